@@ -1,0 +1,38 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DATA := $(or $(TREEDOT_DATA),$(wildcard ../shared/data))
+
+.PHONY: help demo test check bench clean
+
+help: ## List the tasks
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+
+$(VENV)/runtime: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots]'
+	@touch $@
+
+$(VENV)/dev: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/runtime
+
+demo: $(VENV)/runtime ## Compare the functions of Python's standard library; writes demo/index.html
+	$(BIN)/treedot demo --out demo
+
+check: $(VENV)/dev ## Style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check ## All checks, all tests, the examples of the documentation
+	MPLBACKEND=agg TREEDOT_DATA='$(DATA)' $(BIN)/python -m pytest
+
+bench: $(VENV)/dev ## Measure speed and memory; writes results/bench.json
+	TREEDOT_DATA='$(DATA)' $(BIN)/python -m benchmarks
+
+clean: ## Remove what the tasks made
+	rm -rf $(VENV) demo results .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,216 @@
+"""What each command does."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treedot import __version__
+from treedot.cli.progress import Progress
+from treedot.encode import Encoder, Spec
+from treedot.encode.store import NpyRows, read_spec, vector_file
+from treedot.errors import ParameterError, SourceError
+from treedot.files import write_whole
+from treedot.readers import iter_trees, read_trees
+from treedot.trees import Forest
+
+
+def encode(options: argparse.Namespace) -> None:
+    """Stream trees from files into a file of vectors."""
+    encoder = Encoder(_spec(options))
+    skipped = _Skipped(options.skip_bad)
+    output = (
+        _npy_to_stdout(encoder.spec) if options.output == "-" else vector_file(options.output, encoder.spec)
+    )
+    with output as writer, Progress(options.trees) as progress:
+        for source in options.trees:
+            for batch in iter_trees(
+                source,
+                options.format,
+                column=options.column,
+                batch_size=512,
+                on_bad=skipped.callback,
+                on_read=progress.read,
+            ):
+                writer.write(encoder.encode(batch, n_jobs=options.jobs), batch.columns)
+                progress.advance(len(batch))
+            progress.finished(source)
+    skipped.report()
+
+
+@contextlib.contextmanager
+def _npy_to_stdout(spec: Spec) -> Iterator[NpyRows]:
+    with tempfile.TemporaryFile() as file:  # the header, which comes first, needs the number of rows
+        yield (rows := NpyRows(file, spec))
+        rows.finish()
+        file.seek(0)
+        shutil.copyfileobj(file, sys.stdout.buffer)
+
+
+def kernel(options: argparse.Namespace) -> None:
+    """Print the kernel of each pair of trees."""
+    skipped = _Skipped(options.skip_bad)
+    a, b = (_trees_or_text(source, options, skipped) for source in (options.a, options.b))
+    if len(a) != len(b) and 1 not in (len(a), len(b)):
+        raise ParameterError(f"cannot pair {len(a)} trees with {len(b)}: give equally many, or one")
+    pairs = max(len(a), len(b))
+    if options.exact:
+        exact = _exact_kernel(options)
+        values: Iterator[float] = (exact(a[i % len(a)], b[i % len(b)]) for i in range(pairs))
+    else:
+        encoder = Encoder(_spec(options))
+        x, y = (encoder.encode(trees, n_jobs=options.jobs) for trees in (a, b))
+        values = (float(x[i % len(a)] @ y[i % len(b)]) for i in range(pairs))
+    for value in values:
+        print(f"{value:.10g}")
+    skipped.report()
+
+
+def gram(options: argparse.Namespace) -> None:
+    """Write the kernels of all pairs of trees."""
+    if Path(options.output).suffix != ".npy" and options.output != "-":
+        raise ParameterError(f"cannot tell the format of {options.output}: use .npy, or - for stdout")
+    skipped = _Skipped(options.skip_bad)
+    rows = _trees_or_text(options.trees, options, skipped)
+    columns = _trees_or_text(options.against, options, skipped) if options.against else None
+    if options.exact:
+        matrix = _exact_kernel(options).gram(rows, columns)
+    else:
+        encoder = Encoder(_spec(options))
+        x = encoder.encode(rows, n_jobs=options.jobs)
+        matrix = x @ (x if columns is None else encoder.encode(columns, n_jobs=options.jobs)).T
+    if options.output == "-":
+        np.save(sys.stdout.buffer, matrix)
+    else:
+        with write_whole(options.output) as aside, aside.open("wb") as file:
+            np.save(file, matrix)
+    skipped.report()
+
+
+def info(options: argparse.Namespace) -> None:
+    """Describe a file."""
+    facts = _vector_facts(Path(options.file)) or _tree_facts(options)
+    if options.json:
+        print(json.dumps(facts, ensure_ascii=False, indent=2))
+    else:
+        width = max(map(len, facts))
+        for name, value in facts.items():
+            print(f"{name:<{width}}  {value}")
+
+
+def check(options: argparse.Namespace) -> None:
+    """Say which optional parts work here."""
+    parts = [
+        ("numba", "numba", "compiled encoders and kernels", None),
+        ("scikit-learn", "sklearn", "TreeVectorizer, GramTransformer", None),
+        ("pyarrow", "pyarrow", "Parquet and Arrow files", "parquet"),
+        ("zstandard", "zstandard", ".zst files", "zstd"),
+        ("matplotlib", "matplotlib", "plots in the demo's report", "plots"),
+    ]
+    print(f"treedot {__version__}, Python {sys.version.split()[0]}, NumPy {np.__version__}")
+    for name, module, purpose, extra in parts:
+        if importlib.util.find_spec(module):
+            version = getattr(importlib.import_module(module), "__version__", "")
+            print(f"  works    {name} {version}: {purpose}")
+        else:
+            line = f"pip install 'treedot[{extra}]'" if extra else f"pip install {name}"
+            print(f"  missing  {name}: {purpose}; {line}")
+
+
+def demo(options: argparse.Namespace) -> None:
+    """Write the demonstration report."""
+    from treedot.experiments.demo import run
+
+    run(Path(options.out), options.functions)
+
+
+def _vector_facts(path: Path) -> dict[str, Any] | None:
+    """Describe a file of vectors; None where it is something else."""
+    if path.suffix not in (".npy", ".parquet") or not path.exists():
+        return None
+    spec = read_spec(path)
+    if path.suffix == ".npy":
+        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+        facts = {"vectors": matrix.shape[0], "dimensions": matrix.shape[1] if matrix.ndim > 1 else 1}
+    elif spec is None:
+        return None
+    else:
+        from treedot.trees.arrow import pa
+
+        facts = {"vectors": pa.parquet.read_metadata(path).num_rows, "dimensions": spec.n_components}
+    if spec is None:
+        return {**facts, "made by": "unknown: there is no description beside the file"}
+    return {**facts, **spec.to_dict(), "fingerprint": spec.fingerprint}
+
+
+def _tree_facts(options: argparse.Namespace) -> dict[str, Any]:
+    skipped = _Skipped(options.skip_bad)
+    forest = read_trees(options.file, options.format, column=options.column, on_bad=skipped.callback)
+    skipped.report()
+    sizes = forest.sizes
+    depth = np.maximum.reduceat(forest.depth, forest.offsets[:-1])
+    return {
+        "trees": len(forest),
+        "distinct trees": int(np.unique(forest.subtree[forest.offsets[1:] - 1]).size),
+        "nodes": forest.n_nodes,
+        "labels": len(forest.labels),
+        "productions": forest.n_productions,
+        "distinct subtrees": int(forest.distinct_subtrees.size),
+        "nodes per tree": f"mean {sizes.mean():.1f}, median {np.median(sizes):g}, largest {sizes.max()}",
+        "depth": f"mean {depth.mean():.1f}, largest {depth.max()}",
+        "most children": int(forest.arity.max()),
+        "columns": ", ".join(forest.columns) or "none",
+    }
+
+
+def _spec(options: argparse.Namespace) -> Spec:
+    return Spec(
+        n_components=options.dim,
+        decay=options.decay,
+        composition=options.composition,
+        seed=options.seed,
+        normalize=options.normalize,
+        dtype=options.dtype,
+    )
+
+
+def _exact_kernel(options: argparse.Namespace) -> Any:
+    from treedot.kernels import SubsetTreeKernel
+
+    return SubsetTreeKernel(decay=options.decay, normalize=options.normalize)
+
+
+def _trees_or_text(source: str, options: argparse.Namespace, skipped: _Skipped) -> Forest:
+    if source.lstrip().startswith("("):
+        return read_trees([source])
+    return read_trees(source, options.format, column=options.column, on_bad=skipped.callback)
+
+
+class _Skipped:
+    """Counts the trees that were left out with ``--skip-bad``, and says so at the end."""
+
+    SHOWN = 20
+
+    def __init__(self, skips: bool) -> None:
+        self.errors = 0
+        self.callback = self._one if skips else None
+
+    def _one(self, error: SourceError) -> None:
+        self.errors += 1
+        if self.errors <= self.SHOWN:
+            print(f"treedot: skipped {error}", file=sys.stderr)
+
+    def report(self) -> None:
+        if self.errors:
+            hidden = f" ({self.errors - self.SHOWN} not shown)" if self.errors > self.SHOWN else ""
+            print(f"treedot: left out {self.errors} bad tree(s){hidden}", file=sys.stderr)

@@ -1,0 +1,51 @@
+"""A progress bar on stderr with rate and time left, where stderr is a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+
+
+class Progress:
+    """Counts trees; the time left follows from how much of the files has been read."""
+
+    def __init__(self, sources: Sequence[str]) -> None:
+        from tqdm import tqdm
+
+        known = all(os.path.isfile(source) for source in sources)
+        self._sizes = {source: os.path.getsize(source) for source in sources if os.path.isfile(source)}
+        self._done = 0
+        self._trees = 0
+        self._bar = tqdm(
+            total=sum(self._sizes.values()) if known else None,
+            unit="B",
+            unit_scale=True,
+            file=sys.stderr,
+            disable=not sys.stderr.isatty(),
+            leave=False,
+        )
+
+    def read(self, position: int) -> None:
+        """Note how many bytes of the current file have been read."""
+        self._bar.update(self._done + position - self._bar.n)
+
+    def finished(self, source: str) -> None:
+        """Note that a file is done."""
+        self._done += self._sizes.get(source, 0)
+        self.read(0)
+
+    def advance(self, trees: int) -> None:
+        """Note that trees are done."""
+        self._trees += trees
+        rate = self._trees / max(self._bar.format_dict["elapsed"], 1e-9)
+        self._bar.set_postfix_str(f"{self._trees} trees, {rate:.0f} trees/s")
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.close()

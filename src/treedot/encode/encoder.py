@@ -1,0 +1,173 @@
+"""Forest in, vectors out: chunks of trees, threads over trees, one label table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.algebra import Algebra, MixedProduct, ShuffledConvolution, ShuffledProduct
+from treedot.encode.schedule import Schedule, schedule
+from treedot.encode.spec import Spec
+from treedot.errors import ParameterError, RangeError
+from treedot.parameters import n_threads
+from treedot.trees import Forest
+
+Matrix = npt.NDArray[np.floating[Any]]
+
+CHUNK_TREES = 512
+CHUNK_NODES = 1 << 20
+TABLE_BYTES = 1 << 29  # beyond this, labels that the current chunk does not use are forgotten
+
+
+class Encoder:
+    """Turns forests into matrices, one row per tree, as a spec says.
+
+    Examples
+    --------
+    >>> from treedot.readers import read_trees
+    >>> forest = read_trees(["(S (NP Ann) (VP runs))", "(S (NP Bob) (VP runs))"])
+    >>> vectors = Encoder(Spec(n_components=4096)).encode(forest)
+    >>> vectors.shape
+    (2, 4096)
+    >>> print(f"{vectors[0] @ vectors[1]:.1f}")  # the exact kernel is 2.4
+    2.3
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+
+    @cached_property
+    def _machine(self) -> Machine:
+        return _machine(self.spec.algebra(), self.spec.dtype)
+
+    @cached_property
+    def _labels(self) -> _LabelTable:
+        return _LabelTable(self._machine)
+
+    def encode(
+        self,
+        forest: Forest,
+        out: Matrix | None = None,
+        n_jobs: int | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Matrix:
+        """Return the vectors of all trees, written to ``out`` where it is given.
+
+        ``progress`` is called with the number of trees that were just finished. Whatever the threads
+        and the chunks, the bytes are the same.
+        """
+        shape = (len(forest), self.spec.n_components)
+        result = np.empty(shape, self.spec.dtype) if out is None else self._checked(out, shape)
+        threads = n_threads(n_jobs)
+        with ThreadPoolExecutor(threads) as pool:
+            for first, last in _chunks(forest):
+                chunk = forest if last - first == len(forest) else forest[first:last]
+                self._encode_chunk(chunk, result[first:last], first, pool, threads)
+                if progress is not None:
+                    progress(last - first)
+        return result
+
+    def _checked(self, out: Matrix, shape: tuple[int, int]) -> Matrix:
+        if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != self.spec.dtype:
+            raise ParameterError(
+                f"out must be an array of shape {shape} and type {self.spec.dtype}, "
+                f"not {getattr(out, 'shape', type(out).__name__)} and {getattr(out, 'dtype', 'no type')}"
+            )
+        if not (out.flags.c_contiguous and out.flags.writeable):
+            raise ParameterError("out must be a writeable array in C order")
+        return out
+
+    def _encode_chunk(
+        self, chunk: Forest, out: Matrix, first: int, pool: ThreadPoolExecutor, threads: int
+    ) -> None:
+        numbers, table = self._labels.lookup(chunk.labels)
+        program = schedule(chunk, numbers[chunk.label], from_right=not self._machine.folds_left)
+        root_decay = float(np.sqrt(self.spec.decay))
+
+        def run(start: int, stop: int) -> int:
+            return self._machine.encode(program, table, start, stop, root_decay, self.spec.normalize, out)
+
+        limits = _even_parts(chunk, 1 if threads == 1 else 8 * threads)
+        for too_large in pool.map(run, limits[:-1], limits[1:]):
+            if too_large >= 0:
+                raise RangeError(
+                    f"the vector of tree {first + too_large + 1} ({chunk.sizes[too_large]} nodes) is too "
+                    f"large for {self.spec.dtype} with decay={self.spec.decay}: use normalize=True, "
+                    "dtype='float64' or a smaller decay"
+                )
+
+
+class Machine(Protocol):
+    """What an algebra's compiled encoder looks like from here."""
+
+    folds_left: bool
+
+    def label_table(self, texts: Sequence[str]) -> Any:
+        """Return a named tuple of arrays with one row per label."""
+
+    def encode(
+        self, program: Schedule, labels: Any, first: int, last: int,
+        root_decay: float, normalize: bool, out: Matrix,
+    ) -> int:  # fmt: skip
+        """Encode some trees into their rows of ``out``; return the first too large one, or -1."""
+
+
+def _machine(algebra: Algebra, dtype: str) -> Machine:
+    if isinstance(algebra, MixedProduct):
+        from treedot.encode.mixed import MixedMachine
+
+        return MixedMachine(algebra)
+    if isinstance(algebra, ShuffledProduct):
+        from treedot.encode.product import ProductMachine
+
+        return ProductMachine(algebra, dtype)
+    if isinstance(algebra, ShuffledConvolution):
+        from treedot.encode.convolution import ConvolutionMachine
+
+        return ConvolutionMachine(algebra, dtype)
+    raise TypeError(f"there is no machine for {algebra.name}")
+
+
+class _LabelTable:
+    """The labels met so far; when they grow past ``TABLE_BYTES``, those not in use are forgotten."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._make = machine.label_table
+        self._rows: dict[str, int] = {}
+        self._table: Any = None
+
+    def lookup(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], Any]:
+        """Return the row of every text, and the table."""
+        new = [text for text in texts if text not in self._rows]
+        if new:
+            fresh = self._make(new)
+            if self._table is None:
+                self._table = fresh
+            elif sum(array.nbytes for array in (*self._table, *fresh)) <= TABLE_BYTES:
+                self._table = type(fresh)(*map(np.concatenate, zip(self._table, fresh, strict=True)))
+            else:
+                self._rows = {}
+                new, self._table = list(texts), self._make(texts)
+            self._rows.update(zip(new, range(len(self._rows), len(self._rows) + len(new)), strict=True))
+        return np.array([self._rows[text] for text in texts], np.int32), self._table
+
+
+def _chunks(forest: Forest) -> Iterator[tuple[int, int]]:
+    """Cut a forest into runs of at most ``CHUNK_TREES`` trees and ``CHUNK_NODES`` nodes (or one tree)."""
+    first = 0
+    while first < len(forest):
+        fitting = int(np.searchsorted(forest.offsets, forest.offsets[first] + CHUNK_NODES, side="right")) - 1
+        last = min(first + CHUNK_TREES, max(fitting, first + 1), len(forest))
+        yield first, last
+        first = last
+
+
+def _even_parts(forest: Forest, parts: int) -> list[int]:
+    """Return the limits of at most ``parts`` runs of trees with about equally many nodes."""
+    nodes = np.linspace(0, forest.n_nodes, parts + 1)
+    return [int(limit) for limit in np.unique(np.searchsorted(forest.offsets, nodes))]

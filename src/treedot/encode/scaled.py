@@ -1,0 +1,111 @@
+"""Rows with an exponent: a row times a power of two, so that no tree is too large.
+
+The fragments of a tree outgrow any floating-point type: a thousand nodes may have 2^1000 of them.
+So a row that gets large (or small) is multiplied by a power of two, which loses no bits, and the
+power is remembered. Rows of ordinary trees are never touched.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.jit import njit
+
+Row = npt.NDArray[np.floating[Any]]
+
+# A row whose elements may have passed this is measured and brought back to about 1. The product of
+# two such rows, times the growth of one composition, is still far inside float32.
+LARGE = 2.0**40
+NO_VALUE = -(2**40)  # the exponent of a sum that nothing was added to
+
+
+@njit
+def largest(row: Row) -> float:
+    """Return the largest magnitude in a row."""
+    top = row[0] * row.dtype.type(0)
+    for j in range(row.size):
+        top = max(top, abs(row[j]))
+    return float(top)
+
+
+@njit
+def power_of_two(exponent: int) -> float:
+    """Return 2^exponent, 0 where that is too small for a number."""
+    return math.ldexp(1.0, max(exponent, -2000))
+
+
+@njit
+def rescale(row: Row) -> tuple[float, int]:
+    """Bring a row to a magnitude of about 1; return its new largest magnitude and the exponent taken out."""
+    top = largest(row)
+    if top == 0.0:
+        return 0.0, 0
+    fraction, exponent = math.frexp(top)
+    if -20 < exponent <= 20:
+        return top, 0
+    factor = row.dtype.type(math.ldexp(1.0, -exponent))
+    for j in range(row.size):
+        row[j] *= factor
+    return fraction, exponent
+
+
+@njit
+def child_scales(exponent: int, root_decay: float) -> tuple[float, float, int]:
+    """Return ``(a, b, e)``, a and b at most 1, such that ``c + √λ s 2^exponent = (a c + b s) 2^e``."""
+    if exponent >= 0:
+        return power_of_two(-exponent), root_decay, exponent
+    return 1.0, root_decay * power_of_two(exponent), 0
+
+
+@njit
+def add(total: Row, exponent: int, row: Row, row_exponent: int) -> int:
+    """Add ``row · 2^row_exponent`` to ``total · 2^exponent``; return the sum's exponent."""
+    if row_exponent == exponent:
+        for j in range(row.size):
+            total[j] += row[j]
+        return exponent
+    if exponent == NO_VALUE:
+        for j in range(row.size):
+            total[j] = row[j]
+        return row_exponent
+    if row_exponent > exponent:
+        shrink = row.dtype.type(power_of_two(exponent - row_exponent))
+        for j in range(row.size):
+            total[j] = total[j] * shrink + row[j]
+        return row_exponent
+    shrink = row.dtype.type(power_of_two(row_exponent - exponent))
+    for j in range(row.size):
+        total[j] += row[j] * shrink
+    return exponent
+
+
+@njit
+def write(total: Row, exponent: int, normalize: bool, out: Row) -> bool:
+    """Write a finished sum to its place; return whether it can be represented there.
+
+    Inside the encoders a unit vector has norm √d, which is divided out here.
+    """
+    if exponent == NO_VALUE:
+        out[:] = 0
+        return True
+    if normalize:
+        square = 0.0
+        for j in range(total.size):
+            square += float(total[j]) * float(total[j])
+        scale = 1.0 / math.sqrt(square) if square > 0.0 else 0.0
+    else:
+        top = largest(total)
+        limit = math.log2(np.finfo(out.dtype).max) - 1.0
+        if top > 0.0 and math.log2(top) + exponent - 0.5 * math.log2(total.size) > limit:
+            out[:] = 0
+            return False
+        # Two factors, since the power alone may be out of range where the product is not.
+        half = power_of_two(exponent // 2)
+        scale = half * (power_of_two(exponent - exponent // 2) / math.sqrt(total.size))
+    for j in range(total.size):
+        out[j] = total[j] * scale
+    return True

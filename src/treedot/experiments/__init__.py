@@ -1,0 +1,1 @@
+"""Measurements: how close the vectors come, and the demonstration."""

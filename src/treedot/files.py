@@ -1,0 +1,99 @@
+"""Files that appear whole or not at all, and readers that see through compression."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+from treedot.errors import SourceError, missing
+
+COMPRESSED = (".gz", ".xz", ".zst")
+
+
+@contextlib.contextmanager
+def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a path beside the target to write to; it takes the target's name when all went well."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise SourceError(f"cannot write {target}: the folder {target.parent} does not exist")
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    os.close(handle)
+    aside = Path(name)
+    try:
+        yield aside
+        # mkstemp makes private files; the finished one gets the rights any new file would have.
+        mask = os.umask(0)
+        os.umask(mask)
+        aside.chmod(0o666 & ~mask)
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def content_suffix(path: str | os.PathLike[str]) -> str:
+    """Return the suffix that names the format: ``.tsv`` for ``a.tsv.gz``, lower-cased."""
+    path = Path(path)
+    if path.suffix.lower() in COMPRESSED:
+        path = path.with_suffix("")
+    return path.suffix.lower()
+
+
+def open_raw(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file for reading bytes."""
+    try:
+        return Path(path).open("rb")
+    except OSError as error:
+        raise SourceError(f"cannot open {path}: {error.strerror or error}") from error
+
+
+def decompressed(raw: IO[bytes], name: str) -> IO[bytes]:
+    """Return what a file holds, decompressing ``.gz``, ``.xz`` and ``.zst`` by its name."""
+    match Path(name).suffix.lower():
+        case ".gz":
+            return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
+        case ".xz":
+            return cast(IO[bytes], lzma.LZMAFile(raw))
+        case ".zst":
+            try:
+                import zstandard
+            except ModuleNotFoundError:
+                raise missing("zstandard", "zstd", f"reading {name}") from None
+            reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+            return cast(IO[bytes], io.BufferedReader(reader))
+        case _:
+            return raw
+
+
+@contextlib.contextmanager
+def _clear_errors(name: str) -> Iterator[None]:
+    """Turn what a damaged or unreadable file raises into one clear error."""
+    try:
+        yield
+    except Exception as error:
+        from_zstd = any(kind.__module__.startswith("zstandard") for kind in type(error).__mro__)
+        if from_zstd or isinstance(error, (EOFError, OSError, lzma.LZMAError, zlib.error)):
+            raise SourceError(f"cannot read {name}: {error}") from error
+        raise
+
+
+def read_chunk(stream: IO[Any], size: int, name: str) -> bytes:
+    """Read up to ``size`` bytes from a binary or text stream."""
+    with _clear_errors(name):
+        chunk = stream.read(size)
+    return chunk.encode(errors="surrogateescape") if isinstance(chunk, str) else chunk
+
+
+def read_lines(stream: IO[Any], name: str) -> Iterator[bytes]:
+    """Yield the lines of a binary or text stream without their line ends."""
+    with _clear_errors(name):
+        for line in stream:
+            raw = line.encode(errors="surrogateescape") if isinstance(line, str) else line
+            yield raw.rstrip(b"\r\n")

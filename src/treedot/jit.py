@@ -1,0 +1,24 @@
+"""One switch for compiled code: Numba where it is installed, plain Python where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+try:
+    import numba
+except ModuleNotFoundError:  # a source checkout on a machine that allows no installs
+
+    def njit(function: Callable[P, R]) -> Callable[P, R]:
+        """Return the function itself: the same results, slowly."""
+        return function
+
+else:
+
+    def njit(function: Callable[P, R]) -> Callable[P, R]:
+        """Compile a function on first use, keep it on disk, and release the GIL while it runs."""
+        compiled: Callable[P, R] = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        return compiled

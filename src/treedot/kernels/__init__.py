@@ -1,0 +1,7 @@
+"""The exact kernels: the truth that the vectors are measured against."""
+
+from treedot.kernels.fragments import count_fragments, fragments
+from treedot.kernels.subset import SubsetTreeKernel
+from treedot.kernels.subtree import SubtreeKernel
+
+__all__ = ["SubsetTreeKernel", "SubtreeKernel", "count_fragments", "fragments"]

@@ -1,0 +1,135 @@
+"""What every exact kernel offers: one pair, a Gram matrix, normalisation, and logarithms for giants."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.errors import LimitError, ParameterError, RangeError
+from treedot.parameters import checked_decay, checked_integer
+from treedot.readers import read_trees
+from treedot.trees import Forest
+
+FloatArray = npt.NDArray[np.float64]
+
+MAX_PAIRS = 2**27
+
+
+class TreeKernel(ABC):
+    """A kernel between trees, given as ``Tree``, bracket text, nested lists or anything readable.
+
+    Parameters
+    ----------
+    decay : float
+        λ in [0, 1]; small values let large fragments count less.
+    normalize : bool
+        Divide K(a, b) by √(K(a, a) K(b, b)), so that every tree has kernel 1 with itself.
+    max_pairs : int
+        How many matching pairs of nodes (or of distinct subtrees) may be in memory at a time, 8 bytes
+        each. Gram matrices are cut into tiles that fit; a single pair of trees that does not is an error.
+    """
+
+    def __init__(self, decay: float = 0.4, normalize: bool = False, max_pairs: int = MAX_PAIRS) -> None:
+        self.decay = checked_decay(decay)
+        self.normalize = bool(normalize)
+        self.max_pairs = checked_integer("max_pairs", max_pairs)
+
+    def __call__(self, a: Any, b: Any) -> float:
+        """Return the kernel of two trees."""
+        x, y = read_trees([a]), read_trees([b])
+        if self.normalize:
+            return float(self._normalized(self._raw_gram(x, y), x, y)[0, 0])
+        return float(self._finite(self._raw_gram(x, y))[0, 0])
+
+    def log(self, a: Any, b: Any) -> float:
+        """Return the natural logarithm of the kernel, also where the kernel itself is too large for a float.
+
+        It is -inf where the trees share nothing.
+        """
+        x, y = read_trees([a]), read_trees([b])
+        value = self._log_pair(x, y)
+        if self.normalize and value > -math.inf:
+            value -= 0.5 * (self._log_pair(x, x) + self._log_pair(y, y))
+        return value
+
+    def gram(self, X: Any, Y: Any = None) -> FloatArray:
+        """Return the matrix of kernels between the trees of X and of Y (or of X itself)."""
+        x = read_trees(X)
+        y = None if Y is None else read_trees(Y)
+        raw = self._raw_gram(x, y)
+        return self._normalized(raw, x, y) if self.normalize else self._finite(raw)
+
+    def diagonal(self, X: Any) -> FloatArray:
+        """Return the kernel of every tree with itself."""
+        x = read_trees(X)
+        raw = self._raw_diagonal(x)
+        return (raw > 0).astype(float) if self.normalize else self._finite(raw[:, None])[:, 0]
+
+    @abstractmethod
+    def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
+        """Return the unnormalised matrix; entries too large for a float may be inf or nan."""
+
+    @abstractmethod
+    def _log_pair(self, x: Forest, y: Forest) -> float:
+        """Return the logarithm of the unnormalised kernel of two one-tree forests."""
+
+    def _raw_diagonal(self, x: Forest) -> FloatArray:
+        return np.array([self._raw_gram(tree, None)[0, 0] for tree in _singles(x)])
+
+    def _finite(self, raw: FloatArray) -> FloatArray:
+        bad = np.argwhere(~np.isfinite(raw))
+        if bad.size:
+            i, j = bad[0]
+            raise RangeError(
+                f"the kernel of trees {i + 1} and {j + 1} is too large for a float with decay={self.decay}: "
+                "use normalize=True, a smaller decay, or log(a, b)"
+            )
+        return raw
+
+    def _normalized(self, raw: FloatArray, x: Forest, y: Forest | None) -> FloatArray:
+        own_x = np.diagonal(raw) if y is None else self._raw_diagonal(x)
+        own_y = own_x if y is None else self._raw_diagonal(y)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            result: FloatArray = raw / np.sqrt(own_x)[:, None] / np.sqrt(own_y)[None, :]
+        result[own_x == 0, :] = 0.0  # a tree without fragments is like nothing, itself included
+        result[:, own_y == 0] = 0.0
+        too_large = ~(np.isfinite(raw) & np.isfinite(own_x)[:, None] & np.isfinite(own_y)[None, :])
+        if too_large.any():
+            self._fill_by_logarithms(result, too_large, raw, x, y)
+        if y is None:
+            np.fill_diagonal(result, own_x != 0)
+        return result
+
+    def _fill_by_logarithms(
+        self, result: FloatArray, which: npt.NDArray[np.bool_], raw: FloatArray, x: Forest, y: Forest | None
+    ) -> None:
+        rows = {i: x[[i]] for i in np.flatnonzero(which.any(axis=1))}
+        columns = {j: (x if y is None else y)[[j]] for j in np.flatnonzero(which.any(axis=0))}
+        own_rows = {i: self._log_pair(tree, tree) for i, tree in rows.items()}
+        own_columns = {j: self._log_pair(tree, tree) for j, tree in columns.items()}
+        for i, j in np.argwhere(which):
+            known = np.isfinite(raw[i, j]) and raw[i, j] > 0
+            value = math.log(raw[i, j]) if known else self._log_pair(rows[i], columns[j])
+            result[i, j] = math.exp(value - 0.5 * (own_rows[i] + own_columns[j]))  # exp(-inf) is 0
+
+    def _check_pairs(self, pairs: int) -> None:
+        if pairs > self.max_pairs:
+            raise LimitError(
+                f"two trees have {pairs} matching pairs of nodes, more than max_pairs={self.max_pairs}: "
+                f"raise max_pairs (8 bytes each), or compare vectors (TreeVectorizer)"
+            )
+
+
+def _singles(forest: Forest) -> list[Forest]:
+    return [forest[[i]] for i in range(len(forest))]
+
+
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """Return a choice, or raise where it is none."""
+    if value not in choices:
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+    return value

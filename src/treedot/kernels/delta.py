@@ -1,0 +1,158 @@
+"""The dynamic programme of the exact kernel over blocks of equal productions, compiled.
+
+Δ(u, v) is zero unless u and v have the same production, so it is kept as one dense block per
+production: row items of that production against column items of that production. Items are the
+nodes of a tree (Moschitti's fast tree kernel) or the distinct subtrees of a whole set (the shared
+programme); in both, children come before parents.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.jit import njit
+
+IntArray = npt.NDArray[np.signedinteger[Any]]
+FloatArray = npt.NDArray[np.float64]
+
+
+class Items(NamedTuple):
+    """One side of the programme: each item's production (-1 for leaves) and children."""
+
+    production: IntArray
+    start: IntArray
+    child: IntArray
+
+
+class Blocks(NamedTuple):
+    """Where Δ(u, v) is kept: ``base[production] + rank_u * width[production] + rank_v``.
+
+    ``members[first[p] : first[p + 1]]`` are the column items of production ``p`` by rank.
+    """
+
+    base: IntArray
+    width: IntArray
+    row_rank: IntArray
+    column_rank: IntArray
+    first: IntArray
+    members: IntArray
+
+
+def blocks(rows: Items, columns: Items, n_productions: int) -> tuple[Blocks, int]:
+    """Return the layout of Δ and its number of entries, the number of matching pairs of items."""
+    height, row_rank, _, _ = _ranks(rows.production, n_productions)
+    width, column_rank, first, members = _ranks(columns.production, n_productions)
+    base = np.concatenate([[0], np.cumsum(height * width)])
+    return Blocks(base[:-1], width, row_rank, column_rank, first, members), int(base[-1])
+
+
+def _ranks(production: IntArray, n_productions: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    inner = np.flatnonzero(production >= 0)
+    members = inner[np.argsort(production[inner], kind="stable")]
+    count = np.bincount(production[inner], minlength=n_productions)
+    first = np.concatenate([[0], np.cumsum(count)])
+    rank = np.full(production.size, -1, np.int64)
+    rank[members] = np.arange(members.size) - np.repeat(first[:-1], count)
+    return count, rank, first, members
+
+
+@njit
+def _factor(
+    at: Blocks, delta: FloatArray, decay: float, rows: Items, columns: Items, u: int, v: int
+) -> float:
+    """Return ∏ (1 + λ Δ) over the children of u and v, which have the same production."""
+    value = 1.0
+    begin, other = rows.start[u], columns.start[v]
+    for k in range(rows.start[u + 1] - begin):
+        a, b = rows.child[begin + k], columns.child[other + k]
+        p = rows.production[a]
+        if p >= 0 and p == columns.production[b]:
+            value *= 1.0 + decay * delta[at.base[p] + at.row_rank[a] * at.width[p] + at.column_rank[b]]
+    return value
+
+
+@njit
+def fill(rows: Items, columns: Items, at: Blocks, decay: float, symmetric: bool, delta: FloatArray) -> None:
+    """Compute Δ of all matching pairs; with ``symmetric`` rows and columns are the same items."""
+    for u in range(rows.production.size):
+        p = rows.production[u]
+        if p < 0:
+            continue
+        line = at.base[p] + at.row_rank[u] * at.width[p]
+        for rank in range(at.width[p]):
+            if symmetric and rank > at.row_rank[u]:
+                break
+            value = _factor(at, delta, decay, rows, columns, u, at.members[at.first[p] + rank])
+            delta[line + rank] = value
+            if symmetric:
+                delta[at.base[p] + rank * at.width[p] + at.row_rank[u]] = value
+
+
+@njit
+def fill_scaled(
+    rows: Items, columns: Items, at: Blocks, decay: float, mantissa: FloatArray, exponent: IntArray
+) -> tuple[float, int]:
+    """Compute Δ as ``mantissa · 2^exponent`` and return ΣΔ in the same form: no tree is too large."""
+    total, total_exponent = 0.0, 0
+    for u in range(rows.production.size):
+        p = rows.production[u]
+        if p < 0:
+            continue
+        line = at.base[p] + at.row_rank[u] * at.width[p]
+        for rank in range(at.width[p]):
+            v = at.members[at.first[p] + rank]
+            value, power = 1.0, 0
+            begin, other = rows.start[u], columns.start[v]
+            for k in range(rows.start[u + 1] - begin):
+                a, b = rows.child[begin + k], columns.child[other + k]
+                q = rows.production[a]
+                if q >= 0 and q == columns.production[b]:
+                    below = at.base[q] + at.row_rank[a] * at.width[q] + at.column_rank[b]
+                    if exponent[below] > 100 and decay > 0.0:  # 1 is far below the last bit
+                        value, shift = math.frexp(value * decay * mantissa[below])
+                        power += shift + exponent[below]
+                    else:
+                        single = math.ldexp(mantissa[below], exponent[below])
+                        value, shift = math.frexp(value * (1.0 + decay * single))
+                        power += shift
+            mantissa[line + rank], exponent[line + rank] = value, power
+            if power > total_exponent:
+                total = math.ldexp(total, max(total_exponent - power, -2000))
+                total_exponent = power
+            total += math.ldexp(value, max(power - total_exponent, -2000))
+            total, shift = math.frexp(total)
+            total_exponent += shift
+    return total, total_exponent
+
+
+@njit
+def gram(
+    rows: Items, at: Blocks, delta: FloatArray,
+    row_start: IntArray, row_item: IntArray, row_count: FloatArray,
+    column_start: IntArray, column_item: IntArray, column_count: FloatArray,
+    symmetric: bool, out: FloatArray,
+) -> None:  # fmt: skip
+    """Sum Δ over the items of every pair of trees: K = C Δ Cᵀ, one row of K at a time.
+
+    Tree ``i`` holds ``row_count[k]`` copies of ``row_item[k]`` for ``k`` from ``row_start[i]`` on.
+    """
+    weight = np.zeros(at.column_rank.size)  # of every column item: its Δ with all items of tree i
+    for i in range(out.shape[0]):
+        weight[:] = 0.0
+        for k in range(row_start[i], row_start[i + 1]):
+            u, count = row_item[k], row_count[k]
+            p = rows.production[u]
+            line = at.base[p] + at.row_rank[u] * at.width[p]
+            for rank in range(at.width[p]):
+                weight[at.members[at.first[p] + rank]] += count * delta[line + rank]
+        for j in range(i + 1 if symmetric else out.shape[1]):
+            value = 0.0
+            for k in range(column_start[j], column_start[j + 1]):
+                value += column_count[k] * weight[column_item[k]]
+            out[i, j] = value
+            if symmetric:
+                out[j, i] = value

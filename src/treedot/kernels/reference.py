@@ -1,0 +1,61 @@
+"""The definition: Collins & Duffy's tree kernel as published, the paper's TK.
+
+Short, plain and quadratic. Every fast kernel is tested against it, and it against enumeration.
+"""
+
+from __future__ import annotations
+
+from treedot.trees import Tree
+
+
+def production(node: Tree) -> tuple[str, ...]:
+    """Return a node's label and its children's labels."""
+    return (node.label, *(child.label for child in node.children))
+
+
+def subset_tree_kernel(a: Tree, b: Tree, decay: float) -> float:
+    """Return K = Σ Δ(n1, n2) over all pairs of nodes.
+
+    Δ is 0 for terminals and for different productions, else ``∏ (1 + λ Δ(child of n1, child of n2))``;
+    so a fragment of p productions counts λ^(p-1).
+    """
+    total = 0.0
+    waiting: list[list[float]] = []  # Δ with all nodes of b, of the finished nodes without parent yet
+    nodes_b = list(b.postorder())
+    children_b = _child_positions(nodes_b)
+    for node in a.postorder():
+        first = len(waiting) - len(node.children)
+        rows = waiting[first:]
+        delta = [0.0] * len(nodes_b)
+        for j, other in enumerate(nodes_b):
+            if node.children and production(node) == production(other):
+                delta[j] = 1.0
+                for row, child in zip(rows, children_b[j], strict=True):
+                    delta[j] *= 1.0 + decay * row[child]
+        total += sum(delta)
+        waiting[first:] = [delta]
+    return total
+
+
+def subtree_kernel(a: Tree, b: Tree, decay: float) -> float:
+    """Return the kernel of complete subtrees: Σ λ^(p-1) over pairs of equal non-terminal subtrees.
+
+    p is the number of productions (of nodes with children) in the subtree.
+    """
+    return sum(
+        decay ** (sum(not node.is_leaf for node in x.postorder()) - 1)
+        for x in a.postorder()
+        for y in b.postorder()
+        if x == y and not x.is_leaf
+    )
+
+
+def _child_positions(nodes: list[Tree]) -> list[list[int]]:
+    """Return the positions of every node's children in the post-order list of nodes."""
+    positions: list[list[int]] = []
+    waiting: list[int] = []
+    for k, node in enumerate(nodes):
+        first = len(waiting) - len(node.children)
+        positions.append(waiting[first:])
+        waiting[first:] = [k]
+    return positions

@@ -1,0 +1,6 @@
+"""The scikit-learn face of treedot."""
+
+from treedot.learn.gram import GramTransformer
+from treedot.learn.vectorizer import TreeVectorizer
+
+__all__ = ["GramTransformer", "TreeVectorizer"]

@@ -1,0 +1,78 @@
+"""Exact kernels inside scikit-learn pipelines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from treedot.errors import ParameterError
+from treedot.kernels import SubsetTreeKernel, SubtreeKernel
+from treedot.kernels.base import MAX_PAIRS, TreeKernel
+from treedot.readers import read_trees
+
+
+class GramTransformer(TransformerMixin, BaseEstimator):
+    """Turns trees into rows of an exact kernel matrix, for ``SVC(kernel="precomputed")`` and its like.
+
+    Parameters
+    ----------
+    kernel : {"subset", "subtree"}
+        ``SubsetTreeKernel`` or ``SubtreeKernel``.
+    decay, normalize, max_pairs
+        The kernel's parameters.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.svm import SVC
+    >>> from treedot import GramTransformer
+    >>> trees = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
+    >>> model = make_pipeline(GramTransformer(normalize=True), SVC(kernel="precomputed"))
+    >>> print(*model.fit(trees, ["S", "S", "T", "T"]).predict(["(T (A e) (C e))"]))
+    T
+    """
+
+    def __init__(
+        self, kernel: str = "subset", decay: float = 0.4, normalize: bool = False, max_pairs: int = MAX_PAIRS
+    ) -> None:
+        self.kernel = kernel
+        self.decay = decay
+        self.normalize = normalize
+        self.max_pairs = max_pairs
+
+    def make_kernel(self) -> TreeKernel:
+        """Return the kernel that the parameters describe."""
+        kinds = {"subset": SubsetTreeKernel, "subtree": SubtreeKernel}
+        if self.kernel not in kinds:
+            raise ParameterError(f"kernel must be one of {', '.join(kinds)}, not {self.kernel!r}")
+        return kinds[self.kernel](decay=self.decay, normalize=self.normalize, max_pairs=self.max_pairs)
+
+    def fit(self, X: Any, y: Any = None) -> GramTransformer:
+        """Keep the training trees."""
+        self.make_kernel()
+        self.trees_ = read_trees(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Return the Gram matrix of the training trees."""
+        return self.make_kernel().gram(self.fit(X).trees_)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the kernels of every tree of X with every training tree."""
+        check_is_fitted(self)
+        return self.make_kernel().gram(read_trees(X), self.trees_)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return ``gramtransformer0``, …: one for each training tree."""
+        check_is_fitted(self)
+        return np.array([f"gramtransformer{k}" for k in range(len(self.trees_))], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.no_validation = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags

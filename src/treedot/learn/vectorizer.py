@@ -1,0 +1,129 @@
+"""Trees to vectors as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from treedot.encode import Encoder, Spec
+from treedot.encode.reference import fragment_vector
+from treedot.readers import read_trees
+
+
+class TreeVectorizer(TransformerMixin, BaseEstimator):
+    """Distributed trees: vectors whose dot products approximate the subset tree kernel.
+
+    The vector of a tree is ``T̃ = Σ s(n)`` over its nodes, with
+    ``s(n) = n ⋄ (c1 + √λ s(c1)) ⋄ … ⋄ (cm + √λ s(cm))`` for a node with children c1 … cm and
+    ``s(n) = 0`` for a leaf (Zanzotto & Dell'Arciprete 2012, Eq. 6): the weighted sum of the vectors of
+    all tree fragments, in time linear in the tree. There is nothing to fit: a tree's vector depends on
+    the tree and the parameters alone.
+
+    Parameters
+    ----------
+    n_components : int
+        The dimension d. A multiple of 64 for ``"mixed"``, a power of two for ``"convolution"``.
+    decay : float
+        λ in [0, 1]; small values let large fragments count less, and are approximated better.
+    composition : {"mixed", "product", "convolution"}
+        ``"mixed"`` is treedot's own; the others are the paper's shuffled γ-product ⊠ and shuffled
+        circular convolution ⊡.
+    random_state : int
+        The seed of all random vectors. Only vectors with the same seed belong together.
+    normalize : bool
+        Scale every vector to norm 1, so that dot products approximate the normalised kernel.
+    dtype : {"float32", "float64"}
+        The type of the vectors and of all arithmetic.
+    n_jobs : int, optional
+        Threads; -1 for all cores. The vectors are the same to the byte.
+
+    Examples
+    --------
+    >>> from treedot import TreeVectorizer
+    >>> trees = ["(S (NP (NNP Ann)) (VP (VBZ runs)))", "(S (NP (NNP Bob)) (VP (VBZ runs)))"]
+    >>> vectors = TreeVectorizer(normalize=True).transform(trees)
+    >>> vectors.shape
+    (2, 8192)
+    >>> print(f"{vectors[0] @ vectors[1]:.1f}")  # SubsetTreeKernel(normalize=True) gives 0.77
+    0.8
+    """
+
+    def __init__(
+        self,
+        n_components: int = 8192,
+        decay: float = 0.4,
+        composition: str = "mixed",
+        random_state: int = 0,
+        normalize: bool = False,
+        dtype: str = "float32",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.decay = decay
+        self.composition = composition
+        self.random_state = random_state
+        self.normalize = normalize
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+
+    @property
+    def spec(self) -> Spec:
+        """Everything that determines a vector; its ``fingerprint`` names it."""
+        return Spec(
+            n_components=self.n_components,
+            decay=self.decay,
+            composition=self.composition,
+            seed=self.random_state,
+            normalize=self.normalize,
+            dtype=np.dtype(self.dtype).name,
+        )
+
+    def fit(self, X: Any = None, y: Any = None) -> TreeVectorizer:
+        """Check the parameters; nothing is learned from X."""
+        _ = self.spec
+        return self
+
+    def transform(self, X: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """Return one vector per tree.
+
+        Parameters
+        ----------
+        X : any source of trees
+            See ``read_trees``: a Forest, a path, a list of bracket texts, of ``Tree`` objects, …
+        out : array of shape (number of trees, n_components), optional
+            Where to write the vectors, for instance a memory map.
+        """
+        return _encoder(self.spec).encode(read_trees(X), out=out, n_jobs=self.n_jobs)
+
+    def fragment(self, fragment: Any) -> np.ndarray:
+        """Return f̂(τ), the vector of one fragment: nearly a unit vector, nearly orthogonal to all others.
+
+        Its dot product with a tree's vector estimates the fragment's coordinate in the tree: how often
+        it occurs times √λ^(productions - 1).
+        """
+        spec = self.spec
+        return fragment_vector(read_trees([fragment])[0], spec.algebra()).astype(spec.dtype)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return ``treevectorizer0``, ``treevectorizer1``, …, as scikit-learn names outputs."""
+        return np.array([f"treevectorizer{k}" for k in range(self.n_components)], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.no_validation = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+@lru_cache(maxsize=4)
+def _encoder(spec: Spec) -> Encoder:
+    """Keep the last encoders, whose shuffles and label vectors are worth reusing."""
+    return Encoder(spec)

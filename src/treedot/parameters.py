@@ -1,0 +1,40 @@
+"""Checks of settings that several parts share."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from typing import Any
+
+from treedot.errors import ParameterError
+
+
+def checked_decay(decay: Any) -> float:
+    """Return λ as a float, or raise where it is not a number in [0, 1]."""
+    try:
+        value = float(decay)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not 0.0 <= value <= 1.0:
+        raise ParameterError(f"decay (λ) must be a number from 0 to 1, not {decay!r}")
+    return value
+
+
+def checked_integer(name: str, value: Any) -> int:
+    """Return an integer setting, or raise where it is anything else."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ParameterError(f"{name} must be an integer, not {value!r}") from None
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads that scikit-learn's ``n_jobs`` asks for: None is 1, -1 is all cores."""
+    if n_jobs is None:
+        return 1
+    n_jobs = checked_integer("n_jobs", n_jobs)
+    if n_jobs == 0:
+        raise ParameterError("n_jobs must not be 0: give a number of threads, or -1 for all cores")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)

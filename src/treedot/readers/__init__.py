@@ -1,0 +1,176 @@
+"""Files and objects in, forests out: ``read_trees`` for all at once, ``iter_trees`` in batches."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Any
+
+from treedot.errors import ParameterError, SourceError
+from treedot.files import content_suffix, decompressed, open_raw
+from treedot.readers.problems import OnBad
+from treedot.trees import Forest, Tree
+
+__all__ = ["FORMATS", "iter_trees", "read_trees"]
+
+FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow")
+
+_BY_SUFFIX = {
+    ".tsv": "tsv",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+
+_EVERYTHING = 2**31 - 1
+
+
+def read_trees(
+    source: Any,
+    format: str | None = None,
+    *,
+    column: str | None = None,
+    on_bad: Callable[[SourceError], object] | None = None,
+) -> Forest:
+    """Read all trees of a source into one Forest.
+
+    Parameters
+    ----------
+    source : path, open file, "-", Forest, or iterable
+        A file (also ``.gz``, ``.xz``, ``.zst``); ``"-"`` is standard input. In an iterable, each item
+        is a tree: bracket text, a ``Tree``, nested lists ``[label, child, …]``, an ``nltk.Tree`` or
+        anything like it; or a ``pathlib.Path``, which stands for all the trees of that file.
+    format : str, optional
+        One of ``FORMATS``; by default it follows from the file's suffix, or is ``"brackets"``.
+    column : str, optional
+        The column of a table that holds the trees; by default ``"tree"``. The others are kept in
+        ``Forest.columns``.
+    on_bad : callable, optional
+        Called with the error of every tree that cannot be read, which is then left out. By default
+        the first such error is raised.
+
+    Examples
+    --------
+    >>> read_trees(["(S (NP I) (VP run))", ("S", ("NP", "I"), "run")])
+    <Forest of 2 trees, 9 nodes, 5 labels>
+    """
+    if isinstance(source, Forest):
+        return source
+    return Forest.concat(iter_trees(source, format, column=column, batch_size=_EVERYTHING, on_bad=on_bad))
+
+
+def iter_trees(
+    source: Any,
+    format: str | None = None,
+    *,
+    column: str | None = None,
+    batch_size: int = 1024,
+    on_bad: Callable[[SourceError], object] | None = None,
+    on_read: Callable[[int], object] | None = None,
+) -> Iterator[Forest]:
+    """Yield the trees of a source as Forests of at most ``batch_size`` trees, in constant memory.
+
+    The parameters are those of ``read_trees``; ``on_read`` is called after each batch with the number
+    of bytes of the file that have been read. A file without any tree is an error, an empty iterable
+    is not.
+    """
+    if batch_size < 1:
+        raise ParameterError(f"batch_size must be at least 1, not {batch_size}")
+    if format is not None and format not in FORMATS:
+        raise ParameterError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
+    report = OnBad(on_bad)
+    if isinstance(source, Forest):
+        for start in range(0, len(source), batch_size):
+            yield source[start : start + batch_size]
+    elif isinstance(source, (str, os.PathLike)):
+        yield from _from_file(source, format, column, batch_size, report, on_read)
+    elif hasattr(source, "read"):
+        name = str(getattr(source, "name", "<stream>"))
+        kind = format or _BY_SUFFIX.get(content_suffix(name), "brackets")
+        stream = getattr(source, "buffer", source)  # the bytes underneath an open text file
+        yield from _not_empty(_from_stream(stream, name, kind, column, batch_size, report), name)
+    elif isinstance(source, Tree) or not isinstance(source, Iterable):
+        raise ParameterError(
+            f"cannot read trees from {type(source).__name__}: give a path, an open file or a list of trees"
+        )
+    else:
+        yield from _from_items(source, format, column, batch_size, report)
+
+
+def _from_file(
+    path: str | os.PathLike[str],
+    format: str | None,
+    column: str | None,
+    batch_size: int,
+    on_bad: OnBad,
+    on_read: Callable[[int], object] | None = None,
+) -> Iterator[Forest]:
+    name = os.fspath(path)
+    if name == "-":
+        kind = format or "brackets"
+        yield from _not_empty(
+            _from_stream(sys.stdin.buffer, "<stdin>", kind, column, batch_size, on_bad), "<stdin>"
+        )
+        return
+    if name.lstrip().startswith("(") and not os.path.exists(name):
+        raise ParameterError("a text is taken as a file name: for a tree in brackets give a list, [text]")
+    kind = format or _BY_SUFFIX.get(content_suffix(name), "brackets")
+    with open_raw(name) as raw:
+        stream = decompressed(raw, name)
+        for forest in _not_empty(_from_stream(stream, name, kind, column, batch_size, on_bad), name):
+            if on_read is not None:
+                on_read(raw.tell())
+            yield forest
+
+
+def _from_stream(
+    stream: IO[bytes], name: str, kind: str, column: str | None, batch_size: int, on_bad: OnBad
+) -> Iterator[Forest]:
+    if kind in ("parquet", "arrow"):
+        if not os.path.exists(name):
+            raise SourceError(f"cannot read {kind} from {name}: it needs a file, not a stream")
+        from treedot.readers.tables import read_arrow
+
+        return read_arrow(name, column, batch_size, on_bad)
+    if kind == "brackets":
+        if column is not None:
+            raise ParameterError(
+                f"{name} is read as brackets, which have no column {column!r}: set the format"
+            )
+        from treedot.readers.brackets import read_brackets
+
+        return read_brackets(stream, name, batch_size, on_bad)
+    from treedot.readers import tables
+
+    read = {"tsv": tables.read_tsv, "csv": tables.read_csv, "jsonl": tables.read_jsonl}[kind]
+    return read(stream, name, column, batch_size, on_bad)
+
+
+def _from_items(
+    items: Iterable[Any], format: str | None, column: str | None, batch_size: int, on_bad: OnBad
+) -> Iterator[Forest]:
+    from treedot.readers.objects import read_items
+
+    rest = iter(items)
+    number = 0
+    while batch := list(itertools.islice(rest, batch_size)):
+        if isinstance(batch[0], os.PathLike):
+            for path in itertools.chain(batch, rest):
+                yield from _from_file(path, format, column, batch_size, on_bad)
+            return
+        places = [f"tree {number + k + 1}" for k in range(len(batch))]
+        number += len(batch)
+        yield read_items(batch, places, on_bad)[0]
+
+
+def _not_empty(forests: Iterator[Forest], name: str) -> Iterator[Forest]:
+    first = next(forests, None)
+    if first is None:
+        raise SourceError(f"{name}: there is no tree in it")
+    yield first
+    yield from forests

@@ -1,0 +1,165 @@
+"""Penn brackets: one tree per line, or pretty-printed over many."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+import numpy as np
+
+from treedot.errors import SourceError, TreeSyntaxError
+from treedot.files import read_chunk
+from treedot.readers import scanner
+from treedot.readers.problems import OnBad
+from treedot.trees import Forest
+from treedot.trees.brackets import unescape
+
+CHUNK_BYTES = 1 << 20
+
+_COMPLAINTS = {
+    scanner.OPEN: "this tree is never closed: {missing} closing bracket(s) missing",
+    scanner.CLOSED_TOO_OFTEN: "a closing bracket without an opening one",
+    scanner.TEXT_OUTSIDE: "text outside a tree: {token!r}; a tree starts with '('",
+    scanner.NEW_TREE_INSIDE: "this tree is not closed where the next one begins",
+}
+
+
+class _Window:
+    """The part of a stream that is being scanned, and how many lines went before it."""
+
+    def __init__(self, stream: IO[Any], name: str, one_tree: bool = False) -> None:
+        self.stream, self.name, self.one_tree = stream, name, one_tree
+        self.text = np.zeros(0, np.uint8)
+        self.lines_before = 0
+        self.at_end = False
+
+    def grow(self) -> None:
+        """Read on; at least doubling keeps scanning again what is still open linear in all."""
+        chunk = read_chunk(self.stream, max(CHUNK_BYTES, self.text.size), self.name)
+        self.at_end = not chunk
+        self.text = np.concatenate([self.text, np.frombuffer(chunk, np.uint8)])
+
+    def drop(self, length: int) -> None:
+        self.lines_before += int(np.count_nonzero(self.text[:length] == 10))
+        self.text = self.text[length:]
+
+    def drop_to_next_tree(self, position: int) -> None:
+        """Move on to the next line with a bracket in its first column, or to the end of the stream."""
+        self.drop(position + 1)
+        while (found := self.text.tobytes().find(b"\n(")) < 0 and not self.at_end:
+            self.drop(max(0, self.text.size - 1))  # the last byte may be the newline
+            self.grow()
+        self.drop(found + 1 if found >= 0 else self.text.size)
+
+    def place(self, position: int, tree: int) -> str:
+        """Say where a position is: line and column in a file, the character in the text of one tree."""
+        if self.one_tree:
+            return f"{self.name}, character {position + 1}"
+        before = self.text[:position].tobytes()
+        line_start = before.rfind(b"\n") + 1
+        column = len(before[line_start:].decode(errors="replace")) + 1
+        return f"{self.name}:{self.lines_before + before.count(10) + 1}:{column} (tree {tree})"
+
+    def complaint(self, stop: int, position: int) -> str:
+        rest = self.text[position:]
+        return _COMPLAINTS[stop].format(
+            missing=np.count_nonzero(rest == ord("(")) - np.count_nonzero(rest == ord(")")),
+            token=rest[:200].tobytes().decode(errors="replace").split()[0][:40],
+        )
+
+
+def read_brackets(stream: IO[Any], name: str, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
+    """Yield forests of at most ``batch_size`` trees from a stream of bytes.
+
+    Where errors are handed to ``on_bad`` instead of raised, reading goes on with the next line that
+    starts with a bracket, and such a bracket always begins a new tree.
+    """
+    return _read_window(_Window(stream, name), batch_size, on_bad)
+
+
+def _read_window(window: _Window, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
+    trees = 0
+    while True:
+        stop, position, used, *columns = scanner.scan(
+            window.text, batch_size, on_bad.skips, scanner.BYTE_KIND
+        )
+        found = columns[2].size
+        broken = stop > scanner.OPEN or (stop == scanner.OPEN and window.at_end and found < batch_size)
+        if found < batch_size and not broken and not window.at_end:
+            window.grow()
+            continue
+        if found:
+            forest = _forest(window, columns, trees, on_bad)
+            trees += found
+            if len(forest):
+                yield forest
+        if broken:
+            trees += 1
+            on_bad(TreeSyntaxError(f"{window.place(position, trees)}: {window.complaint(stop, position)}"))
+            window.drop_to_next_tree(position)
+        elif found < batch_size:
+            return
+        else:
+            window.drop(used)
+
+
+def read_cells(cells: Sequence[str | None], places: Sequence[str], on_bad: OnBad) -> tuple[Forest, list[int]]:
+    """Pack texts of one tree each; return the forest and the indices of the texts that were good."""
+    texts = [cell for cell in cells if cell is not None]
+    if len(texts) == len(cells):
+        raw = [text.encode(errors="surrogateescape") for text in texts]
+        window = _Window(io.BytesIO(), "")
+        window.text = np.frombuffer(b"\n".join(raw), np.uint8)
+        limits = np.cumsum([0] + [len(text) + 1 for text in raw])
+        stop, _, _, *columns = scanner.scan(window.text, len(cells) + 1, False, scanner.BYTE_KIND)
+        starts = columns[3]
+        if stop == scanner.COMPLETE and starts.size == len(cells):
+            inside = (limits[:-1] <= starts) & (starts < limits[1:])
+            errors: list[SourceError] = []
+            forest = _forest(window, columns, 0, OnBad(errors.append))
+            if inside.all() and not errors:
+                return forest, list(range(len(cells)))
+    # Something is wrong: find out where, text by text.
+    good: list[int] = []
+    forests = [Forest([], [], [0], [])]
+    for i, cell in enumerate(cells):
+        try:
+            stream = io.BytesIO((cell or "").encode(errors="surrogateescape"))
+            found = list(_read_window(_Window(stream, places[i], one_tree=True), 2, OnBad()))
+            if [len(forest) for forest in found] != [1]:
+                raise TreeSyntaxError(
+                    f"{places[i]}: expected one tree, found {'several' if found else 'none'}"
+                )
+        except SourceError as error:
+            on_bad(error)
+        else:
+            forests += found
+            good.append(i)
+    return Forest.concat(forests), good
+
+
+def _forest(window: _Window, columns: list[Any], trees_before: int, on_bad: OnBad) -> Forest:
+    """Name the scanned labels; trees with labels that are not UTF-8 go to ``on_bad``."""
+    label, arity, ends, starts, token_start, token_end = columns
+    index: dict[str, int] = {}
+    moves = np.empty(token_start.size, np.int32)
+    broken: dict[int, bytes] = {}
+    for k, (a, b) in enumerate(zip(token_start.tolist(), token_end.tolist(), strict=True)):
+        raw = window.text[a:b].tobytes()
+        try:
+            moves[k] = index.setdefault(unescape(raw.decode()), len(index))
+        except UnicodeDecodeError:
+            broken[k] = raw
+            moves[k] = index.setdefault("", len(index))  # only until its trees are left out
+    forest = Forest(moves[label] if label.size else label, arity, np.concatenate([[0], ends]), tuple(index))
+    if not broken:
+        return forest
+    nodes = np.flatnonzero(np.isin(label, list(broken)))
+    bad_trees, first = np.unique(np.searchsorted(ends, nodes, side="right"), return_index=True)
+    for tree, node in zip(bad_trees, nodes[first], strict=True):
+        raw = broken[label[node]]
+        position = window.text[starts[tree] :].tobytes().find(raw) + int(starts[tree])
+        where = window.place(position, trees_before + tree + 1)
+        on_bad(SourceError(f"{where}: the bytes {raw!r} are not UTF-8"))
+    return forest[np.setdiff1d(np.arange(len(forest)), bad_trees)]

@@ -1,0 +1,142 @@
+"""Trees in tables: TSV, CSV, JSON lines and Parquet with a tree column; the other columns are kept."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from treedot.errors import SourceError
+from treedot.files import read_lines
+from treedot.readers.objects import read_items
+from treedot.readers.problems import OnBad
+from treedot.trees import Forest
+
+DEFAULT_COLUMN = "tree"
+MAX_FIELD = 2**31 - 1
+
+Row = tuple[str, dict[str, Any]]  # where it stands, and its values by column
+
+
+def read_tsv(
+    stream: IO[Any], name: str, column: str | None, batch_size: int, on_bad: OnBad
+) -> Iterator[Forest]:
+    """Tab-separated values under a header line; no quoting, so no field holds a tab or a newline."""
+    records = ((number, line.split("\t")) for number, line in _decoded(stream, name, on_bad))
+    return _packed(_rows(records, name, on_bad), name, column, batch_size, on_bad)
+
+
+def read_csv(
+    stream: IO[Any], name: str, column: str | None, batch_size: int, on_bad: OnBad
+) -> Iterator[Forest]:
+    """Comma-separated values under a header line, with the usual quoting."""
+
+    def records() -> Iterator[tuple[int, list[str]]]:
+        reader = csv.reader((line + "\n" for _, line in _decoded(stream, name, on_bad)), strict=True)
+        while True:
+            usual = csv.field_size_limit(MAX_FIELD)  # a tree may be far longer than the usual 128 KiB
+            try:
+                fields = next(reader, None)
+            except csv.Error as error:
+                raise SourceError(f"{name}:{reader.line_num}: {error}") from error
+            finally:
+                csv.field_size_limit(usual)
+            if fields is None:
+                return
+            if fields:
+                yield reader.line_num, fields
+
+    return _packed(_rows(records(), name, on_bad), name, column, batch_size, on_bad)
+
+
+def read_jsonl(
+    stream: IO[Any], name: str, column: str | None, batch_size: int, on_bad: OnBad
+) -> Iterator[Forest]:
+    """One JSON object per line; the tree is bracket text or nested lists ``[label, child, …]``."""
+
+    def rows() -> Iterator[Row]:
+        for number, line in _decoded(stream, name, on_bad):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                on_bad(SourceError(f"{name}:{number}: this line is not JSON ({error})"))
+                continue
+            if isinstance(row, dict):
+                yield f"{name}:{number}", row
+            else:
+                on_bad(SourceError(f"{name}:{number}: expected a JSON object, found {type(row).__name__}"))
+
+    return _packed(rows(), name, column, batch_size, on_bad)
+
+
+def read_arrow(path: str, column: str | None, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
+    """Parquet, Arrow or Feather: a packed forest, or a table with a text column of trees."""
+    from treedot.trees import arrow  # says what to install where pyarrow is missing
+
+    try:
+        if Path(path).suffix.lower() == ".parquet":
+            parquet = arrow.pa.parquet.ParquetFile(path)
+            schema, batches = parquet.schema_arrow, parquet.iter_batches(batch_size)
+        else:
+            table = arrow.pa.feather.read_table(str(path), memory_map=True)
+            schema, batches = table.schema, iter(table.to_batches(max_chunksize=batch_size))
+    except (OSError, arrow.pa.ArrowInvalid) as error:
+        raise SourceError(f"cannot read {path}: {error}") from error
+    if column is None and arrow.is_forest(schema):
+        for batch in batches:
+            yield arrow.from_arrow(arrow.pa.Table.from_batches([batch]))
+        return
+
+    def rows() -> Iterator[Row]:
+        row_number = itertools.count(1)
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield f"{path} (row {next(row_number)})", row
+
+    yield from _packed(rows(), path, column, batch_size, on_bad)
+
+
+def _decoded(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[tuple[int, str]]:
+    for number, raw in enumerate(read_lines(stream, name), 1):
+        try:
+            line = raw.decode()
+        except UnicodeDecodeError as error:
+            column = len(raw[: error.start].decode()) + 1
+            on_bad(SourceError(f"{name}:{number}:{column}: the byte {raw[error.start]:#x} is not UTF-8"))
+        else:
+            yield number, line.removeprefix("\ufeff") if number == 1 else line
+
+
+def _rows(records: Iterator[tuple[int, list[str]]], name: str, on_bad: OnBad) -> Iterator[Row]:
+    _, header = next(records, (0, []))
+    if len(set(header)) != len(header):
+        raise SourceError(f"{name}:1: a column name occurs twice in the header {header}")
+    for number, fields in records:
+        if len(fields) == len(header):
+            yield f"{name}:{number}", dict(zip(header, fields, strict=True))
+        elif fields != [""]:
+            on_bad(SourceError(f"{name}:{number}: {len(fields)} fields under {len(header)} column names"))
+
+
+def _packed(
+    rows: Iterator[Row], name: str, column: str | None, batch_size: int, on_bad: OnBad
+) -> Iterator[Forest]:
+    wanted = column or DEFAULT_COLUMN
+    while batch := list(itertools.islice(rows, batch_size)):
+        for place, row in batch:
+            if wanted not in row:
+                raise SourceError(
+                    f"{place}: there is no column {wanted!r}; choose one of {', '.join(map(repr, row))} "
+                    "with column=… (on the command line --column)"
+                )
+        places = [f"{place}, column {wanted!r}" for place, _ in batch]
+        forest, good = read_items([row[wanted] for _, row in batch], places, on_bad)
+        kept = [key for key in batch[0][1] if key != wanted]
+        forest.columns.update({key: [batch[i][1].get(key) for i in good] for key in kept})
+        if len(forest):
+            yield forest

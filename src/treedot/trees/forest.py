@@ -1,0 +1,303 @@
+"""Many trees, packed into two integer columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.errors import LimitError, SourceError
+from treedot.trees.tree import Tree
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+IntArray = npt.NDArray[np.signedinteger[Any]]
+
+T = TypeVar("T")
+
+MAX_NODES = 2**31 - 1
+
+
+class Forest:
+    """Trees in post-order with the number of children of every node: reverse Polish notation.
+
+    ``(A (B W1) (C (D W2) (E W3)))`` is stored as::
+
+        labels  W1 B W2 D W3 E C A
+        arity    0 1  0 1  0 1 2 2
+
+    Parameters
+    ----------
+    label : integer array
+        For every node of every tree, in post-order, the index of its label in ``labels``.
+    arity : integer array
+        For every node, its number of children.
+    offsets : integer array
+        Tree ``i`` is made of the nodes ``offsets[i]`` to ``offsets[i + 1] - 1``.
+    labels : sequence of str
+        The label texts, each once.
+    columns : mapping of str to sequence
+        What else is known of each tree (class, text, file, …), one value per tree.
+
+    Examples
+    --------
+    >>> forest = Forest.from_trees([Tree.parse("(A (B b) c)"), Tree.parse("(A c)")])
+    >>> len(forest), forest.n_nodes, forest.labels
+    (2, 6, ('b', 'B', 'c', 'A'))
+    >>> forest[0]
+    Tree.parse('(A (B b) c)')
+    >>> forest[1:] == Forest.from_trees([Tree.parse("(A c)")])
+    True
+    """
+
+    __slots__ = ("_derived", "arity", "columns", "label", "labels", "offsets")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        label: npt.ArrayLike,
+        arity: npt.ArrayLike,
+        offsets: npt.ArrayLike,
+        labels: Sequence[str],
+        columns: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        self.offsets: IntArray = _frozen(offsets, np.int64)
+        if self.offsets.size and self.offsets[-1] > MAX_NODES:
+            raise LimitError(
+                f"a Forest holds at most {MAX_NODES} nodes, not {self.offsets[-1]}: use iter_trees"
+            )
+        self.label: IntArray = _frozen(label, np.int32)
+        self.arity: IntArray = _frozen(arity, np.int32)
+        self.labels: tuple[str, ...] = tuple(labels)
+        self.columns: dict[str, Sequence[Any]] = dict(columns or {})
+        self._derived: dict[str, Any] = {}
+        self._check()
+
+    def _check(self) -> None:
+        sizes = np.diff(self.offsets)
+        if self.offsets.size == 0 or self.offsets[0] != 0 or (sizes < 1).any():
+            raise SourceError("offsets must start with 0 and grow by at least one node per tree")
+        if not self.label.size == self.arity.size == self.offsets[-1]:
+            raise SourceError(
+                f"{self.label.size} labels, {self.arity.size} arities and a last offset of "
+                f"{self.offsets[-1]} do not describe the same nodes"
+            )
+        if self.label.size and not 0 <= self.label.min() <= self.label.max() < len(self.labels):
+            raise SourceError(f"a label index lies outside the {len(self.labels)} label texts")
+        # The stack of the Polish machine: never empty after a node, one higher after each tree.
+        height = np.cumsum(1 - self.arity.astype(np.int64))
+        start = np.repeat(np.arange(len(self)), sizes)
+        bad = (height - start < 1) | (self.arity < 0)
+        bad[self.offsets[1:] - 1] |= height[self.offsets[1:] - 1] != np.arange(1, len(self) + 1)
+        if bad.any():
+            raise SourceError(f"the arities of tree {start[bad.argmax()]} do not form one tree")
+        for name, values in self.columns.items():
+            if len(values) != len(self):
+                raise SourceError(f"column {name!r} has {len(values)} values for {len(self)} trees")
+
+    @classmethod
+    def from_trees(cls, trees: Iterable[Tree], columns: Mapping[str, Sequence[Any]] | None = None) -> Forest:
+        """Pack trees."""
+        index: dict[str, int] = {}
+        label: list[int] = []
+        arity: list[int] = []
+        offsets = [0]
+        for tree in trees:
+            for node in tree.postorder():
+                label.append(index.setdefault(node.label, len(index)))
+                arity.append(len(node.children))
+            offsets.append(len(label))
+        return cls(label, arity, offsets, tuple(index), columns)
+
+    @classmethod
+    def concat(cls, forests: Iterable[Forest]) -> Forest:
+        """Return one forest with all the trees in order; columns that all of them have are kept."""
+        parts = list(forests)
+        if len(parts) == 1:
+            return parts[0]
+        index: dict[str, int] = {}
+        moved = [np.zeros(0, np.int32)]
+        offsets = [np.zeros(1, np.int64)]
+        nodes = 0
+        for part in parts:
+            moves = np.array([index.setdefault(text, len(index)) for text in part.labels], np.int32)
+            moved.append(moves[part.label] if part.label.size else part.label)
+            offsets.append(part.offsets[1:] + nodes)
+            nodes += part.n_nodes
+        first = parts[0].columns if parts else {}
+        shared = [name for name in first if all(name in part.columns for part in parts)]
+        return cls(
+            np.concatenate(moved),
+            np.concatenate([np.zeros(0, np.int32), *(part.arity for part in parts)]),
+            np.concatenate(offsets),
+            tuple(index),
+            {name: [value for part in parts for value in part.columns[name]] for name in shared},
+        )
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes of all trees."""
+        return int(self.label.size)
+
+    @property
+    def sizes(self) -> IntArray:
+        """The number of nodes of each tree."""
+        return np.diff(self.offsets)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """``(len(forest),)``, so that scikit-learn splits a Forest as it splits an array."""
+        return (len(self),)
+
+    @property
+    def parent(self) -> IntArray:
+        """The node index of every node's parent; -1 for roots."""
+        return self._derive("parent", lambda columns: columns.parents(self.arity))
+
+    @property
+    def children(self) -> tuple[IntArray, IntArray]:
+        """``(start, child)``: node ``i`` has the children ``child[start[i]:start[i + 1]]``."""
+        lists: tuple[IntArray, IntArray] = self._derive(
+            "children", lambda columns: columns.child_lists(self.arity, self.parent)
+        )
+        return lists
+
+    @property
+    def subtree_size(self) -> IntArray:
+        """The number of nodes in every node's subtree."""
+        return self._derive("subtree_size", lambda columns: columns.subtree_sizes(self.parent))
+
+    @property
+    def depth(self) -> IntArray:
+        """The number of nodes from the root to every node, both included."""
+        return self._derive("depth", lambda columns: columns.depths(self.parent))
+
+    @property
+    def production(self) -> IntArray:
+        """A number for every node's production (its label and its children's labels); -1 for leaves."""
+        return self._interned("production", whole=False)[0]
+
+    @property
+    def subtree(self) -> IntArray:
+        """A number for every node's subtree: equal subtrees, equal numbers, children before parents."""
+        return self._interned("subtree", whole=True)[0]
+
+    @property
+    def distinct_subtrees(self) -> IntArray:
+        """For every distinct subtree, in the order of its number, the first node it is rooted at."""
+        return self._interned("subtree", whole=True)[1]
+
+    @property
+    def n_productions(self) -> int:
+        """The number of distinct productions."""
+        return int(self._interned("production", whole=False)[1].size)
+
+    def _interned(self, name: str, whole: bool) -> tuple[IntArray, IntArray]:
+        interned: tuple[IntArray, IntArray] = self._derive(
+            name, lambda columns: columns.intern_nodes(self.label, *self.children, whole)
+        )
+        return interned
+
+    def _derive(self, name: str, compute: Callable[[Any], T]) -> T:
+        if name not in self._derived:
+            from treedot.trees import columns
+
+            self._derived[name] = compute(columns)
+        value: T = self._derived[name]
+        return value
+
+    def to_arrow(self) -> pa.Table:
+        """Return a pyarrow Table: ``label: list<string>``, ``arity: list<int32>`` and the columns."""
+        from treedot.trees.arrow import to_arrow
+
+        return to_arrow(self)
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table) -> Forest:
+        """Return the forest that ``to_arrow`` turned into a table."""
+        from treedot.trees.arrow import from_arrow
+
+        return from_arrow(table)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the forest to ``.parquet`` or to Arrow IPC (``.arrow``, ``.feather``)."""
+        from treedot.trees.arrow import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Forest:
+        """Read a file that ``save`` wrote."""
+        from treedot.trees.arrow import load
+
+        return load(path)
+
+    def __len__(self) -> int:
+        return int(self.offsets.size) - 1
+
+    def __iter__(self) -> Iterator[Tree]:
+        return (self[i] for i in range(len(self)))
+
+    @overload
+    def __getitem__(self, which: int) -> Tree: ...
+    @overload
+    def __getitem__(self, which: slice | npt.ArrayLike) -> Forest: ...
+    def __getitem__(self, which: Any) -> Tree | Forest:
+        if isinstance(which, (int, np.integer)):
+            return self._unpack(range(len(self))[which])
+        return self._select(np.arange(len(self))[which])
+
+    def _unpack(self, i: int) -> Tree:
+        stack: list[Tree] = []
+        for node in range(self.offsets[i], self.offsets[i + 1]):
+            cut = len(stack) - int(self.arity[node])
+            stack[cut:] = [Tree(self.labels[self.label[node]], stack[cut:])]
+        return stack[0]
+
+    def _select(self, trees: IntArray) -> Forest:
+        sizes = self.sizes[trees]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        nodes = np.arange(offsets[-1]) + np.repeat(self.offsets[trees] - offsets[:-1], sizes)
+        used, label = np.unique(self.label[nodes], return_inverse=True)
+        columns = {name: [values[i] for i in trees] for name, values in self.columns.items()}
+        return Forest(label, self.arity[nodes], offsets, [self.labels[k] for k in used], columns)
+
+    def __add__(self, other: Forest) -> Forest:
+        return Forest.concat([self, other])
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same trees in the same order (columns aside)."""
+        if not isinstance(other, Forest):
+            return NotImplemented
+        return (
+            np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.arity, other.arity)
+            and bool((_texts(self) == _texts(other)).all())
+        )
+
+    def __repr__(self) -> str:
+        kept = f", columns={list(self.columns)}" if self.columns else ""
+        return f"<Forest of {len(self)} trees, {self.n_nodes} nodes, {len(self.labels)} labels{kept}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("label", "arity", "offsets", "labels", "columns")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+
+def _frozen(values: npt.ArrayLike, dtype: npt.DTypeLike) -> IntArray:
+    array = np.array(values, dtype=dtype)
+    if array.ndim != 1:
+        raise SourceError(f"a column of a Forest has one dimension, not {array.ndim}")
+    array.setflags(write=False)
+    return array
+
+
+def _texts(forest: Forest) -> npt.NDArray[np.object_]:
+    return np.array([*forest.labels, None], dtype=object)[forest.label]

@@ -1,0 +1,160 @@
+import gzip
+import io
+import lzma
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import ANY_LABEL, random_forest, trees
+from treedot import Forest, Tree, iter_trees, read_trees
+from treedot.errors import ParameterError, SourceError, TreeSyntaxError
+from treedot.readers import brackets
+
+
+@given(st.lists(trees(ANY_LABEL), min_size=1, max_size=5))
+def test_the_fast_reader_reads_what_tree_writes(given_trees):
+    one_line = "\n".join(map(str, given_trees)).encode()
+    pretty = "\n\n".join(tree.pretty(width=10) for tree in given_trees).encode()
+    for text in (one_line, pretty):
+        assert list(read_trees(io.BytesIO(text))) == given_trees
+    assert list(read_trees(list(map(str, given_trees)))) == given_trees
+
+
+@given(st.text(st.sampled_from("()ab \n\\x28"), max_size=30))
+def test_the_fast_reader_accepts_and_refuses_what_the_plain_one_does(text):
+    try:
+        expected = Tree.parse(text)
+    except TreeSyntaxError:
+        expected = None
+    if "(" not in text:
+        expected = None  # a bare word is a tree for people, not in files
+    try:
+        found = read_trees([text])[0]
+    except SourceError:
+        found = None
+    assert found == expected
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 64])
+@pytest.mark.parametrize("batch", [1, 3, 100])
+def test_chunks_and_batches_do_not_matter(monkeypatch, chunk, batch):
+    forest = random_forest(2, 10)
+    text = "\n".join(tree.pretty(width=20) for tree in forest).encode()
+    monkeypatch.setattr(brackets, "CHUNK_BYTES", chunk)
+    parts = list(iter_trees(io.BytesIO(text), batch_size=batch))
+    assert Forest.concat(parts) == forest
+    assert max(map(len, parts)) <= batch
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "complaint"),
+    [
+        (b"(a b)\n(c d\n", ":2:1 (tree 2)", "never closed: 1 closing"),
+        (b"(a b)\n (c d))\n", ":2:7 (tree 3)", "without an opening"),
+        (b"(a b)\nstray (c d)", ":2:1 (tree 2)", "text outside a tree: 'stray'"),
+        ("(ä b) ö".encode(), ":1:7 (tree 2)", "text outside"),
+        (b"(a b)\n(c \xff\xfe)", ":2:4 (tree 2)", "not UTF-8"),
+        (b"", "", "no tree"),
+        (b" \n\n", "", "no tree"),
+    ],
+)
+def test_bad_files_are_refused_with_line_and_column(tmp_path, text, place, complaint):
+    path = tmp_path / "bad.mrg"
+    path.write_bytes(text)
+    with pytest.raises(SourceError) as caught:
+        read_trees(path)
+    assert f"bad.mrg{place}" in str(caught.value)
+    assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 1 << 20])
+def test_bad_trees_can_be_left_out_and_are_reported(tmp_path, monkeypatch, chunk):
+    path = tmp_path / "mixed.mrg"
+    path.write_bytes(
+        b"(S a)\n(S (b c)\n(S b)\nstray\n(S c)\n(S \xff) (S inline)\n))\n(S\n  d)\n(S e)\n(S (f)\n"
+    )
+    monkeypatch.setattr(brackets, "CHUNK_BYTES", chunk)
+    errors: list[SourceError] = []
+    forest = read_trees(path, on_bad=errors.append)
+    assert list(map(str, forest)) == ["(S a)", "(S b)", "(S c)", "(S inline)", "(S d)", "(S e)"]
+    assert [str(error).split(": ")[0].rsplit("mixed.mrg", 1)[1] for error in errors] == [
+        ":2:1 (tree 2)", ":4:1 (tree 4)", ":6:4 (tree 6)", ":7:1 (tree 8)", ":11:1 (tree 11)",
+    ]  # fmt: skip
+
+
+def test_compressed_files_open_files_and_stdin(tmp_path, monkeypatch):
+    forest = random_forest(3, 5)
+    text = "\n".join(map(str, forest))
+    (tmp_path / "t.mrg").write_text(text)
+    (tmp_path / "t.mrg.gz").write_bytes(gzip.compress(text.encode()))
+    (tmp_path / "t.mrg.xz").write_bytes(lzma.compress(text.encode()))
+    for name in ("t.mrg", "t.mrg.gz", "t.mrg.xz"):
+        assert read_trees(tmp_path / name) == forest
+        assert read_trees(str(tmp_path / name)) == forest
+    with (tmp_path / "t.mrg").open() as file:
+        assert read_trees(file) == forest
+    assert read_trees(io.StringIO(text)) == forest
+    assert read_trees([tmp_path / "t.mrg", tmp_path / "t.mrg.gz"]) == forest + forest
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert read_trees("-") == forest
+
+
+def test_zstd_files(tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    forest = random_forest(3, 5)
+    text = "\n".join(map(str, forest)).encode()
+    (tmp_path / "t.mrg.zst").write_bytes(zstandard.compress(text[:100]) + zstandard.compress(text[100:]))
+    assert read_trees(tmp_path / "t.mrg.zst") == forest
+    (tmp_path / "broken.mrg.zst").write_bytes(zstandard.compress(text)[:-20])
+    with pytest.raises(SourceError, match=r"broken\.mrg\.zst"):
+        read_trees(tmp_path / "broken.mrg.zst")
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+def test_damaged_compression_is_refused(tmp_path, suffix):
+    compress = {".gz": gzip.compress, ".xz": lzma.compress}[suffix]
+    path = tmp_path / f"t.mrg{suffix}"
+    path.write_bytes(compress(b"(a b)\n" * 1000)[:-12])
+    with pytest.raises(SourceError, match="cannot read"):
+        read_trees(path)
+    path.write_bytes(b"not compressed at all")
+    with pytest.raises(SourceError, match="cannot read"):
+        read_trees(path)
+
+
+def test_wrong_sources_are_refused(tmp_path):
+    with pytest.raises(SourceError, match="cannot open"):
+        read_trees(tmp_path / "missing.mrg")
+    with pytest.raises(SourceError, match=r"cannot (open|read)"):
+        read_trees(tmp_path)
+    with pytest.raises(ParameterError, match="give a list"):
+        read_trees("(S a)")
+    with pytest.raises(ParameterError, match="give a path"):
+        read_trees(7)
+    with pytest.raises(ParameterError, match="give a path"):
+        read_trees(Tree("a"))
+    with pytest.raises(ParameterError, match="unknown format"):
+        read_trees(["(a b)"], "xml")
+    with pytest.raises(ParameterError, match="batch_size"):
+        next(iter_trees(["(a b)"], batch_size=0))
+
+
+def test_reading_says_how_far_it_is(tmp_path):
+    path = tmp_path / "t.mrg"
+    path.write_text("(a b)\n" * 100)
+    seen: list[int] = []
+    assert sum(map(len, iter_trees(path, batch_size=10, on_read=seen.append))) == 100
+    assert seen[-1] == path.stat().st_size
+
+
+def test_large_shapes_are_read_and_packed():
+    deep = "(n " * 100_000 + "x" + ")" * 100_000
+    wide = "(n" + " x" * 1_000_000 + ")"
+    families = "(n" + " (m x)" * 100_000 + ")"
+    forest = read_trees([deep, wide, families])
+    assert forest.sizes.tolist() == [100_001, 1_000_001, 200_001]
+    assert forest.depth.max() == 100_001
+    many = read_trees(io.BytesIO(b"(a (b c))\n" * 100_000))
+    assert len(many) == 100_000
+    assert many.subtree.max() == 2

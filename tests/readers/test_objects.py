@@ -1,0 +1,71 @@
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from strategies import trees
+from treedot import Tree, read_trees
+from treedot.errors import SourceError
+from treedot.readers.python_code import read_functions
+
+
+def nested(tree):
+    return [tree.label, *map(nested, tree.children)] if tree.children else tree.label
+
+
+@given(trees())
+def test_nested_lists_and_tuples(tree):
+    if not tree.is_leaf:
+        assert read_trees([nested(tree), tuple(nested(tree))])[1] == tree
+
+
+def test_nltk_trees_and_their_like():
+    nltk = pytest.importorskip("nltk")
+    text = "(S (NP (DT the) (NN tree)) (VP grows))"
+    assert str(read_trees([nltk.Tree.fromstring(text)])[0]) == text
+
+    class Node:
+        def __init__(self, name, *children):
+            self.name, self.children = name, children
+
+        def label(self):
+            return self.name
+
+        def __iter__(self):
+            return iter(self.children)
+
+    assert str(read_trees([Node("S", Node("NP", "I"), "run")])[0]) == "(S (NP I) run)"
+
+
+def test_kinds_may_be_mixed_and_deep():
+    deep = ["x"]
+    for _ in range(50_000):
+        deep = ["n", deep]
+    forest = read_trees([Tree.parse("(a b)"), "(a b)", ("a", "b"), deep])
+    assert forest[0] == forest[1] == forest[2]
+    assert forest.sizes[3] == 50_001
+    assert len(read_trees([])) == 0
+    assert len(read_trees(iter(["(a b)"] * 3))) == 3
+
+
+@pytest.mark.parametrize("thing", [[], [[], "a"], [1, "a"], 3.5, object(), ["a", None], None, b"(a b)"])
+def test_other_things_are_refused_with_their_number(thing):
+    with pytest.raises(SourceError, match="tree 2"):
+        read_trees(["(a b)", thing])
+    errors = []
+    assert len(read_trees(["(a b)", thing], on_bad=errors.append)) == 1
+    assert len(errors) == 1
+
+
+def test_python_functions_become_trees(tmp_path):
+    source = 'class C:\n    def f(self, x=None):\n        """Doc."""\n        return x + 1\n'
+    (tmp_path / "m.py").write_text(source)
+    (tmp_path / "broken.py").write_text("def (")
+    forest = read_functions([tmp_path / "broken.py", tmp_path / "m.py"])
+    assert forest.columns == {"file": [str(tmp_path / "m.py")], "line": [2], "name": ["f"]}
+    text = str(forest[0])
+    assert "(BinOp (Name x) Add (Constant 1))" in text
+    assert "(Constant None)" in text
+    assert "Doc" not in text
+    assert len(read_functions([Path(ast.__file__)])) > 50

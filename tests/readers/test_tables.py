@@ -1,0 +1,120 @@
+import json
+
+import pytest
+
+from treedot import Forest, Tree, iter_trees, read_trees
+from treedot.errors import ParameterError, SourceError
+
+ROWS = [("1", "(S (A a) b)", "one"), ("2", "(S c)", "two"), ("3", "(S (A a) d)", "three")]
+
+
+def tsv(path, rows=ROWS, header="id\ttree\ttext"):
+    path.write_text("\n".join([header, *("\t".join(row) for row in rows)]) + "\n")
+    return path
+
+
+def test_tsv_keeps_the_other_columns(tmp_path):
+    forest = read_trees(tsv(tmp_path / "t.tsv"))
+    assert list(map(str, forest)) == [row[1] for row in ROWS]
+    assert forest.columns == {"id": ["1", "2", "3"], "text": ["one", "two", "three"]}
+    assert read_trees(tmp_path / "t.tsv", column="tree") == forest
+    batches = list(iter_trees(tmp_path / "t.tsv", batch_size=2))
+    assert [len(batch) for batch in batches] == [2, 1]
+    assert batches[1].columns["text"] == ["three"]
+
+
+def test_csv_with_quotes_newlines_and_long_fields(tmp_path):
+    big = "(S " + "(A a) " * 50_000 + ")"
+    (tmp_path / "t.csv").write_text(f'text,tree\n"a, ""b""","(S\n (A a))"\nplain,{big}\n')
+    forest = read_trees(tmp_path / "t.csv")
+    assert forest[0] == Tree.parse("(S (A a))")
+    assert forest[1].size == 100_001
+    assert forest.columns["text"] == ['a, "b"', "plain"]
+
+
+def test_jsonl_with_text_and_nested_lists(tmp_path):
+    rows = [
+        {"tree": "(S (A a))", "n": 1},
+        {"tree": ["S", ["A", "a"], "b"], "n": 2},
+        {"tree": "(S c)", "n": 3},
+    ]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n\n")
+    forest = read_trees(tmp_path / "t.jsonl")
+    assert list(map(str, forest)) == ["(S (A a))", "(S (A a) b)", "(S c)"]
+    assert forest.columns == {"n": [1, 2, 3]}
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_parquet_and_arrow_with_a_text_column_or_a_packed_forest(tmp_path, suffix):
+    pa = pytest.importorskip("pyarrow")
+    forest = Forest.from_trees([Tree.parse(row[1]) for row in ROWS], {"text": [row[2] for row in ROWS]})
+    forest.save(tmp_path / f"packed{suffix}")
+    again = read_trees(tmp_path / f"packed{suffix}")
+    assert again == forest
+    assert again.columns == forest.columns
+    assert [len(part) for part in iter_trees(tmp_path / f"packed{suffix}", batch_size=2)] == [2, 1]
+    table = pa.table({"parse": [row[1] for row in ROWS], "id": [1, 2, 3]})
+    path = tmp_path / f"text{suffix}"
+    if suffix == ".parquet":
+        pa.parquet.write_table(table, path)
+    else:
+        pa.feather.write_feather(table, str(path))
+    found = read_trees(path, column="parse")
+    assert found == forest
+    assert found.columns == {"id": [1, 2, 3]}
+    with pytest.raises(SourceError, match="'parse', 'id'"):
+        read_trees(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("id\tparse\n1\t(a b)\n", r"t\.tsv:2: there is no column 'tree'; choose one of 'id', 'parse'"),
+        ("id\ttree\n1\t(a b)\n2\t(a b\n", r"t\.tsv:3, column 'tree', character 1: this tree is never closed"),
+        ("id\ttree\n1\t(a b) (c d)\n", r"t\.tsv:2, column 'tree': expected one tree, found several"),
+        ("id\ttree\n1\t(a b)\n2\t\n", r"t\.tsv:3, column 'tree': expected one tree, found none"),
+        ("id\ttree\n1\n", r"t\.tsv:2: 1 fields under 2 column names"),
+        ("tree\ttree\n1\t2\n", "occurs twice"),
+        ("id\ttree\n", "no tree"),
+        ("", "no tree"),
+    ],
+)
+def test_bad_tables_are_refused_with_their_line(tmp_path, text, complaint):
+    (tmp_path / "t.tsv").write_text(text)
+    with pytest.raises(SourceError, match=complaint):
+        read_trees(tmp_path / "t.tsv")
+
+
+def test_misaligned_cells_do_not_slip_through(tmp_path):
+    path = tsv(tmp_path / "t.tsv", [("1", "(a b) (c d)", "x"), ("2", "", "y")])
+    with pytest.raises(SourceError, match=r"t\.tsv:2"):
+        read_trees(path)
+    path = tsv(tmp_path / "t.tsv", [("1", "(a", "x"), ("2", "b)", "y")])
+    with pytest.raises(SourceError, match=r"t\.tsv:2"):
+        read_trees(path)
+
+
+def test_undecodable_bytes_have_a_place(tmp_path):
+    (tmp_path / "t.tsv").write_bytes(b"id\ttree\nx\xff\t(a b)\n")
+    with pytest.raises(SourceError, match=r"t\.tsv:2:2: the byte 0xff is not UTF-8"):
+        read_trees(tmp_path / "t.tsv")
+
+
+def test_bad_rows_can_be_left_out(tmp_path):
+    path = tsv(tmp_path / "t.tsv", [("1", "(a b)", "x"), ("2", "(a", "y"), ("3", "(c d)", "z")])
+    errors = []
+    forest = read_trees(path, on_bad=errors.append)
+    assert forest.columns["id"] == ["1", "3"]
+    assert list(map(str, forest)) == ["(a b)", "(c d)"]
+    assert len(errors) == 1
+    (tmp_path / "t.jsonl").write_text('{"tree": "(a b)"}\nnonsense\n[1]\n{"tree": [1, 2]}\n{"tree": null}\n')
+    errors = []
+    assert len(read_trees(tmp_path / "t.jsonl", on_bad=errors.append)) == 1
+    assert [str(e).split("t.")[1][:7] for e in errors] == ["jsonl:2", "jsonl:3", "jsonl:4", "jsonl:5"]
+
+
+def test_brackets_have_no_columns(tmp_path):
+    (tmp_path / "t.mrg").write_text("(a b)")
+    with pytest.raises(ParameterError, match="set the format"):
+        read_trees(tmp_path / "t.mrg", column="tree")
+    assert len(read_trees(tsv(tmp_path / "t.txt"), "tsv")) == 3

@@ -1,0 +1,126 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import ANY_LABEL, random_forest, trees
+from treedot import Forest, Tree
+from treedot.errors import ParameterError, SourceError
+
+
+@given(st.lists(trees(ANY_LABEL), max_size=5))
+def test_packing_keeps_every_tree(given_trees):
+    forest = Forest.from_trees(given_trees)
+    assert list(forest) == given_trees
+    assert len(forest) == len(given_trees)
+    assert forest.n_nodes == sum(tree.size for tree in given_trees)
+
+
+@given(st.lists(trees(), min_size=1, max_size=5))
+def test_derived_columns_agree_with_the_trees(given_trees):
+    forest = Forest.from_trees(given_trees)
+    nodes = [node for tree in given_trees for node in tree.postorder()]
+    start, child = forest.children
+    for i, node in enumerate(nodes):
+        children = child[start[i] : start[i + 1]]
+        assert [nodes[c] for c in children] == list(node.children)
+        assert all(forest.parent[c] == i for c in children)
+        assert forest.subtree_size[i] == node.size
+    roots = forest.offsets[1:] - 1
+    assert (forest.parent[roots] == -1).all()
+    assert (forest.depth[roots] == 1).all()
+    assert forest.depth.max() == max(tree.depth for tree in given_trees)
+    productions = [(n.label, *(c.label for c in n.children)) if n.children else None for n in nodes]
+    for i in range(len(nodes)):
+        assert (forest.production[i] == -1) == (productions[i] is None)
+        for j in range(i):
+            assert (forest.subtree[i] == forest.subtree[j]) == (nodes[i] == nodes[j])
+            if productions[i] and productions[j]:
+                assert (forest.production[i] == forest.production[j]) == (productions[i] == productions[j])
+    assert [nodes[k] for k in forest.distinct_subtrees] == list(dict.fromkeys(nodes))
+    assert forest.n_productions == len({p for p in productions if p})
+
+
+def test_indexing_slicing_and_concatenation():
+    forest = random_forest(0, 20)
+    forest.columns["n"] = list(range(20))
+    assert forest[-1] == forest[19]
+    assert list(forest[3:7]) == [forest[i] for i in range(3, 7)]
+    assert forest[[5, 2]].columns["n"] == [5, 2]
+    assert forest[np.arange(20) < 3] == forest[:3]
+    assert forest[:8] + forest[8:] == forest
+    assert (forest[:8] + forest[8:]).columns["n"] == list(range(20))
+    assert len(forest[:0]) == 0
+    assert forest[:0] + forest == forest
+    assert Forest.concat([]) == forest[:0]
+    assert forest != forest[::-1]
+    assert forest[:2] != "something else"
+    with pytest.raises(IndexError):
+        forest[20]
+    assert pickle.loads(pickle.dumps(forest)) == forest
+    assert "20 trees" in repr(forest)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".feather"])
+def test_files_round_trip(tmp_path, suffix):
+    pytest.importorskip("pyarrow")
+    forest = random_forest(1, 9)
+    forest.columns["text"] = [f"t{i}" for i in range(9)]
+    forest.save(tmp_path / f"f{suffix}")
+    again = Forest.load(tmp_path / f"f{suffix}")
+    assert again == forest
+    assert again.columns == forest.columns
+    assert Forest.from_arrow(forest[:0].to_arrow()) == forest[:0]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_the_documented_schema(tmp_path, suffix):
+    pa = pytest.importorskip("pyarrow")
+    table = Forest.from_trees([Tree.parse("(A (B b) c)")]).to_arrow()
+    assert table.column("label").to_pylist() == [["b", "B", "c", "A"]]
+    assert table.column("arity").to_pylist() == [[0, 1, 0, 2]]
+    assert table.schema.metadata[b"treedot.forest"] == b"1"
+    plain = pa.table({"label": [["b", "A"]], "arity": [[0, 1]]})
+    assert Forest.from_arrow(plain)[0] == Tree.parse("(A b)")
+
+
+def test_bad_files_are_refused(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    with pytest.raises(ParameterError, match=r"\.parquet"):
+        random_forest(0, 2).save(tmp_path / "f.txt")
+    (tmp_path / "f.parquet").write_bytes(b"nonsense")
+    with pytest.raises(SourceError, match=r"f\.parquet"):
+        Forest.load(tmp_path / "f.parquet")
+    with pytest.raises(SourceError, match="is unknown here"):
+        Forest.from_arrow(random_forest(0, 2).to_arrow().replace_schema_metadata({"treedot.forest": "9"}))
+    with pytest.raises(SourceError, match="list columns"):
+        Forest.from_arrow(pa.table({"x": [1]}))
+    with pytest.raises(SourceError, match="differ in length"):
+        Forest.from_arrow(pa.table({"label": [["b", "A"]], "arity": [[0]]}))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["f.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("label", "arity", "offsets", "complaint"),
+    [
+        ([0, 0], [0, 0], [0, 2], "do not form one tree"),
+        ([0], [1], [0, 1], "do not form one tree"),
+        ([0, 0], [0, -1], [0, 2], "do not form one tree"),
+        ([0, 0, 0, 0], [0, 0, 0, 3], [0, 2, 4], "tree 0"),
+        ([0, 5], [0, 1], [0, 2], "outside"),
+        ([0], [0], [0, 2], "same nodes"),
+        ([0], [0], [1, 1], "start with 0"),
+        ([0], [0], [0, 1, 1], "at least one node"),
+        ([[0]], [[0]], [0, 1], "one dimension"),
+    ],
+)
+def test_columns_that_are_no_forest_are_refused(label, arity, offsets, complaint):
+    with pytest.raises(SourceError, match=complaint):
+        Forest(label, arity, offsets, ["x"])
+
+
+def test_a_column_needs_one_value_per_tree():
+    with pytest.raises(SourceError, match="3 values for 1 trees"):
+        Forest([0], [0], [0, 1], ["x"], {"c": [1, 2, 3]})

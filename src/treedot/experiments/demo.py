@@ -84,13 +84,19 @@ def standard_library(n_functions: int) -> Forest:
     root = Path(sysconfig.get_paths()["stdlib"])
     skipped = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo"}
     paths = sorted(p for p in root.rglob("*.py") if not skipped & set(p.relative_to(root).parts))
-    forest = read_functions(paths)
-    if not len(forest):
+    if not paths:
         raise SourceError(f"there is no Python source in {root}: the demo needs the standard library's files")
-    forest.columns["file"] = [str(Path(str(name)).relative_to(root)) for name in forest.columns["file"]]
-    fitting = np.flatnonzero((forest.sizes >= SMALLEST) & (forest.sizes <= LARGEST))
-    order = np.random.default_rng(0).permutation(fitting)
-    return forest[order[:n_functions]]
+    np.random.default_rng(0).shuffle(paths)
+    parts, found = [], 0
+    for path in paths:
+        forest = read_functions([path])
+        fitting = forest[(forest.sizes >= SMALLEST) & (forest.sizes <= LARGEST)]
+        fitting.columns["file"] = [str(path.relative_to(root))] * len(fitting)
+        parts.append(fitting)
+        found += len(fitting)
+        if found >= n_functions:
+            break
+    return Forest.concat(parts)[:n_functions]
 
 
 def compare(forest: Forest, decay: float) -> Comparison:

@@ -50,9 +50,9 @@ class SubsetTreeKernel(TreeKernel):
     >>> kernel("(NP (DT a) (NN tree))", "(NP (DT the) (NN tree))")
     2.5
     >>> kernel.gram(["(A b)", "(A c)", "(B (A b))"])
-    array([[1., 0., 1.],
-           [0., 1., 0.],
-           [1., 0., 2.5]])
+    array([[1. , 0. , 1. ],
+           [0. , 1. , 0. ],
+           [1. , 0. , 2.5]])
     """
 
     def __init__(

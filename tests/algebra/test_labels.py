@@ -1,0 +1,54 @@
+import hashlib
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from treedot.algebra import ALGEBRAS, labels
+
+
+def digest(array):
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
+
+
+def test_label_vectors_are_frozen_to_the_bit():
+    texts = ["NP", "", "ä漢", "a b"]
+    assert digest(labels.words(labels.keys(7, texts, "label"), 100)) == "3f63a8094a131732"
+    assert digest(labels.gaussian_units(7, texts, 1000)) == "3909015907a15dbf"
+    assert digest(labels.permutation(7, "p1", 1000)) == "2e27cdbc30824f07"
+    assert digest(ALGEBRAS["mixed"](1024, 7).label_vectors(texts)) == "1c24a33c92b4fd89"
+
+
+def test_normal_quantiles_match_an_independent_implementation():
+    rng = np.random.default_rng(0)
+    k = np.concatenate([np.arange(100), rng.integers(0, 2**32, 100_000), 2**32 - 1 - np.arange(100)])
+    expected = stats.norm.ppf((k + 0.5) / 2**32)
+    assert np.allclose(labels._normal_quantile(k.astype(np.uint32)), expected, rtol=1e-14, atol=0)
+
+
+def test_gaussian_labels_are_normal_and_nearly_orthonormal():
+    units = labels.gaussian_units(0, [str(k) for k in range(50)], 4096)
+    assert np.abs((units**2).sum(axis=1) - 1).max() < 1e-14
+    assert stats.kstest(units.ravel() * 64, "norm").pvalue > 1e-3
+    assert np.abs(units @ units.T - np.eye(50)).max() < 6 / 64
+
+
+@pytest.mark.parametrize("name", ALGEBRAS)
+def test_a_vector_depends_on_seed_and_text_alone(name):
+    algebra = ALGEBRAS[name](256, 3)
+    together = algebra.label_vectors(["a", "b", "c"])
+    assert (algebra.label_vectors(["c"])[0] == together[2]).all()
+    assert (ALGEBRAS[name](256, 3).label_vectors(["b"])[0] == together[1]).all()
+    assert abs(ALGEBRAS[name](256, 4).label_vectors(["b"])[0] @ together[1]) < 6 / 16
+    assert np.abs(together @ together.T - np.eye(3)).max() < 6 / 16
+
+
+def test_seeds_may_be_any_integer():
+    keys = {labels.keys(seed, ["x"], "label").tobytes() for seed in (0, 1, -1, 2**64, 2**100)}
+    assert len(keys) == 5
+
+
+def test_permutations_are_permutations():
+    order = labels.permutation(0, "p", 1001)
+    assert (np.sort(order) == np.arange(1001)).all()
+    assert (order != labels.permutation(0, "q", 1001)).any()

@@ -1,0 +1,175 @@
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from strategies import random_forest
+from treedot import Encoder, Spec, SubsetTreeKernel
+from treedot.cli import main
+from treedot.encode.store import read_spec
+
+COMMAND = [sys.executable, "-m", "treedot"]
+
+
+@pytest.fixture
+def trees(tmp_path):
+    forest = random_forest(0, 12)
+    path = tmp_path / "trees.mrg"
+    path.write_text("\n".join(map(str, forest)) + "\n")
+    return forest, str(path)
+
+
+def test_encode_writes_vectors_and_their_spec(trees, tmp_path):
+    forest, path = trees
+    target = tmp_path / "v.npy"
+    assert main(["encode", path, path, "-o", str(target), "-d", "128", "--decay", "0.3", "--seed", "5"]) == 0
+    spec = Spec(128, 0.3, seed=5)
+    vectors = np.load(target)
+    assert (vectors == Encoder(spec).encode(forest + forest)).all()
+    assert read_spec(target) == spec
+    assert sorted(os.listdir(tmp_path)) == ["trees.mrg", "v.npy", "v.npy.json"]
+
+
+def test_encode_keeps_columns_in_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+
+    (tmp_path / "t.tsv").write_text("tree\tclass\n" + "\n".join(f"(a (b c{k}))\t{k}" for k in range(1300)))
+    target = tmp_path / "v.parquet"
+    assert main(["encode", str(tmp_path / "t.tsv"), "-o", str(target), "-d", "64"]) == 0
+    table = pa.parquet.read_table(target)
+    assert table.column("class").to_pylist() == [str(k) for k in range(1300)]
+    assert len(table.column("vector")[7]) == 64
+    assert read_spec(target) == Spec(64)
+
+
+def test_pipelines(trees):
+    forest, path = trees
+    text = Path(path).read_bytes()
+    done = subprocess.run(
+        [*COMMAND, "encode", "-", "-o", "-", "-d", "64"], input=text, capture_output=True, check=True
+    )
+    assert (np.load(io.BytesIO(done.stdout)) == Encoder(Spec(64)).encode(forest)).all()
+    assert done.stderr == b""
+
+
+def test_kernel_prints_a_value_per_pair(trees, capsys):
+    forest, path = trees
+    assert (
+        main(["kernel", "--exact", "(NP (DT a) (NN tree))", "(NP (DT the) (NN tree))", "--decay", "0.5"]) == 0
+    )
+    assert capsys.readouterr().out == "2.5\n"
+    assert main(["kernel", "--exact", path, path]) == 0
+    printed = [float(line) for line in capsys.readouterr().out.split()]
+    assert printed == pytest.approx(SubsetTreeKernel().diagonal(forest), rel=1e-9)
+    assert main(["kernel", path, str(forest[0]), "-d", "8192"]) == 0
+    printed = [float(line) for line in capsys.readouterr().out.split()]
+    assert printed[0] == pytest.approx(SubsetTreeKernel()(forest[0], forest[0]), rel=0.2)
+
+
+def test_gram_writes_a_matrix(trees, tmp_path, capsys):
+    forest, path = trees
+    target = str(tmp_path / "K.npy")
+    assert main(["gram", path, "-o", target, "--exact"]) == 0
+    assert np.allclose(np.load(target), SubsetTreeKernel().gram(forest))
+    assert main(["gram", path, "--against", str(forest[3]), "-o", target, "-d", "64"]) == 0
+    vectors = Encoder(Spec(64)).encode(forest)
+    assert np.allclose(np.load(target), vectors @ vectors[3:4].T, rtol=1e-5)
+    assert main(["gram", path, "-o", str(tmp_path / "K.txt")]) == 1
+    assert "use .npy" in capsys.readouterr().err
+
+
+def test_info_describes_trees_and_vectors(trees, tmp_path, capsys):
+    forest, path = trees
+    assert main(["info", path, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["trees"] == 12
+    assert facts["nodes"] == forest.n_nodes
+    assert facts["productions"] == forest.n_productions
+    main(["encode", path, "-o", str(tmp_path / "v.npy"), "-d", "64"])
+    assert main(["info", str(tmp_path / "v.npy")]) == 0
+    assert Spec(64).fingerprint in capsys.readouterr().out
+
+
+def test_check_names_every_optional_part(capsys, monkeypatch):
+    assert main(["check"]) == 0
+    assert "numba" in capsys.readouterr().out
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    main(["check"])
+    assert (
+        "missing  pyarrow: Parquet and Arrow files; pip install 'treedot[parquet]'" in capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        (["encode", "missing.mrg", "-o", "v.npy"], 1, "cannot open missing.mrg"),
+        (["encode", "bad.mrg", "-o", "v.npy"], 1, "bad.mrg:2:1 (tree 2)"),
+        (["encode", "good.mrg", "-o", "v.npy", "-d", "63"], 1, "multiple of 64"),
+        (["encode", "good.mrg", "-o", "v.npy", "--decay", "2"], 1, "from 0 to 1"),
+        (["encode", "good.mrg", "-o", "v.txt"], 1, "use .npy or .parquet"),
+        (["encode", "good.mrg", "-o", "nowhere/v.npy"], 1, "does not exist"),
+        (["kernel", "good.mrg", "three.mrg"], 1, "cannot pair 2 trees with 3"),
+        (["encode", "good.mrg"], 2, "-o"),
+        (["dance"], 2, "invalid choice"),
+        ([], 2, "COMMAND"),
+    ],
+)
+def test_errors_are_one_clear_line_and_leave_nothing_behind(tmp_path, arguments, code, complaint):
+    (tmp_path / "bad.mrg").write_text("(a b)\n(a b\n")
+    (tmp_path / "good.mrg").write_text("(a b)\n(a c)\n")
+    (tmp_path / "three.mrg").write_text("(a b)\n(a c)\n(a c)\n")
+    before = sorted(os.listdir(tmp_path))
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == code
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_skip_bad_goes_on_and_reports(tmp_path, capsys):
+    (tmp_path / "t.mrg").write_text("(a b)\n(a\n(a c)\n")
+    assert (
+        main(["encode", str(tmp_path / "t.mrg"), "-o", str(tmp_path / "v.npy"), "-d", "64", "--skip-bad"])
+        == 0
+    )
+    assert len(np.load(tmp_path / "v.npy")) == 2
+    err = capsys.readouterr().err
+    assert "skipped" in err
+    assert "left out 1 bad tree" in err
+
+
+def test_an_interrupted_encode_keeps_the_old_file(tmp_path):
+    (tmp_path / "t.mrg").write_text("(a b)\n(a\n")
+    (tmp_path / "v.npy").write_bytes(b"precious")
+    assert main(["encode", str(tmp_path / "t.mrg"), "-o", str(tmp_path / "v.npy"), "-d", "64"]) == 1
+    assert (tmp_path / "v.npy").read_bytes() == b"precious"
+
+
+def loaded_by(statement):
+    heavy = "('numpy', 'numba', 'sklearn')"
+    code = f"import sys; {statement}; print(*(m for m in {heavy} if m in sys.modules))"
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+def test_imports_stay_light():
+    assert loaded_by("import treedot") == []
+    assert loaded_by("from treedot.cli import parser; parser()") == []
+    assert loaded_by("from treedot import Tree, Forest, read_trees") == ["numpy"]
+    assert "sklearn" not in loaded_by("from treedot import Encoder, SubsetTreeKernel")
+
+
+def test_every_public_name_resolves():
+    import treedot
+
+    assert set(treedot.__all__) <= set(dir(treedot))
+    assert all(getattr(treedot, name) for name in treedot.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = treedot.nothing

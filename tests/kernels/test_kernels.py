@@ -1,0 +1,199 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import ANY_LABEL, corpus, random_forest, trees
+from treedot import Forest, SubsetTreeKernel, SubtreeKernel, Tree, count_fragments, fragments, read_trees
+from treedot.errors import LimitError, ParameterError, RangeError
+from treedot.kernels import reference
+
+DECAY = st.sampled_from([0.0, 0.3, 0.4, 1.0])
+FORESTS = st.lists(trees(max_leaves=7), min_size=1, max_size=4)
+EXACT = 1e-12
+
+
+def explicit(a, b, decay):
+    x, y = fragments(a, decay), fragments(b, decay)
+    return math.fsum(weight * y.get(fragment, 0.0) for fragment, weight in x.items())
+
+
+@given(trees(max_leaves=6), trees(max_leaves=6), DECAY)
+def test_the_reference_counts_shared_fragments(a, b, decay):
+    assert reference.subset_tree_kernel(a, b, decay) == pytest.approx(explicit(a, b, decay), rel=EXACT)
+
+
+@given(FORESTS, FORESTS, DECAY)
+def test_pair_and_gram_are_the_reference(first, second, decay):
+    kernel = SubsetTreeKernel(decay=decay)
+    expected = np.array([[reference.subset_tree_kernel(a, b, decay) for b in second] for a in first])
+    assert np.allclose(kernel.gram(first, second), expected, rtol=EXACT, atol=0)
+    assert kernel(first[0], second[0]) == pytest.approx(expected[0, 0], rel=EXACT)
+    both = np.array([[reference.subset_tree_kernel(a, b, decay) for b in first] for a in first])
+    assert np.allclose(kernel.gram(first), both, rtol=EXACT, atol=0)
+    assert np.allclose(kernel.diagonal(first), np.diagonal(both), rtol=EXACT, atol=0)
+    if expected[0, 0] > 0:
+        assert kernel.log(first[0], second[0]) == pytest.approx(math.log(expected[0, 0]), abs=EXACT)
+
+
+@given(trees(ANY_LABEL), trees(ANY_LABEL))
+def test_labels_may_be_anything(a, b):
+    assert SubsetTreeKernel()(a, b) == pytest.approx(reference.subset_tree_kernel(a, b, 0.4), rel=EXACT)
+
+
+@given(FORESTS, FORESTS, DECAY)
+def test_the_subtree_kernel_is_its_reference(first, second, decay):
+    expected = np.array([[reference.subtree_kernel(a, b, decay) for b in second] for a in first])
+    assert np.allclose(SubtreeKernel(decay=decay).gram(first, second), expected, rtol=EXACT, atol=0)
+
+
+@given(FORESTS, DECAY)
+def test_a_fragment_can_count_once_per_tree(first, decay):
+    kernel = SubsetTreeKernel(decay=decay, weighting="distinct")
+    for i, a in enumerate(first):
+        for j, b in enumerate(first):
+            shared = fragments(a).keys() & fragments(b).keys()
+            sizes = [sum(not n.is_leaf for n in f.postorder()) for f in shared]
+            expected = math.fsum(math.sqrt(decay) ** (2 * (p - 1)) for p in sizes)
+            assert kernel.gram(first)[i, j] == pytest.approx(expected, rel=1e-9)
+    if decay == 1.0:
+        assert kernel(first[0], first[0]) == len(fragments(first[0]))
+
+
+@given(trees(), trees(), st.sampled_from([0.3, 1.0]))
+def test_conventions_differ_as_documented(a, b, decay):
+    plain = SubsetTreeKernel(decay=decay)(a, b)
+    assert SubsetTreeKernel(decay=decay, convention="collins-duffy")(a, b) == pytest.approx(decay * plain)
+    leaves = sum(x.label == y.label for x in a.postorder() for y in b.postorder() if x.is_leaf and y.is_leaf)
+    assert SubsetTreeKernel(decay=decay, leaves=True)(a, b) == pytest.approx(plain + leaves)
+    with_leaves = SubsetTreeKernel(decay=decay, convention="collins-duffy", leaves=True)
+    assert with_leaves(a, b) == pytest.approx(decay * (plain + leaves))
+    if plain + leaves:
+        assert with_leaves.log(a, b) == pytest.approx(math.log(decay * (plain + leaves)))
+
+
+@given(FORESTS)
+def test_normalised_kernels_are_cosines(first):
+    raw = SubsetTreeKernel().gram(first)
+    own = np.sqrt(np.diagonal(raw))
+    expected = np.divide(raw, np.outer(own, own), out=np.zeros_like(raw), where=np.outer(own, own) > 0)
+    kernel = SubsetTreeKernel(normalize=True)
+    assert np.allclose(kernel.gram(first), expected, rtol=1e-12)
+    assert np.allclose(kernel.gram(first, first), expected, rtol=1e-12)
+    assert kernel(first[0], first[-1]) == pytest.approx(expected[0, -1], rel=1e-12)
+
+
+def test_tiles_do_not_matter():
+    forest = random_forest(0, 30)
+    whole = SubsetTreeKernel().gram(forest)
+    tiled = SubsetTreeKernel(max_pairs=400)
+    assert np.allclose(tiled.gram(forest), whole, rtol=1e-12)
+    assert np.allclose(tiled.gram(forest[:7], forest), whole[:7], rtol=1e-12)
+
+
+@pytest.mark.corpus
+def test_real_trees_agree_with_the_reference():
+    forest = read_trees(corpus("qc_train.tsv.gz"))[:40]
+    expected = [[reference.subset_tree_kernel(a, b, 0.4) for b in forest[:10]] for a in forest]
+    assert np.allclose(SubsetTreeKernel().gram(forest, forest[:10]), expected, rtol=EXACT, atol=0)
+
+
+def test_distinct_labels_make_large_shapes_linear():
+    kernel = SubsetTreeKernel()
+    deep = "".join(f"(n{k} " for k in range(100_000)) + "x" + ")" * 100_000
+    wide = "(n" + "".join(f" x{k}" for k in range(1_000_000)) + ")"
+    families = "(n" + "".join(f" (m{k} x)" for k in range(100_000)) + ")"
+    assert kernel(deep, deep) == pytest.approx(sum((1 - 0.4**k) / 0.6 for k in range(1, 50)) + 99_951 / 0.6)
+    assert kernel(wide, wide) == 1.0
+    normalised = SubsetTreeKernel(normalize=True)
+    assert normalised.gram([deep, wide, families])[2] == pytest.approx([0, 0, 1])
+    many = SubsetTreeKernel().gram(read_trees(["(a (b c))"] * 2000))
+    assert (many == 2.4).all()
+
+
+def test_too_many_matching_pairs_are_refused_before_any_work():
+    deep = "(n " * 100_000 + "x" + ")" * 100_000
+    with pytest.raises(LimitError, match=r"9999800002 matching pairs.*max_pairs=134217728"):
+        SubsetTreeKernel()(deep, deep)
+    with pytest.raises(LimitError, match="matching pairs"):
+        SubsetTreeKernel().gram([deep, "(a b)"])
+    with pytest.raises(LimitError, match="matching pairs"):
+        SubsetTreeKernel(max_pairs=3)("(a (a (a b)))", "(a (a (a b)))")
+
+
+def balanced(label, leaves):
+    nodes = [Tree(label, ["x"]) for _ in range(leaves)]
+    while len(nodes) > 1:
+        nodes = [
+            Tree(label, nodes[k : k + 2]) if k + 1 < len(nodes) else nodes[k] for k in range(0, len(nodes), 2)
+        ]
+    return nodes[0]
+
+
+def test_giant_kernels_are_refused_or_answered_in_logarithms():
+    giant, cousin, small = balanced("B", 2500), balanced("B", 2490), Tree.parse("(B x)")
+    kernel = SubsetTreeKernel(decay=1.0)
+    with pytest.raises(RangeError, match=r"log\(a, b\)"):
+        kernel(giant, giant)
+    with pytest.raises(RangeError, match="trees 1 and 1"):
+        kernel.gram([giant, small])
+    self_kernel = kernel.log(giant, giant)
+    assert self_kernel > 1000
+    normalised = SubsetTreeKernel(decay=1.0, normalize=True)
+    matrix = normalised.gram([giant, cousin, small])
+    assert np.isfinite(matrix).all()
+    assert matrix[0, 0] == matrix[1, 1] == matrix[2, 2] == 1
+    expected = math.exp(kernel.log(giant, cousin) - (self_kernel + kernel.log(cousin, cousin)) / 2)
+    assert matrix[0, 1] == pytest.approx(expected, rel=1e-9)
+    assert normalised(giant, cousin) == pytest.approx(expected, rel=1e-9)
+    assert normalised.log(giant, cousin) == pytest.approx(math.log(expected), rel=1e-9)
+    assert normalised.gram([giant], [small, cousin])[0, 1] == pytest.approx(expected, rel=1e-9)
+
+
+def test_scaled_arithmetic_agrees_with_integers_beyond_floats():
+    tree = Tree("N", ["x"])
+    for k in range(260):
+        tree = Tree("N", [tree, Tree(f"L{k}", [Tree(f"M{i}", ["y"]) for i in range(4)])])
+    nodes = [node for node in tree.postorder() if not node.is_leaf]
+    by_production = {}
+    for node in nodes:
+        by_production.setdefault(reference.production(node), []).append(node)
+    delta = {}
+    for a in nodes:
+        for b in by_production[reference.production(a)]:
+            below = zip(a.children, b.children, strict=True)
+            delta[id(a), id(b)] = math.prod(1 + delta.get((id(c), id(d)), 0) for c, d in below)
+    exact = sum(delta.values())
+    assert exact > 10**308
+    assert SubsetTreeKernel(decay=1.0).log(tree, tree) == pytest.approx(math.log(exact), rel=1e-14)
+
+
+@given(trees(max_leaves=5))
+def test_fragments_are_counted_as_they_are_enumerated(tree):
+    assert count_fragments(tree) == sum(fragments(tree).values())
+
+
+def test_too_many_fragments_are_refused():
+    with pytest.raises(LimitError, match=r"about 2\^\d+ fragments"):
+        fragments(balanced("B", 200))
+    with pytest.raises(LimitError, match="more than max_fragments=3"):
+        fragments(Tree.parse("(a (b c) (d e))"), max_fragments=3)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"decay": 2}, {"decay": math.nan}, {"convention": "other"}, {"weighting": "heavy"}, {"max_pairs": 1.5}],
+)
+def test_impossible_settings_are_refused(settings):
+    with pytest.raises(ParameterError):
+        SubsetTreeKernel(**settings)
+
+
+def test_leaves_alone_share_nothing():
+    kernel = SubsetTreeKernel()
+    assert kernel("(a)", "(a)") == 0
+    assert kernel.log("(a)", "(a)") == -math.inf
+    assert SubsetTreeKernel(normalize=True)("(a)", "(a)") == 0
+    assert kernel.gram(Forest.from_trees([]), ["(a b)"]).shape == (0, 1)

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 from treedot.algebra import ALGEBRAS, MixedProduct, properties
+from treedot.algebra.algebras import bent_signs
 from treedot.errors import ParameterError
 
 SIZE = 8192
@@ -73,14 +75,24 @@ def test_folds_put_the_brackets_where_they_belong(algebra):
 
 def test_mixers_are_orthogonal_and_keep_label_signs():
     algebra = MixedProduct(1024, 5)
-    signs = algebra.negative_labels(["a", "b", "c"])
-    vectors = np.where(signs, -1.0, 1.0)
+    texts = ["a", "b", "c"]
+    signs = algebra.label_vectors(texts) * 32
+    assert (np.abs(signs) == 1).all()
     for mixer in (algebra.m1, algebra.m2):
         matrix = mixer(np.eye(1024))
         assert np.allclose(matrix @ matrix.T, np.eye(1024), atol=1e-12)
-        image = mixer(vectors)
+        image = mixer(signs)
         assert (np.abs(image) == 1).all()
-        assert ((image < 0) == mixer.of_signs(signs)).all()
+        assert ((image < 0) == algebra.mixed_labels(texts, mixer)).all()
+
+
+def test_the_label_columns_are_the_bent_functions_of_four_variables():
+    signs, image = bent_signs()
+    assert len(signs) == 896
+    vectors = np.where(signs, -1, 1)
+    assert (np.where(image, -4, 4) == vectors @ scipy.linalg.hadamard(16)).all()
+    assert (vectors.sum(axis=0) == 0).all()  # every element is + as often as -,
+    assert (vectors.T @ vectors == 896 * np.eye(16)).all()  # and no two elements are correlated
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ def trees(tmp_path):
 def test_encode_writes_vectors_and_their_spec(trees, tmp_path):
     forest, path = trees
     target = tmp_path / "v.npy"
-    assert main(["encode", path, path, "-o", str(target), "-d", "128", "--decay", "0.3", "--seed", "5"]) == 0
-    spec = Spec(128, 0.3, seed=5)
+    assert main(["encode", path, path, "-o", str(target), "-d", "256", "--decay", "0.3", "--seed", "5"]) == 0
+    spec = Spec(256, 0.3, seed=5)
     vectors = np.load(target)
     assert (vectors == Encoder(spec).encode(forest + forest)).all()
     assert read_spec(target) == spec
@@ -40,20 +40,20 @@ def test_encode_keeps_columns_in_parquet(tmp_path):
 
     (tmp_path / "t.tsv").write_text("tree\tclass\n" + "\n".join(f"(a (b c{k}))\t{k}" for k in range(1300)))
     target = tmp_path / "v.parquet"
-    assert main(["encode", str(tmp_path / "t.tsv"), "-o", str(target), "-d", "64"]) == 0
+    assert main(["encode", str(tmp_path / "t.tsv"), "-o", str(target), "-d", "256"]) == 0
     table = pa.parquet.read_table(target)
     assert table.column("class").to_pylist() == [str(k) for k in range(1300)]
-    assert len(table.column("vector")[7]) == 64
-    assert read_spec(target) == Spec(64)
+    assert len(table.column("vector")[7]) == 256
+    assert read_spec(target) == Spec(256)
 
 
 def test_pipelines(trees):
     forest, path = trees
     text = Path(path).read_bytes()
     done = subprocess.run(
-        [*COMMAND, "encode", "-", "-o", "-", "-d", "64"], input=text, capture_output=True, check=True
+        [*COMMAND, "encode", "-", "-o", "-", "-d", "256"], input=text, capture_output=True, check=True
     )
-    assert (np.load(io.BytesIO(done.stdout)) == Encoder(Spec(64)).encode(forest)).all()
+    assert (np.load(io.BytesIO(done.stdout)) == Encoder(Spec(256)).encode(forest)).all()
     assert done.stderr == b""
 
 
@@ -76,8 +76,8 @@ def test_gram_writes_a_matrix(trees, tmp_path, capsys):
     target = str(tmp_path / "K.npy")
     assert main(["gram", path, "-o", target, "--exact"]) == 0
     assert np.allclose(np.load(target), SubsetTreeKernel().gram(forest))
-    assert main(["gram", path, "--against", str(forest[3]), "-o", target, "-d", "64"]) == 0
-    vectors = Encoder(Spec(64)).encode(forest)
+    assert main(["gram", path, "--against", str(forest[3]), "-o", target, "-d", "256"]) == 0
+    vectors = Encoder(Spec(256)).encode(forest)
     assert np.allclose(np.load(target), vectors @ vectors[3:4].T, rtol=1e-5)
     assert main(["gram", path, "-o", str(tmp_path / "K.txt")]) == 1
     assert "use .npy" in capsys.readouterr().err
@@ -90,9 +90,9 @@ def test_info_describes_trees_and_vectors(trees, tmp_path, capsys):
     assert facts["trees"] == 12
     assert facts["nodes"] == forest.n_nodes
     assert facts["productions"] == forest.n_productions
-    main(["encode", path, "-o", str(tmp_path / "v.npy"), "-d", "64"])
+    main(["encode", path, "-o", str(tmp_path / "v.npy"), "-d", "256"])
     assert main(["info", str(tmp_path / "v.npy")]) == 0
-    assert Spec(64).fingerprint in capsys.readouterr().out
+    assert Spec(256).fingerprint in capsys.readouterr().out
 
 
 def test_check_names_every_optional_part(capsys, monkeypatch):
@@ -110,7 +110,7 @@ def test_check_names_every_optional_part(capsys, monkeypatch):
     [
         (["encode", "missing.mrg", "-o", "v.npy"], 1, "cannot open missing.mrg"),
         (["encode", "bad.mrg", "-o", "v.npy"], 1, "bad.mrg:2:1 (tree 2)"),
-        (["encode", "good.mrg", "-o", "v.npy", "-d", "63"], 1, "multiple of 64"),
+        (["encode", "good.mrg", "-o", "v.npy", "-d", "63"], 1, "multiple of 256"),
         (["encode", "good.mrg", "-o", "v.npy", "--decay", "2"], 1, "from 0 to 1"),
         (["encode", "good.mrg", "-o", "v.txt"], 1, "use .npy or .parquet"),
         (["encode", "good.mrg", "-o", "nowhere/v.npy"], 1, "does not exist"),
@@ -135,7 +135,7 @@ def test_errors_are_one_clear_line_and_leave_nothing_behind(tmp_path, arguments,
 def test_skip_bad_goes_on_and_reports(tmp_path, capsys):
     (tmp_path / "t.mrg").write_text("(a b)\n(a\n(a c)\n")
     assert (
-        main(["encode", str(tmp_path / "t.mrg"), "-o", str(tmp_path / "v.npy"), "-d", "64", "--skip-bad"])
+        main(["encode", str(tmp_path / "t.mrg"), "-o", str(tmp_path / "v.npy"), "-d", "256", "--skip-bad"])
         == 0
     )
     assert len(np.load(tmp_path / "v.npy")) == 2
@@ -147,7 +147,7 @@ def test_skip_bad_goes_on_and_reports(tmp_path, capsys):
 def test_an_interrupted_encode_keeps_the_old_file(tmp_path):
     (tmp_path / "t.mrg").write_text("(a b)\n(a\n")
     (tmp_path / "v.npy").write_bytes(b"precious")
-    assert main(["encode", str(tmp_path / "t.mrg"), "-o", str(tmp_path / "v.npy"), "-d", "64"]) == 1
+    assert main(["encode", str(tmp_path / "t.mrg"), "-o", str(tmp_path / "v.npy"), "-d", "256"]) == 1
     assert (tmp_path / "v.npy").read_bytes() == b"precious"
 
 

@@ -21,7 +21,7 @@ FLOAT32_TOLERANCE = 3e-6  # of the largest element, for trees of up to a few hun
 FLOAT64_TOLERANCE = 1e-13
 
 ALGEBRA_NAMES = list(ALGEBRAS)
-SMALL = {name: ALGEBRAS[name](64, 5) for name in ALGEBRA_NAMES}
+SMALL = {name: ALGEBRAS[name](256, 5) for name in ALGEBRA_NAMES}
 
 
 def far(x, y):
@@ -46,14 +46,14 @@ def test_theorem_3_the_recursion_is_the_weighted_sum_of_all_fragments(name, tree
 def test_the_fast_encoder_is_the_reference(name, forest, decay):
     expected = np.array([reference.distributed_tree(tree, SMALL[name], decay) for tree in forest])
     for dtype, tolerance in (("float32", FLOAT32_TOLERANCE), ("float64", FLOAT64_TOLERANCE)):
-        spec = Spec(64, decay, name, seed=5, dtype=dtype)
+        spec = Spec(256, decay, name, seed=5, dtype=dtype)
         found = Encoder(spec).encode(Forest.from_trees(forest))
         assert found.dtype == dtype
         assert np.abs(found - expected).max() <= tolerance * max(np.abs(expected).max(), 1e-30)
 
 
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
-@pytest.mark.parametrize("size", [64, 256, 1024])
+@pytest.mark.parametrize("size", [256, 512, 1024])
 def test_the_fast_encoder_is_the_reference_on_larger_trees(name, size):
     forest = random_forest(1, 6, nodes=120)
     algebra = ALGEBRAS[name](size, 2)
@@ -107,11 +107,11 @@ def test_vectors_are_the_same_in_another_process():
     code = (
         "import sys; sys.path.insert(0, 'tests'); from strategies import random_forest; "
         "from treedot import Encoder, Spec; import hashlib; "
-        "print(hashlib.sha256(Encoder(Spec(128)).encode(random_forest(6, 9)).tobytes()).hexdigest())"
+        "print(hashlib.sha256(Encoder(Spec(256)).encode(random_forest(6, 9)).tobytes()).hexdigest())"
     )
     env = {**os.environ, "PYTHONHASHSEED": "77"}
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
-    here = hashlib.sha256(Encoder(Spec(128)).encode(random_forest(6, 9)).tobytes()).hexdigest()
+    here = hashlib.sha256(Encoder(Spec(256)).encode(random_forest(6, 9)).tobytes()).hexdigest()
     assert other.stdout.strip() == here
 
 
@@ -170,13 +170,13 @@ def test_large_shapes_are_encoded_in_bounded_memory(name):
     wide = "(n" + " x" * 1_000_000 + ")"
     families = "(n" + " (m x)" * 100_000 + ")"
     forest = read_trees([deep, wide, families])
-    first = Encoder(Spec(64, composition=name, normalize=True)).encode(forest)
+    first = Encoder(Spec(256, composition=name, normalize=True)).encode(forest)
     assert np.isfinite(first).all()
     assert np.allclose((first.astype(float) ** 2).sum(axis=1), 1, atol=1e-5)
-    again = Encoder(Spec(64, composition=name, normalize=True)).encode(forest[::-1], n_jobs=2)[::-1]
+    again = Encoder(Spec(256, composition=name, normalize=True)).encode(forest[::-1], n_jobs=2)[::-1]
     assert first.tobytes() == again.tobytes()
     many = read_trees(["(a (b c))"] * 100_000)
-    vectors = Encoder(Spec(64, composition=name)).encode(many, n_jobs=2)
+    vectors = Encoder(Spec(256, composition=name)).encode(many, n_jobs=2)
     assert (vectors == vectors[0]).all()
 
 
@@ -198,12 +198,12 @@ def test_giant_trees_have_finite_normalised_vectors_and_refuse_raw_ones(name):
         nodes[k : k + 2] = [Tree("B", nodes[k : k + 2])]
     forest = Forest.from_trees([nodes[0], Tree.parse("(B x)")])
     assert forest.sizes[0] > 2000
-    vectors = Encoder(Spec(64, 1.0, name, normalize=True)).encode(forest)
+    vectors = Encoder(Spec(256, 1.0, name, normalize=True)).encode(forest)
     assert np.isfinite(vectors).all()
     assert np.allclose((vectors.astype(float) ** 2).sum(axis=1), 1, atol=1e-5)
     if name != "product":  # whose typical norm sinks so much that this one fits
         with pytest.raises(RangeError, match=r"tree 1 \(2099 nodes\).*normalize=True"):
-            Encoder(Spec(64, 1.0, name)).encode(forest)
+            Encoder(Spec(256, 1.0, name)).encode(forest)
 
 
 def test_scaling_loses_nothing():
@@ -220,25 +220,25 @@ def test_scaling_loses_nothing():
 
 def test_out_is_filled_and_checked(tmp_path):
     forest = random_forest(0, 5)
-    encoder = Encoder(Spec(64))
+    encoder = Encoder(Spec(256))
     expected = encoder.encode(forest)
-    target = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float32, (5, 64))
+    target = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float32, (5, 256))
     assert encoder.encode(forest, out=target) is target
     assert (target == expected).all()
     for wrong in (
-        np.empty((5, 65), np.float32),
-        np.empty((5, 64), np.float64),
-        np.empty((64, 5), np.float32).T,
+        np.empty((5, 257), np.float32),
+        np.empty((5, 256), np.float64),
+        np.empty((256, 5), np.float32).T,
         [1],
     ):
         with pytest.raises(ParameterError, match="out must be"):
             encoder.encode(forest, out=wrong)
-    assert encoder.encode(forest[:0]).shape == (0, 64)
+    assert encoder.encode(forest[:0]).shape == (0, 256)
 
 
 def test_progress_counts_every_tree():
     seen = []
-    Encoder(Spec(64)).encode(random_forest(0, 1100, nodes=4), progress=seen.append)
+    Encoder(Spec(256)).encode(random_forest(0, 1100, nodes=4), progress=seen.append)
     assert sum(seen) == 1100
 
 
@@ -249,9 +249,9 @@ def test_progress_counts_every_tree():
         ({"decay": -0.1}, "from 0 to 1"),
         ({"decay": float("nan")}, "from 0 to 1"),
         ({"decay": "much"}, "from 0 to 1"),
-        ({"n_components": 0}, "multiple of 64"),
-        ({"n_components": 100}, "multiple of 64"),
-        ({"n_components": 64.0}, "integer"),
+        ({"n_components": 0}, "multiple of 256"),
+        ({"n_components": 100}, "multiple of 256"),
+        ({"n_components": 256.0}, "integer"),
         ({"n_components": 100, "composition": "convolution"}, "power of two"),
         ({"n_components": 0, "composition": "product"}, "at least 1"),
         ({"composition": "sum"}, "unknown composition"),
@@ -279,4 +279,4 @@ def test_specs_have_stable_fingerprints_and_do_not_mix():
 @pytest.mark.parametrize("n_jobs", [0, "two", 1.5])
 def test_impossible_thread_counts_are_refused(n_jobs):
     with pytest.raises(ParameterError, match="n_jobs"):
-        Encoder(Spec(64)).encode(random_forest(0, 2), n_jobs=n_jobs)
+        Encoder(Spec(256)).encode(random_forest(0, 2), n_jobs=n_jobs)

@@ -48,11 +48,12 @@ def test_estimates_are_unbiased(name, decay):
 @pytest.mark.corpus
 @pytest.mark.parametrize("name", ["qc_train.tsv.gz", "ptb_sample.tsv.gz"])
 @pytest.mark.parametrize("decay", [0.2, 0.4])
-def test_norms_stay_near_the_truth_on_every_tree(name, decay):
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_norms_stay_near_the_truth_on_every_tree(name, decay, seed):
     forest = read_trees(corpus(name))
     truth = SubsetTreeKernel(decay=decay).diagonal(forest)
     squares = np.empty(len(forest))
-    encoder = Encoder(Spec(SIZE, decay))
+    encoder = Encoder(Spec(SIZE, decay, seed=seed))
     for start in range(0, len(forest), 1000):
         vectors = encoder.encode(forest[start : start + 1000], n_jobs=-1)
         squares[start : start + 1000] = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)

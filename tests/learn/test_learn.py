@@ -25,8 +25,8 @@ def labelled():
 
 def test_transform_works_without_fit_on_every_source(tmp_path):
     forest = random_forest(0, 6)
-    expected = Encoder(Spec(128)).encode(forest)
-    vectorizer = TreeVectorizer(n_components=128)
+    expected = Encoder(Spec(256)).encode(forest)
+    vectorizer = TreeVectorizer(n_components=256)
     texts = [str(tree) for tree in forest]
     (tmp_path / "t.mrg").write_text("\n".join(texts))
     for source in (
@@ -39,19 +39,19 @@ def test_transform_works_without_fit_on_every_source(tmp_path):
     ):
         assert (vectorizer.transform(source) == expected).all()
     assert (vectorizer.fit_transform(texts) == expected).all()
-    out = np.empty((6, 128), np.float32)
+    out = np.empty((6, 256), np.float32)
     assert vectorizer.transform(forest, out=out) is out
 
 
 def test_parameters_follow_scikit_learn():
-    vectorizer = TreeVectorizer(64, decay=0.2, composition="product", random_state=4, dtype=np.float64)
+    vectorizer = TreeVectorizer(256, decay=0.2, composition="product", random_state=4, dtype=np.float64)
     assert clone(vectorizer).get_params() == vectorizer.get_params()
     again = pickle.loads(pickle.dumps(vectorizer))
     forest = random_forest(0, 3)
     assert (again.transform(forest) == vectorizer.transform(forest)).all()
-    assert vectorizer.spec == Spec(64, 0.2, "product", 4, dtype="float64")
-    assert len(vectorizer.get_feature_names_out()) == 64
-    with pytest.raises(ParameterError, match="multiple of 64"):
+    assert vectorizer.spec == Spec(256, 0.2, "product", 4, dtype="float64")
+    assert len(vectorizer.get_feature_names_out()) == 256
+    with pytest.raises(ParameterError, match="multiple of 256"):
         TreeVectorizer(n_components=3).fit(forest)
     with pytest.raises(ParameterError, match="integer"):
         TreeVectorizer(random_state=None).transform(forest)
@@ -59,7 +59,7 @@ def test_parameters_follow_scikit_learn():
 
 def test_pandas_output():
     pandas = pytest.importorskip("pandas")
-    frame = TreeVectorizer(64).set_output(transform="pandas").fit_transform(["(a b)", "(a c)"])
+    frame = TreeVectorizer(256).set_output(transform="pandas").fit_transform(["(a b)", "(a c)"])
     assert isinstance(frame, pandas.DataFrame)
     assert frame.columns[0] == "treevectorizer0"
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from treedot.algebra.labels import bits, gaussian_units, keys, permutation
+from treedot.algebra.labels import bits, gaussian_units, keys, permutation, uniform_integers
 from treedot.errors import ParameterError
 
 FloatArray = npt.NDArray[np.float64]
@@ -117,13 +117,14 @@ class ShuffledConvolution(_Shuffled):
 
 
 class Mixer:
-    """A random orthogonal map in O(d): butterflies across the four quarters, then a signed shuffle.
+    """A random orthogonal map in O(d): butterflies across sixteen segments, then a signed shuffle.
 
-    With q = d/4, the four elements ``p, p + q, p + 2q, p + 3q`` pass through the 4-point Hadamard
-    matrix over 2; each quarter is rotated left by ``rotation``; block ``k`` of 16 elements is taken
-    from block ``source[k]``; random elements change sign.
+    With q = d/16, the elements ``p, p + q, …, p + 15q`` pass through the 16-point Hadamard matrix
+    over 4; each segment of q elements is rotated left by ``rotation``; block ``k`` of 16 elements is
+    taken from block ``source[k]``; random elements change sign.
     """
 
+    POINTS = 16
     LANES = 16
 
     def __init__(self, size: int, seed: int, name: str, rotation: int) -> None:
@@ -134,37 +135,44 @@ class Mixer:
 
     def __call__(self, vectors: FloatArray) -> FloatArray:
         """Return the image of vectors (last axis)."""
-        a, b, c, d = np.moveaxis(vectors.reshape(*vectors.shape[:-1], 4, -1), -2, 0)
-        mixed = np.stack([a + b + c + d, a - b + c - d, a + b - c - d, a - b - c + d], axis=-2)
-        moved = self._moved(mixed / 2)
+        segments = vectors.reshape(*vectors.shape[:-1], self.POINTS, -1)
+        moved = self.move(hadamard(segments) / 4)
         return np.where(self.negative, -moved, moved)
 
-    def of_signs(self, negative: BoolArray) -> BoolArray:
-        """Return where the image is negative, for sign vectors with an odd number of minus signs per four."""
-        a, b, c, d = np.moveaxis(negative.reshape(*negative.shape[:-1], 4, -1), -2, 0)
-        mixed = np.stack(
-            [_three(a, b, c, d), _three(a, ~b, c, ~d), _three(a, b, ~c, ~d), _three(a, ~b, ~c, d)], axis=-2
-        )
-        return self._moved(mixed) ^ self.negative
-
-    def _moved(self, quarters: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        rotated = np.roll(quarters, -self.rotation, axis=-1)
-        blocks = rotated.reshape(*quarters.shape[:-2], -1, self.LANES)
-        return blocks[..., self.source, :].reshape(*quarters.shape[:-2], self.size)
+    def move(self, segments: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Rotate segments and shuffle blocks: what the mixer does after the butterflies, but for signs."""
+        rotated = np.roll(segments, -self.rotation, axis=-1)
+        blocks = rotated.reshape(*segments.shape[:-2], -1, self.LANES)
+        return blocks[..., self.source, :].reshape(*segments.shape[:-2], self.size)
 
 
-def _three(a: BoolArray, b: BoolArray, c: BoolArray, d: BoolArray) -> BoolArray:
-    """Whether three of four are true: then and only then the sum of an odd quadruple is negative."""
-    return (a & b & (c | d)) | (c & d & (a | b))
+def hadamard(x: FloatArray) -> FloatArray:
+    """Return the 16-point Hadamard transform along the axis before the last, by four stages."""
+    for _ in range(4):
+        even, odd = x[..., 0::2, :], x[..., 1::2, :]
+        x = np.concatenate([even + odd, even - odd], axis=-2)
+    return x
+
+
+@cache
+def bent_signs() -> tuple[BoolArray, BoolArray]:
+    """Return all vectors of 16 signs whose Hadamard transform over 4 is signs again, and those transforms.
+
+    True stands for minus. They are the 896 bent functions of four variables.
+    """
+    every = (np.arange(2**16)[:, None] >> np.arange(16)) & 1 == 1
+    image = hadamard(np.where(every, -1.0, 1.0)[:, :, None])[:, :, 0]
+    flat = (np.abs(image) == 4).all(axis=1)
+    return every[flat], image[flat] < 0
 
 
 class MixedProduct(Algebra):
     """The default: a ⋄ b = √d · M1(a) ⊗ M2(b), with two mixers, sign labels and the left fold.
 
-    A label is a vector of signs over √d in which every four elements that a mixer combines hold an
-    odd number of minus signs. The Hadamard matrix over 2 maps such a quadruple to signs again (it is
-    a bent function of two variables), so labels stay signs as left and as right operand, while
-    sums of fragments are mixed, which keeps their norms from scattering as a product alone does.
+    A label is a vector of signs over √d in which every sixteen elements that a mixer combines are
+    one of the 896 sign vectors that the Hadamard matrix over 4 maps to signs again. So labels stay
+    signs as left and as right operand, while sums of fragments are mixed, which keeps their norms
+    from scattering as a product alone does.
     """
 
     name = "mixed"
@@ -173,26 +181,33 @@ class MixedProduct(Algebra):
     def __init__(self, size: int, seed: int = 0) -> None:
         super().__init__(size, seed)
         self.m1 = Mixer(size, seed, "m1", rotation=5)
-        self.m2 = Mixer(size, seed, "m2", rotation=11)
+        self.m2 = Mixer(size, seed, "m2", rotation=9)
 
     @classmethod
     def check_size(cls, size: int) -> None:
-        """Raise unless the size is a multiple of four quarters of whole blocks."""
-        if size < 64 or size % 64:
+        """Raise unless the size is a multiple of sixteen segments of whole blocks."""
+        if size < 256 or size % 256:
             raise ParameterError(
-                f"n_components must be a positive multiple of 64 for composition='mixed', not {size}"
+                f"n_components must be a positive multiple of 256 for composition='mixed', not {size}"
             )
 
-    def negative_labels(self, texts: Sequence[str]) -> BoolArray:
-        """Return where the label vectors are negative, one row per label."""
-        quarter = self.size // 4
-        three = bits(keys(self.seed, texts, "label"), 3 * quarter).reshape(-1, 3, quarter)
-        fourth = ~(three[:, 0] ^ three[:, 1] ^ three[:, 2])
-        return np.concatenate([three, fourth[:, None]], axis=1).reshape(len(three), self.size)
+    def label_choices(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Return for every label which of the bent sign vectors stand in its columns of sixteen."""
+        random = uniform_integers(keys(self.seed, texts, "label"), self.size // 16)
+        return ((random.astype(np.uint64) * np.uint64(len(bent_signs()[0]))) >> np.uint64(32)).astype(
+            np.int64
+        )
 
     def label_vectors(self, texts: Sequence[str]) -> FloatArray:
         """Return vectors of signs over √d."""
-        return np.where(self.negative_labels(texts), -1.0, 1.0) / math.sqrt(self.size)
+        negative = bent_signs()[0][self.label_choices(texts)].swapaxes(1, 2).reshape(len(texts), self.size)
+        return np.where(negative, -1.0, 1.0) / math.sqrt(self.size)
+
+    def mixed_labels(self, texts: Sequence[str], mixer: Mixer) -> BoolArray:
+        """Return where the images of label vectors under a mixer are negative."""
+        image = bent_signs()[1][self.label_choices(texts)].swapaxes(1, 2)
+        negative: BoolArray = mixer.move(image) ^ mixer.negative
+        return negative
 
     def compose(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return a ⋄ b."""

@@ -35,7 +35,7 @@ class Encoder:
     >>> vectors.shape
     (2, 4096)
     >>> print(f"{vectors[0] @ vectors[1]:.1f}")  # the exact kernel is 2.4
-    2.3
+    2.5
     """
 
     def __init__(self, spec: Spec) -> None:

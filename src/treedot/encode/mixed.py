@@ -20,6 +20,7 @@ Row = npt.NDArray[np.floating[Any]]
 Matrix = npt.NDArray[np.floating[Any]]
 
 LANES = Mixer.LANES
+GROWTH = 4.0  # the most that a mixer can enlarge the largest element
 
 
 class Shuffle(NamedTuple):
@@ -53,9 +54,8 @@ class MixedMachine:
         rows = max(1, 2**16 // self.algebra.size)  # a few rows at a time stay in the processor's cache
         for start in range(0, len(texts), rows):
             part = slice(start, start + rows)
-            negative = self.algebra.negative_labels(texts[part])
-            head[part] = _words(self.algebra.m1.of_signs(negative))
-            child[part] = _words(self.algebra.m2.of_signs(negative))
+            head[part] = _words(self.algebra.mixed_labels(texts[part], self.algebra.m1))
+            child[part] = _words(self.algebra.mixed_labels(texts[part], self.algebra.m2))
         return Labels(head, child)
 
     def encode(
@@ -76,19 +76,33 @@ def _words(negative: npt.NDArray[np.bool_]) -> SignWords:
 
 
 @njit
-def _butterfly(x: Row, rotation: int, y: Row) -> None:
-    """Write the butterflies of x, each quarter rotated, to y."""
-    q = x.size // 4
-    half = x.dtype.type(0.5)
+def _four(a: Any, b: Any, c: Any, d: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the 4-point Hadamard transform."""
+    s, t, u, v = a + b, a - b, c + d, c - d
+    return s + u, t + v, s - u, t - v
+
+
+@njit
+def _butterflies(x: Row, rotation: int, y: Row) -> None:
+    """Write the 16-point butterflies of x, each segment rotated, to y; sixteen points are four by four."""
+    q = x.size // 16
+    scale = x.dtype.type(0.25)
     for part in range(2):
         begin, end, shift = (0, q - rotation, rotation) if part == 0 else (q - rotation, q, rotation - q)
         for p in range(begin, end):
-            a, b, c, d = x[p + shift], x[p + shift + q], x[p + shift + 2 * q], x[p + shift + 3 * q]
-            s, t, u, v = a + b, a - b, c + d, c - d
-            y[p] = (s + u) * half
-            y[p + q] = (t + v) * half
-            y[p + 2 * q] = (s - u) * half
-            y[p + 3 * q] = (t - v) * half
+            r = p + shift
+            a0, a1, a2, a3 = _four(x[r], x[r + q], x[r + 2 * q], x[r + 3 * q])
+            b0, b1, b2, b3 = _four(x[r + 4 * q], x[r + 5 * q], x[r + 6 * q], x[r + 7 * q])
+            c0, c1, c2, c3 = _four(x[r + 8 * q], x[r + 9 * q], x[r + 10 * q], x[r + 11 * q])
+            d0, d1, d2, d3 = _four(x[r + 12 * q], x[r + 13 * q], x[r + 14 * q], x[r + 15 * q])
+            for j, (a, b, c, d) in enumerate(
+                ((a0, b0, c0, d0), (a1, b1, c1, d1), (a2, b2, c2, d2), (a3, b3, c3, d3))
+            ):
+                e, f, g, h = _four(a, b, c, d)
+                y[p + j * q] = e * scale
+                y[p + (4 + j) * q] = f * scale
+                y[p + (8 + j) * q] = g * scale
+                y[p + (12 + j) * q] = h * scale
 
 
 @njit
@@ -96,7 +110,7 @@ def _expand(
     s: Row, m2: Shuffle, child: SignWords, label_scale: Any, decay_scale: Any, y: Row, g: Row
 ) -> None:
     """Write M2(c + √λ s(c)) to g; the label is given by its mixed signs."""
-    _butterfly(s, m2.rotation, y)
+    _butterflies(s, m2.rotation, y)
     for block in range(m2.source.size):
         source, word, label = m2.source[block], m2.signs[block], child[block]
         for lane in range(16):
@@ -108,7 +122,7 @@ def _expand(
 @njit
 def _compose(acc: Row, m1: Shuffle, g: Row, y: Row) -> None:
     """Replace acc by M1(acc) ⊗ g."""
-    _butterfly(acc, m1.rotation, y)
+    _butterflies(acc, m1.rotation, y)
     for block in range(m1.source.size):
         source, word = m1.source[block], m1.signs[block]
         for lane in range(16):
@@ -119,7 +133,7 @@ def _compose(acc: Row, m1: Shuffle, g: Row, y: Row) -> None:
 @njit
 def _compose_label(acc: Row, m1: Shuffle, child: SignWords, y: Row) -> None:
     """Replace acc by M1(acc) ⊗ M2(c) for a leaf."""
-    _butterfly(acc, m1.rotation, y)
+    _butterflies(acc, m1.rotation, y)
     for block in range(m1.source.size):
         source, word = m1.source[block], m1.signs[block] ^ child[block]
         for lane in range(16):
@@ -182,18 +196,18 @@ def _encode(
                     exponent[slot], bound[slot] = 0, 1.0
                 else:
                     _compose_label(acc[slot], m1, child, y)
-                    bound[slot] *= 2.0
+                    bound[slot] *= GROWTH
             else:
                 label_scale, decay_scale, grown = scaled.child_scales(exponent[own], root_decay)
                 _expand(acc[own], m2, child, number(label_scale), number(decay_scale), y, g)
-                limit = label_scale + 2.0 * decay_scale * bound[own]
+                limit = label_scale + GROWTH * decay_scale * bound[own]
                 if opens:
                     _start(acc[slot], head, g)
                     exponent[slot], bound[slot] = grown, limit
                 else:
                     _compose(acc[slot], m1, g, y)
                     exponent[slot] += grown
-                    bound[slot] *= 2.0 * limit
+                    bound[slot] *= GROWTH * limit
             if bound[slot] > scaled.LARGE:
                 bound[slot], grown = scaled.rescale(acc[slot])
                 exponent[slot] += grown

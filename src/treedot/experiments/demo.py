@@ -146,7 +146,7 @@ def _place(forest: Forest, i: int) -> str:
 
 def _warm_up(forest: Forest) -> None:
     """Let the compiler work before the clock runs."""
-    Encoder(Spec(n_components=64)).encode(forest, n_jobs=-1)
+    Encoder(Spec(n_components=256)).encode(forest, n_jobs=-1)
     SubsetTreeKernel().gram(forest)
     SubsetTreeKernel(normalize=True)(forest[0], forest[1])
 

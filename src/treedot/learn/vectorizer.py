@@ -25,7 +25,7 @@ class TreeVectorizer(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_components : int
-        The dimension d. A multiple of 64 for ``"mixed"``, a power of two for ``"convolution"``.
+        The dimension d. A multiple of 256 for ``"mixed"``, a power of two for ``"convolution"``.
     decay : float
         λ in [0, 1]; small values let large fragments count less, and are approximated better.
     composition : {"mixed", "product", "convolution"}

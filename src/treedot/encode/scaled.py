@@ -35,7 +35,7 @@ def largest(row: Row) -> float:
 @njit
 def power_of_two(exponent: int) -> float:
     """Return 2^exponent, 0 where that is too small for a number."""
-    return math.ldexp(1.0, max(exponent, -2000))
+    return math.ldexp(1.0, int(max(exponent, -2000)))
 
 
 @njit

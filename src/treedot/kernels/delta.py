@@ -116,7 +116,7 @@ def fill_scaled(
                         value, shift = math.frexp(value * decay * mantissa[below])
                         power += shift + exponent[below]
                     else:
-                        single = math.ldexp(mantissa[below], exponent[below])
+                        single = math.ldexp(mantissa[below], int(exponent[below]))
                         value, shift = math.frexp(value * (1.0 + decay * single))
                         power += shift
             mantissa[line + rank], exponent[line + rank] = value, power

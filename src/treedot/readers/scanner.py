@@ -40,7 +40,7 @@ def _find(
     """Return the slot of ``table`` that holds the token ``text[a:b]``, or the free one it belongs in."""
     code = 0
     for k in range(a, b):
-        code = ((code ^ (code >> 23)) & 0x3FFFFFFF) * 0x2545F491 + text[k]
+        code = ((code ^ (code >> 23)) & 0x3FFFFFFF) * 0x2545F491 + int(text[k])
     slot = (code ^ (code >> 31)) & (table.size - 1)
     while table[slot] >= 0:
         known = start[table[slot]]

@@ -84,9 +84,9 @@ def intern_nodes(label: IntArray, start: IntArray, child: IntArray, whole: bool)
         begin, end = start[node], start[node + 1]
         if begin == end and not whole:
             continue
-        code = label[node] + 1
+        code = int(label[node]) + 1
         for k in range(begin, end):
-            part = number[child[k]] if whole else label[child[k]]
+            part = int(number[child[k]] if whole else label[child[k]])
             # 62-bit arithmetic keeps the sum of a product and a number inside a signed word.
             code = (((code ^ (code >> 29)) & 0x3FFFFFFF) * 0x5851F42D + part + 1) & 0x3FFFFFFFFFFFFFFF
         code = ((code ^ (code >> 31)) & 0x7FFFFFFF) * 0x4C957F2D

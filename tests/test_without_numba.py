@@ -1,0 +1,25 @@
+"""GPU machines often allow no installs: everything but the scikit-learn face runs on NumPy alone."""
+
+import subprocess
+import sys
+
+CODE = """
+import sys
+sys.modules["numba"] = None  # as if it were not installed
+import numpy as np
+from treedot import Encoder, Forest, Spec, SubsetTreeKernel, read_trees
+from treedot.algebra import ALGEBRAS
+from treedot.encode import reference
+forest = read_trees(["(S (NP (DT a) (NN tree)) (VP grows))", "(S (NP (DT a) (NN bird)) (VP sings))"])
+for name, algebra in ALGEBRAS.items():
+    found = Encoder(Spec(256, composition=name)).encode(forest)
+    expected = np.array([reference.distributed_tree(tree, algebra(256), 0.4) for tree in forest])
+    assert np.allclose(found, expected, atol=1e-5), name
+print(SubsetTreeKernel(decay=0.5).gram(forest)[0, 1], forest.production.max())
+"""
+
+
+def test_everything_but_scikit_learn_runs_on_numpy_alone():
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.split() == ["4.25", "6"]

@@ -13,26 +13,29 @@ from treedot.algebra.algebras import Mixer
 from treedot.encode import scaled
 from treedot.encode.schedule import Schedule
 from treedot.jit import njit
+from treedot.simd import LANES, flip, load, splat, store
 
 IntArray = npt.NDArray[np.signedinteger[Any]]
 SignWords = npt.NDArray[np.uint16]
 Row = npt.NDArray[np.floating[Any]]
 Matrix = npt.NDArray[np.floating[Any]]
 
-LANES = Mixer.LANES
 GROWTH = 4.0  # the most that a mixer can enlarge the largest element
 
 
 class Shuffle(NamedTuple):
-    """A mixer as arrays: where each block of 16 comes from, and one word of signs per block."""
+    """A mixer as arrays: which block of 16 each block goes to, and one word of signs per target block."""
 
-    source: IntArray
+    target: IntArray
     signs: SignWords
     rotation: int
 
 
 class Labels(NamedTuple):
-    """The signs of every label as left operand (a node over its children) and as right operand (a child)."""
+    """The signs of every label as left operand (a node over its children) and as right operand (a child).
+
+    Both carry M1's signs too, and so do M2's: then composing with M1 needs no signs of its own.
+    """
 
     head: SignWords
     child: SignWords
@@ -45,7 +48,11 @@ class MixedMachine:
 
     def __init__(self, algebra: MixedProduct) -> None:
         self.algebra = algebra
-        self.m1, self.m2 = _shuffle(algebra.m1), _shuffle(algebra.m2)
+        self.signs = _words(algebra.m1.negative[None])[0]
+        self.m1 = Shuffle(_targets(algebra.m1), self.signs, algebra.m1.rotation)
+        self.m2 = Shuffle(
+            _targets(algebra.m2), _words(algebra.m2.negative[None])[0] ^ self.signs, algebra.m2.rotation
+        )
 
     def label_table(self, texts: Sequence[str]) -> Labels:
         """Return the label signs, already mixed."""
@@ -56,7 +63,7 @@ class MixedMachine:
             part = slice(start, start + rows)
             head[part] = _words(self.algebra.mixed_labels(texts[part], self.algebra.m1))
             child[part] = _words(self.algebra.mixed_labels(texts[part], self.algebra.m2))
-        return Labels(head, child)
+        return Labels(head ^ self.signs, child ^ self.signs)
 
     def encode(
         self, program: Schedule, labels: Labels, first: int, last: int,
@@ -66,8 +73,8 @@ class MixedMachine:
         return _encode(program, labels, first, last, self.m1, self.m2, root_decay, normalize, out)
 
 
-def _shuffle(mixer: Mixer) -> Shuffle:
-    return Shuffle((mixer.source * LANES).astype(np.int32), _words(mixer.negative[None])[0], mixer.rotation)
+def _targets(mixer: Mixer) -> IntArray:
+    return (np.argsort(mixer.source) * LANES).astype(np.int32)
 
 
 def _words(negative: npt.NDArray[np.bool_]) -> SignWords:
@@ -83,82 +90,173 @@ def _four(a: Any, b: Any, c: Any, d: Any) -> tuple[Any, Any, Any, Any]:
 
 
 @njit
-def _butterflies(x: Row, rotation: int, y: Row) -> None:
-    """Write the 16-point butterflies of x, each segment rotated, to y; sixteen points are four by four."""
+def _sixteen(a: Any, b: Any, c: Any, d: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the 16-point Hadamard transform of four by four blocks: four by four again, transposed."""
+    a, b, c, d = _four(*a), _four(*b), _four(*c), _four(*d)
+    return (
+        _four(a[0], b[0], c[0], d[0]),
+        _four(a[1], b[1], c[1], d[1]),
+        _four(a[2], b[2], c[2], d[2]),
+        _four(a[3], b[3], c[3], d[3]),
+    )
+
+
+@njit
+def _butterflies(x: Row, at: int, q: int) -> tuple[Any, Any, Any, Any]:
+    """Return the 16-point butterflies (times 4) of the blocks at ``at, at + q, …, at + 15 q``."""
+    return _sixteen(
+        (load(x, at), load(x, at + q), load(x, at + 2 * q), load(x, at + 3 * q)),
+        (load(x, at + 4 * q), load(x, at + 5 * q), load(x, at + 6 * q), load(x, at + 7 * q)),
+        (load(x, at + 8 * q), load(x, at + 9 * q), load(x, at + 10 * q), load(x, at + 11 * q)),
+        (load(x, at + 12 * q), load(x, at + 13 * q), load(x, at + 14 * q), load(x, at + 15 * q)),
+    )
+
+
+@njit
+def _edge(x: Row, edge: Row) -> None:
+    """Lay the last and the first block of each segment side by side, where a rotation wraps around."""
     q = x.size // 16
-    scale = x.dtype.type(0.25)
-    for part in range(2):
-        begin, end, shift = (0, q - rotation, rotation) if part == 0 else (q - rotation, q, rotation - q)
-        for p in range(begin, end):
-            r = p + shift
-            a0, a1, a2, a3 = _four(x[r], x[r + q], x[r + 2 * q], x[r + 3 * q])
-            b0, b1, b2, b3 = _four(x[r + 4 * q], x[r + 5 * q], x[r + 6 * q], x[r + 7 * q])
-            c0, c1, c2, c3 = _four(x[r + 8 * q], x[r + 9 * q], x[r + 10 * q], x[r + 11 * q])
-            d0, d1, d2, d3 = _four(x[r + 12 * q], x[r + 13 * q], x[r + 14 * q], x[r + 15 * q])
-            for j, (a, b, c, d) in enumerate(
-                ((a0, b0, c0, d0), (a1, b1, c1, d1), (a2, b2, c2, d2), (a3, b3, c3, d3))
-            ):
-                e, f, g, h = _four(a, b, c, d)
-                y[p + j * q] = e * scale
-                y[p + (4 + j) * q] = f * scale
-                y[p + (8 + j) * q] = g * scale
-                y[p + (12 + j) * q] = h * scale
+    for k in range(16):
+        store(edge, 32 * k, load(x, k * q + q - LANES))
+        store(edge, 32 * k + LANES, load(x, k * q))
 
 
 @njit
-def _expand(
-    s: Row, m2: Shuffle, child: SignWords, label_scale: Any, decay_scale: Any, y: Row, g: Row
-) -> None:
-    """Write M2(c + √λ s(c)) to g; the label is given by its mixed signs."""
-    _butterflies(s, m2.rotation, y)
-    for block in range(m2.source.size):
-        source, word, label = m2.source[block], m2.signs[block], child[block]
-        for lane in range(16):
-            value = y[source + lane] * decay_scale
-            value = -value if (word >> lane) & 1 else value
-            g[16 * block + lane] = value + (-label_scale if (label >> lane) & 1 else label_scale)
+def _times(column: Any, j: int, block: int, count: int, target: IntArray, g: Row, out: Row) -> None:
+    """Write one of the four columns of butterflies, times g, to where its blocks go."""
+    for_0, for_1, for_2, for_3 = column
+    at = target[j * count + block]
+    store(out, at, for_0 * load(g, at))
+    at = target[(4 + j) * count + block]
+    store(out, at, for_1 * load(g, at))
+    at = target[(8 + j) * count + block]
+    store(out, at, for_2 * load(g, at))
+    at = target[(12 + j) * count + block]
+    store(out, at, for_3 * load(g, at))
 
 
 @njit
-def _compose(acc: Row, m1: Shuffle, g: Row, y: Row) -> None:
-    """Replace acc by M1(acc) ⊗ g."""
-    _butterflies(acc, m1.rotation, y)
-    for block in range(m1.source.size):
-        source, word = m1.source[block], m1.signs[block]
-        for lane in range(16):
-            value = y[source + lane] * g[16 * block + lane]
-            acc[16 * block + lane] = -value if (word >> lane) & 1 else value
+def _compose(x: Row, m1: Shuffle, g: Row, edge: Row, out: Row) -> None:
+    """Write M1(x) ⊗ g to out, but for M1's signs and the butterflies' factor of 4, which g carries."""
+    q = x.size // 16
+    count = q // LANES
+    _edge(x, edge)
+    for block in range(count):
+        inside = block < count - 1
+        source = x if inside else edge
+        at = LANES * block + m1.rotation if inside else m1.rotation
+        c0, c1, c2, c3 = _butterflies(source, at, q if inside else 2 * LANES)
+        _times(c0, 0, block, count, m1.target, g, out)
+        _times(c1, 1, block, count, m1.target, g, out)
+        _times(c2, 2, block, count, m1.target, g, out)
+        _times(c3, 3, block, count, m1.target, g, out)
+
+
+class Sum(NamedTuple):
+    """How to write a mixed row x: as ``± b x ± a``, with two rows of signs."""
+
+    signs: SignWords
+    label: SignWords
+    a: Any
+    b: Any
 
 
 @njit
-def _compose_label(acc: Row, m1: Shuffle, child: SignWords, y: Row) -> None:
-    """Replace acc by M1(acc) ⊗ M2(c) for a leaf."""
-    _butterflies(acc, m1.rotation, y)
-    for block in range(m1.source.size):
-        source, word = m1.source[block], m1.signs[block] ^ child[block]
-        for lane in range(16):
-            value = y[source + lane]
-            acc[16 * block + lane] = -value if (word >> lane) & 1 else value
+def _plus_one(value: Any, at: int, rule: Sum, out: Row) -> None:
+    mixed = flip(value * splat(rule.b), rule.signs[at // LANES])
+    store(out, at, mixed + flip(splat(rule.a), rule.label[at // LANES]))
 
 
 @njit
-def _start(acc: Row, head: SignWords, g: Row) -> None:
-    """Set acc to M1(n) ⊗ g, the node's label and its first child."""
-    for block in range(head.size):
-        word = head[block]
-        for lane in range(16):
-            value = g[16 * block + lane]
-            acc[16 * block + lane] = -value if (word >> lane) & 1 else value
+def _plus(column: Any, j: int, block: int, count: int, target: IntArray, rule: Sum, out: Row) -> None:
+    for_0, for_1, for_2, for_3 = column
+    _plus_one(for_0, target[j * count + block], rule, out)
+    _plus_one(for_1, target[(4 + j) * count + block], rule, out)
+    _plus_one(for_2, target[(8 + j) * count + block], rule, out)
+    _plus_one(for_3, target[(12 + j) * count + block], rule, out)
 
 
 @njit
-def _start_label(acc: Row, head: SignWords, child: SignWords) -> None:
-    """Set acc to M1(n) ⊗ M2(c) where the first child is a leaf."""
-    one = acc.dtype.type(1)
-    for block in range(head.size):
-        word = head[block] ^ child[block]
-        for lane in range(16):
-            acc[16 * block + lane] = -one if (word >> lane) & 1 else one
+def _mix(x: Row, shuffle: Shuffle, rule: Sum, edge: Row, out: Row) -> None:
+    """Write a mixed row to out as a rule says."""
+    q = x.size // 16
+    count = q // LANES
+    _edge(x, edge)
+    for block in range(count):
+        inside = block < count - 1
+        source = x if inside else edge
+        at = LANES * block + shuffle.rotation if inside else shuffle.rotation
+        c0, c1, c2, c3 = _butterflies(source, at, q if inside else 2 * LANES)
+        _plus(c0, 0, block, count, shuffle.target, rule, out)
+        _plus(c1, 1, block, count, shuffle.target, rule, out)
+        _plus(c2, 2, block, count, shuffle.target, rule, out)
+        _plus(c3, 3, block, count, shuffle.target, rule, out)
+
+
+@njit
+def _rotated(signs: SignWords, segment: int, block: int, count: int, rotation: int, one: Any) -> Any:
+    """Return a block of a rotated segment of a row of signs, straight from its bits."""
+    here = np.uint32(signs[segment * count + block])
+    there = np.uint32(signs[segment * count + (block + 1 if block + 1 < count else 0)])
+    return flip(one, np.uint16((here | (there << np.uint32(16))) >> np.uint32(rotation)))
+
+
+@njit
+def _mix_signs(signs: SignWords, shuffle: Shuffle, rule: Sum, out: Row) -> None:
+    """Write a mixed row of signs to out as a rule says: ``_mix`` without the row."""
+    count, turn = signs.size // 16, shuffle.rotation
+    one = splat(out.dtype.type(1))
+    for block in range(count):
+        c0, c1, c2, c3 = _sixteen(
+            (
+                _rotated(signs, 0, block, count, turn, one),
+                _rotated(signs, 1, block, count, turn, one),
+                _rotated(signs, 2, block, count, turn, one),
+                _rotated(signs, 3, block, count, turn, one),
+            ),
+            (
+                _rotated(signs, 4, block, count, turn, one),
+                _rotated(signs, 5, block, count, turn, one),
+                _rotated(signs, 6, block, count, turn, one),
+                _rotated(signs, 7, block, count, turn, one),
+            ),
+            (
+                _rotated(signs, 8, block, count, turn, one),
+                _rotated(signs, 9, block, count, turn, one),
+                _rotated(signs, 10, block, count, turn, one),
+                _rotated(signs, 11, block, count, turn, one),
+            ),
+            (
+                _rotated(signs, 12, block, count, turn, one),
+                _rotated(signs, 13, block, count, turn, one),
+                _rotated(signs, 14, block, count, turn, one),
+                _rotated(signs, 15, block, count, turn, one),
+            ),
+        )
+        _plus(c0, 0, block, count, shuffle.target, rule, out)
+        _plus(c1, 1, block, count, shuffle.target, rule, out)
+        _plus(c2, 2, block, count, shuffle.target, rule, out)
+        _plus(c3, 3, block, count, shuffle.target, rule, out)
+
+
+@njit
+def _exclusive_or(a: SignWords, b: SignWords, out: SignWords) -> None:
+    for k in range(out.size):
+        out[k] = a[k] ^ b[k]
+
+
+@njit
+def _add_signs(total: Row, signs: SignWords, scale: Any) -> None:
+    unit = splat(scale)
+    for k in range(signs.size):
+        store(total, LANES * k, load(total, LANES * k) + flip(unit, signs[k]))
+
+
+@njit
+def _write_signs(signs: SignWords, out: Row) -> None:
+    one = splat(out.dtype.type(1))
+    for k in range(signs.size):
+        store(out, LANES * k, flip(one, signs[k]))
 
 
 @njit
@@ -168,48 +266,75 @@ def _encode(
 ) -> int:  # fmt: skip
     number = out.dtype.type
     size = out.shape[1]
-    rows = 1
+    slots = 1
     for tree in range(first, last):
-        rows = max(rows, program.rows[tree])
-    acc = np.empty((rows, size), out.dtype)
-    exponent = np.zeros(rows, np.int64)
-    bound = np.zeros(rows)
-    total, y, g = np.empty(size, out.dtype), np.empty(size, out.dtype), np.empty(size, out.dtype)
+        slots = max(slots, program.rows[tree])
+    rows = np.empty((slots + 1, size), out.dtype)
+    row_of = np.arange(slots)
+    spare = slots
+    exponent, bound = np.zeros(slots, np.int64), np.zeros(slots)
+    total, g = np.empty(size, out.dtype), np.empty(size, out.dtype)
+    edge = np.empty(16 * 2 * LANES, out.dtype)
+    word = np.empty(size // LANES, np.uint16)  # the signs of a pre-terminal over its word
+    signs, label = np.empty(size // LANES, np.uint16), np.empty(size // LANES, np.uint16)
     for tree in range(first, last):
         total[:] = 0
         total_exponent = scaled.NO_VALUE
         for node in range(program.offsets[tree], program.offsets[tree + 1]):
+            own, above = program.slot[node], program.parent[node]
             leaf = program.arity[node] == 0
-            own = program.slot[node]
-            if not leaf:
-                total_exponent = scaled.add(total, total_exponent, acc[own], exponent[own])
-            above = program.parent[node]
+            tag = program.arity[node] == 1 and program.arity[node - 1] == 0  # over one leaf: signs, no row
+            if tag:
+                total_exponent = scaled.at_least_one(total, total_exponent)
+                _add_signs(total, word, number(scaled.power_of_two(-total_exponent)))
+                exponent[own], bound[own] = 0, 1.0
+            elif not leaf:
+                total_exponent = scaled.add(total, total_exponent, rows[row_of[own]], exponent[own])
             if above < 0:
                 continue
             slot = program.slot[above]
             child = labels.child[program.label[node]]
             head = labels.head[program.label[above]]
             opens = program.opens[node]
-            if leaf:
-                if opens:
-                    _start_label(acc[slot], head, child)
+            if leaf and opens:
+                _exclusive_or(head, child, word)
+                if program.arity[above] > 1:
+                    _write_signs(word, rows[row_of[slot]])
                     exponent[slot], bound[slot] = 0, 1.0
-                else:
-                    _compose_label(acc[slot], m1, child, y)
-                    bound[slot] *= GROWTH
+                continue
+            if leaf:
+                rule = Sum(child, child, number(0), number(0.25))
+                _mix(rows[row_of[slot]], m1, rule, edge, rows[spare])
+                bound[slot] *= GROWTH
             else:
-                label_scale, decay_scale, grown = scaled.child_scales(exponent[own], root_decay)
-                _expand(acc[own], m2, child, number(label_scale), number(decay_scale), y, g)
-                limit = label_scale + GROWTH * decay_scale * bound[own]
+                # A finished first child gives its slot to its parent: M1(n) ⊗ M2(c + √λ s(c)) replaces
+                # s(c). A later one becomes g, with the factor that the butterflies of M1 will need.
+                a, b, grown = scaled.child_scales(exponent[own], root_decay)
+                limit = a + GROWTH * b * bound[own]
+                factor = 1.0 if opens else 0.25
                 if opens:
-                    _start(acc[slot], head, g)
+                    _exclusive_or(m2.signs, head, signs)
+                    _exclusive_or(child, head, label)
+                rule = Sum(
+                    signs if opens else m2.signs,
+                    label if opens else child,
+                    number(a * factor),
+                    number(b * factor / 4),
+                )
+                mixed = rows[spare] if opens else g
+                if tag:
+                    _mix_signs(word, m2, rule, mixed)
+                else:
+                    _mix(rows[row_of[own]], m2, rule, edge, mixed)
+                if opens:
                     exponent[slot], bound[slot] = grown, limit
                 else:
-                    _compose(acc[slot], m1, g, y)
+                    _compose(rows[row_of[slot]], m1, g, edge, rows[spare])
                     exponent[slot] += grown
                     bound[slot] *= GROWTH * limit
+            row_of[slot], spare = spare, row_of[slot]
             if bound[slot] > scaled.LARGE:
-                bound[slot], grown = scaled.rescale(acc[slot])
+                bound[slot], grown = scaled.rescale(rows[row_of[slot]])
                 exponent[slot] += grown
         if not scaled.write(total, total_exponent, normalize, out[tree]):
             return tree

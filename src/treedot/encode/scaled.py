@@ -14,20 +14,30 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.jit import njit
+from treedot.simd import LANES, larger, load, splat, store
 
 Row = npt.NDArray[np.floating[Any]]
 
 # A row whose elements may have passed this is measured and brought back to about 1. The product of
 # two such rows, times the growth of one composition, is still far inside float32.
-LARGE = 2.0**40
+LARGE = 2.0**58
 NO_VALUE = -(2**40)  # the exponent of a sum that nothing was added to
 
 
 @njit
 def largest(row: Row) -> float:
     """Return the largest magnitude in a row."""
-    top = row[0] * row.dtype.type(0)
-    for j in range(row.size):
+    whole = row.size // LANES * LANES
+    top = row.dtype.type(0)
+    if whole > 0:
+        block = splat(row.dtype.type(0))
+        for j in range(0, whole, LANES):
+            block = larger(block, load(row, j))
+        tops = np.empty(LANES, row.dtype)
+        store(tops, 0, block)
+        for lane in range(LANES):
+            top = max(top, tops[lane])
+    for j in range(whole, row.size):
         top = max(top, abs(row[j]))
     return float(top)
 
@@ -81,6 +91,17 @@ def add(total: Row, exponent: int, row: Row, row_exponent: int) -> int:
     for j in range(row.size):
         total[j] += row[j] * shrink
     return exponent
+
+
+@njit
+def at_least_one(total: Row, exponent: int) -> int:
+    """Bring a sum with a negative exponent, or with none yet, to exponent 0; return the exponent."""
+    if exponent >= 0:
+        return exponent
+    factor = total.dtype.type(power_of_two(exponent))
+    for j in range(total.size):
+        total[j] *= factor
+    return 0
 
 
 @njit

@@ -82,7 +82,16 @@ def run(out: Path, n_functions: int, say: Callable[[str], object] = print) -> Pa
 def standard_library(n_functions: int) -> Forest:
     """Return functions of moderate size from all over the standard library, always the same ones."""
     root = Path(sysconfig.get_paths()["stdlib"])
-    skipped = {"site-packages", "dist-packages", "test", "tests", "encodings", "idlelib", "lib2to3", "turtledemo"}
+    skipped = {
+        "site-packages",
+        "dist-packages",
+        "test",
+        "tests",
+        "encodings",
+        "idlelib",
+        "lib2to3",
+        "turtledemo",
+    }
     paths = sorted(p for p in root.rglob("*.py") if not skipped & set(p.relative_to(root).parts))
     if not paths:
         raise SourceError(f"there is no Python source in {root}: the demo needs the standard library's files")

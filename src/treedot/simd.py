@@ -1,0 +1,145 @@
+"""Blocks of sixteen elements as single values in compiled code.
+
+Compilers turn loops into vector instructions only where they can prove that rows do not overlap,
+which they cannot for rows that move about in blocks. So the encoders say what they mean: ``load``
+sixteen elements, add, subtract and multiply them as one value, ``flip`` the signs that a 16-bit
+word marks, ``store`` them. Inside compiled functions these become vector instructions of whatever
+width the processor has; without Numba they are NumPy operations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+LANES = 16
+
+try:
+    import numba
+except ModuleNotFoundError:  # see treedot.jit
+    _LANE = np.arange(LANES)
+
+    def load(row: npt.NDArray[Any], index: int) -> Any:
+        """Return ``row[index : index + 16]``."""
+        return row[index : index + LANES].copy()
+
+    def store(row: npt.NDArray[Any], index: int, block: Any) -> None:
+        """Set ``row[index : index + 16]``."""
+        row[index : index + LANES] = block
+
+    def splat(value: Any) -> Any:
+        """Return sixteen times the same value."""
+        return np.full(LANES, value)
+
+    def flip(block: Any, word: Any) -> Any:
+        """Change the sign of the elements whose bits are set in a 16-bit word."""
+        return np.where((int(word) >> _LANE) & 1, -block, block)
+
+    def larger(block: Any, other: Any) -> Any:
+        """Return the larger of ``block`` and the magnitude of ``other``, element by element."""
+        return np.maximum(block, np.abs(other))
+
+else:
+    import operator
+
+    from llvmlite import ir
+    from numba.core.datamodel import models
+    from numba.extending import intrinsic, overload, register_model
+
+    class Block(numba.types.Type):
+        """The Numba type of sixteen elements."""
+
+        def __init__(self, dtype: Any) -> None:
+            self.dtype = dtype
+            super().__init__(name=f"Block({dtype})")
+
+    @register_model(Block)
+    class _BlockModel(models.PrimitiveModel):
+        def __init__(self, manager: Any, block: Block) -> None:
+            element = ir.FloatType() if block.dtype == numba.types.float32 else ir.DoubleType()
+            super().__init__(manager, block, ir.VectorType(element, LANES))
+
+    def _address(context: Any, builder: Any, kind: Any, row: Any, index: Any, vector: Any) -> Any:
+        data = context.make_array(kind)(context, builder, row).data
+        return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
+
+    @intrinsic
+    def load(typing: Any, row: Any, index: Any) -> Any:
+        """Return ``row[index : index + 16]``."""
+        block = Block(row.dtype)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            vector = context.get_value_type(block)
+            address = _address(context, builder, signature.args[0], *arguments, vector)
+            return builder.load(address, align=row.dtype.bitwidth // 8)
+
+        return block(row, numba.types.intp), generate
+
+    @intrinsic
+    def store(typing: Any, row: Any, index: Any, block: Any) -> Any:
+        """Set ``row[index : index + 16]``."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            vector = context.get_value_type(block)
+            address = _address(context, builder, signature.args[0], *arguments[:2], vector)
+            builder.store(arguments[2], address, align=row.dtype.bitwidth // 8)
+            return context.get_dummy_value()
+
+        return numba.types.void(row, numba.types.intp, block), generate
+
+    @intrinsic
+    def splat(typing: Any, value: Any) -> Any:
+        """Return sixteen times the same value."""
+        block = Block(value)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            vector = context.get_value_type(block)
+            nothing = ir.Constant(vector, ir.Undefined)
+            zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+            first = builder.insert_element(nothing, arguments[0], ir.Constant(ir.IntType(32), 0))
+            return builder.shuffle_vector(first, nothing, zeros)
+
+        return block(value), generate
+
+    @intrinsic
+    def flip(typing: Any, block: Any, word: Any) -> Any:
+        """Change the sign of the elements whose bits are set in a 16-bit word."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            marks = builder.bitcast(arguments[1], ir.VectorType(ir.IntType(1), LANES))
+            return builder.select(marks, builder.fneg(arguments[0]), arguments[0])
+
+        return block(block, numba.types.uint16), generate
+
+    @intrinsic
+    def larger(typing: Any, block: Any, other: Any) -> Any:
+        """Return the larger of ``block`` and the magnitude of ``other``, element by element."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            zero = ir.Constant(arguments[1].type, [0.0] * LANES)
+            negative = builder.fcmp_ordered("<", arguments[1], zero)
+            magnitude = builder.select(negative, builder.fneg(arguments[1]), arguments[1])
+            above = builder.fcmp_ordered(">", magnitude, arguments[0])
+            return builder.select(above, magnitude, arguments[0])
+
+        return block(block, block), generate
+
+    def _arithmetic(symbol: Any, instruction: str) -> None:
+        @intrinsic
+        def combine(typing: Any, a: Any, b: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                return getattr(builder, instruction)(*arguments)
+
+            return a(a, b), generate
+
+        @overload(symbol)
+        def implementation(a, b):  # names must match the lambda's exactly
+            if isinstance(a, Block) and isinstance(b, Block):
+                return lambda a, b: combine(a, b)
+            return None
+
+    _arithmetic(operator.add, "fadd")
+    _arithmetic(operator.sub, "fsub")
+    _arithmetic(operator.mul, "fmul")

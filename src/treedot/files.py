@@ -24,6 +24,8 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     if not target.parent.is_dir():
         raise SourceError(f"cannot write {target}: the folder {target.parent} does not exist")
+    if target.is_dir():
+        raise SourceError(f"cannot write {target}: it is a folder")
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     aside = Path(name)
@@ -66,10 +68,40 @@ def decompressed(raw: IO[bytes], name: str) -> IO[bytes]:
                 import zstandard
             except ModuleNotFoundError:
                 raise missing("zstandard", "zstd", f"reading {name}") from None
-            reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-            return cast(IO[bytes], io.BufferedReader(reader))
+            return cast(IO[bytes], io.BufferedReader(_Frames(raw, zstandard.ZstdDecompressor())))
         case _:
             return raw
+
+
+class _Frames(io.RawIOBase):
+    """The content of one zstd frame after the other; a file that ends inside one is an error."""
+
+    def __init__(self, raw: IO[bytes], decompressor: Any) -> None:
+        self._raw, self._decompressor = raw, decompressor
+        self._frame: Any = None
+        self._ready = b""
+        self._input = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            self._input = self._input or self._raw.read(1 << 17)
+            if not self._input:
+                if self._frame is not None:
+                    raise EOFError("the file ends inside a compressed frame")
+                return 0
+            if self._frame is None:
+                self._frame = self._decompressor.decompressobj()
+            self._ready = self._frame.decompress(self._input)
+            self._input = b""
+            if self._frame.eof:
+                self._input, self._frame = self._frame.unused_data, None
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
 
 
 @contextlib.contextmanager

@@ -20,5 +20,9 @@ else:
 
     def njit(function: Callable[P, R]) -> Callable[P, R]:
         """Compile a function on first use, keep it on disk, and release the GIL while it runs."""
-        compiled: Callable[P, R] = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        compiled: Callable[P, R]
+        try:
+            compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        except RuntimeError:  # there is no folder that the compiled code could be kept in
+            compiled = numba.njit(nogil=True, error_model="numpy")(function)
         return compiled

@@ -9,6 +9,11 @@ from typing import Any
 
 from treedot.errors import ParameterError
 
+# Kept here, where the command line can read them without loading anything heavy.
+FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow")
+COMPOSITIONS = ("mixed", "product", "convolution")
+DTYPES = ("float32", "float64")
+
 
 def checked_decay(decay: Any) -> float:
     """Return λ as a float, or raise where it is not a number in [0, 1]."""
@@ -21,12 +26,22 @@ def checked_decay(decay: Any) -> float:
     return value
 
 
-def checked_integer(name: str, value: Any) -> int:
+def checked_integer(name: str, value: Any, at_least: int | None = None) -> int:
     """Return an integer setting, or raise where it is anything else."""
     try:
-        return operator.index(value)
+        number = operator.index(value)
     except TypeError:
         raise ParameterError(f"{name} must be an integer, not {value!r}") from None
+    if at_least is not None and number < at_least:
+        raise ParameterError(f"{name} must be at least {at_least}, not {number}")
+    return number
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """Return a setting that is true or false, or raise where it is anything else."""
+    if value is True or value is False or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise ParameterError(f"{name} must be True or False, not {value!r}")
 
 
 def n_threads(n_jobs: int | None) -> int:

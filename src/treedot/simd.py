@@ -61,7 +61,8 @@ else:
             element = ir.FloatType() if block.dtype == numba.types.float32 else ir.DoubleType()
             super().__init__(manager, block, ir.VectorType(element, LANES))
 
-    def _address(context: Any, builder: Any, kind: Any, row: Any, index: Any, vector: Any) -> Any:
+    def _address(context: Any, builder: Any, kind: Any, place: Any, vector: Any) -> Any:
+        row, index = place
         data = context.make_array(kind)(context, builder, row).data
         return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
 
@@ -72,7 +73,7 @@ else:
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             vector = context.get_value_type(block)
-            address = _address(context, builder, signature.args[0], *arguments, vector)
+            address = _address(context, builder, signature.args[0], arguments, vector)
             return builder.load(address, align=row.dtype.bitwidth // 8)
 
         return block(row, numba.types.intp), generate
@@ -83,7 +84,7 @@ else:
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             vector = context.get_value_type(block)
-            address = _address(context, builder, signature.args[0], *arguments[:2], vector)
+            address = _address(context, builder, signature.args[0], arguments[:2], vector)
             builder.store(arguments[2], address, align=row.dtype.bitwidth // 8)
             return context.get_dummy_value()
 

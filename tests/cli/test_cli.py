@@ -90,9 +90,44 @@ def test_info_describes_trees_and_vectors(trees, tmp_path, capsys):
     assert facts["trees"] == 12
     assert facts["nodes"] == forest.n_nodes
     assert facts["productions"] == forest.n_productions
-    main(["encode", path, "-o", str(tmp_path / "v.npy"), "-d", "256"])
-    assert main(["info", str(tmp_path / "v.npy")]) == 0
+    vectors = str(tmp_path / "v.npy")
+    main(["encode", path, "-o", vectors, "-d", "256"])
+    assert main(["info", vectors]) == 0
     assert Spec(256).fingerprint in capsys.readouterr().out
+    main(["gram", path, "-o", vectors, "--exact"])  # over the other: the description follows
+    assert main(["info", vectors]) == 0
+    assert "exact subset tree kernel" in capsys.readouterr().out
+    for content in (b"junk", b""):
+        (tmp_path / "v.npy").write_bytes(content)
+        assert main(["info", vectors]) == 1
+    (tmp_path / "v.npy.json").write_text("{")
+    assert main(["info", vectors]) == 1
+
+
+def test_values_that_overflow_are_refused(tmp_path, capsys):
+    giant = "(A" + " (B x)" * 130 + ")"
+    assert main(["kernel", giant, giant, "--decay", "1", "-d", "256"]) == 0
+    assert np.isfinite(float(capsys.readouterr().out))
+    (tmp_path / "t.mrg").write_text(giant)
+    assert (
+        main(["gram", str(tmp_path / "t.mrg"), "-o", str(tmp_path / "K.npy"), "--decay", "1", "-d", "256"])
+        == 1
+    )
+    assert "--normalize" in capsys.readouterr().err
+    assert not (tmp_path / "K.npy").exists()
+
+
+def test_parquet_columns_keep_their_types_or_say_what_is_wrong(tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    rows = [{"tree": "(a b)", "n": None if k < 600 else "late"} for k in range(700)]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    arguments = ["encode", str(tmp_path / "t.jsonl"), "-o", str(tmp_path / "v.parquet"), "-d", "256"]
+    assert main(arguments) == 0
+    for late in ({"n": 1, "new": 2}, {"n": [1]}, {"vector": 1}):
+        rows[-1] = {"tree": "(a b)", **late}
+        (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        assert main(arguments) == 1
+        assert "column" in capsys.readouterr().err
 
 
 def test_check_names_every_optional_part(capsys, monkeypatch):
@@ -114,6 +149,8 @@ def test_check_names_every_optional_part(capsys, monkeypatch):
         (["encode", "good.mrg", "-o", "v.npy", "--decay", "2"], 1, "from 0 to 1"),
         (["encode", "good.mrg", "-o", "v.txt"], 1, "use .npy or .parquet"),
         (["encode", "good.mrg", "-o", "nowhere/v.npy"], 1, "does not exist"),
+        (["encode", "good.mrg", "-o", "folder.npy"], 1, "it is a folder"),
+        (["demo", "--functions", "0"], 1, "at least 50"),
         (["kernel", "good.mrg", "three.mrg"], 1, "cannot pair 2 trees with 3"),
         (["encode", "good.mrg"], 2, "-o"),
         (["dance"], 2, "invalid choice"),
@@ -123,6 +160,7 @@ def test_check_names_every_optional_part(capsys, monkeypatch):
 def test_errors_are_one_clear_line_and_leave_nothing_behind(tmp_path, arguments, code, complaint):
     (tmp_path / "bad.mrg").write_text("(a b)\n(a b\n")
     (tmp_path / "good.mrg").write_text("(a b)\n(a c)\n")
+    (tmp_path / "folder.npy").mkdir()
     (tmp_path / "three.mrg").write_text("(a b)\n(a c)\n(a c)\n")
     before = sorted(os.listdir(tmp_path))
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=tmp_path)

@@ -2,6 +2,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -101,6 +102,16 @@ def test_vectors_do_not_depend_on_threads_chunks_order_or_neighbours(name, monke
     small = Encoder(spec)
     assert small.encode(forest, n_jobs=2).tobytes() == once.tobytes()
     assert small.encode(forest, n_jobs=2).tobytes() == once.tobytes()
+
+
+def test_one_encoder_serves_many_threads():
+    sets = [read_trees([f"(S{s}_{i} (N{s}_{i} w))" for i in range(100)]) for s in range(8)]
+    expected = [Encoder(Spec(256)).encode(forest) for forest in sets]
+    for _ in range(3):
+        shared = Encoder(Spec(256))
+        with ThreadPoolExecutor(8) as pool:
+            for found, right in zip(pool.map(shared.encode, sets), expected, strict=True):
+                assert found.tobytes() == right.tobytes()
 
 
 def test_vectors_are_the_same_in_another_process():
@@ -257,6 +268,8 @@ def test_progress_counts_every_tree():
         ({"composition": "sum"}, "unknown composition"),
         ({"seed": None}, "integer"),
         ({"dtype": "int8"}, "dtype"),
+        ({"dtype": "nonsense"}, "dtype"),
+        ({"normalize": "no"}, "True or False"),
         ({"version": 99}, "format 1, not 99"),
     ],
 )

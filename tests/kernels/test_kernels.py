@@ -149,6 +149,7 @@ def test_giant_kernels_are_refused_or_answered_in_logarithms():
     assert matrix[0, 1] == pytest.approx(expected, rel=1e-9)
     assert normalised(giant, cousin) == pytest.approx(expected, rel=1e-9)
     assert normalised.log(giant, cousin) == pytest.approx(math.log(expected), rel=1e-9)
+    assert normalised.gram([giant, "(x)"])[0, 1] == normalised(giant, "(x)") == 0
     assert normalised.gram([giant], [small, cousin])[0, 1] == pytest.approx(expected, rel=1e-9)
 
 
@@ -189,6 +190,14 @@ def test_too_many_fragments_are_refused():
 def test_impossible_settings_are_refused(settings):
     with pytest.raises(ParameterError):
         SubsetTreeKernel(**settings)
+
+
+def test_one_tree_means_one(tmp_path):
+    (tmp_path / "two.mrg").write_text("(a b)\n(c d)\n")
+    with pytest.raises(ParameterError, match="expected one tree, found 2"):
+        SubsetTreeKernel()(tmp_path / "two.mrg", "(a b)")
+    with pytest.raises(ParameterError, match="at least 1"):
+        SubsetTreeKernel(max_pairs=-1)
 
 
 def test_leaves_alone_share_nothing():

@@ -52,6 +52,8 @@ def test_chunks_and_batches_do_not_matter(monkeypatch, chunk, batch):
     [
         (b"(a b)\n(c d\n", ":2:1 (tree 2)", "never closed: 1 closing"),
         (b"(a b)\n (c d))\n", ":2:7 (tree 3)", "without an opening"),
+        ("(a b)\u00a0\n".encode(), ":1:6 (tree 2)", "text outside a tree: '\\xa0'"),
+        (b"(a b)\x1c", ":1:6 (tree 2)", "text outside a tree"),
         (b"(a b)\nstray (c d)", ":2:1 (tree 2)", "text outside a tree: 'stray'"),
         ("(ä b) ö".encode(), ":1:7 (tree 2)", "text outside"),
         (b"(a b)\n(c \xff\xfe)", ":2:4 (tree 2)", "not UTF-8"),
@@ -79,8 +81,35 @@ def test_bad_trees_can_be_left_out_and_are_reported(tmp_path, monkeypatch, chunk
     forest = read_trees(path, on_bad=errors.append)
     assert list(map(str, forest)) == ["(S a)", "(S b)", "(S c)", "(S inline)", "(S d)", "(S e)"]
     assert [str(error).split(": ")[0].rsplit("mixed.mrg", 1)[1] for error in errors] == [
-        ":2:1 (tree 2)", ":4:1 (tree 4)", ":6:4 (tree 6)", ":7:1 (tree 8)", ":11:1 (tree 11)",
+        ":2:1 (tree 2)", ":4:1 (tree 4)", ":6:4 (tree 5)", ":7:1 (tree 7)", ":11:1 (tree 9)",
     ]  # fmt: skip
+
+
+def test_after_stray_text_no_tree_is_lost(tmp_path):
+    (tmp_path / "t.mrg").write_text("(A a))\n (B b)\n (C c)\nstray words (D d)\n")
+    errors: list[SourceError] = []
+    forest = read_trees(tmp_path / "t.mrg", on_bad=errors.append)
+    assert list(map(str, forest)) == ["(A a)", "(B b)", "(C c)", "(D d)"]
+    assert len(errors) == 2
+
+
+def test_texts_that_only_together_make_trees_are_refused():
+    with pytest.raises(TreeSyntaxError, match="tree 1"):
+        read_trees(["(a", "b) (c d)"])
+
+
+def test_a_byte_order_mark_is_no_text():
+    assert len(read_trees(io.BytesIO(b"\xef\xbb\xbf(a b)\r\n(c d)\r\n"))) == 2
+
+
+def test_open_text_files_keep_their_place_and_encoding(tmp_path):
+    path = tmp_path / "t.mrg"
+    path.write_text("(a ä)\n" * 2000, encoding="latin-1")
+    with path.open(encoding="latin-1") as file:
+        file.readline()
+        forest = read_trees(file)
+    assert len(forest) == 1999
+    assert set(forest.labels) == {"ä", "a"}
 
 
 def test_compressed_files_open_files_and_stdin(tmp_path, monkeypatch):
@@ -106,9 +135,12 @@ def test_zstd_files(tmp_path):
     text = "\n".join(map(str, forest)).encode()
     (tmp_path / "t.mrg.zst").write_bytes(zstandard.compress(text[:100]) + zstandard.compress(text[100:]))
     assert read_trees(tmp_path / "t.mrg.zst") == forest
-    (tmp_path / "broken.mrg.zst").write_bytes(zstandard.compress(text)[:-20])
-    with pytest.raises(SourceError, match=r"broken\.mrg\.zst"):
-        read_trees(tmp_path / "broken.mrg.zst")
+    compressor = zstandard.ZstdCompressor().compressobj()
+    flushed = compressor.compress(text) + compressor.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    for broken in (zstandard.compress(text)[:-20], flushed):  # both end inside a frame
+        (tmp_path / "broken.mrg.zst").write_bytes(broken)
+        with pytest.raises(SourceError, match=r"broken\.mrg\.zst"):
+            read_trees(tmp_path / "broken.mrg.zst")
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz"])
@@ -134,6 +166,9 @@ def test_wrong_sources_are_refused(tmp_path):
         read_trees(7)
     with pytest.raises(ParameterError, match="give a path"):
         read_trees(Tree("a"))
+    (tmp_path / "one.mrg").write_text("(a b)")
+    with pytest.raises(ParameterError, match="not both"):
+        read_trees([tmp_path / "one.mrg", "(a b)"])
     with pytest.raises(ParameterError, match="unknown format"):
         read_trees(["(a b)"], "xml")
     with pytest.raises(ParameterError, match="batch_size"):

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from strategies import trees
 from treedot import Tree, read_trees
-from treedot.errors import SourceError
+from treedot.errors import ParameterError, SourceError
 from treedot.readers.python_code import read_functions
 
 
@@ -24,6 +24,11 @@ def test_nltk_trees_and_their_like():
     nltk = pytest.importorskip("nltk")
     text = "(S (NP (DT the) (NN tree)) (VP grows))"
     assert str(read_trees([nltk.Tree.fromstring(text)])[0]) == text
+
+    with pytest.raises(ParameterError, match="give a path"):
+        read_trees(nltk.Tree.fromstring(text))
+    with pytest.raises(SourceError, match="a leaf is text, not tuple"):
+        read_trees([nltk.Tree("S", [("dog", "NN")])])
 
     class Node:
         def __init__(self, name, *children):

@@ -113,6 +113,41 @@ def test_bad_rows_can_be_left_out(tmp_path):
     assert [str(e).split("t.")[1][:7] for e in errors] == ["jsonl:2", "jsonl:3", "jsonl:4", "jsonl:5"]
 
 
+def test_rows_may_have_different_columns(tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"tree": "(a b)"}\n{"tree": "(a c)", "y": 1}\n')
+    assert read_trees(tmp_path / "t.jsonl").columns == {"y": [None, 1]}
+    assert Forest.concat(iter_trees(tmp_path / "t.jsonl", batch_size=1)).columns == {"y": [None, 1]}
+
+
+def test_odd_rows_can_be_left_out(tmp_path):
+    (tmp_path / "t.jsonl").write_text(
+        '{"tree": "(a b)"}\n{"x": 1}\n{"tree": "(a \\ud800)"}\n' + "[" * 5000 + "\n"
+    )
+    errors = []
+    assert len(read_trees(tmp_path / "t.jsonl", on_bad=errors.append)) == 1
+    assert len(errors) == 3
+    (tmp_path / "t.csv").write_bytes(b"tr\xffee\n(a b)\n")
+    with pytest.raises(SourceError, match=r"t\.csv:1:3: the byte 0xff"):
+        read_trees(tmp_path / "t.csv", on_bad=errors.append)
+
+
+def test_blank_lines_are_no_rows(tmp_path):
+    (tmp_path / "t.tsv").write_text("tree\n(a b)\n\n")
+    assert len(read_trees(tmp_path / "t.tsv")) == 1
+
+
+def test_the_format_can_be_named(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+
+    pa.parquet.write_table(pa.table({"tree": ["(a b)"]}), tmp_path / "plain")
+    assert len(read_trees(tmp_path / "plain", "parquet")) == 1
+    damaged = bytearray((tmp_path / "plain").read_bytes())
+    damaged[8:40] = b"\xff" * 32
+    (tmp_path / "damaged.parquet").write_bytes(damaged)
+    with pytest.raises(SourceError, match=r"damaged\.parquet"):
+        read_trees(tmp_path / "damaged.parquet")
+
+
 def test_brackets_have_no_columns(tmp_path):
     (tmp_path / "t.mrg").write_text("(a b)")
     with pytest.raises(ParameterError, match="set the format"):

@@ -97,6 +97,14 @@ def test_bad_files_are_refused(tmp_path):
         Forest.from_arrow(random_forest(0, 2).to_arrow().replace_schema_metadata({"treedot.forest": "9"}))
     with pytest.raises(SourceError, match="list columns"):
         Forest.from_arrow(pa.table({"x": [1]}))
+    for wrong in ({"label": [["a"]], "arity": [0]}, {"label": [["a", None]], "arity": [[0, 1]]}):
+        with pytest.raises(SourceError):
+            Forest.from_arrow(pa.table(wrong))
+    twice = pa.DictionaryArray.from_arrays([0, 2, 1, 2], ["b", "b", "A"])
+    table = pa.table({"label": pa.ListArray.from_arrays([0, 2, 4], twice), "arity": [[0, 1], [0, 1]]})
+    assert list(map(str, Forest.from_arrow(table))) == ["(A b)", "(A b)"]
+    with pytest.raises(SourceError, match="columns"):
+        Forest([0], [0], [0, 1], ["x"], {"c": [object()]}).save(tmp_path / "g.parquet")
     with pytest.raises(SourceError, match="differ in length"):
         Forest.from_arrow(pa.table({"label": [["b", "A"]], "arity": [[0]]}))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["f.parquet"]
@@ -111,6 +119,8 @@ def test_bad_files_are_refused(tmp_path):
         ([0, 0, 0, 0], [0, 0, 0, 3], [0, 2, 4], "tree 0"),
         ([0, 5], [0, 1], [0, 2], "outside"),
         ([0], [0], [0, 2], "same nodes"),
+        ([0], [2**32], [0, 1], "fit int32"),
+        ([0.5], [0], [0, 1], "holds integers"),
         ([0], [0], [1, 1], "start with 0"),
         ([0], [0], [0, 1, 1], "at least one node"),
         ([[0]], [[0]], [0, 1], "one dimension"),
@@ -119,6 +129,12 @@ def test_bad_files_are_refused(tmp_path):
 def test_columns_that_are_no_forest_are_refused(label, arity, offsets, complaint):
     with pytest.raises(SourceError, match=complaint):
         Forest(label, arity, offsets, ["x"])
+
+
+@pytest.mark.parametrize("labels", [["b", "b"], ["b", None]])
+def test_labels_are_different_texts(labels):
+    with pytest.raises(SourceError, match="label"):
+        Forest([0, 1], [0, 1], [0, 2], labels)
 
 
 def test_a_column_needs_one_value_per_tree():

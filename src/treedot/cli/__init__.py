@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from treedot import __version__
 from treedot.errors import TreedotError
+from treedot.parameters import COMPOSITIONS, DTYPES, FORMATS
 
 SOURCE_HELP = (
     "file of trees (brackets, .tsv, .csv, .jsonl, .parquet, .arrow; also .gz, .xz, .zst), or - for stdin"
@@ -42,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
         kernel.add_argument(name, metavar=name.upper(), help="a tree in brackets, or a " + SOURCE_HELP)
     _add_exact(kernel)
     _add_encoding(kernel)
-    _add_reading(kernel)
+    _add_reading(kernel, skip=False)
 
     gram = commands.add_parser("gram", help="compare all trees with all")
     gram.add_argument("trees", metavar="TREES", help=SOURCE_HELP)
@@ -77,14 +78,10 @@ def _add_encoding(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--decay", type=float, default=0.4, metavar="λ", help="decay λ in [0, 1] (default: 0.4)"
     )
-    group.add_argument(
-        "--composition", default="mixed", choices=("mixed", "product", "convolution"), help="(default: mixed)"
-    )
+    group.add_argument("--composition", default="mixed", choices=COMPOSITIONS, help="(default: mixed)")
     group.add_argument("--seed", type=int, default=0, help="seed of all random vectors (default: 0)")
     group.add_argument("--normalize", action="store_true", help="give every tree kernel 1 with itself")
-    group.add_argument(
-        "--dtype", default="float32", choices=("float32", "float64"), help="(default: float32)"
-    )
+    group.add_argument("--dtype", default="float32", choices=DTYPES, help="(default: float32)")
     group.add_argument("-j", "--jobs", type=int, default=-1, metavar="N", help="threads (default: all cores)")
 
 
@@ -96,19 +93,20 @@ def _add_exact(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_reading(command: argparse.ArgumentParser) -> None:
+def _add_reading(command: argparse.ArgumentParser, skip: bool = True) -> None:
     group = command.add_argument_group("reading")
     group.add_argument(
         "--format",
-        choices=("brackets", "tsv", "csv", "jsonl", "parquet", "arrow"),
+        choices=FORMATS,
         help="(default: by suffix)",
     )
     group.add_argument(
         "--column", metavar="NAME", help="the table column that holds the trees (default: tree)"
     )
-    group.add_argument(
-        "--skip-bad", action="store_true", help="leave out trees that cannot be read, and report them"
-    )
+    if skip:
+        group.add_argument(
+            "--skip-bad", action="store_true", help="leave out trees that cannot be read, and report them"
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -119,7 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         run = getattr(commands, options.command)
         run(options)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it is closed in `treedot check >&-`
+            sys.stdout.flush()
     except TreedotError as error:
         print(f"treedot: {error}", file=sys.stderr)
         return 1
@@ -131,5 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except OSError as error:
         print(f"treedot: {error}", file=sys.stderr)
+        return 1
+    except MemoryError as error:
+        print(f"treedot: not enough memory ({error})", file=sys.stderr)
         return 1
     return 0

@@ -18,9 +18,9 @@ import numpy as np
 from treedot import __version__
 from treedot.cli.progress import Progress
 from treedot.encode import Encoder, Spec
-from treedot.encode.store import NpyRows, read_spec, vector_file
-from treedot.errors import ParameterError, SourceError
-from treedot.files import write_whole
+from treedot.encode.store import NpyRows, described_npy, read_description, vector_file
+from treedot.errors import ParameterError, RangeError, SourceError
+from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_trees
 from treedot.trees import Forest
 
@@ -59,8 +59,7 @@ def _npy_to_stdout(spec: Spec) -> Iterator[NpyRows]:
 
 def kernel(options: argparse.Namespace) -> None:
     """Print the kernel of each pair of trees."""
-    skipped = _Skipped(options.skip_bad)
-    a, b = (_trees_or_text(source, options, skipped) for source in (options.a, options.b))
+    a, b = (_trees_or_text(source, options, _Skipped(False)) for source in (options.a, options.b))
     if len(a) != len(b) and 1 not in (len(a), len(b)):
         raise ParameterError(f"cannot pair {len(a)} trees with {len(b)}: give equally many, or one")
     pairs = max(len(a), len(b))
@@ -69,32 +68,41 @@ def kernel(options: argparse.Namespace) -> None:
         values: Iterator[float] = (exact(a[i % len(a)], b[i % len(b)]) for i in range(pairs))
     else:
         encoder = Encoder(_spec(options))
-        x, y = (encoder.encode(trees, n_jobs=options.jobs) for trees in (a, b))
-        values = (float(x[i % len(a)] @ y[i % len(b)]) for i in range(pairs))
+        x, y = (encoder.encode(trees, n_jobs=options.jobs).astype(float) for trees in (a, b))
+        values = (float(_finite(np.dot(x[i % len(a)], y[i % len(b)]))) for i in range(pairs))
     for value in values:
         print(f"{value:.10g}")
-    skipped.report()
 
 
 def gram(options: argparse.Namespace) -> None:
     """Write the kernels of all pairs of trees."""
-    if Path(options.output).suffix != ".npy" and options.output != "-":
+    if Path(options.output).suffix.lower() != ".npy" and options.output != "-":
         raise ParameterError(f"cannot tell the format of {options.output}: use .npy, or - for stdout")
     skipped = _Skipped(options.skip_bad)
     rows = _trees_or_text(options.trees, options, skipped)
     columns = _trees_or_text(options.against, options, skipped) if options.against else None
     if options.exact:
         matrix = _exact_kernel(options).gram(rows, columns)
+        made = {"kernel": "exact subset tree kernel", "decay": options.decay, "normalize": options.normalize}
     else:
         encoder = Encoder(_spec(options))
         x = encoder.encode(rows, n_jobs=options.jobs)
-        matrix = x @ (x if columns is None else encoder.encode(columns, n_jobs=options.jobs)).T
+        y = x if columns is None else encoder.encode(columns, n_jobs=options.jobs)
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrix = _finite(x @ y.T)
+        made = {"kernel": "dot products of vectors", "vectors": encoder.spec.to_dict()}
     if options.output == "-":
         np.save(sys.stdout.buffer, matrix)
     else:
-        with write_whole(options.output) as aside, aside.open("wb") as file:
+        with described_npy(options.output, made) as file:
             np.save(file, matrix)
     skipped.report()
+
+
+def _finite(values: Any) -> Any:
+    if not np.isfinite(values).all():
+        raise RangeError("a dot product is too large for its type: use --normalize or --dtype float64")
+    return values
 
 
 def info(options: argparse.Namespace) -> None:
@@ -131,26 +139,28 @@ def demo(options: argparse.Namespace) -> None:
     """Write the demonstration report."""
     from treedot.experiments.demo import run
 
+    checked_integer("--functions", options.functions, at_least=50)
     run(Path(options.out), options.functions)
 
 
 def _vector_facts(path: Path) -> dict[str, Any] | None:
-    """Describe a file of vectors; None where it is something else."""
-    if path.suffix not in (".npy", ".parquet") or not path.exists():
+    """Describe a matrix or a file of vectors; None where it is something else."""
+    suffix = path.suffix.lower()
+    if suffix not in (".npy", ".parquet") or not path.is_file():
         return None
-    spec = read_spec(path)
-    if path.suffix == ".npy":
-        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-        facts = {"vectors": matrix.shape[0], "dimensions": matrix.shape[1] if matrix.ndim > 1 else 1}
-    elif spec is None:
+    description = read_description(path)
+    if suffix == ".npy":
+        try:
+            matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError, OSError) as error:
+            raise SourceError(f"cannot read {path}: {error}") from None
+        facts: dict[str, Any] = {"shape": " × ".join(map(str, matrix.shape)), "type": str(matrix.dtype)}
+        return {**facts, **(description or {"made by": "unknown: there is no description beside the file"})}
+    if not description:
         return None
-    else:
-        from treedot.trees.arrow import pa
+    from treedot.trees.arrow import pa
 
-        facts = {"vectors": pa.parquet.read_metadata(path).num_rows, "dimensions": spec.n_components}
-    if spec is None:
-        return {**facts, "made by": "unknown: there is no description beside the file"}
-    return {**facts, **spec.to_dict(), "fingerprint": spec.fingerprint}
+    return {"vectors": pa.parquet.read_metadata(path).num_rows, **description}
 
 
 def _tree_facts(options: argparse.Namespace) -> dict[str, Any]:
@@ -199,18 +209,14 @@ def _trees_or_text(source: str, options: argparse.Namespace, skipped: _Skipped) 
 class _Skipped:
     """Counts the trees that were left out with ``--skip-bad``, and says so at the end."""
 
-    SHOWN = 20
-
     def __init__(self, skips: bool) -> None:
         self.errors = 0
         self.callback = self._one if skips else None
 
     def _one(self, error: SourceError) -> None:
         self.errors += 1
-        if self.errors <= self.SHOWN:
-            print(f"treedot: skipped {error}", file=sys.stderr)
+        print(f"treedot: skipped {error}", file=sys.stderr)
 
     def report(self) -> None:
         if self.errors:
-            hidden = f" ({self.errors - self.SHOWN} not shown)" if self.errors > self.SHOWN else ""
-            print(f"treedot: left out {self.errors} bad tree(s){hidden}", file=sys.stderr)
+            print(f"treedot: left out {self.errors} bad tree(s)", file=sys.stderr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from treedot.encode.schedule import Schedule, schedule
 from treedot.encode.spec import Spec
 from treedot.errors import ParameterError, RangeError
 from treedot.parameters import n_threads
+from treedot.readers import read_trees
 from treedot.trees import Forest
 
 Matrix = npt.NDArray[np.floating[Any]]
@@ -51,16 +53,17 @@ class Encoder:
 
     def encode(
         self,
-        forest: Forest,
+        trees: Any,
         out: Matrix | None = None,
         n_jobs: int | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> Matrix:
-        """Return the vectors of all trees, written to ``out`` where it is given.
+        """Return the vectors of all trees of a source, written to ``out`` where it is given.
 
         ``progress`` is called with the number of trees that were just finished. Whatever the threads
         and the chunks, the bytes are the same.
         """
+        forest = read_trees(trees)
         shape = (len(forest), self.spec.n_components)
         result = np.empty(shape, self.spec.dtype) if out is None else self._checked(out, shape)
         threads = n_threads(n_jobs)
@@ -140,9 +143,14 @@ class _LabelTable:
         self._make = machine.label_table
         self._rows: dict[str, int] = {}
         self._table: Any = None
+        self._lock = Lock()  # encoders are shared between threads
 
     def lookup(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], Any]:
         """Return the row of every text, and the table."""
+        with self._lock:
+            return self._lookup(texts)
+
+    def _lookup(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], Any]:
         new = [text for text in texts if text not in self._rows]
         if new:
             fresh = self._make(new)

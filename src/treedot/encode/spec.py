@@ -7,12 +7,13 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from treedot.algebra import Algebra, algebra_class
 from treedot.errors import ParameterError, SpecMismatchError
-from treedot.parameters import checked_decay, checked_integer
+from treedot.parameters import DTYPES, checked_decay, checked_flag, checked_integer
 
 FORMAT_VERSION = 1
-DTYPES = ("float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,8 @@ class Spec:
         for name in ("n_components", "seed", "version"):
             object.__setattr__(self, name, checked_integer(name, getattr(self, name)))
         object.__setattr__(self, "decay", checked_decay(self.decay))
-        object.__setattr__(self, "normalize", bool(self.normalize))
-        object.__setattr__(self, "dtype", str(self.dtype))
-        if self.dtype not in DTYPES:
-            raise ParameterError(f"dtype must be one of {', '.join(DTYPES)}, not {self.dtype!r}")
+        object.__setattr__(self, "normalize", checked_flag("normalize", self.normalize))
+        object.__setattr__(self, "dtype", _checked_dtype(self.dtype))
         if self.version != FORMAT_VERSION:
             raise SpecMismatchError(
                 f"this treedot makes vectors of format {FORMAT_VERSION}, not {self.version}"
@@ -79,3 +78,13 @@ class Spec:
                 f"{name} {mine[name]!r} and {theirs[name]!r}" for name in mine if mine[name] != theirs[name]
             )
             raise SpecMismatchError(f"these vectors do not belong together: {differing}")
+
+
+def _checked_dtype(dtype: Any) -> str:
+    try:
+        name = str(np.dtype(dtype).name)
+    except TypeError:
+        name = ""
+    if name not in DTYPES:
+        raise ParameterError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype!r}")
+    return name

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.encode.spec import Spec
-from treedot.errors import ParameterError, SourceError, missing
+from treedot.errors import ParameterError, SourceError
 from treedot.files import write_whole
 
 Matrix = npt.NDArray[np.floating[Any]]
@@ -39,14 +39,12 @@ def vector_file(path: str | os.PathLike[str], spec: Spec) -> Iterator[VectorWrit
     suffix = Path(path).suffix.lower()
     if suffix not in (".npy", ".parquet"):
         raise ParameterError(f"cannot tell the format of {path}: use .npy or .parquet")
-    with write_whole(path) as aside:
-        if suffix == ".npy":
-            with aside.open("wb") as file:
-                yield (rows := NpyRows(file, spec))
-                rows.finish()
-            with write_whole(spec_path(path)) as beside:
-                beside.write_text(json.dumps(_described(spec), indent=2) + "\n")
-        else:
+    if suffix == ".npy":
+        with described_npy(path, _described(spec)) as file:
+            yield (rows := NpyRows(file, spec))
+            rows.finish()
+    else:
+        with write_whole(path) as aside:
             parquet = _ParquetRows(aside, spec)
             try:
                 yield parquet
@@ -54,30 +52,44 @@ def vector_file(path: str | os.PathLike[str], spec: Spec) -> Iterator[VectorWrit
                 parquet.close()
 
 
+@contextlib.contextmanager
+def described_npy(path: str | os.PathLike[str], description: dict[str, Any]) -> Iterator[IO[bytes]]:
+    """Open an ``.npy`` file for writing; its description appears beside it, both or neither."""
+    with write_whole(description_path(path)) as beside, write_whole(path) as aside:
+        beside.write_text(json.dumps(description, indent=2) + "\n")
+        with aside.open("wb") as file:
+            yield file
+
+
+def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what a file that treedot wrote says of itself; nothing where it says nothing."""
+    if Path(path).suffix.lower() == ".parquet":
+        from treedot.trees.arrow import clear_errors, pa
+
+        with clear_errors(os.fspath(path)):
+            text = (pa.parquet.read_schema(path).metadata or {}).get(SPEC_KEY)
+    else:
+        beside = description_path(path)
+        text = beside.read_bytes() if beside.exists() else None
+    try:
+        description = json.loads(text or "{}")
+    except ValueError as error:
+        raise SourceError(f"the description of {path} is not JSON: {error}") from None
+    if not isinstance(description, dict):
+        raise SourceError(f"the description of {path} is not a JSON object")
+    return description
+
+
 def read_spec(path: str | os.PathLike[str]) -> Spec | None:
     """Return the spec of a file of vectors, or None where it does not name one."""
-    if Path(path).suffix.lower() == ".parquet":
-        try:
-            import pyarrow as pa
-            import pyarrow.parquet
-        except ModuleNotFoundError:
-            raise missing("pyarrow", "parquet", f"reading {path}") from None
-        try:
-            described = (pa.parquet.read_schema(path).metadata or {}).get(SPEC_KEY)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise SourceError(f"cannot read {path}: {error}") from error
-    else:
-        beside = spec_path(path)
-        described = beside.read_bytes() if beside.exists() else None
-    if described is None:
+    fields = read_description(path)
+    if fields.pop("fingerprint", None) is None:
         return None
-    fields = json.loads(described)
-    fields.pop("fingerprint", None)
     return Spec.from_dict(fields)
 
 
-def spec_path(path: str | os.PathLike[str]) -> Path:
-    """Return where the spec of an ``.npy`` file is kept."""
+def description_path(path: str | os.PathLike[str]) -> Path:
+    """Return where an ``.npy`` file is described."""
     return Path(f"{os.fspath(path)}.json")
 
 
@@ -114,26 +126,40 @@ class NpyRows:
 
 class _ParquetRows:
     def __init__(self, path: Path, spec: Spec) -> None:
-        try:
-            import pyarrow as pa
-            import pyarrow.parquet
-        except ModuleNotFoundError:
-            raise missing("pyarrow", "parquet", "writing .parquet files") from None
-        self._pa, self._path, self._spec = pa, path, spec
+        from treedot.trees import arrow  # says what to install where pyarrow is missing
+
+        self._arrow, self._path, self._spec = arrow, path, spec
         self._writer: Any = None
 
     def write(self, vectors: Matrix, columns: Mapping[str, Sequence[Any]]) -> None:
-        pa = self._pa
+        """Append vectors and columns; the first batch decides which columns there are, and their types."""
+        pa = self._arrow.pa
+        if "vector" in columns:
+            raise ParameterError("rename the column 'vector': the name is taken by the vectors")
         flat = pa.array(np.ascontiguousarray(vectors).reshape(-1))
-        kept = {name: values for name, values in columns.items() if name != "vector"}
-        table = pa.table(
-            {"vector": pa.FixedSizeListArray.from_arrays(flat, self._spec.n_components), **kept}
-        ).replace_schema_metadata({SPEC_KEY: json.dumps(_described(self._spec)).encode()})
+        with self._arrow.clear_errors("the columns of the trees"):
+            data = {name: pa.array(values) for name, values in columns.items()}
+            if self._writer is None:
+                # Nothing but nulls so far: text can hold whatever comes.
+                texts = {name: a.cast(pa.string()) for name, a in data.items() if pa.types.is_null(a.type)}
+                data |= texts
+            else:
+                data = self._fitted(data, len(vectors))
+        vector = pa.FixedSizeListArray.from_arrays(flat, self._spec.n_components)
+        table = pa.table({"vector": vector, **data}).replace_schema_metadata(
+            {SPEC_KEY: json.dumps(_described(self._spec)).encode()}
+        )
         if self._writer is None:
             self._writer = pa.parquet.ParquetWriter(self._path, table.schema)
-        if table.schema != self._writer.schema:
-            table = table.cast(self._writer.schema)
         self._writer.write_table(table)
+
+    def _fitted(self, data: dict[str, Any], rows: int) -> dict[str, Any]:
+        """Return columns in the order and the types of the file; where some are missing, nulls."""
+        pa = self._arrow.pa
+        types = {field.name: field.type for field in self._writer.schema if field.name != "vector"}
+        if new := [name for name in data if name not in types]:
+            raise SourceError(f"the column(s) {new} begin after the first trees were written: leave them out")
+        return {name: data[name].cast(t) if name in data else pa.nulls(rows, t) for name, t in types.items()}
 
     def close(self) -> None:
         if self._writer is not None:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.errors import LimitError, ParameterError, RangeError
-from treedot.parameters import checked_decay, checked_integer
-from treedot.readers import read_trees
+from treedot.parameters import checked_decay, checked_flag, checked_integer
+from treedot.readers import read_tree, read_trees
 from treedot.trees import Forest
 
 FloatArray = npt.NDArray[np.float64]
@@ -30,17 +30,18 @@ class TreeKernel(ABC):
         Divide K(a, b) by √(K(a, a) K(b, b)), so that every tree has kernel 1 with itself.
     max_pairs : int
         How many matching pairs of nodes (or of distinct subtrees) may be in memory at a time, 8 bytes
-        each. Gram matrices are cut into tiles that fit; a single pair of trees that does not is an error.
+        each, 16 for logarithms. Gram matrices are cut into tiles that fit; a single pair of trees that
+        does not is an error.
     """
 
     def __init__(self, decay: float = 0.4, normalize: bool = False, max_pairs: int = MAX_PAIRS) -> None:
         self.decay = checked_decay(decay)
-        self.normalize = bool(normalize)
-        self.max_pairs = checked_integer("max_pairs", max_pairs)
+        self.normalize = checked_flag("normalize", normalize)
+        self.max_pairs = checked_integer("max_pairs", max_pairs, at_least=1)
 
     def __call__(self, a: Any, b: Any) -> float:
         """Return the kernel of two trees."""
-        x, y = read_trees([a]), read_trees([b])
+        x, y = read_tree(a), read_tree(b)
         if self.normalize:
             return float(self._normalized(self._raw_gram(x, y), x, y)[0, 0])
         return float(self._finite(self._raw_gram(x, y))[0, 0])
@@ -50,7 +51,7 @@ class TreeKernel(ABC):
 
         It is -inf where the trees share nothing.
         """
-        x, y = read_trees([a]), read_trees([b])
+        x, y = read_tree(a), read_tree(b)
         value = self._log_pair(x, y)
         if self.normalize and value > -math.inf:
             value -= 0.5 * (self._log_pair(x, x) + self._log_pair(y, y))
@@ -114,7 +115,8 @@ class TreeKernel(ABC):
         for i, j in np.argwhere(which):
             known = np.isfinite(raw[i, j]) and raw[i, j] > 0
             value = math.log(raw[i, j]) if known else self._log_pair(rows[i], columns[j])
-            result[i, j] = math.exp(value - 0.5 * (own_rows[i] + own_columns[j]))  # exp(-inf) is 0
+            own = 0.5 * (own_rows[i] + own_columns[j])
+            result[i, j] = math.exp(value - own) if value > -math.inf else 0.0
 
     def _check_pairs(self, pairs: int) -> None:
         if pairs > self.max_pairs:

@@ -5,23 +5,25 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from typing import Any
 
 from treedot.errors import LimitError
 from treedot.parameters import checked_decay
+from treedot.readers import read_tree
 from treedot.trees import Tree
 
 MAX_FRAGMENTS = 100_000
 
 
-def count_fragments(tree: Tree) -> int:
+def count_fragments(tree: Any) -> int:
     """Return how many fragments a tree has, repetitions included.
 
-    >>> count_fragments(Tree.parse("(S (NP (NNP Ann)) (VP (VBZ runs)))"))
+    >>> count_fragments("(S (NP (NNP Ann)) (VP (VBZ runs)))")
     15
     """
     total = 0
     rooted: list[int] = []  # of the finished nodes that wait for their parents
-    for node in tree.postorder():
+    for node in read_tree(tree)[0].postorder():
         first = len(rooted) - len(node.children)
         here = math.prod(1 + below for below in rooted[first:]) if node.children else 0
         total += here
@@ -29,7 +31,7 @@ def count_fragments(tree: Tree) -> int:
     return total
 
 
-def fragments(tree: Tree, decay: float = 1.0, max_fragments: int = MAX_FRAGMENTS) -> dict[Tree, float]:
+def fragments(tree: Any, decay: float = 1.0, max_fragments: int = MAX_FRAGMENTS) -> dict[Tree, float]:
     """Return the tree as an explicit vector (Eq. 2): every distinct fragment with its coordinate.
 
     A fragment is a subtree of more than one node in which every node has all of its children or none
@@ -38,7 +40,7 @@ def fragments(tree: Tree, decay: float = 1.0, max_fragments: int = MAX_FRAGMENTS
 
     Examples
     --------
-    >>> for fragment, weight in fragments(Tree.parse("(NP (DT a) (NN tree))"), decay=0.25).items():
+    >>> for fragment, weight in fragments("(NP (DT a) (NN tree))", decay=0.25).items():
     ...     print(fragment, weight)
     (DT a) 1.0
     (NN tree) 1.0
@@ -48,7 +50,7 @@ def fragments(tree: Tree, decay: float = 1.0, max_fragments: int = MAX_FRAGMENTS
     (NP (DT a) (NN tree)) 0.25
     """
     root_decay = math.sqrt(checked_decay(decay))
-    counts = fragment_counts(tree, max_fragments)
+    counts = fragment_counts(read_tree(tree)[0], max_fragments)
     return {fragment: count * root_decay ** (productions(fragment) - 1) for fragment, count in counts.items()}
 
 

@@ -11,6 +11,7 @@ from treedot.kernels import delta
 from treedot.kernels.base import MAX_PAIRS, FloatArray, TreeKernel, one_of
 from treedot.kernels.features import feature_gram
 from treedot.kernels.fragments import fragment_counts, productions
+from treedot.parameters import checked_flag
 from treedot.trees import Forest
 
 CONVENTIONS = ("paper", "collins-duffy")
@@ -67,7 +68,7 @@ class SubsetTreeKernel(TreeKernel):
     ) -> None:
         super().__init__(decay, normalize, max_pairs)
         self.convention = one_of("convention", convention, CONVENTIONS)
-        self.leaves = bool(leaves)
+        self.leaves = checked_flag("leaves", leaves)
         self.weighting = one_of("weighting", weighting, WEIGHTINGS)
 
     @property

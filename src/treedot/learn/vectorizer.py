@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from treedot.encode import Encoder, Spec
 from treedot.encode.reference import fragment_vector
-from treedot.readers import read_trees
+from treedot.parameters import checked_integer
+from treedot.readers import read_tree, read_trees
 
 
 class TreeVectorizer(TransformerMixin, BaseEstimator):
@@ -76,9 +77,9 @@ class TreeVectorizer(TransformerMixin, BaseEstimator):
             n_components=self.n_components,
             decay=self.decay,
             composition=self.composition,
-            seed=self.random_state,
+            seed=checked_integer("random_state", self.random_state),
             normalize=self.normalize,
-            dtype=np.dtype(self.dtype).name,
+            dtype=self.dtype,
         )
 
     def fit(self, X: Any = None, y: Any = None) -> TreeVectorizer:
@@ -105,7 +106,7 @@ class TreeVectorizer(TransformerMixin, BaseEstimator):
         it occurs times √λ^(productions - 1).
         """
         spec = self.spec
-        return fragment_vector(read_trees([fragment])[0], spec.algebra()).astype(spec.dtype)
+        return fragment_vector(read_tree(fragment)[0], spec.algebra()).astype(spec.dtype)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return ``treevectorizer0``, ``treevectorizer1``, …, as scikit-learn names outputs."""

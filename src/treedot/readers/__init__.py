@@ -10,12 +10,11 @@ from typing import IO, Any
 
 from treedot.errors import ParameterError, SourceError
 from treedot.files import content_suffix, decompressed, open_raw
+from treedot.parameters import FORMATS
 from treedot.readers.problems import OnBad
 from treedot.trees import Forest, Tree
 
-__all__ = ["FORMATS", "iter_trees", "read_trees"]
-
-FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow")
+__all__ = ["iter_trees", "read_tree", "read_trees"]
 
 _BY_SUFFIX = {
     ".tsv": "tsv",
@@ -64,6 +63,14 @@ def read_trees(
     return Forest.concat(iter_trees(source, format, column=column, batch_size=_EVERYTHING, on_bad=on_bad))
 
 
+def read_tree(thing: Any) -> Forest:
+    """Return the Forest of the one tree that a thing stands for: text, a ``Tree``, nested lists."""
+    forest = read_trees([thing])
+    if len(forest) != 1:
+        raise ParameterError(f"expected one tree, found {len(forest)} in {thing}")
+    return forest
+
+
 def iter_trees(
     source: Any,
     format: str | None = None,
@@ -92,9 +99,8 @@ def iter_trees(
     elif hasattr(source, "read"):
         name = str(getattr(source, "name", "<stream>"))
         kind = format or _BY_SUFFIX.get(content_suffix(name), "brackets")
-        stream = getattr(source, "buffer", source)  # the bytes underneath an open text file
-        yield from _not_empty(_from_stream(stream, name, kind, column, batch_size, report), name)
-    elif isinstance(source, Tree) or not isinstance(source, Iterable):
+        yield from _not_empty(_from_stream(source, name, kind, column, batch_size, report), name)
+    elif isinstance(source, (Tree, bytes)) or not isinstance(source, Iterable) or hasattr(source, "label"):
         raise ParameterError(
             f"cannot read trees from {type(source).__name__}: give a path, an open file or a list of trees"
         )
@@ -123,7 +129,7 @@ def _from_file(
     with open_raw(name) as raw:
         stream = decompressed(raw, name)
         for forest in _not_empty(_from_stream(stream, name, kind, column, batch_size, on_bad), name):
-            if on_read is not None:
+            if on_read is not None and raw.seekable():
                 on_read(raw.tell())
             yield forest
 
@@ -136,7 +142,7 @@ def _from_stream(
             raise SourceError(f"cannot read {kind} from {name}: it needs a file, not a stream")
         from treedot.readers.tables import read_arrow
 
-        return read_arrow(name, column, batch_size, on_bad)
+        return read_arrow(name, kind, column, batch_size, on_bad)
     if kind == "brackets":
         if column is not None:
             raise ParameterError(
@@ -161,6 +167,8 @@ def _from_items(
     while batch := list(itertools.islice(rest, batch_size)):
         if isinstance(batch[0], os.PathLike):
             for path in itertools.chain(batch, rest):
+                if not isinstance(path, os.PathLike):
+                    raise ParameterError("a list holds trees or paths of files, not both")
                 yield from _from_file(path, format, column, batch_size, on_bad)
             return
         places = [f"tree {number + k + 1}" for k in range(len(batch))]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import io
+import re
 from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
@@ -16,6 +18,7 @@ from treedot.trees import Forest
 from treedot.trees.brackets import unescape
 
 CHUNK_BYTES = 1 << 20
+_TOKEN = re.compile(rb"\)|[^\s()]+|\(")
 
 _COMPLAINTS = {
     scanner.OPEN: "this tree is never closed: {missing} closing bracket(s) missing",
@@ -33,24 +36,28 @@ class _Window:
         self.text = np.zeros(0, np.uint8)
         self.lines_before = 0
         self.at_end = False
+        self.fresh = True
 
     def grow(self) -> None:
         """Read on; at least doubling keeps scanning again what is still open linear in all."""
         chunk = read_chunk(self.stream, max(CHUNK_BYTES, self.text.size), self.name)
         self.at_end = not chunk
+        if self.fresh:
+            chunk = chunk.removeprefix(codecs.BOM_UTF8)
+            self.fresh = False
         self.text = np.concatenate([self.text, np.frombuffer(chunk, np.uint8)])
 
     def drop(self, length: int) -> None:
         self.lines_before += int(np.count_nonzero(self.text[:length] == 10))
         self.text = self.text[length:]
 
-    def drop_to_next_tree(self, position: int) -> None:
-        """Move on to the next line with a bracket in its first column, or to the end of the stream."""
+    def drop_to(self, mark: bytes, position: int) -> None:
+        """Move on to the bracket that ends the next ``mark``, or to the end of the stream."""
         self.drop(position + 1)
-        while (found := self.text.tobytes().find(b"\n(")) < 0 and not self.at_end:
-            self.drop(max(0, self.text.size - 1))  # the last byte may be the newline
+        while (found := self.text.tobytes().find(mark)) < 0 and not self.at_end:
+            self.drop(max(0, self.text.size - len(mark) + 1))  # the mark may begin here
             self.grow()
-        self.drop(found + 1 if found >= 0 else self.text.size)
+        self.drop(found + len(mark) - 1 if found >= 0 else self.text.size)
 
     def place(self, position: int, tree: int) -> str:
         """Say where a position is: line and column in a file, the character in the text of one tree."""
@@ -65,15 +72,16 @@ class _Window:
         rest = self.text[position:]
         return _COMPLAINTS[stop].format(
             missing=np.count_nonzero(rest == ord("(")) - np.count_nonzero(rest == ord(")")),
-            token=rest[:200].tobytes().decode(errors="replace").split()[0][:40],
+            token=_TOKEN.match(rest[:160].tobytes())[0].decode(errors="replace")[:40],  # type: ignore[index]
         )
 
 
 def read_brackets(stream: IO[Any], name: str, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
     """Yield forests of at most ``batch_size`` trees from a stream of bytes.
 
-    Where errors are handed to ``on_bad`` instead of raised, reading goes on with the next line that
-    starts with a bracket, and such a bracket always begins a new tree.
+    Where errors are handed to ``on_bad`` instead of raised, reading goes on with the next bracket after
+    stray text, and after a tree that is not closed with the next line that starts with a bracket; such
+    a bracket then always begins a new tree.
     """
     return _read_window(_Window(stream, name), batch_size, on_bad)
 
@@ -95,9 +103,13 @@ def _read_window(window: _Window, batch_size: int, on_bad: OnBad) -> Iterator[Fo
             if len(forest):
                 yield forest
         if broken:
-            trees += 1
-            on_bad(TreeSyntaxError(f"{window.place(position, trees)}: {window.complaint(stop, position)}"))
-            window.drop_to_next_tree(position)
+            where = window.place(position, trees + 1)
+            on_bad(TreeSyntaxError(f"{where}: {window.complaint(stop, position)}"))
+            if stop in (scanner.TEXT_OUTSIDE, scanner.CLOSED_TOO_OFTEN):  # between trees: none is lost
+                window.drop_to(b"(", position)
+            else:
+                trees += 1
+                window.drop_to(b"\n(", position)
         elif found < batch_size:
             return
         else:
@@ -108,14 +120,17 @@ def read_cells(cells: Sequence[str | None], places: Sequence[str], on_bad: OnBad
     """Pack texts of one tree each; return the forest and the indices of the texts that were good."""
     texts = [cell for cell in cells if cell is not None]
     if len(texts) == len(cells):
-        raw = [text.encode(errors="surrogateescape") for text in texts]
+        raw = [text.encode(errors="surrogatepass") for text in texts]
         window = _Window(io.BytesIO(), "")
-        window.text = np.frombuffer(b"\n".join(raw), np.uint8)
+        window.text = np.frombuffer(b"".join(text + b"\n" for text in raw), np.uint8)
         limits = np.cumsum([0] + [len(text) + 1 for text in raw])
         stop, _, _, *columns = scanner.scan(window.text, len(cells) + 1, False, scanner.BYTE_KIND)
         starts = columns[3]
         if stop == scanner.COMPLETE and starts.size == len(cells):
-            inside = (limits[:-1] <= starts) & (starts < limits[1:])
+            # Every text is balanced and every tree starts in a text of its own: so it ends there too.
+            opening, closing = window.text == ord("("), window.text == ord(")")
+            balance = np.add.reduceat(opening.astype(np.int64) - closing, limits[:-1])
+            inside = (limits[:-1] <= starts) & (starts < limits[1:]) & (balance == 0)
             errors: list[SourceError] = []
             forest = _forest(window, columns, 0, OnBad(errors.append))
             if inside.all() and not errors:
@@ -125,7 +140,7 @@ def read_cells(cells: Sequence[str | None], places: Sequence[str], on_bad: OnBad
     forests = [Forest([], [], [0], [])]
     for i, cell in enumerate(cells):
         try:
-            stream = io.BytesIO((cell or "").encode(errors="surrogateescape"))
+            stream = io.BytesIO((cell or "").encode(errors="surrogatepass"))
             found = list(_read_window(_Window(stream, places[i], one_tree=True), 2, OnBad()))
             if [len(forest) for forest in found] != [1]:
                 raise TreeSyntaxError(

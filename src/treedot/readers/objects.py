@@ -65,7 +65,10 @@ def _parts(thing: Any, place: str) -> tuple[str, Any]:
             raise SourceError(f"{place}: an empty list is not a tree; write [label, child, …]")
         label, children = thing[0], thing[1:]
     elif callable(getattr(thing, "label", None)):
-        label, children = thing.label(), thing
+        label, children = thing.label(), list(thing)
+        for child in children:  # a tagged word, as in nltk, is no subtree
+            if isinstance(child, (list, tuple)) and not hasattr(child, "label"):
+                raise SourceError(f"{place}: a leaf is text, not {type(child).__name__} {_shown(child)}")
     else:
         raise SourceError(
             f"{place}: cannot make a tree of {type(thing).__name__} {_shown(thing)}; "

@@ -6,7 +6,6 @@ import csv
 import itertools
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO, Any
 
 from treedot.errors import SourceError
@@ -26,7 +25,7 @@ def read_tsv(
 ) -> Iterator[Forest]:
     """Tab-separated values under a header line; no quoting, so no field holds a tab or a newline."""
     records = ((number, line.split("\t")) for number, line in _decoded(stream, name, on_bad))
-    return _packed(_rows(records, name, on_bad), name, column, batch_size, on_bad)
+    return _packed(_rows(records, name, on_bad), column, batch_size, on_bad)
 
 
 def read_csv(
@@ -41,7 +40,8 @@ def read_csv(
             try:
                 fields = next(reader, None)
             except csv.Error as error:
-                raise SourceError(f"{name}:{reader.line_num}: {error}") from error
+                on_bad(SourceError(f"{name}:{reader.line_num}: {error}"))
+                continue
             finally:
                 csv.field_size_limit(usual)
             if fields is None:
@@ -49,7 +49,7 @@ def read_csv(
             if fields:
                 yield reader.line_num, fields
 
-    return _packed(_rows(records(), name, on_bad), name, column, batch_size, on_bad)
+    return _packed(_rows(records(), name, on_bad), column, batch_size, on_bad)
 
 
 def read_jsonl(
@@ -63,7 +63,7 @@ def read_jsonl(
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 on_bad(SourceError(f"{name}:{number}: this line is not JSON ({error})"))
                 continue
             if isinstance(row, dict):
@@ -71,22 +71,14 @@ def read_jsonl(
             else:
                 on_bad(SourceError(f"{name}:{number}: expected a JSON object, found {type(row).__name__}"))
 
-    return _packed(rows(), name, column, batch_size, on_bad)
+    return _packed(rows(), column, batch_size, on_bad)
 
 
-def read_arrow(path: str, column: str | None, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
+def read_arrow(path: str, kind: str, column: str | None, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
     """Parquet, Arrow or Feather: a packed forest, or a table with a text column of trees."""
     from treedot.trees import arrow  # says what to install where pyarrow is missing
 
-    try:
-        if Path(path).suffix.lower() == ".parquet":
-            parquet = arrow.pa.parquet.ParquetFile(path)
-            schema, batches = parquet.schema_arrow, parquet.iter_batches(batch_size)
-        else:
-            table = arrow.pa.feather.read_table(str(path), memory_map=True)
-            schema, batches = table.schema, iter(table.to_batches(max_chunksize=batch_size))
-    except (OSError, arrow.pa.ArrowInvalid) as error:
-        raise SourceError(f"cannot read {path}: {error}") from error
+    schema, batches = arrow.open_batches(path, kind, batch_size)
     if column is None and arrow.is_forest(schema):
         for batch in batches:
             yield arrow.from_arrow(arrow.pa.Table.from_batches([batch]))
@@ -98,7 +90,7 @@ def read_arrow(path: str, column: str | None, batch_size: int, on_bad: OnBad) ->
             for row in batch.to_pylist():
                 yield f"{path} (row {next(row_number)})", row
 
-    yield from _packed(rows(), path, column, batch_size, on_bad)
+    yield from _packed(rows(), column, batch_size, on_bad)
 
 
 def _decoded(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[tuple[int, str]]:
@@ -107,36 +99,41 @@ def _decoded(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[tuple[int, s
             line = raw.decode()
         except UnicodeDecodeError as error:
             column = len(raw[: error.start].decode()) + 1
-            on_bad(SourceError(f"{name}:{number}:{column}: the byte {raw[error.start]:#x} is not UTF-8"))
+            problem = SourceError(f"{name}:{number}:{column}: the byte {raw[error.start]:#x} is not UTF-8")
+            if number == 1:  # without a header nothing after it makes sense
+                raise problem from None
+            on_bad(problem)
         else:
             yield number, line.removeprefix("\ufeff") if number == 1 else line
 
 
 def _rows(records: Iterator[tuple[int, list[str]]], name: str, on_bad: OnBad) -> Iterator[Row]:
-    _, header = next(records, (0, []))
+    _, header = next(records, (1, []))
     if len(set(header)) != len(header):
         raise SourceError(f"{name}:1: a column name occurs twice in the header {header}")
     for number, fields in records:
+        if fields == [""]:
+            continue  # a blank line
         if len(fields) == len(header):
             yield f"{name}:{number}", dict(zip(header, fields, strict=True))
-        elif fields != [""]:
+        else:
             on_bad(SourceError(f"{name}:{number}: {len(fields)} fields under {len(header)} column names"))
 
 
-def _packed(
-    rows: Iterator[Row], name: str, column: str | None, batch_size: int, on_bad: OnBad
-) -> Iterator[Forest]:
+def _packed(rows: Iterator[Row], column: str | None, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
     wanted = column or DEFAULT_COLUMN
+    first = True
     while batch := list(itertools.islice(rows, batch_size)):
-        for place, row in batch:
-            if wanted not in row:
-                raise SourceError(
-                    f"{place}: there is no column {wanted!r}; choose one of {', '.join(map(repr, row))} "
-                    "with column=… (on the command line --column)"
-                )
+        if first and wanted not in batch[0][1]:
+            place, row = batch[0]
+            raise SourceError(
+                f"{place}: there is no column {wanted!r}; choose one of {', '.join(map(repr, row))} "
+                "with column=… (on the command line --column)"
+            )
+        first = False
         places = [f"{place}, column {wanted!r}" for place, _ in batch]
-        forest, good = read_items([row[wanted] for _, row in batch], places, on_bad)
-        kept = [key for key in batch[0][1] if key != wanted]
-        forest.columns.update({key: [batch[i][1].get(key) for i in good] for key in kept})
+        forest, good = read_items([row.get(wanted) for _, row in batch], places, on_bad)
+        names = dict.fromkeys(key for _, row in batch for key in row if key != wanted)
+        forest.columns.update({key: [batch[i][1].get(key) for i in good] for key in names})
         if len(forest):
             yield forest

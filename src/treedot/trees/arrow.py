@@ -7,7 +7,9 @@ holds ``treedot.forest = 1``, the version of this schema.
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from treedot.errors import ParameterError, SourceError, missing
 from treedot.files import write_whole
 from treedot.trees.forest import Forest
 
-__all__ = ["from_arrow", "is_forest", "load", "pa", "save", "to_arrow"]
+__all__ = ["clear_errors", "from_arrow", "is_forest", "load", "open_batches", "pa", "save", "to_arrow"]
 
 try:
     import pyarrow as pa
@@ -36,18 +38,19 @@ def to_arrow(forest: Forest) -> Any:
     if taken:
         raise ParameterError(f"rename the column(s) {sorted(taken)}: the names are the forest's own")
     offsets = pa.array(forest.offsets)
-    texts = pa.DictionaryArray.from_arrays(pa.array(forest.label), pa.array(forest.labels, pa.string()))
-    data = {
-        "label": pa.LargeListArray.from_arrays(offsets, texts),
-        "arity": pa.LargeListArray.from_arrays(offsets, pa.array(forest.arity)),
-        **{name: pa.array(values) for name, values in forest.columns.items()},
-    }
+    with clear_errors("the forest's columns"):
+        texts = pa.DictionaryArray.from_arrays(pa.array(forest.label), pa.array(forest.labels, pa.string()))
+        data = {
+            "label": pa.LargeListArray.from_arrays(offsets, texts),
+            "arity": pa.LargeListArray.from_arrays(offsets, pa.array(forest.arity)),
+            **{name: pa.array(values) for name, values in forest.columns.items()},
+        }
     return pa.table(data).replace_schema_metadata({VERSION_KEY: VERSION})
 
 
 def is_forest(schema: Any) -> bool:
     """Whether a table with this schema is a packed forest."""
-    return {"label", "arity"} <= set(schema.names) and pa.types.is_nested(schema.field("label").type)
+    return {"label", "arity"} <= set(schema.names) and _is_list(schema.field("label").type)
 
 
 def from_arrow(table: Any) -> Forest:
@@ -55,51 +58,81 @@ def from_arrow(table: Any) -> Forest:
     version = (table.schema.metadata or {}).get(VERSION_KEY, VERSION)
     if version != VERSION:
         raise SourceError(f"forest schema {version.decode()!r} is unknown here: update treedot")
-    if not is_forest(table.schema):
-        raise SourceError(f"a forest table has list columns 'label' and 'arity', not {table.schema.names}")
+    if not (is_forest(table.schema) and _is_list(table.schema.field("arity").type)):
+        raise SourceError(f"a forest table has list columns 'label' and 'arity', not {table.schema}")
     kept = [name for name in table.column_names if name not in ("label", "arity")]
-    parts = []
+    parts = [Forest([], [], [0], [], {name: [] for name in kept})]
     for batch in table.to_batches():
         label, arity = batch.column("label"), batch.column("arity")
-        if label.null_count or arity.null_count:
-            raise SourceError("a forest table has no null rows")
-        texts = label.flatten()
-        if not pa.types.is_dictionary(texts.type):
-            texts = texts.dictionary_encode()
-        if texts.null_count:
-            raise SourceError("a forest table has no null labels")
+        texts, counts = label.flatten(), arity.flatten()
+        if label.null_count or arity.null_count or texts.null_count or counts.null_count:
+            raise SourceError("a forest table has no nulls in its columns 'label' and 'arity'")
         sizes = np.asarray(label.value_lengths())
         if not np.array_equal(sizes, np.asarray(arity.value_lengths())):
             raise SourceError("the 'label' and 'arity' lists of a forest table differ in length")
+        if not pa.types.is_dictionary(texts.type):
+            texts = texts.dictionary_encode()
+        index: dict[str, int] = {}  # a dictionary may name a text twice
+        moves = np.array([index.setdefault(text, len(index)) for text in texts.dictionary.to_pylist()], int)
         parts.append(
             Forest(
-                np.asarray(texts.indices),
-                np.asarray(arity.flatten()),
+                moves[np.asarray(texts.indices)] if len(texts) else [],
+                np.asarray(counts),
                 np.concatenate([[0], np.cumsum(sizes)]),
-                texts.dictionary.to_pylist(),
+                tuple(index),
                 {name: batch.column(name).to_pylist() for name in kept},
             )
         )
-    return Forest.concat(parts) if parts else Forest([], [], [0], [], {name: [] for name in kept})
+    return Forest.concat(parts)
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+@contextlib.contextmanager
+def clear_errors(name: str) -> Iterator[None]:
+    """Turn pyarrow's errors into one clear error."""
+    try:
+        yield
+    except (OSError, pa.ArrowException, UnicodeEncodeError) as error:
+        raise SourceError(f"cannot handle {name}: {error}") from error
+
+
+def open_batches(path: str, kind: str, batch_size: int) -> tuple[Any, Iterator[Any]]:
+    """Open a file of kind ``"parquet"`` or ``"arrow"``; return its schema and its record batches."""
+    with clear_errors(path):
+        if kind == "parquet":
+            file = pa.parquet.ParquetFile(path)
+            return file.schema_arrow, _guarded(file.iter_batches(batch_size), path)
+        table = pa.feather.read_table(path, memory_map=True)
+        return table.schema, _guarded(iter(table.to_batches(max_chunksize=batch_size)), path)
+
+
+def _guarded(batches: Iterator[Any], path: str) -> Iterator[Any]:
+    with clear_errors(path):
+        yield from batches
 
 
 def save(forest: Forest, path: str | os.PathLike[str]) -> None:
     """Write a forest to ``.parquet``, ``.arrow`` or ``.feather``."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".parquet", ".arrow", ".feather"):
-        raise ParameterError(f"cannot tell the format of {path}: use .parquet, .arrow or .feather")
-    with write_whole(path) as aside:
-        if suffix == ".parquet":
-            pa.parquet.write_table(forest.to_arrow(), aside)
+    kind = _kind(path)
+    table = forest.to_arrow()
+    with write_whole(path) as aside, clear_errors(os.fspath(path)):
+        if kind == "parquet":
+            pa.parquet.write_table(table, aside)
         else:
-            pa.feather.write_feather(forest.to_arrow(), str(aside))
+            pa.feather.write_feather(table, str(aside))
 
 
 def load(path: str | os.PathLike[str]) -> Forest:
     """Read a forest from ``.parquet``, ``.arrow`` or ``.feather``."""
-    try:
-        if Path(path).suffix.lower() == ".parquet":
-            return from_arrow(pa.parquet.read_table(path))
-        return from_arrow(pa.feather.read_table(str(path)))
-    except (OSError, pa.ArrowInvalid) as error:
-        raise SourceError(f"cannot read {path}: {error}") from error
+    schema, batches = open_batches(os.fspath(path), _kind(path), 1 << 16)
+    return from_arrow(pa.Table.from_batches(batches, schema))
+
+
+def _kind(path: str | os.PathLike[str]) -> str:
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".parquet", ".arrow", ".feather"):
+        raise ParameterError(f"cannot tell the format of {path}: use .parquet, .arrow or .feather")
+    return "parquet" if suffix == ".parquet" else "arrow"

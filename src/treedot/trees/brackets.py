@@ -2,7 +2,7 @@ r"""The text form of a tree: ``(LABEL child child …)``, for any label.
 
 A child is a bracketed tree or a bare token; ``(A)`` and ``A`` are the same leaf, and a bracket
 that is followed by another bracket has the empty label: ``( (S x))``. Tokens end at brackets and
-at ASCII whitespace, so within a label those ten characters are written ``\xHH`` (their code in
+at ASCII whitespace, so within a label those characters are written ``\xHH`` (their code in
 hexadecimal). A backslash stands for itself, as in the Penn Treebank's ``1\/2``, except before
 ``xHH``, where it is written ``\x5c``. An empty label is written as nothing, and the leaf that
 would then be mistaken for a label gets brackets of its own: ``( (a) b)``; the empty leaf is ``()``.

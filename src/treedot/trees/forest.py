@@ -87,6 +87,10 @@ class Forest:
                 f"{self.label.size} labels, {self.arity.size} arities and a last offset of "
                 f"{self.offsets[-1]} do not describe the same nodes"
             )
+        if not all(isinstance(text, str) for text in self.labels):
+            raise SourceError("a label is text: give labels as strings")
+        if len(set(self.labels)) != len(self.labels):
+            raise SourceError("a label text occurs twice: give every text once")
         if self.label.size and not 0 <= self.label.min() <= self.label.max() < len(self.labels):
             raise SourceError(f"a label index lies outside the {len(self.labels)} label texts")
         # The stack of the Polish machine: never empty after a node, one higher after each tree.
@@ -116,7 +120,7 @@ class Forest:
 
     @classmethod
     def concat(cls, forests: Iterable[Forest]) -> Forest:
-        """Return one forest with all the trees in order; columns that all of them have are kept."""
+        """Return one forest with all the trees in order; a column that some lack holds None there."""
         parts = list(forests)
         if len(parts) == 1:
             return parts[0]
@@ -129,14 +133,16 @@ class Forest:
             moved.append(moves[part.label] if part.label.size else part.label)
             offsets.append(part.offsets[1:] + nodes)
             nodes += part.n_nodes
-        first = parts[0].columns if parts else {}
-        shared = [name for name in first if all(name in part.columns for part in parts)]
+        names = dict.fromkeys(name for part in parts for name in part.columns)
         return cls(
             np.concatenate(moved),
             np.concatenate([np.zeros(0, np.int32), *(part.arity for part in parts)]),
             np.concatenate(offsets),
             tuple(index),
-            {name: [value for part in parts for value in part.columns[name]] for name in shared},
+            {
+                name: [value for part in parts for value in part.columns.get(name, [None] * len(part))]
+                for name in names
+            },
         )
 
     @property
@@ -292,11 +298,19 @@ class Forest:
 
 
 def _frozen(values: npt.ArrayLike, dtype: npt.DTypeLike) -> IntArray:
-    array = np.array(values, dtype=dtype)
+    array = np.asarray(values)
     if array.ndim != 1:
         raise SourceError(f"a column of a Forest has one dimension, not {array.ndim}")
+    if array.size and (array.dtype.kind not in "iu" or not _fits(array, np.dtype(dtype))):
+        raise SourceError(f"a column of a Forest holds integers that fit {np.dtype(dtype).name}")
+    array = array.astype(dtype)
     array.setflags(write=False)
     return array
+
+
+def _fits(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> bool:
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= array.min() and array.max() <= limits.max)
 
 
 def _texts(forest: Forest) -> npt.NDArray[np.object_]:

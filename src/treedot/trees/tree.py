@@ -17,7 +17,7 @@ class Tree:
     label : str
         Any text, the empty text included.
     children : iterable of Tree or str
-        The subtrees from left to right; a plain string is a leaf. None makes a leaf.
+        The subtrees from left to right; a plain string is a leaf. Without any, the node is a leaf.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Tree:
         (Tree.parse('(B b)'), Tree.parse('(c)'))
         """
         if "(" not in text and ")" not in text:
-            tokens = text.split()
+            tokens = TOKEN.findall(text)
             if len(tokens) == 1:
                 return cls(unescape(tokens[0]))
         root: Tree | None = None

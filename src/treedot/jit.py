@@ -11,12 +11,14 @@ R = TypeVar("R")
 try:
     import numba
 except ModuleNotFoundError:  # a source checkout on a machine that allows no installs
+    COMPILED = False
 
     def njit(function: Callable[P, R]) -> Callable[P, R]:
         """Return the function itself: the same results, slowly."""
         return function
 
 else:
+    COMPILED = True
 
     def njit(function: Callable[P, R]) -> Callable[P, R]:
         """Compile a function on first use, keep it on disk, and release the GIL while it runs."""

@@ -41,6 +41,15 @@ except ModuleNotFoundError:  # see treedot.jit
         """Return the larger of ``block`` and the magnitude of ``other``, element by element."""
         return np.maximum(block, np.abs(other))
 
+    def backwards(block: Any) -> Any:
+        """Return the elements in reverse order."""
+        return block[::-1].copy()
+
+    def zipped(a: Any, b: Any) -> Any:
+        """Return ``a0 b0 a1 b1 … a7 b7`` and ``a8 b8 … a15 b15``."""
+        both = np.stack([a, b], axis=1).ravel()
+        return both[:LANES], both[LANES:]
+
 else:
     import operator
 
@@ -126,6 +135,34 @@ else:
             return builder.select(above, magnitude, arguments[0])
 
         return block(block, block), generate
+
+    def _shuffle(name: str, order: list[int], meaning: str) -> Any:
+        """Return a function of two blocks whose result takes its elements from both in a given order."""
+
+        def shuffle(typing: Any, a: Any, b: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                places = ir.Constant(ir.VectorType(ir.IntType(32), LANES), order)
+                return builder.shuffle_vector(arguments[0], arguments[1], places)
+
+            return a(a, b), generate
+
+        shuffle.__name__, shuffle.__doc__ = name, meaning
+        return intrinsic(shuffle)
+
+    _reversed = _shuffle("_reversed", list(range(LANES))[::-1], "The first block backwards.")
+    _alternating = [k // 2 + LANES * (k % 2) for k in range(2 * LANES)]
+    _zip_first = _shuffle("_zip_first", _alternating[:LANES], "Their first halves, alternating.")
+    _zip_second = _shuffle("_zip_second", _alternating[LANES:], "Their second halves, alternating.")
+
+    @numba.njit
+    def backwards(block: Any) -> Any:
+        """Return the elements in reverse order."""
+        return _reversed(block, block)
+
+    @numba.njit
+    def zipped(a: Any, b: Any) -> Any:
+        """Return ``a0 b0 a1 b1 … a7 b7`` and ``a8 b8 … a15 b15``."""
+        return _zip_first(a, b), _zip_second(a, b)
 
     def _arithmetic(symbol: Any, instruction: str) -> None:
         @intrinsic

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from treedot.algebra import ALGEBRAS, labels
+from treedot.encode.gaussians import label_vectors
 
 
 def digest(array):
@@ -46,6 +47,14 @@ def test_a_vector_depends_on_seed_and_text_alone(name):
 def test_seeds_may_be_any_integer():
     keys = {labels.keys(seed, ["x"], "label").tobytes() for seed in (0, 1, -1, 2**64, 2**100)}
     assert len(keys) == 5
+
+
+@pytest.mark.parametrize("size", [1, 1001, 4096])
+def test_compiled_gaussians_are_the_same_bits(size):
+    algebra = ALGEBRAS["product"](size, 9)
+    texts = [f"label {k}" for k in range(100)]
+    compiled = np.concatenate([vectors for _, vectors in label_vectors(algebra, texts)])
+    assert compiled.tobytes() == (algebra.label_vectors(texts) * np.sqrt(size)).tobytes()
 
 
 def test_permutations_are_permutations():

@@ -22,7 +22,7 @@ FLOAT32_TOLERANCE = 3e-6  # of the largest element, for trees of up to a few hun
 FLOAT64_TOLERANCE = 1e-13
 
 ALGEBRA_NAMES = list(ALGEBRAS)
-SMALL = {name: ALGEBRAS[name](256, 5) for name in ALGEBRA_NAMES}
+SMALL = {name: ALGEBRAS[name](512, 5) for name in ALGEBRA_NAMES}
 
 
 def far(x, y):
@@ -47,14 +47,14 @@ def test_theorem_3_the_recursion_is_the_weighted_sum_of_all_fragments(name, tree
 def test_the_fast_encoder_is_the_reference(name, forest, decay):
     expected = np.array([reference.distributed_tree(tree, SMALL[name], decay) for tree in forest])
     for dtype, tolerance in (("float32", FLOAT32_TOLERANCE), ("float64", FLOAT64_TOLERANCE)):
-        spec = Spec(256, decay, name, seed=5, dtype=dtype)
+        spec = Spec(512, decay, name, seed=5, dtype=dtype)
         found = Encoder(spec).encode(Forest.from_trees(forest))
         assert found.dtype == dtype
         assert np.abs(found - expected).max() <= tolerance * max(np.abs(expected).max(), 1e-30)
 
 
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
-@pytest.mark.parametrize("size", [256, 512, 1024])
+@pytest.mark.parametrize("size", [256, 512, 2048])
 def test_the_fast_encoder_is_the_reference_on_larger_trees(name, size):
     forest = random_forest(1, 6, nodes=120)
     algebra = ALGEBRAS[name](size, 2)
@@ -69,8 +69,8 @@ def test_odd_sizes_work_where_the_algebra_allows():
     forest = random_forest(4, 3)
     expected = np.array([reference.distributed_tree(t, ALGEBRAS["product"](101, 0), 0.4) for t in forest])
     assert far(Encoder(Spec(101, composition="product")).encode(forest), expected) < FLOAT32_TOLERANCE
-    tiny = Encoder(Spec(2, composition="convolution", dtype="float64")).encode(forest)
-    expected = np.array([reference.distributed_tree(t, ALGEBRAS["convolution"](2, 0), 0.4) for t in forest])
+    tiny = Encoder(Spec(32, composition="convolution", dtype="float64")).encode(forest)
+    expected = np.array([reference.distributed_tree(t, ALGEBRAS["convolution"](32, 0), 0.4) for t in forest])
     assert far(tiny, expected) < FLOAT64_TOLERANCE
     assert Encoder(Spec(1, composition="product")).encode(forest).shape == (3, 1)
 
@@ -92,13 +92,13 @@ def test_golden_vectors(name):
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
 def test_vectors_do_not_depend_on_threads_chunks_order_or_neighbours(name, monkeypatch):
     forest = random_forest(6, 40)
-    spec = Spec(256, 0.4, name)
+    spec = Spec(512, 0.4, name)
     once = Encoder(spec).encode(forest)
     assert Encoder(spec).encode(forest, n_jobs=3).tobytes() == once.tobytes()
     assert Encoder(spec).encode(forest[::-1])[::-1].tobytes() == once.tobytes()
     assert b"".join(Encoder(spec).encode(forest[[i]]).tobytes() for i in range(40)) == once.tobytes()
     monkeypatch.setattr(encoder_module, "CHUNK_TREES", 3)
-    monkeypatch.setattr(encoder_module, "TABLE_BYTES", 10_000)
+    monkeypatch.setattr(encoder_module, "TABLE_BYTES", 100_000)
     small = Encoder(spec)
     assert small.encode(forest, n_jobs=2).tobytes() == once.tobytes()
     assert small.encode(forest, n_jobs=2).tobytes() == once.tobytes()
@@ -181,13 +181,13 @@ def test_large_shapes_are_encoded_in_bounded_memory(name):
     wide = "(n" + " x" * 1_000_000 + ")"
     families = "(n" + " (m x)" * 100_000 + ")"
     forest = read_trees([deep, wide, families])
-    first = Encoder(Spec(256, composition=name, normalize=True)).encode(forest)
+    first = Encoder(Spec(512, composition=name, normalize=True)).encode(forest)
     assert np.isfinite(first).all()
     assert np.allclose((first.astype(float) ** 2).sum(axis=1), 1, atol=1e-5)
-    again = Encoder(Spec(256, composition=name, normalize=True)).encode(forest[::-1], n_jobs=2)[::-1]
+    again = Encoder(Spec(512, composition=name, normalize=True)).encode(forest[::-1], n_jobs=2)[::-1]
     assert first.tobytes() == again.tobytes()
     many = read_trees(["(a (b c))"] * 100_000)
-    vectors = Encoder(Spec(256, composition=name)).encode(many, n_jobs=2)
+    vectors = Encoder(Spec(512, composition=name)).encode(many, n_jobs=2)
     assert (vectors == vectors[0]).all()
 
 
@@ -209,12 +209,12 @@ def test_giant_trees_have_finite_normalised_vectors_and_refuse_raw_ones(name):
         nodes[k : k + 2] = [Tree("B", nodes[k : k + 2])]
     forest = Forest.from_trees([nodes[0], Tree.parse("(B x)")])
     assert forest.sizes[0] > 2000
-    vectors = Encoder(Spec(256, 1.0, name, normalize=True)).encode(forest)
+    vectors = Encoder(Spec(512, 1.0, name, normalize=True)).encode(forest)
     assert np.isfinite(vectors).all()
     assert np.allclose((vectors.astype(float) ** 2).sum(axis=1), 1, atol=1e-5)
     if name != "product":  # whose typical norm sinks so much that this one fits
         with pytest.raises(RangeError, match=r"tree 1 \(2099 nodes\).*normalize=True"):
-            Encoder(Spec(256, 1.0, name)).encode(forest)
+            Encoder(Spec(512, 1.0, name)).encode(forest)
 
 
 def test_scaling_loses_nothing():

@@ -104,10 +104,10 @@ class ShuffledConvolution(_Shuffled):
 
     @classmethod
     def check_size(cls, size: int) -> None:
-        """Raise unless the size is a power of two, which the Fourier transform needs."""
-        if size < 2 or size & (size - 1):
+        """Raise unless the size is one that the Fourier transform can work with."""
+        if size < 32 or size & (size - 1):
             raise ParameterError(
-                f"n_components must be a power of two for composition='convolution', not {size}"
+                f"n_components must be a power of two from 32 on for composition='convolution', not {size}"
             )
 
     def compose(self, a: FloatArray, b: FloatArray) -> FloatArray:

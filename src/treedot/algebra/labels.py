@@ -17,7 +17,7 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 WordArray = npt.NDArray[np.uint64]
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
 
 
 def keys(seed: int, texts: Iterable[str], domain: str) -> WordArray:
@@ -38,7 +38,7 @@ def keys(seed: int, texts: Iterable[str], domain: str) -> WordArray:
 
 def words(key: WordArray, count: int) -> WordArray:
     """Return the first ``count`` random words of every key, shape ``(n, count)``."""
-    counter = np.arange(1, count + 1, dtype=np.uint64) * _GOLDEN
+    counter = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GOLDEN)
     mixed = _mix(key[:, :1] + counter)
     return _mix(mixed ^ key[:, 1:])
 
@@ -93,13 +93,13 @@ def _sum_in_halves(values: FloatArray) -> FloatArray:
 
 # Wichura (1988), Algorithm AS 241, PPND16: coefficients of the rational approximations of the normal
 # quantile, highest power first. The third one, for |x| > 7, is out of reach of 32-bit uniforms.
-_CENTRE = (
+CENTRE = (
     (2509.0809287301226727, 33430.575583588128105, 67265.770927008700853, 45921.953931549871457,
      13731.693765509461125, 1971.5909503065514427, 133.14166789178437745, 3.3871328727963666080),
     (5226.4952788528545610, 28729.085735721942674, 39307.895800092710610, 21213.794301586595867,
      5394.1960214247511077, 687.18700749205790830, 42.313330701600911252, 1.0),
 )  # fmt: skip
-_TAIL = (
+TAIL = (
     (7.74545014278341407640e-4, 0.0227238449892691845833, 0.241780725177450611770, 1.27045825245236838258,
      3.64784832476320460504, 5.76949722146069140550, 4.63033784615654529590, 1.42343711074968357734),
     (1.05075007164441684324e-9, 5.475938084995344946e-4, 0.0151986665636164571966, 0.148103976427480074590,
@@ -107,15 +107,18 @@ _TAIL = (
 )  # fmt: skip
 
 
+LOG_SERIES = tuple(1.0 / odd for odd in range(21, 0, -2))
+
+
 def _normal_quantile(integers: npt.NDArray[np.uint32]) -> FloatArray:
     """Return the normal quantile of ``(k + 1/2) / 2^32`` for every integer ``k``."""
     from_half = (integers.astype(np.float64) + 0.5) / 2.0**32 - 0.5
     square = 0.180625 - from_half * from_half
-    value = from_half * (_polynomial(_CENTRE[0], square) / _polynomial(_CENTRE[1], square))
+    value = from_half * (_polynomial(CENTRE[0], square) / _polynomial(CENTRE[1], square))
     in_tail = np.abs(from_half) > 0.425
     tail = from_half[in_tail]
     root = np.sqrt(-_log(0.5 - np.abs(tail))) - 1.6
-    value[in_tail] = np.sign(tail) * (_polynomial(_TAIL[0], root) / _polynomial(_TAIL[1], root))
+    value[in_tail] = np.sign(tail) * (_polynomial(TAIL[0], root) / _polynomial(TAIL[1], root))
     return value
 
 
@@ -133,5 +136,5 @@ def _log(x: FloatArray) -> FloatArray:
     mantissa = np.where(low, 2.0 * mantissa, mantissa)
     exponent = exponent - low
     s = (mantissa - 1.0) / (mantissa + 1.0)
-    series = _polynomial([1.0 / odd for odd in range(21, 0, -2)], s * s)
+    series = _polynomial(LOG_SERIES, s * s)
     return exponent * 0.69314718055994530942 + 2.0 * s * series

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from treedot.algebra import ShuffledConvolution
 from treedot.encode import fourier, scaled
-from treedot.encode.product import label_vectors
+from treedot.encode.gaussians import label_vectors
 from treedot.encode.schedule import Schedule
 from treedot.jit import njit
+from treedot.simd import LANES, load, splat, store
 
 IntArray = npt.NDArray[np.signedinteger[Any]]
 Row = npt.NDArray[np.floating[Any]]
@@ -33,14 +34,14 @@ class ConvolutionMachine:
 
     def __init__(self, algebra: ShuffledConvolution, dtype: str) -> None:
         self.algebra, self.dtype = algebra, dtype
-        self.p1, self.p2 = algebra.p1.astype(np.int32), algebra.p2.astype(np.int32)
+        self.p1, self.p2 = fourier.planar(algebra.p1), fourier.planar(algebra.p2)
 
     def label_table(self, texts: Sequence[str]) -> Labels:
         """Return the spectra of the label vectors (of norm √d), shape ``(n, 2, d/2 + 1)``."""
         left = np.empty((len(texts), 2, self.algebra.size // 2 + 1), self.dtype)
         right = np.empty_like(left)
         for row, vector in label_vectors(self.algebra, texts):
-            for side, order in ((left, self.p1), (right, self.p2)):
+            for side, order in ((left, self.algebra.p1), (right, self.algebra.p2)):
                 spectrum = np.fft.rfft(vector[:, order])
                 side[row] = np.stack([spectrum.real, spectrum.imag], axis=1)
         return Labels(left, right)
@@ -55,15 +56,27 @@ class ConvolutionMachine:
 
 
 @njit
-def _convolve(spectrum: Row, label: Row, a: Any, b: Any, other: Row, work: fourier.Plan, out: Row) -> None:
-    """Write the convolution of ``a · label + b · spectrum`` and ``other`` (all spectra) to a row."""
-    for k in range(spectrum.shape[1]):
-        xr, xi = a * label[0, k] + b * spectrum[0, k], a * label[1, k] + b * spectrum[1, k]
-        yr, yi = other[0, k], other[1, k]
-        spectrum[0, k] = xr * yr - xi * yi
-        spectrum[1, k] = xr * yi + xi * yr
-    size = out.size
-    fourier.backward(spectrum[0], spectrum[1], work, out.dtype.type(1.0 / (size * np.sqrt(size))), out)
+def _sum(label: Row, a: Any, spectrum: Row, b: Any, out: Row) -> None:
+    """Write a · label + b · spectrum to out."""
+    n = out.shape[1] - 1
+    x, y = splat(a), splat(b)
+    for part in range(2):
+        for k in range(0, n, LANES):
+            store(out[part], k, x * load(label[part], k) + y * load(spectrum[part], k))
+        out[part, n] = a * label[part, n] + b * spectrum[part, n]
+
+
+@njit
+def _convolve(x: Row, y: Row, product: Row, work: fourier.Plan, row: Row) -> None:
+    """Write the convolution of two rows, given by their spectra, to a row."""
+    n = x.shape[1] - 1
+    for k in range(0, n, LANES):
+        xr, xi, yr, yi = load(x[0], k), load(x[1], k), load(y[0], k), load(y[1], k)
+        store(product[0], k, xr * yr - xi * yi)
+        store(product[1], k, xr * yi + xi * yr)
+    product[0, n], product[1, n] = x[0, n] * y[0, n], 0  # both are real
+    scale = row.dtype.type(1.0 / (row.size * np.sqrt(row.size)))
+    fourier.backward(product[0], product[1], work, scale, row)
 
 
 @njit
@@ -74,49 +87,43 @@ def _encode(
     """Run the machine; the row of an open node holds the spectrum of p2 of its children's composition."""
     number = out.dtype.type
     size = out.shape[1]
-    rows = 1
+    slots = 1
     for tree in range(first, last):
-        rows = max(rows, program.rows[tree])
-    acc = np.empty((rows, 2, size // 2 + 1), out.dtype)
-    exponent = np.zeros(rows, np.int64)
+        slots = max(slots, program.rows[tree])
+    acc = np.empty((slots, 2, size // 2 + 1), out.dtype)
+    exponent = np.zeros(slots, np.int64)
     total, row = np.empty(size, out.dtype), np.empty(size, out.dtype)
-    spectrum = np.zeros((2, size // 2 + 1), out.dtype)
+    spectrum, product = np.empty_like(acc[0]), np.empty_like(acc[0])
     for tree in range(first, last):
         total[:] = 0
         total_exponent = scaled.NO_VALUE
         for step in range(program.offsets[tree], program.offsets[tree + 1]):
             node = program.order[step]
+            above, opens = program.parent[node], program.opens[node]
             leaf = program.arity[node] == 0
-            a, b, grown = 1.0, 0.0, 0
-            above = program.parent[node]
-            opens = program.opens[node]
+            left, right = labels.left[program.label[node]], labels.right[program.label[node]]
+            grown = 0
             if not leaf:
                 own = program.slot[node]
-                spectrum[:] = 0
-                left = labels.left[program.label[node]]
-                _convolve(spectrum, left, number(1), number(0), acc[own], work, row)
+                _convolve(left, acc[own], product, work, row)
                 _, shift = scaled.rescale(row)
                 total_exponent = scaled.add(total, total_exponent, row, exponent[own] + shift)
-                a, b, grown = scaled.child_scales(exponent[own] + shift, root_decay)
                 if above >= 0:
+                    a, b, grown = scaled.child_scales(exponent[own] + shift, root_decay)
                     fourier.forward(row, p2 if opens else p1, work, spectrum[0], spectrum[1])
+                    _sum(right if opens else left, number(a), spectrum, number(b), spectrum)
             if above < 0:
                 continue
             slot = program.slot[above]
-            if leaf:
-                spectrum[:] = 0
             if opens:
-                label = labels.right[program.label[node]]
-                for part in range(2):
-                    for k in range(label.shape[1]):
-                        acc[slot, part, k] = number(a) * label[part, k] + number(b) * spectrum[part, k]
+                acc[slot] = right if leaf else spectrum
                 exponent[slot] = grown
             else:
-                label = labels.left[program.label[node]]
-                _convolve(spectrum, label, number(a), number(b), acc[slot], work, row)
+                _convolve(left if leaf else spectrum, acc[slot], product, work, row)
                 _, shift = scaled.rescale(row)
                 exponent[slot] += grown + shift
                 fourier.forward(row, p2, work, acc[slot, 0], acc[slot, 1])
-        if not scaled.write(total, total_exponent, normalize, out[tree]):
+        row[0::2], row[1::2] = total[: size // 2], total[size // 2 :]
+        if not scaled.write(row, total_exponent, normalize, out[tree]):
             return tree
     return -1

@@ -42,6 +42,7 @@ class Encoder:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
+        self._lock = Lock()
 
     @cached_property
     def _machine(self) -> Machine:
@@ -86,6 +87,12 @@ class Encoder:
         return out
 
     def _encode_chunk(
+        self, chunk: Forest, out: Matrix, first: int, pool: ThreadPoolExecutor, threads: int
+    ) -> None:
+        with self._lock:  # the label table serves one chunk at a time
+            self._encode_locked(chunk, out, first, pool, threads)
+
+    def _encode_locked(
         self, chunk: Forest, out: Matrix, first: int, pool: ThreadPoolExecutor, threads: int
     ) -> None:
         numbers, table = self._labels.lookup(chunk.labels)
@@ -137,32 +144,56 @@ def _machine(algebra: Algebra, dtype: str) -> Machine:
 
 
 class _LabelTable:
-    """The labels met so far; when they grow past ``TABLE_BYTES``, those not in use are forgotten."""
+    """The labels met so far, in at most ``TABLE_BYTES``: new ones replace those not used for longest.
+
+    Only a chunk that has more labels of its own makes the table larger.
+    """
 
     def __init__(self, machine: Machine) -> None:
         self._make = machine.label_table
-        self._rows: dict[str, int] = {}
+        self._row: dict[str, int] = {}
+        self._text: list[str] = []
+        self._used = np.zeros(0, np.int64)  # when each row was last asked for
+        self._now = 0
         self._table: Any = None
-        self._lock = Lock()  # encoders are shared between threads
 
     def lookup(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], Any]:
-        """Return the row of every text, and the table."""
-        with self._lock:
-            return self._lookup(texts)
-
-    def _lookup(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], Any]:
-        new = [text for text in texts if text not in self._rows]
+        """Return the row of every text, and the table, which stays as it is until the next call."""
+        self._now += 1
+        known = [self._row[text] for text in texts if text in self._row]
+        self._used[known] = self._now
+        new = [text for text in texts if text not in self._row]
         if new:
             fresh = self._make(new)
-            if self._table is None:
-                self._table = fresh
-            elif sum(array.nbytes for array in (*self._table, *fresh)) <= TABLE_BYTES:
-                self._table = type(fresh)(*map(np.concatenate, zip(self._table, fresh, strict=True)))
-            else:
-                self._rows = {}
-                new, self._table = list(texts), self._make(texts)
-            self._rows.update(zip(new, range(len(self._rows), len(self._rows) + len(new)), strict=True))
-        return np.array([self._rows[text] for text in texts], np.int32), self._table
+            rows = self._rows_for(new, fresh)
+            for array, values in zip(self._table, fresh, strict=True):
+                array[rows] = values
+            self._used[rows] = self._now
+        return np.array([self._row[text] for text in texts], np.int32), self._table
+
+    def _rows_for(self, new: list[str], fresh: Any) -> npt.NDArray[np.int64]:
+        """Give rows to new texts: free ones first, then those of texts that were not asked for now."""
+        row_bytes = sum(array.nbytes for array in fresh) // len(new)
+        capacity = 0 if self._table is None else len(self._table[0])
+        in_use = int((self._used[: len(self._text)] == self._now).sum())
+        if self._table is None or in_use + len(new) > capacity:
+            larger = max(TABLE_BYTES // row_bytes, in_use + len(new))
+            table = [np.empty((larger, *array.shape[1:]), array.dtype) for array in fresh]
+            for array, old in zip(table, self._table or (), strict=False):
+                array[:capacity] = old
+            self._table = type(fresh)(*table)
+            self._used = np.concatenate([self._used, np.zeros(larger - capacity, np.int64)])
+            capacity = larger
+        free = min(capacity - len(self._text), len(new))
+        oldest = np.argsort(self._used[: len(self._text)], kind="stable")[: len(new) - free]
+        for row in oldest:
+            del self._row[self._text[row]]
+        rows = np.concatenate([oldest, np.arange(len(self._text), len(self._text) + free)])
+        self._text += [""] * free
+        for text, row in zip(new, rows.tolist(), strict=True):
+            self._row[text] = row
+            self._text[row] = text
+        return rows
 
 
 def _chunks(forest: Forest) -> Iterator[tuple[int, int]]:

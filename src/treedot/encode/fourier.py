@@ -1,8 +1,12 @@
 """Real Fourier transforms of a power-of-two length, in compiled code that needs no library.
 
 Own code rather than a call, so that a thread can run whole trees without returning to Python and so
-that a row's result never depends on what is transformed beside it. Stockham's self-sorting scheme
-with radix 4, on separate real and imaginary rows.
+that a row's result never depends on what is transformed beside it.
+
+A real row of d elements is a complex one of N = d/2, and N = L · 16: element n = 16 m + lane. First
+sixteen transforms of length L run side by side, one per lane (Stockham's self-sorting scheme, radix
+4), then transforms of length 16 across the lanes, sixteen of those side by side. So everything works
+on blocks of sixteen. An inverse transform is a forward one with real and imaginary parts exchanged.
 """
 
 from __future__ import annotations
@@ -13,63 +17,103 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.jit import njit
+from treedot.simd import LANES, backwards, load, splat, store, zipped
 
 IntArray = npt.NDArray[np.signedinteger[Any]]
 Row = npt.NDArray[np.floating[Any]]
 
 
-class Plan(NamedTuple):
-    """Roots of unity ``exp(-2πi k / size)`` for ``k = 0 … size - 1``, and working rows of half the size."""
+SHORTEST = 2 * LANES * LANES  # of the rows that can be worked on in squares of blocks
 
-    cos: Row
-    sin: Row
-    rows: Row
+
+class Plan(NamedTuple):
+    """Roots of unity and working rows for transforms of real rows of one size; one per thread."""
+
+    long_re: Row  # exp(-2πi k / L), for k = 0 … L - 1
+    long_im: Row
+    twist_re: Row  # exp(-2πi k lane / N), a block for every k = 0 … L - 1
+    twist_im: Row
+    real_re: Row  # exp(-2πi k / d), for k = 0 … N - 1
+    real_im: Row
+    short_re: Row  # exp(-2πi b c / 16) at 4 b + c
+    short_im: Row
+    rows: Row  # two complex rows, with room for one element too many
+    square: Row  # two complex squares of 16 by 16
 
 
 def plan(size: int, dtype: str) -> Plan:
-    """Return what transforms of real rows of ``size`` elements need; one per thread."""
-    angle = -2.0 * np.pi * np.arange(size) / size
-    return Plan(np.cos(angle).astype(dtype), np.sin(angle).astype(dtype), np.empty((4, size // 2), dtype))
+    """Return what transforms of real rows of ``size`` elements need."""
+    half = size // 2
+    length = half // LANES
+    angles = (
+        np.arange(length) / length,
+        np.outer(np.arange(length), np.arange(LANES)).ravel() / half,
+        np.arange(half) / size,
+        np.outer(np.arange(4), np.arange(4)).ravel() / 16,
+    )
+    roots: list[Row] = []
+    for angle in angles:
+        root = np.exp(-2j * np.pi * angle)
+        roots += [root.real.astype(dtype), root.imag.astype(dtype)]
+    roots += [np.zeros((4, half + 1), dtype), np.zeros((4, LANES * LANES), dtype)]
+    return Plan(*roots)
 
 
 @njit
-def _complex_transform(work: Plan, inverse: bool) -> int:
-    """Transform ``rows[0] + i rows[1]`` to itself or to ``rows[2], rows[3]``; return which: 0 or 2."""
-    n = work.rows.shape[1]
-    flip = work.sin.dtype.type(-1 if inverse else 1)
-    at, length, stride = 0, n, 1
+def _four(
+    ar: Any, ai: Any, br: Any, bi: Any, cr: Any, ci: Any, dr: Any, di: Any
+) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
+    """Return the Fourier transform of four complex numbers."""
+    sr, si, tr, ti = ar + cr, ai + ci, ar - cr, ai - ci
+    ur, ui, vr, vi = br + dr, bi + di, br - dr, bi - di
+    return sr + ur, si + ui, tr + vi, ti - vr, sr - ur, si - ui, tr - vi, ti + vr
+
+
+@njit
+def _put(re: Row, im: Row, at: int, xr: Any, xi: Any, wr: Any, wi: Any) -> None:
+    """Store a complex block times a root of unity."""
+    store(re, at, xr * splat(wr) - xi * splat(wi))
+    store(im, at, xr * splat(wi) + xi * splat(wr))
+
+
+@njit
+def _lanes(work: Plan, at: int) -> int:
+    """Transform every lane of the complex row ``at`` (0 or 2); return which row holds the result."""
+    length, stride = work.long_re.size, 1
     while length > 1:
-        xr, xi = work.rows[at], work.rows[at + 1]
-        yr, yi = work.rows[2 - at], work.rows[3 - at]
-        step = work.cos.size // length  # from one root of order `length` to the next
+        xr, xi, yr, yi = work.rows[at], work.rows[at + 1], work.rows[2 - at], work.rows[3 - at]
+        step = work.long_re.size // length  # from one root of this length to the next
         if length % 4 == 0:
             quarter = length // 4
+            far, out = LANES * stride * quarter, LANES * stride
             for p in range(quarter):
-                w1r, w1i = work.cos[p * step], work.sin[p * step] * flip
-                w2r, w2i = work.cos[2 * p * step], work.sin[2 * p * step] * flip
-                w3r, w3i = work.cos[3 * p * step], work.sin[3 * p * step] * flip
-                a, far = stride * p, stride * quarter
-                b, c, d, e = a + far, a + 2 * far, a + 3 * far, 4 * a
+                k = p * step
+                w1r, w1i = work.long_re[k], work.long_im[k]
+                w2r, w2i = work.long_re[2 * k], work.long_im[2 * k]
+                w3r, w3i = work.long_re[3 * k], work.long_im[3 * k]
                 for q in range(stride):
-                    ar, ai, br, bi = xr[a + q], xi[a + q], xr[b + q], xi[b + q]
-                    cr, ci, dr, di = xr[c + q], xi[c + q], xr[d + q], xi[d + q]
-                    sr, si, tr, ti = ar + cr, ai + ci, ar - cr, ai - ci
-                    ur, ui = br + dr, bi + di
-                    vr, vi = (bi - di) * flip, (dr - br) * flip  # (b - d) times -i, or i for the inverse
-                    yr[e + q], yi[e + q] = sr + ur, si + ui
-                    zr, zi = tr + vr, ti + vi
-                    yr[e + stride + q], yi[e + stride + q] = zr * w1r - zi * w1i, zr * w1i + zi * w1r
-                    zr, zi = sr - ur, si - ui
-                    yr[e + 2 * stride + q], yi[e + 2 * stride + q] = zr * w2r - zi * w2i, zr * w2i + zi * w2r
-                    zr, zi = tr - vr, ti - vi
-                    yr[e + 3 * stride + q], yi[e + 3 * stride + q] = zr * w3r - zi * w3i, zr * w3i + zi * w3r
+                    a = LANES * (stride * p + q)
+                    e = LANES * (4 * stride * p + q)
+                    b, c, d = a + far, a + 2 * far, a + 3 * far
+                    r0, i0, r1, i1, r2, i2, r3, i3 = _four(
+                        load(xr, a), load(xi, a), load(xr, b), load(xi, b),
+                        load(xr, c), load(xi, c), load(xr, d), load(xi, d),
+                    )  # fmt: skip
+                    store(yr, e, r0)
+                    store(yi, e, i0)
+                    _put(yr, yi, e + out, r1, i1, w1r, w1i)
+                    _put(yr, yi, e + 2 * out, r2, i2, w2r, w2i)
+                    _put(yr, yi, e + 3 * out, r3, i3, w3r, w3i)
             length //= 4
             stride *= 4
         else:
-            for q in range(stride):
-                ar, ai, br, bi = xr[q], xi[q], xr[stride + q], xi[stride + q]
-                yr[q], yi[q] = ar + br, ai + bi
-                yr[stride + q], yi[stride + q] = ar - br, ai - bi
+            for q in range(0, LANES * stride, LANES):
+                b = q + LANES * stride
+                ar, ai, br, bi = load(xr, q), load(xi, q), load(xr, b), load(xi, b)
+                store(yr, q, ar + br)
+                store(yi, q, ai + bi)
+                store(yr, b, ar - br)
+                store(yi, b, ai - bi)
             length //= 2
             stride *= 2
         at = 2 - at
@@ -77,37 +121,151 @@ def _complex_transform(work: Plan, inverse: bool) -> int:
 
 
 @njit
+def _transpose(square: Row, other: Row) -> None:
+    """Exchange rows and columns of a square of 16 by 16, by four rounds of a perfect shuffle."""
+    for _ in range(2):
+        for k in range(0, 8 * LANES, LANES):
+            a, b = zipped(load(square, k), load(square, k + 8 * LANES))
+            store(other, 2 * k, a)
+            store(other, 2 * k + LANES, b)
+        for k in range(0, 8 * LANES, LANES):
+            a, b = zipped(load(other, k), load(other, k + 8 * LANES))
+            store(square, 2 * k, a)
+            store(square, 2 * k + LANES, b)
+
+
+@njit
+def _across(work: Plan, at: int) -> int:
+    """Transform across the lanes of the complex row ``at``; return which row holds the result, in order."""
+    length = work.long_re.size
+    xr, xi, yr, yi = work.rows[at], work.rows[at + 1], work.rows[2 - at], work.rows[3 - at]
+    ar, ai, br, bi = work.square[0], work.square[1], work.square[2], work.square[3]
+    for base in range(0, length, LANES):
+        for k in range(0, LANES * LANES, LANES):
+            at_k = LANES * base + k
+            vr, vi = load(xr, at_k), load(xi, at_k)
+            wr, wi = load(work.twist_re, at_k), load(work.twist_im, at_k)
+            store(ar, k, vr * wr - vi * wi)
+            store(ai, k, vr * wi + vi * wr)
+        _transpose(ar, br)
+        _transpose(ai, bi)
+        for b in range(4):
+            i0, i1, i2, i3 = LANES * b, LANES * (4 + b), LANES * (8 + b), LANES * (12 + b)
+            r0, m0, r1, m1, r2, m2, r3, m3 = _four(
+                load(ar, i0), load(ai, i0), load(ar, i1), load(ai, i1),
+                load(ar, i2), load(ai, i2), load(ar, i3), load(ai, i3),
+            )  # fmt: skip
+            w = 4 * b
+            store(br, LANES * w, r0)
+            store(bi, LANES * w, m0)
+            _put(br, bi, LANES * (w + 1), r1, m1, work.short_re[w + 1], work.short_im[w + 1])
+            _put(br, bi, LANES * (w + 2), r2, m2, work.short_re[w + 2], work.short_im[w + 2])
+            _put(br, bi, LANES * (w + 3), r3, m3, work.short_re[w + 3], work.short_im[w + 3])
+        for c in range(4):
+            i0, i1, i2, i3 = LANES * c, LANES * (4 + c), LANES * (8 + c), LANES * (12 + c)
+            r0, m0, r1, m1, r2, m2, r3, m3 = _four(
+                load(br, i0), load(bi, i0), load(br, i1), load(bi, i1),
+                load(br, i2), load(bi, i2), load(br, i3), load(bi, i3),
+            )  # fmt: skip
+            at_c, step = base + length * c, 4 * length
+            store(yr, at_c, r0)
+            store(yi, at_c, m0)
+            store(yr, at_c + step, r1)
+            store(yi, at_c + step, m1)
+            store(yr, at_c + 2 * step, r2)
+            store(yi, at_c + 2 * step, m2)
+            store(yr, at_c + 3 * step, r3)
+            store(yi, at_c + 3 * step, m3)
+    return 2 - at
+
+
+def planar(order: IntArray) -> IntArray:
+    """Return a shuffle of rows for rows that hold their even elements first and then their odd ones.
+
+    All real rows are kept like that, since even and odd elements are the real and imaginary parts of
+    the complex row that is transformed.
+    """
+    place = order // 2 + (order % 2) * (order.size // 2)
+    kind = np.uint16 if order.size <= 2**16 else np.int32
+    return np.concatenate([place[0::2], place[1::2]]).astype(kind)
+
+
+@njit
+def _root(work: Plan, k: int) -> tuple[Any, Any]:
+    """Return exp(-2πi k / d) for any k."""
+    n = work.real_re.size
+    k %= 2 * n
+    return (work.real_re[k], work.real_im[k]) if k < n else (-work.real_re[k - n], -work.real_im[k - n])
+
+
+@njit
+def _forward_by_definition(row: Row, order: IntArray, work: Plan, re: Row, im: Row) -> None:
+    n = row.size // 2
+    for k in range(n + 1):
+        re[k] = im[k] = 0
+        for j in range(row.size):
+            wr, wi = _root(work, j * k)
+            value = row[order[j // 2 + (j % 2) * n]]
+            re[k] += value * wr
+            im[k] += value * wi
+
+
+@njit
+def _backward_by_definition(re: Row, im: Row, work: Plan, scale: Any, row: Row) -> None:
+    n = row.size // 2
+    for j in range(row.size):
+        value = re[0] + (re[n] if j % 2 == 0 else -re[n])
+        for k in range(1, n):
+            wr, wi = _root(work, j * k)
+            value += 2 * (re[k] * wr + im[k] * wi)
+        row[j // 2 + (j % 2) * n] = value * scale
+
+
+@njit
 def forward(row: Row, order: IntArray, work: Plan, re: Row, im: Row) -> None:
     """Write the spectrum of ``row[order]``, ``size/2 + 1`` numbers, to ``re + i im``."""
+    if row.size < SHORTEST:
+        _forward_by_definition(row, order, work, re, im)
+        return
     n = row.size // 2
+    zr, zi = work.rows[0], work.rows[1]
     for k in range(n):
-        work.rows[0, k] = row[order[2 * k]]
-        work.rows[1, k] = row[order[2 * k + 1]]
-    at = _complex_transform(work, False)
+        zr[k] = row[order[k]]
+    for k in range(n):
+        zi[k] = row[order[n + k]]
+    at = _across(work, _lanes(work, 0))
     zr, zi = work.rows[at], work.rows[at + 1]
-    half = row.dtype.type(0.5)
-    re[0], im[0] = zr[0] + zi[0], 0
-    re[n], im[n] = zr[0] - zi[0], 0
-    for k in range(1, n):
+    zr[n], zi[n] = zr[0], zi[0]
+    half = splat(row.dtype.type(0.5))
+    for k in range(0, n, LANES):
         # The even and the odd elements' spectra, unravelled from that of even + i odd.
-        er, ei = half * (zr[k] + zr[n - k]), half * (zi[k] - zi[n - k])
-        our, oi = half * (zi[k] + zi[n - k]), half * (zr[n - k] - zr[k])
-        re[k] = er + our * work.cos[k] - oi * work.sin[k]
-        im[k] = ei + our * work.sin[k] + oi * work.cos[k]
+        ar, ai = load(zr, k), load(zi, k)
+        br, bi = backwards(load(zr, n - k - LANES + 1)), backwards(load(zi, n - k - LANES + 1))
+        er, ei, odd_r, odd_i = half * (ar + br), half * (ai - bi), half * (ai + bi), half * (br - ar)
+        wr, wi = load(work.real_re, k), load(work.real_im, k)
+        store(re, k, er + odd_r * wr - odd_i * wi)
+        store(im, k, ei + odd_r * wi + odd_i * wr)
+    re[n], im[n] = zr[0] - zi[0], 0
 
 
 @njit
 def backward(re: Row, im: Row, work: Plan, scale: Any, row: Row) -> None:
-    """Write ``scale · size/2`` times the inverse transform of a spectrum to ``row``."""
+    """Write ``scale · size`` times the inverse transform of a spectrum to ``row``."""
+    if row.size < SHORTEST:
+        _backward_by_definition(re, im, work, scale, row)
+        return
     n = row.size // 2
-    for k in range(n):
-        er, ei = re[k] + re[n - k], im[k] - im[n - k]
-        tr, ti = re[k] - re[n - k], im[k] + im[n - k]
-        our, oi = tr * work.cos[k] + ti * work.sin[k], ti * work.cos[k] - tr * work.sin[k]
-        work.rows[0, k] = er - oi
-        work.rows[1, k] = ei + our
-    at = _complex_transform(work, True)
-    zr, zi = work.rows[at], work.rows[at + 1]
-    for k in range(n):
-        row[2 * k] = zr[k] * scale
-        row[2 * k + 1] = zi[k] * scale
+    zr, zi = work.rows[1], work.rows[0]  # exchanged: the inverse
+    for k in range(0, n, LANES):
+        ar, ai = load(re, k), load(im, k)
+        br, bi = backwards(load(re, n - k - LANES + 1)), backwards(load(im, n - k - LANES + 1))
+        wr, wi = load(work.real_re, k), load(work.real_im, k)
+        tr, ti = ar - br, ai + bi
+        odd_r, odd_i = tr * wr + ti * wi, ti * wr - tr * wi
+        store(zr, k, ar + br - odd_i)
+        store(zi, k, ai - bi + odd_r)
+    at = _across(work, _lanes(work, 0))
+    factor = splat(scale)
+    for k in range(0, n, LANES):
+        store(row, k, load(work.rows[at + 1], k) * factor)
+        store(row, n + k, load(work.rows[at], k) * factor)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from treedot.algebra import Algebra, ShuffledProduct
+from treedot.algebra import ShuffledProduct
 from treedot.encode import scaled
+from treedot.encode.gaussians import label_vectors
 from treedot.encode.schedule import Schedule
 from treedot.jit import njit
 
@@ -22,11 +23,27 @@ Matrix = npt.NDArray[np.floating[Any]]
 LABEL_BOUND = 8.0
 
 
-class Labels(NamedTuple):
-    """The vectors of every label as left operand, p1(n), and as right operand, p2(n), with norm √d."""
+# Children are gathered by composite shuffles, kept for so many; in wider nodes groups of them nest.
+GROUP = 32
 
+
+class Labels(NamedTuple):
+    """The vectors of every label with norm √d: as they are, as left operand p1(n), as right operand p2(n)."""
+
+    plain: Row
     left: Row
     right: Row
+
+
+class Shuffles(NamedTuple):
+    """Where the elements of child ``i`` of a node come from.
+
+    Written out, ``n ⊠ (g1 ⊠ (g2 ⊠ … gm))`` is ``p1(n) ⊗ p2 p1(g1) ⊗ p2² p1(g2) ⊗ … ⊗ p2^m(gm)``: one gather
+    per child. Row ``i`` of ``inner`` is p2^i p1, row ``i`` of ``last`` is p2^i.
+    """
+
+    inner: IntArray
+    last: IntArray
 
 
 class ProductMachine:
@@ -36,94 +53,117 @@ class ProductMachine:
 
     def __init__(self, algebra: ShuffledProduct, dtype: str) -> None:
         self.algebra, self.dtype = algebra, dtype
-        self.p1, self.p2 = algebra.p1.astype(np.int32), algebra.p2.astype(np.int32)
+        kind: Any = np.uint16 if algebra.size <= 2**16 else np.int32
+        last = np.empty((GROUP + 1, algebra.size), kind)
+        last[0] = np.arange(algebra.size)
+        for i in range(1, GROUP + 1):
+            last[i] = last[i - 1][algebra.p2]
+        self.shuffles = Shuffles(algebra.p1.astype(kind)[last], last)
 
     def label_table(self, texts: Sequence[str]) -> Labels:
-        """Return the label vectors, already shuffled."""
-        left = np.empty((len(texts), self.algebra.size), self.dtype)
-        right = np.empty_like(left)
+        """Return the label vectors, also shuffled."""
+        table = Labels(*(np.empty((len(texts), self.algebra.size), self.dtype) for _ in range(3)))
         for row, vector in label_vectors(self.algebra, texts):
-            left[row], right[row] = vector[:, self.p1], vector[:, self.p2]
-        return Labels(left, right)
+            table.plain[row] = vector
+            table.left[row], table.right[row] = vector[:, self.algebra.p1], vector[:, self.algebra.p2]
+        return table
 
     def encode(
         self, program: Schedule, labels: Labels, first: int, last: int,
         root_decay: float, normalize: bool, out: Matrix,
     ) -> int:  # fmt: skip
         """Encode the trees ``first … last - 1`` into ``out``; return the first too large one, or -1."""
-        return _encode(program, labels, first, last, self.p1, self.p2, root_decay, normalize, out)
+        return _encode(program, labels, first, last, self.shuffles, root_decay, normalize, out)
 
 
-def label_vectors(algebra: Algebra, texts: Sequence[str]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
-    """Yield the label vectors with norm √d, a few rows at a time."""
-    for start in range(0, len(texts), 64):
-        part = slice(start, start + 64)
-        yield part, algebra.label_vectors(texts[part]) * np.sqrt(algebra.size)
+@njit
+def _finish(acc: Row, left: Row, plain: Row, a: Any, b: Any, share: Any, total: Row, g: Row) -> None:
+    """For s = p1(n) ⊗ acc write a n + b s to g, and add share · s to the total."""
+    for j in range(g.size):
+        s = acc[j] * left[j]
+        g[j] = a * plain[j] + b * s
+        total[j] += share * s
+
+
+@njit
+def _gather(g: Row, order: IntArray, row: Row) -> None:
+    for j in range(row.size):
+        row[j] = g[order[j]]
+
+
+@njit
+def _gather_times(g: Row, order: IntArray, row: Row) -> None:
+    for j in range(row.size):
+        row[j] *= g[order[j]]
 
 
 @njit
 def _encode(
-    program: Schedule, labels: Labels, first: int, last: int, p1: IntArray, p2: IntArray,
+    program: Schedule, labels: Labels, first: int, last: int, shuffles: Shuffles,
     root_decay: float, normalize: bool, out: Matrix,
 ) -> int:  # fmt: skip
-    """Run the machine; the row of an open node holds p2 of what its children have composed so far."""
+    """Run the machine, children from right to left; a row holds what they have composed so far."""
     number = out.dtype.type
     size = out.shape[1]
     label_bound = max(LABEL_BOUND, np.sqrt(size)) if size < 64 else LABEL_BOUND
-    rows = 1
+    slots = 1
     for tree in range(first, last):
-        rows = max(rows, program.rows[tree])
-    acc = np.empty((rows, size), out.dtype)
-    exponent = np.zeros(rows, np.int64)
-    bound = np.zeros(rows)
-    total, y = np.empty(size, out.dtype), np.empty(size, out.dtype)
+        slots = max(slots, program.rows[tree])
+    acc = np.empty((slots, size), out.dtype)
+    exponent, bound = np.zeros(slots, np.int64), np.zeros(slots)
+    child = np.zeros(slots, np.int64)  # the number of the next child, counted from the left
+    total, g = np.empty(size, out.dtype), np.empty(size, out.dtype)
     for tree in range(first, last):
         total[:] = 0
         total_exponent = scaled.NO_VALUE
         for step in range(program.offsets[tree], program.offsets[tree + 1]):
             node = program.order[step]
+            label = program.label[node]
+            own, above = program.slot[node], program.parent[node]
+            limit, grown = label_bound, 0
             leaf = program.arity[node] == 0
-            own = program.slot[node]
-            label_scale, decay_scale, grown = 1.0, 0.0, 0
-            limit = label_bound
             if not leaf:
-                finished = acc[own]
-                left = labels.left[program.label[node]]
-                for j in range(size):
-                    finished[j] *= left[j]
-                bound[own], shift = scaled.rescale(finished)
-                exponent[own] += shift
-                total_exponent = scaled.add(total, total_exponent, finished, exponent[own])
-                label_scale, decay_scale, grown = scaled.child_scales(exponent[own], root_decay)
-                limit = label_scale * label_bound + decay_scale * bound[own]
-            above = program.parent[node]
+                if bound[own] * label_bound > scaled.LARGE:
+                    bound[own], grown = scaled.rescale(acc[own])
+                    exponent[own] += grown
+                a, b, grown = scaled.child_scales(exponent[own], root_decay)
+                limit = a * label_bound + b * label_bound * bound[own]
+                total_exponent, share = scaled.meet(total, total_exponent, exponent[own])
+                _finish(
+                    acc[own],
+                    labels.left[label],
+                    labels.plain[label],
+                    number(a),
+                    number(b),
+                    number(share),
+                    total,
+                    g,
+                )
             if above < 0:
                 continue
             slot = program.slot[above]
-            opens = program.opens[node]
-            label = labels.right[program.label[node]] if opens else labels.left[program.label[node]]
-            if leaf:
-                y[:] = label
-            else:
-                finished = acc[own]
-                shuffle = p2 if opens else p1
-                a, b = number(label_scale), number(decay_scale)
-                for j in range(size):
-                    y[j] = a * label[j] + b * finished[shuffle[j]]
-            if opens:
-                acc[slot] = y
+            row = acc[slot]
+            if program.opens[node]:
+                child[slot] = program.arity[above]
+            i = child[slot]
+            child[slot] -= 1
+            place = (i - 1) % GROUP + 1
+            if program.opens[node]:
+                if leaf and place == 1:
+                    row[:] = labels.right[label]
+                else:
+                    _gather(labels.plain[label] if leaf else g, shuffles.last[place], row)
                 exponent[slot], bound[slot] = grown, limit
                 continue
-            row = acc[slot]
-            for j in range(size):
-                y[j] *= row[j]
-            for j in range(size):
-                row[j] = y[p2[j]]
+            if place == GROUP:  # the children to the right are a group of their own
+                g_of_group = row.copy()
+                _gather(g_of_group, shuffles.last[GROUP], row)
+            _gather_times(labels.plain[label] if leaf else g, shuffles.inner[place], row)
             exponent[slot] += grown
             bound[slot] *= limit
             if bound[slot] > scaled.LARGE:
-                bound[slot], shift = scaled.rescale(row)
-                exponent[slot] += shift
+                bound[slot], grown = scaled.rescale(row)
+                exponent[slot] += grown
         if not scaled.write(total, total_exponent, normalize, out[tree]):
             return tree
     return -1

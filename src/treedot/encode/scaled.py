@@ -72,24 +72,27 @@ def child_scales(exponent: int, root_decay: float) -> tuple[float, float, int]:
 
 
 @njit
+def meet(total: Row, exponent: int, row_exponent: int) -> tuple[int, float]:
+    """Prepare ``total · 2^exponent`` for adding ``row · 2^row_exponent``.
+
+    Returns the exponent of the sum, and the factor that the row has to be added with.
+    """
+    if row_exponent <= exponent:
+        return exponent, power_of_two(row_exponent - exponent)
+    if exponent != NO_VALUE:
+        shrink = total.dtype.type(power_of_two(exponent - row_exponent))
+        for j in range(total.size):
+            total[j] *= shrink
+    return row_exponent, 1.0
+
+
+@njit
 def add(total: Row, exponent: int, row: Row, row_exponent: int) -> int:
     """Add ``row · 2^row_exponent`` to ``total · 2^exponent``; return the sum's exponent."""
-    if row_exponent == exponent:
-        for j in range(row.size):
-            total[j] += row[j]
-        return exponent
-    if exponent == NO_VALUE:
-        for j in range(row.size):
-            total[j] = row[j]
-        return row_exponent
-    if row_exponent > exponent:
-        shrink = row.dtype.type(power_of_two(exponent - row_exponent))
-        for j in range(row.size):
-            total[j] = total[j] * shrink + row[j]
-        return row_exponent
-    shrink = row.dtype.type(power_of_two(row_exponent - exponent))
+    exponent, factor = meet(total, exponent, row_exponent)
+    scale = row.dtype.type(factor)
     for j in range(row.size):
-        total[j] += row[j] * shrink
+        total[j] += scale * row[j]
     return exponent
 
 

@@ -1,7 +1,7 @@
-"""Measure reading, encoding and exact kernels in one run; print a table and write JSON.
+"""Measure reading, encoding, exact kernels and search in one run; print one table and write JSON and plots.
 
-Figures are rates of this machine at this moment; the ratios to a row pass (``y += a * x`` over the
-same number of elements, measured in the same run) carry over to others.
+The unit is a *row pass*: the time of ``y += a * x`` over d float32 numbers in cache, measured in the same
+run. Rates that the machine's speed would blur are also given as if a row pass of 8192 took 1 us.
 """
 
 from __future__ import annotations
@@ -12,30 +12,58 @@ import json
 import os
 import platform
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import treedot
+from benchmarks import growth
 from benchmarks.trees import benchmark_forest
-from treedot import Encoder, Forest, Spec, SubsetTreeKernel, read_trees
+from treedot import Encoder, Forest, Spec, SubsetTreeKernel, nearest, read_trees
+from treedot.encode import fourier
 from treedot.files import write_whole
 from treedot.jit import njit
 
-COMPOSITIONS = ("mixed", "product", "convolution")
-SIZES = (1024, 4096, 8192)
+SIZE = 8192
+
+
+@dataclass
+class Figure:
+    """One line of the table."""
+
+    what: str
+    value: float
+    unit: str
+    floor: float | None = None  # the best that could be, in the same unit
+    bar: str = ""  # what it should be
+
+    @property
+    def ratio(self) -> float | None:
+        """Return how far from the floor the value is."""
+        return None if self.floor is None else self.value / self.floor
 
 
 @njit
-def _row_passes(y, x, a, count):  # type: ignore[no-untyped-def]
+def _row_passes(y: Any, x: Any, a: Any, count: int) -> None:
     for _ in range(count):
         for j in range(y.size):
             y[j] += a * x[j]
 
 
-def seconds(work: Callable[[], object], at_least: float = 0.3) -> float:
+@njit
+def _transforms(row: Any, order: Any, work: Any, re: Any, im: Any, count: int) -> None:
+    for _ in range(count):
+        fourier.forward(row, order, work, re, im)
+        fourier.backward(re, im, work, row.dtype.type(1e-4), row)
+
+
+def seconds(work: Callable[[], object], at_least: float = 0.5) -> float:
     """Return the time of one call: the best of several, after one that may compile."""
     work()
     best, spent = np.inf, 0.0
@@ -47,93 +75,157 @@ def seconds(work: Callable[[], object], at_least: float = 0.3) -> float:
     return best
 
 
-def row_pass(size: int) -> float:
+def row_pass(size: int = SIZE) -> float:
     y, x = np.zeros(size, np.float32), np.ones(size, np.float32)
     return seconds(lambda: _row_passes(y, x, np.float32(0.5), 1000)) / 1000
 
 
-def reading(forest: Forest) -> dict[str, object]:
+def transform() -> float:
+    work = fourier.plan(SIZE, "float32")
+    order = fourier.planar(np.random.default_rng(0).permutation(SIZE))
+    row, re, im = np.ones(SIZE, np.float32), *np.zeros((2, SIZE // 2 + 1), np.float32)
+    return seconds(lambda: _transforms(row, order, work, re, im, 100)) / 200
+
+
+def reading(forest: Forest) -> list[Figure]:
     text = "\n".join(map(str, forest)).encode()
     took = seconds(lambda: read_trees(io.BytesIO(text)))
-    return {"what": "read brackets", "nodes/s": forest.n_nodes / took, "MB/s": len(text) / took / 1e6}
+    return [Figure("read brackets into a Forest", forest.n_nodes / took / 1e6, "M nodes/s", bar=">= 1.5")]
 
 
-def encoding(forest: Forest, composition: str, size: int, jobs: int) -> dict[str, object]:
+def encode_seconds(forest: Forest, composition: str, size: int = SIZE, jobs: int = 1) -> float:
     encoder = Encoder(Spec(size, composition=composition))
     out = np.empty((len(forest), size), np.float32)
-    took = seconds(lambda: encoder.encode(forest, out=out, n_jobs=jobs))
-    inner = int((forest.arity > 0).sum())
-    return {
-        "what": f"encode {composition}, d = {size}, {jobs} thread(s)",
-        "trees/s": len(forest) / took,
-        "nodes/s": forest.n_nodes / took,
-        "row passes per inner node": took / inner / row_pass(size),
-    }
+    return seconds(lambda: encoder.encode(forest, out=out, n_jobs=jobs))
 
 
-def exact(forest: Forest, count: int) -> dict[str, object]:
-    part = forest[:count]
-    kernel = SubsetTreeKernel()
-    packing = seconds(lambda: [part[:].subtree, part[:].production])
-    _ = part.subtree, part.production
-    took = seconds(lambda: kernel.gram(part))
-    pairs = len(part) * (len(part) + 1) / 2
-    return {
-        "what": f"exact Gram of {len(part)}",
-        "s": took,
-        "us/pair": took / pairs * 1e6,
-        "packing s": packing,
-    }
+def encoding(forest: Forest) -> list[Figure]:
+    unit = row_pass()
+    last_child = np.concatenate([[0], forest.arity[:-1]])
+    pre_terminals = int(((forest.arity == 1) & (last_child == 0)).sum())
+    inner = int((forest.arity > 0).sum()) - pre_terminals
+    rows = [Figure("row pass, d = 8192", unit * 1e6, "us")]
+    bars = {"mixed": ">= 8000 (10000)", "product": ">= 4000", "convolution": ">= 500"}
+    for composition, bar in bars.items():
+        took = encode_seconds(forest, composition)
+        rows.append(Figure(f"encode {composition}", len(forest) / took, "trees/s"))
+        rows.append(
+            Figure(
+                f"encode {composition}, if a row pass took 1 us",
+                len(forest) / took * unit * 1e6,
+                "trees/s",
+                bar=bar,
+            )
+        )
+        if composition == "mixed":
+            rows.append(
+                Figure("encode mixed, per inner node", took / inner / unit, "row passes", bar="<= 12 (8)")
+            )
+        if composition == "convolution":
+            # One inverse per edge, one forward per edge that is not a leaf's last child in its fold.
+            edges = forest.n_nodes - len(forest)
+            openers = int((forest.arity > 0).sum())
+            forwards = openers - len(forest) + edges - openers
+            floor = (edges + forwards) * transform()
+            rows.append(
+                Figure("convolution against its transforms", took * 1e3, "ms", floor * 1e3, "ratio <= 1.5")
+            )
+        two = encode_seconds(forest, composition, jobs=2)
+        rows.append(Figure(f"{composition}, 2 threads against 1", took / two, "times", bar=">= 1.8"))
+    return rows
 
 
-def pairs(forest: Forest) -> dict[str, object]:
-    kernel = SubsetTreeKernel()
-    vectors = Encoder(Spec(8192)).encode(forest[:200])
-    trees = [forest[[i]] for i in range(100)]
-    one = seconds(lambda: [kernel._raw_gram(trees[i], trees[i + 1]) for i in range(99)]) / 99
-    dot = seconds(lambda: [vectors[i] @ vectors[i + 1] for i in range(99)]) / 99
-    return {"what": "one pair", "exact us": one * 1e6, "dot product us": dot * 1e6}
+def cold(forest: Forest) -> list[Figure]:
+    """Measure what labels cost that were never seen before."""
+    rows = []
+    for composition in ("mixed", "product", "convolution"):
+        start = time.perf_counter()
+        Encoder(Spec(composition=composition)).encode(forest)
+        rows.append(
+            Figure(
+                f"encode {composition}, all labels new",
+                len(forest) / (time.perf_counter() - start),
+                "trees/s",
+            )
+        )
+    return rows
 
 
-def show(row: dict[str, object]) -> None:
-    figures = "   ".join(f"{name} {value:,.4g}" for name, value in row.items() if isinstance(value, float))
-    print(f"{row['what']:<42} {figures}", flush=True)
+def exact(questions: Forest, sentences: Forest) -> list[Figure]:
+    rows = []
+    for name, forest, bar in (
+        ("1,000 questions", questions[:1000], "<= 0.04"),
+        ("1,000 Penn sentences", sentences[:1000], "<= 0.12"),
+        (f"{len(questions):,} questions", questions, "< 2"),
+    ):
+        fresh = seconds(lambda forest=forest: SubsetTreeKernel(decay=0.4).gram(forest[:]), 0.2)  # type: ignore[misc]
+        packed = forest[:]
+        again = seconds(lambda packed=packed: SubsetTreeKernel(decay=0.3).gram(packed), 0.2)  # type: ignore[misc]
+        rows.append(Figure(f"exact Gram, {name}", fresh, "s", bar=bar))
+        rows.append(Figure(f"exact Gram, {name}, another λ", again, "s"))
+    return rows
+
+
+def search() -> list[Figure]:
+    x = np.random.default_rng(0).normal(size=(8192, SIZE)).astype(np.float32)
+    product = seconds(lambda: x @ x.T)
+    found = seconds(lambda: nearest(x, k=10))
+    return [Figure("10 nearest of 8,192 among themselves", found, "s", product, "X @ X.T: <= 1.18")]
+
+
+def starting() -> list[Figure]:
+    def command(*arguments: str) -> float:
+        line = [sys.executable, "-m", "treedot", *arguments]
+        return seconds(lambda: subprocess.run(line, capture_output=True, check=True), 0.3)
+
+    return [
+        Figure("treedot --help", command("--help"), "s", bar="< 0.15"),
+        Figure("first encode of a process", command("kernel", "(a b)", "(a b)"), "s", bar="< 1.5"),
+    ]
+
+
+def show(figure: Figure) -> None:
+    floor = f"{figure.floor:10.4g}  {figure.ratio:6.2f}" if figure.floor is not None else " " * 18
+    print(f"{figure.what:<48}{figure.value:10.4g} {figure.unit:<11}{floor}  {figure.bar}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
-    parser.add_argument("--out", default="results/bench.json")
+    parser.add_argument("--out", default="results", help="folder of the figures and plots")
     options = parser.parse_args()
-    forest, source = benchmark_forest(options.data)
-    print(f"{source}: {len(forest)} trees, {forest.n_nodes} nodes")
-    print(f"a row pass of 8192 elements takes {row_pass(8192) * 1e6:.2f} us")
-    rows: list[dict[str, object]] = [reading(forest)]
-    show(rows[-1])
-    for composition in COMPOSITIONS:
-        for size in SIZES:
-            rows.append(encoding(forest[:500], composition, size, 1))
-            show(rows[-1])
-        rows.append(encoding(forest[:500], composition, 8192, 2))
-        show(rows[-1])
-    for count in (250, 1000, len(forest)):
-        rows.append(exact(forest, count))
-        show(rows[-1])
-    rows.append(pairs(forest))
-    show(rows[-1])
-    rows.append({"what": "peak memory", "MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024})
-    show(rows[-1])
-    target = Path(options.out)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    out = Path(options.out)
+    out.mkdir(parents=True, exist_ok=True)
+    questions, source = benchmark_forest(options.data)
+    sentences, other = benchmark_forest(options.data, "ptb_sample.tsv.gz")
+    print(f"{source}: {len(questions)} trees, {questions.n_nodes} nodes; {other}: {len(sentences)} trees")
+    print(f"{'':<48}{'measured':>10} {'':<11}{'floor':>10}  {'ratio':>6}  bar")
+    figures: list[Figure] = []
+    for part in (
+        lambda: reading(questions),
+        lambda: encoding(questions[:1000]),
+        lambda: cold(questions[:1000]),
+        lambda: exact(questions, sentences),
+        search,
+        starting,
+    ):
+        for figure in part():
+            figures.append(figure)
+            show(figure)
+    for name, exponent in growth.measure(out):
+        figures.append(Figure(f"growth of time with {name}", exponent, "exponent", bar="<= 1.05"))
+        show(figures[-1])
+    figures.append(Figure("peak memory", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "MiB"))
+    show(figures[-1])
     facts = {
         "treedot": treedot.__version__,
         "python": platform.python_version(),
-        "trees": source,
-        "rows": rows,
+        "trees": [source, other],
+        "figures": [{**asdict(figure), "ratio": figure.ratio} for figure in figures],
     }
-    with write_whole(target) as aside:
-        aside.write_text(json.dumps(facts, indent=2) + "\n")
-    print(f"written to {target}")
+    with write_whole(out / "bench.json") as aside:
+        aside.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+    print(f"written to {out}")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ _HOME = {
     "count_fragments": "treedot.kernels",
     "fragments": "treedot.kernels",
     "iter_trees": "treedot.readers",
+    "nearest": "treedot.search",
     "read_trees": "treedot.readers",
 }
 
@@ -41,6 +42,7 @@ __all__ = [
     "count_fragments",
     "fragments",
     "iter_trees",
+    "nearest",
     "read_trees",
 ]
 
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from treedot.kernels import SubsetTreeKernel, SubtreeKernel, count_fragments, fragments
     from treedot.learn import GramTransformer, TreeVectorizer
     from treedot.readers import iter_trees, read_trees
+    from treedot.search import nearest
     from treedot.trees import Forest, Tree
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import ParamSpec, TypeVar
+
+PACKAGE = Path(__file__).parent
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,3 +31,8 @@ else:
         except RuntimeError:  # there is no folder that the compiled code could be kept in
             compiled = numba.njit(nogil=True, error_model="numpy")(function)
         return compiled
+
+
+def already_compiled() -> bool:
+    """Return whether compiled code is kept beside the package, where Numba puts it if it can."""
+    return any(PACKAGE.rglob("*.nbi"))

@@ -113,7 +113,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     options = parser().parse_args(arguments)
     from treedot.cli import commands
+    from treedot.jit import already_compiled
 
+    if sys.stderr is not None and sys.stderr.isatty() and not already_compiled():
+        print("treedot: compiling for this machine, once (about half a minute)", file=sys.stderr)
     try:
         run = getattr(commands, options.command)
         run(options)

@@ -21,7 +21,7 @@ from treedot.trees import Forest
 
 Matrix = npt.NDArray[np.floating[Any]]
 
-CHUNK_TREES = 512
+CHUNK_TREES = 2048
 CHUNK_NODES = 1 << 20
 TABLE_BYTES = 1 << 29  # beyond this, labels that the current chunk does not use are forgotten
 

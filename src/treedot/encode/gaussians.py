@@ -30,6 +30,15 @@ def label_vectors(algebra: Algebra, texts: Sequence[str]) -> Iterator[tuple[slic
         yield part, vectors * np.sqrt(algebra.size)
 
 
+@njit
+def shuffled(vectors: FloatArray, order: npt.NDArray[Any], out: npt.NDArray[Any]) -> None:
+    """Write ``vectors[:, order]`` to ``out``, in its type."""
+    for i in range(vectors.shape[0]):
+        row, target = vectors[i], out[i]
+        for j in range(order.size):
+            target[j] = row[order[j]]
+
+
 class _Constants(NamedTuple):
     golden: np.uint64
     centre: FloatArray

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from treedot.algebra import ShuffledProduct
 from treedot.encode import scaled
-from treedot.encode.gaussians import label_vectors
+from treedot.encode.gaussians import label_vectors, shuffled
 from treedot.encode.schedule import Schedule
 from treedot.jit import njit
 
@@ -65,7 +65,8 @@ class ProductMachine:
         table = Labels(*(np.empty((len(texts), self.algebra.size), self.dtype) for _ in range(3)))
         for row, vector in label_vectors(self.algebra, texts):
             table.plain[row] = vector
-            table.left[row], table.right[row] = vector[:, self.algebra.p1], vector[:, self.algebra.p2]
+            shuffled(vector, self.algebra.p1, table.left[row])
+            shuffled(vector, self.algebra.p2, table.right[row])
         return table
 
     def encode(

@@ -111,18 +111,13 @@ class SubsetTreeKernel(TreeKernel):
 
     def _shared_gram(self, x: Forest, y: Forest | None) -> FloatArray:
         """One dynamic programme over the distinct subtrees of the whole set (after Shin et al. 2011)."""
-        both = x if y is None else x + y
-        n = len(x)
-        rows = _SubtreeItems(both, 0, n)
-        columns = rows if y is None else _SubtreeItems(both, n, len(both))
-        layout, pairs = delta.blocks(rows.items, columns.items, both.n_productions)
-        if pairs > self.max_pairs:
-            return self._tiled_gram(x, y, pairs)
-        values = np.empty(pairs)
-        delta.fill(rows.items, columns.items, layout, self.decay, y is None, values)
-        out = np.empty((n, n if y is None else len(both) - n))
-        delta.gram(rows.items, layout, values, *rows.counts, *columns.counts, y is None, out)
-        return out
+        if y is None:
+            programme = x.derived("shared programme", lambda: _Programme(x, None))  # whatever λ is
+        else:
+            programme = _Programme(x, y)
+        if programme.pairs > self.max_pairs:
+            return self._tiled_gram(x, y, programme.pairs)
+        return programme.run(self.decay)
 
     def _tiled_gram(self, x: Forest, y: Forest | None, pairs: int) -> FloatArray:
         if len(x) == 1 and (y is None or len(y) == 1):
@@ -147,6 +142,28 @@ def _node_items(x: Forest, y: Forest) -> tuple[delta.Items, delta.Items, delta.B
         both.production[cut:], start[cut:] - start[cut], child[start[cut] :] - np.int32(cut)
     )
     return rows, columns, *delta.blocks(rows, columns, both.n_productions)
+
+
+class _Programme:
+    """What the shared dynamic programme needs besides λ."""
+
+    def __init__(self, x: Forest, y: Forest | None) -> None:
+        both = x if y is None else x + y
+        self.symmetric = y is None
+        self.rows = _SubtreeItems(both, 0, len(x))
+        self.columns = self.rows if y is None else _SubtreeItems(both, len(x), len(both))
+        self.shape = (len(x), len(x) if y is None else len(y))
+        self.layout, self.pairs = delta.blocks(self.rows.items, self.columns.items, both.n_productions)
+
+    def run(self, decay: float) -> FloatArray:
+        """Return the Gram matrix for one λ."""
+        values = np.empty(self.pairs)
+        delta.fill(self.rows.items, self.columns.items, self.layout, decay, self.symmetric, values)
+        out = np.empty(self.shape)
+        delta.gram(
+            self.rows.items, self.layout, values, *self.rows.counts, *self.columns.counts, self.symmetric, out
+        )
+        return out
 
 
 class _SubtreeItems:

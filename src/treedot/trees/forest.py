@@ -209,13 +209,17 @@ class Forest:
         )
         return interned
 
-    def _derive(self, name: str, compute: Callable[[Any], T]) -> T:
+    def derived(self, name: str, compute: Callable[[], T]) -> T:
+        """Return something that follows from the trees alone, computed once."""
         if name not in self._derived:
-            from treedot.trees import columns
-
-            self._derived[name] = compute(columns)
+            self._derived[name] = compute()
         value: T = self._derived[name]
         return value
+
+    def _derive(self, name: str, compute: Callable[[Any], T]) -> T:
+        from treedot.trees import columns  # compiled code, loaded when it is first needed
+
+        return self.derived(name, lambda: compute(columns))
 
     def to_arrow(self) -> pa.Table:
         """Return a pyarrow Table: ``label: list<string>``, ``arity: list<int32>`` and the columns."""

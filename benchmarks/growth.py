@@ -1,0 +1,101 @@
+"""How time grows: with the nodes of a tree, with the dimensions, with the number of trees."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from treedot import Encoder, Forest, Spec, SubsetTreeKernel, read_trees
+
+NODES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
+SIZES = (1024, 2048, 4096, 8192, 16384)
+
+
+def bushy(nodes: int) -> str:
+    """Return a tree in which every inner node has two children."""
+    level = [f"(T w{k % 50})" for k in range(max(1, nodes // 3))]
+    while len(level) > 1:
+        level = [f"(N {' '.join(level[k : k + 2])})" for k in range(0, len(level), 2)]
+    return level[0]
+
+
+SHAPES: dict[str, Callable[[int], str]] = {
+    "bushy": bushy,
+    "deep": lambda nodes: "(N " * (nodes - 1) + "x" + ")" * (nodes - 1),
+    "wide": lambda nodes: "(R" + "".join(f" (T w{k % 50})" for k in range(nodes // 2)) + ")",
+}
+
+
+def _time(work: Callable[[], object]) -> float:
+    work()
+    best, spent = np.inf, 0.0
+    while spent < 0.15:
+        start = time.perf_counter()
+        work()
+        took = time.perf_counter() - start
+        best, spent = min(best, took), spent + took
+    return best
+
+
+def _exponent(x: list[float], y: list[float]) -> float:
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+
+
+def measure(out: Path) -> list[tuple[str, float]]:
+    """Measure, draw ``growth.png``, and return the exponents."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    drawing, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    exponents = []
+    for name, shape in SHAPES.items():
+        x, y = [], []
+        encoder = Encoder(Spec(256, normalize=True))
+        for nodes in NODES:
+            # Small trees come many at a time, so that the time of a call does not hide theirs.
+            forest = Forest.concat([read_trees([shape(nodes)])] * max(1, 100_000 // nodes))
+            x.append(forest.n_nodes / len(forest))
+            y.append(_time(partial(encoder.encode, forest)) / len(forest))
+        left.loglog(x, y, "o-", label=name)
+        exponents.append((f"nodes, {name} trees", _exponent(x, y)))
+    left.set(xlabel="nodes of a tree", ylabel="seconds per tree", title="mixed, d = 256")
+    left.legend()
+    forest = Forest.concat([read_trees([bushy(31)])] * 200)
+    for composition in ("mixed", "product", "convolution"):
+        times = [
+            _time(lambda s=size, c=composition: Encoder(Spec(s, composition=c)).encode(forest)) / len(forest)  # type: ignore[misc]
+            for size in SIZES
+        ]
+        middle.loglog(SIZES, times, "o-", label=composition)
+        exponents.append((f"dimensions, {composition}", _exponent(list(SIZES), times)))
+    middle.set(xlabel="dimensions", ylabel="seconds per tree", title="trees of 31 nodes")
+    middle.legend()
+    rng = np.random.default_rng(0)
+    counts = (125, 250, 500, 1000, 2000)
+    trees = read_trees([_random_tree(rng) for _ in range(counts[-1])])
+    exact = [_time(lambda n=n: SubsetTreeKernel().gram(trees[:n])) for n in counts]  # type: ignore[misc]
+    encoder = Encoder(Spec(8192))
+    vectors = []
+    for n in counts:
+        part = trees[:n]
+        vectors.append(_time(lambda part=part: (v := encoder.encode(part)) @ v.T))  # type: ignore[misc]
+    right.loglog(counts, exact, "o-", label="exact")
+    right.loglog(counts, vectors, "o-", label="encode and multiply, d = 8192")
+    right.set(xlabel="trees", ylabel="seconds", title="Gram matrix, trees of 30 nodes")
+    right.legend()
+    drawing.savefig(out / "growth.png", dpi=130)
+    return exponents
+
+
+def _random_tree(rng: np.random.Generator) -> str:
+    level = [f"(T{int(rng.integers(8))} w{int(rng.zipf(1.5)) % 1000})" for _ in range(10)]
+    while len(level) > 1:
+        k = int(rng.integers(len(level) - 1))
+        level[k : k + 2] = [f"(N{int(rng.integers(6))} {level[k]} {level[k + 1]})"]
+    return level[0]

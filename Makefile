@@ -2,7 +2,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DATA := $(or $(TREEDOT_DATA),$(wildcard ../shared/data))
 
 .PHONY: help demo test check bench clean
 
@@ -29,10 +28,10 @@ check: $(VENV)/dev ## Style, types and layers
 	$(BIN)/lint-imports
 
 test: check ## All checks, all tests, the examples of the documentation
-	MPLBACKEND=agg TREEDOT_DATA='$(DATA)' $(BIN)/python -m pytest
+	MPLBACKEND=agg $(BIN)/python -m pytest
 
-bench: $(VENV)/dev ## Measure speed and memory; writes results/bench.json
-	TREEDOT_DATA='$(DATA)' $(BIN)/python -m benchmarks
+bench: $(VENV)/dev ## Measure speed and memory; writes results/
+	$(BIN)/python -m benchmarks
 
 clean: ## Remove what the tasks made
 	rm -rf $(VENV) demo results .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ import numpy as np
 
 import treedot
 from benchmarks import growth
-from benchmarks.trees import benchmark_forest
+from benchmarks.trees import CORPORA, PYTHON, benchmark_forest
 from treedot import Encoder, Forest, Spec, SubsetTreeKernel, nearest, read_trees
 from treedot.encode import fourier
 from treedot.files import write_whole
@@ -166,6 +167,28 @@ def exact(questions: Forest, sentences: Forest) -> list[Figure]:
     return rows
 
 
+def crossing(data: str | None, wanted: str) -> list[Figure]:
+    """Compare the exact Gram matrix with encoding and multiplying: from how many trees on do vectors win?"""
+    forest, name = benchmark_forest(data, wanted)
+    if name != wanted:
+        return []
+    part = forest[:1000]
+    exactly = seconds(lambda: SubsetTreeKernel().gram(part[:]), 0.2)
+    encoder = Encoder(Spec(SIZE))
+    vectors = encoder.encode(part)
+    by_vectors = seconds(lambda: encoder.encode(part, out=vectors), 0.2)
+    multiplied = seconds(lambda: vectors @ vectors.T, 0.2)
+    nodes = part.n_nodes / len(part)
+    # Exact kernels and products grow with the square of the number of trees, encoding with the number.
+    saved = exactly - multiplied
+    return [
+        Figure(f"{name}, {nodes:.0f} nodes: exact Gram of {len(part)}", exactly, "s"),
+        Figure(f"{name}: encode them", by_vectors, "s"),
+        Figure(f"{name}: multiply the vectors", multiplied, "s"),
+        Figure(f"{name}: vectors win from", len(part) * by_vectors / saved if saved > 0 else np.inf, "trees"),
+    ]
+
+
 def search() -> list[Figure]:
     x = np.random.default_rng(0).normal(size=(8192, SIZE)).astype(np.float32)
     product = seconds(lambda: x @ x.T)
@@ -196,8 +219,8 @@ def main() -> None:
     options = parser.parse_args()
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
-    questions, source = benchmark_forest(options.data)
-    sentences, other = benchmark_forest(options.data, "ptb_sample.tsv.gz")
+    questions, source = benchmark_forest(options.data, "questions")
+    sentences, other = benchmark_forest(options.data, "Penn sentences")
     print(f"{source}: {len(questions)} trees, {questions.n_nodes} nodes; {other}: {len(sentences)} trees")
     print(f"{'':<48}{'measured':>10} {'':<11}{'floor':>10}  {'ratio':>6}  bar")
     figures: list[Figure] = []
@@ -206,6 +229,7 @@ def main() -> None:
         lambda: encoding(questions[:1000]),
         lambda: cold(questions[:1000]),
         lambda: exact(questions, sentences),
+        *(partial(crossing, options.data, name) for name in (*CORPORA, PYTHON)),
         search,
         starting,
     ):

@@ -10,7 +10,7 @@ import os
 
 import numpy as np
 
-from benchmarks.trees import CORPORA, benchmark_forest
+from benchmarks.trees import benchmark_forest
 from treedot import Encoder, Spec, SubsetTreeKernel
 from treedot.algebra import ALGEBRAS
 from treedot.experiments.fidelity import error_over_floor, norm_ratios, spearman
@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--dim", type=int, default=8192)
     options = parser.parse_args()
-    for name in CORPORA:
+    for name in ("questions", "Penn sentences"):
         forest, source = benchmark_forest(options.data, name)
         forest = forest[np.random.default_rng(0).choice(len(forest), options.trees, replace=False)]
         print(f"{source}: {len(forest)} trees at random, {options.seeds} seeds, d = {options.dim}")

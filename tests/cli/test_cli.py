@@ -119,7 +119,7 @@ def test_values_that_overflow_are_refused(tmp_path, capsys):
 
 def test_parquet_columns_keep_their_types_or_say_what_is_wrong(tmp_path, capsys):
     pytest.importorskip("pyarrow")
-    rows = [{"tree": "(a b)", "n": None if k < 600 else "late"} for k in range(700)]
+    rows = [{"tree": "(a b)", "n": None if k < 2100 else "late"} for k in range(2200)]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
     arguments = ["encode", str(tmp_path / "t.jsonl"), "-o", str(tmp_path / "v.parquet"), "-d", "256"]
     assert main(arguments) == 0

@@ -27,6 +27,8 @@ def test_equal_values_are_ordered_by_row(monkeypatch):
     monkeypatch.setattr(neighbours, "TILE", 4)
     x = np.ones((10, 2), np.float32)
     assert nearest(x, k=9)[0][0].tolist() == list(range(1, 10))
+    monkeypatch.setattr(neighbours, "TILE", 100)
+    assert nearest(np.ones((60, 2)), k=3)[0][0].tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize(

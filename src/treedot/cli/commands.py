@@ -38,7 +38,7 @@ def encode(options: argparse.Namespace) -> None:
                 source,
                 options.format,
                 column=options.column,
-                batch_size=512,
+                batch_size=2048,
                 on_bad=skipped.callback,
                 on_read=progress.read,
             ):

@@ -14,12 +14,12 @@ class Progress:
     def __init__(self, sources: Sequence[str]) -> None:
         from tqdm import tqdm
 
-        known = all(os.path.isfile(source) for source in sources)
         self._sizes = {source: os.path.getsize(source) for source in sources if os.path.isfile(source)}
+        known = all(source in self._sizes for source in sources)
         self._done = 0
         self._trees = 0
         self._bar = tqdm(
-            total=sum(self._sizes.values()) if known else None,
+            total=sum(self._sizes[source] for source in sources) if known else None,
             unit="B",
             unit_scale=True,
             file=sys.stderr,

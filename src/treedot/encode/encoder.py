@@ -23,7 +23,7 @@ Matrix = npt.NDArray[np.floating[Any]]
 
 CHUNK_TREES = 2048
 CHUNK_NODES = 1 << 20
-TABLE_BYTES = 1 << 29  # beyond this, labels that the current chunk does not use are forgotten
+TABLE_BYTES = 1 << 29  # of label vectors are kept
 
 
 class Encoder:
@@ -71,7 +71,8 @@ class Encoder:
         with ThreadPoolExecutor(threads) as pool:
             for first, last in _chunks(forest):
                 chunk = forest if last - first == len(forest) else forest[first:last]
-                self._encode_chunk(chunk, result[first:last], first, pool, threads)
+                with self._lock:  # the label table serves one chunk at a time
+                    self._encode_chunk(chunk, result[first:last], first, pool, threads)
                 if progress is not None:
                     progress(last - first)
         return result
@@ -87,12 +88,6 @@ class Encoder:
         return out
 
     def _encode_chunk(
-        self, chunk: Forest, out: Matrix, first: int, pool: ThreadPoolExecutor, threads: int
-    ) -> None:
-        with self._lock:  # the label table serves one chunk at a time
-            self._encode_locked(chunk, out, first, pool, threads)
-
-    def _encode_locked(
         self, chunk: Forest, out: Matrix, first: int, pool: ThreadPoolExecutor, threads: int
     ) -> None:
         numbers, table = self._labels.lookup(chunk.labels)

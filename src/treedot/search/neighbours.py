@@ -54,7 +54,7 @@ def nearest(X: np.ndarray, Y: np.ndarray | None = None, k: int = 10) -> tuple[np
             _keep_best(rows[here], values[here], products, first)
             if Y is None and first > start:  # the same products serve the other rows
                 there = slice(first, first + products.shape[1])
-                _keep_best(rows[there], values[there], products.T, start)
+                _keep_best(rows[there], values[there], np.ascontiguousarray(products.T), start)
     return rows, values
 
 
@@ -64,10 +64,11 @@ def _keep_best(rows: np.ndarray, values: np.ndarray, products: np.ndarray, first
     Tiles come in the order of their columns, so what only equals the worst of the best comes too late.
     """
     count, k = values.shape
-    row, column = np.nonzero(products > values[:, -1:])
-    if row.size > 4 * count * k:  # at first everything is better: narrow it down row by row
-        column = np.argpartition(products, products.shape[1] - k, axis=1)[:, -k:].ravel()
-        row = np.repeat(np.arange(count), k)
+    better = products > values[:, -1:]
+    if np.count_nonzero(better) > 4 * count * k:  # at first all are: narrow them down row by row
+        cut = products.shape[1] - k
+        better &= products >= np.partition(products, cut, axis=1)[:, cut : cut + 1]
+    row, column = np.divmod(np.flatnonzero(better), products.shape[1])
     if not row.size:
         return
     touched, group = np.unique(row, return_inverse=True)

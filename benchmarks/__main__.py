@@ -168,7 +168,7 @@ def exact(questions: Forest, sentences: Forest) -> list[Figure]:
 
 
 def crossing(data: str | None, wanted: str) -> list[Figure]:
-    """Compare the exact Gram matrix with encoding and multiplying: from how many trees on do vectors win?"""
+    """Compare the exact Gram matrix with encoding and multiplying, to see where vectors win."""
     forest, name = benchmark_forest(data, wanted)
     if name != wanted:
         return []

@@ -68,10 +68,8 @@ def measure(out: Path) -> list[tuple[str, float]]:
     left.legend()
     forest = Forest.concat([read_trees([bushy(31)])] * 200)
     for composition in ("mixed", "product", "convolution"):
-        times = [
-            _time(lambda s=size, c=composition: Encoder(Spec(s, composition=c)).encode(forest)) / len(forest)  # type: ignore[misc]
-            for size in SIZES
-        ]
+        encoders = [Encoder(Spec(size, composition=composition)) for size in SIZES]
+        times = [_time(partial(encoder.encode, forest)) / len(forest) for encoder in encoders]
         middle.loglog(SIZES, times, "o-", label=composition)
         exponents.append((f"dimensions, {composition}", _exponent(list(SIZES), times)))
     middle.set(xlabel="dimensions", ylabel="seconds per tree", title="trees of 31 nodes")
@@ -87,6 +85,8 @@ def measure(out: Path) -> list[tuple[str, float]]:
         vectors.append(_time(lambda part=part: (v := encoder.encode(part)) @ v.T))  # type: ignore[misc]
     right.loglog(counts, exact, "o-", label="exact")
     right.loglog(counts, vectors, "o-", label="encode and multiply, d = 8192")
+    right.set_xticks(counts, [str(n) for n in counts])
+    right.minorticks_off()
     right.set(xlabel="trees", ylabel="seconds", title="Gram matrix, trees of 30 nodes")
     right.legend()
     drawing.savefig(out / "growth.png", dpi=130)

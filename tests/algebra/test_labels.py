@@ -6,6 +6,7 @@ from scipy import stats
 
 from treedot.algebra import ALGEBRAS, labels
 from treedot.encode.gaussians import label_vectors
+from treedot.encode.mixed import MixedMachine
 
 
 def digest(array):
@@ -55,6 +56,17 @@ def test_compiled_gaussians_are_the_same_bits(size):
     texts = [f"label {k}" for k in range(100)]
     compiled = np.concatenate([vectors for _, vectors in label_vectors(algebra, texts)])
     assert compiled.tobytes() == (algebra.label_vectors(texts) * np.sqrt(size)).tobytes()
+
+
+@pytest.mark.parametrize("size", [256, 2048])
+def test_compiled_sign_labels_are_the_mixed_label_vectors(size):
+    algebra = ALGEBRAS["mixed"](size, 9)
+    texts = [f"label {k}" for k in range(300)]
+    table = MixedMachine(algebra).label_table(texts)
+    vectors = algebra.label_vectors(texts)
+    for words, mixer in ((table.head, algebra.m1), (table.child, algebra.m2)):
+        negative = np.unpackbits(words.astype("<u2").view(np.uint8), axis=1, bitorder="little").astype(bool)
+        assert ((mixer(vectors) < 0) == negative ^ algebra.m1.negative).all()
 
 
 def test_permutations_are_permutations():

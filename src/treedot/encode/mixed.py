@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.algebra import MixedProduct
-from treedot.algebra.algebras import Mixer
+from treedot.algebra.algebras import Mixer, bent_signs
 from treedot.encode import scaled
 from treedot.encode.schedule import Schedule
-from treedot.jit import njit
+from treedot.jit import COMPILED, njit
 from treedot.simd import LANES, flip, load, splat, store
 
 IntArray = npt.NDArray[np.signedinteger[Any]]
@@ -48,8 +48,9 @@ class MixedMachine:
 
     def __init__(self, algebra: MixedProduct) -> None:
         self.algebra = algebra
+        self.images = _words(bent_signs()[1])[:, 0]
         self.signs = _words(algebra.m1.negative[None])[0]
-        self.m1 = Shuffle(_targets(algebra.m1), self.signs, algebra.m1.rotation)
+        self.m1 = Shuffle(_targets(algebra.m1), np.zeros_like(self.signs), algebra.m1.rotation)
         self.m2 = Shuffle(
             _targets(algebra.m2), _words(algebra.m2.negative[None])[0] ^ self.signs, algebra.m2.rotation
         )
@@ -58,12 +59,17 @@ class MixedMachine:
         """Return the label signs, already mixed."""
         head = np.empty((len(texts), self.algebra.size // LANES), np.uint16)
         child = np.empty_like(head)
-        rows = max(1, 2**16 // self.algebra.size)  # a few rows at a time stay in the processor's cache
+        rows = max(1, 2**18 // self.algebra.size)  # a few rows at a time stay in the processor's cache
         for start in range(0, len(texts), rows):
             part = slice(start, start + rows)
-            head[part] = _words(self.algebra.mixed_labels(texts[part], self.algebra.m1))
-            child[part] = _words(self.algebra.mixed_labels(texts[part], self.algebra.m2))
-        return Labels(head ^ self.signs, child ^ self.signs)
+            if COMPILED:
+                choices = self.algebra.label_choices(texts[part])
+                _label_words(choices, self.images, self.m1, head[part])
+                _label_words(choices, self.images, self.m2, child[part])
+            else:
+                head[part] = _words(self.algebra.mixed_labels(texts[part], self.algebra.m1)) ^ self.signs
+                child[part] = _words(self.algebra.mixed_labels(texts[part], self.algebra.m2)) ^ self.signs
+        return Labels(head, child)
 
     def encode(
         self, program: Schedule, labels: Labels, first: int, last: int,
@@ -75,6 +81,28 @@ class MixedMachine:
 
 def _targets(mixer: Mixer) -> IntArray:
     return (np.argsort(mixer.source) * LANES).astype(np.int32)
+
+
+@njit
+def _label_words(choices: IntArray, images: SignWords, shuffle: Shuffle, out: SignWords) -> None:
+    """Write the mixed signs of labels, given by their choices of sign columns, to rows of words."""
+    count = out.shape[1] // 16
+    segments = np.empty((16, count + 1), np.uint32)
+    for label in range(out.shape[0]):
+        for block in range(count):
+            for segment in range(16):
+                segments[segment, block] = 0
+            for lane in range(LANES):  # a column of sixteen signs is one bit of each of sixteen words
+                column = np.uint32(images[choices[label, LANES * block + lane]])
+                for segment in range(16):
+                    bit = (column >> np.uint32(segment)) & np.uint32(1)
+                    segments[segment, block] |= bit << np.uint32(lane)
+        for segment in range(16):
+            segments[segment, count] = segments[segment, 0]  # where the rotation wraps around
+            for block in range(count):
+                pair = segments[segment, block] | (segments[segment, block + 1] << np.uint32(16))
+                target = shuffle.target[segment * count + block] // LANES
+                out[label, target] = np.uint16(pair >> np.uint32(shuffle.rotation)) ^ shuffle.signs[target]
 
 
 def _words(negative: npt.NDArray[np.bool_]) -> SignWords:

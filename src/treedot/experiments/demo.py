@@ -168,7 +168,7 @@ def _timed(work: Callable[[], np.ndarray]) -> tuple[np.ndarray, float]:
 def report(forest: Forest, comparisons: list[Comparison], found: list[dict[str, Any]], seconds: float) -> str:
     """Return the report as one self-contained HTML page."""
     figures = [
-        (c.decay, str(round(c.spearman, 3)), f"{c.error:.2f}", *(f"{s:.3f}" for s in _seconds(c)))
+        (c.decay, f"{c.spearman:.3f}", f"{c.error:.2f}", *(f"{s:.3f}" for s in _seconds(c)))
         for c in comparisons
     ]
     similar = [

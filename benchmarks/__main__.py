@@ -30,6 +30,7 @@ from treedot import Encoder, Forest, Spec, SubsetTreeKernel, nearest, read_trees
 from treedot.encode import fourier
 from treedot.files import write_whole
 from treedot.jit import njit
+from treedot.parameters import COMPOSITIONS
 
 SIZE = 8192
 
@@ -136,10 +137,21 @@ def encoding(forest: Forest) -> list[Figure]:
     return rows
 
 
+def rates(forest: Forest) -> list[Figure]:
+    """Measure trees and nodes encoded per second and core, at several dimensions."""
+    rows = []
+    for composition in COMPOSITIONS:
+        for size in (1024, 4096, 8192):
+            took = encode_seconds(forest, composition, size)
+            rows.append(Figure(f"encode {composition}, d = {size}", len(forest) / took, "trees/s"))
+            rows.append(Figure(f"encode {composition}, d = {size}", forest.n_nodes / took, "nodes/s"))
+    return rows
+
+
 def cold(forest: Forest) -> list[Figure]:
     """Measure what labels cost that were never seen before."""
     rows = []
-    for composition in ("mixed", "product", "convolution"):
+    for composition in COMPOSITIONS:
         start = time.perf_counter()
         Encoder(Spec(composition=composition)).encode(forest)
         rows.append(
@@ -164,6 +176,8 @@ def exact(questions: Forest, sentences: Forest) -> list[Figure]:
         again = seconds(lambda packed=packed: SubsetTreeKernel(decay=0.3).gram(packed), 0.2)  # type: ignore[misc]
         rows.append(Figure(f"exact Gram, {name}", fresh, "s", bar=bar))
         rows.append(Figure(f"exact Gram, {name}, another λ", again, "s"))
+        pairs = len(forest) * (len(forest) + 1) / 2
+        rows.append(Figure(f"exact Gram, {name}, per pair", fresh / pairs * 1e6, "us"))
     return rows
 
 
@@ -227,6 +241,7 @@ def main() -> None:
     for part in (
         lambda: reading(questions),
         lambda: encoding(questions[:1000]),
+        lambda: rates(questions[:500]),
         lambda: cold(questions[:1000]),
         lambda: exact(questions, sentences),
         *(partial(crossing, options.data, name) for name in (*CORPORA, PYTHON)),

@@ -13,7 +13,7 @@ from strategies import all_trees, random_forest, trees
 from treedot import Encoder, Forest, Spec, Tree, read_trees
 from treedot.algebra import ALGEBRAS
 from treedot.encode import encoder as encoder_module
-from treedot.encode import reference
+from treedot.encode import reference, scaled
 from treedot.errors import ParameterError, RangeError, SpecMismatchError
 from treedot.kernels import fragments
 
@@ -227,6 +227,27 @@ def test_scaling_loses_nothing():
     raw = Encoder(Spec(256, 1.0, dtype="float64")).encode(forest)
     expected = np.array([reference.distributed_tree(t, ALGEBRAS["mixed"](256, 0), 1.0) for t in forest])
     assert max(far(a, b) for a, b in zip(raw, expected, strict=True)) < 1e-11
+
+
+def test_powers_of_two_meet_the_numbers_before_each_other():
+    out = np.empty(256)
+    assert scaled.write(np.full(256, 2.0**-15), 1030, False, out)
+    assert out[0] == 2.0**1011
+    assert not scaled.write(np.full(256, 1.0), 1030, False, out)
+
+
+def test_a_row_of_zeros_has_no_exponent():
+    """With one dimension and λ = 1, label + s cancels exactly for half of the labels."""
+    spec = Spec(1, 1.0, "product", normalize=True)
+    signs = {text: Encoder(Spec(1, 0.0, "product")).encode([f"({text} {text})"])[0, 0] for text in "abcdefgh"}
+    labels = {text: ALGEBRAS["product"](1, 0).label_vectors([text])[0, 0] for text in signs}
+    zero = next(text for text in signs if labels[text] < 0)  # n + n ⊠ n = n + 1 = 0
+    one = next(text for text in signs if labels[text] > 0)
+    big = Tree(one, [Tree(one, [one])] * 400)
+    tree = Tree(one, [Tree(zero, [zero]), big, big, big, big])
+    assert Encoder(spec).encode([tree])[0, 0] == 1
+    with pytest.raises(RangeError):
+        Encoder(Spec(1, 1.0, "product")).encode([tree])
 
 
 def test_out_is_filled_and_checked(tmp_path):

@@ -192,6 +192,15 @@ def test_impossible_settings_are_refused(settings):
         SubsetTreeKernel(**settings)
 
 
+def test_the_limit_counts_distinct_subtrees_where_nodes_are_too_many():
+    tree = "(A" + " (B x)" * 200 + ")"
+    kernel = SubsetTreeKernel(0.1, max_pairs=1000)
+    expected = reference.subset_tree_kernel(Tree.parse(tree), Tree.parse(tree), 0.1)
+    for value in (kernel(tree, tree), kernel.gram([tree])[0, 0], kernel.gram([tree, tree])[0, 1]):
+        assert value == pytest.approx(expected, rel=EXACT)
+    assert kernel.diagonal([tree, tree]) == pytest.approx([expected] * 2, rel=EXACT)
+
+
 def test_one_tree_means_one(tmp_path):
     (tmp_path / "two.mrg").write_text("(a b)\n(c d)\n")
     with pytest.raises(ParameterError, match="expected one tree, found 2"):

@@ -31,6 +31,18 @@ def test_equal_values_are_ordered_by_row(monkeypatch):
     assert nearest(np.ones((60, 2)), k=3)[0][0].tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_vectors_that_are_not_finite_are_refused(bad):
+    x = np.ones((300, 8))
+    x[7, 0] = bad
+    with pytest.raises(ParameterError, match="not finite"):
+        nearest(x, k=3)
+
+
+def test_integers_and_lists_are_vectors_too():
+    assert nearest([[1, 0], [1, 1], [0, 2]], k=1)[0].ravel().tolist() == [1, 2, 1]
+
+
 @pytest.mark.parametrize(
     ("x", "y", "k"), [((3, 4), (3, 5), 1), ((1, 4), None, 1), ((3, 4), None, 0), ((3,), None, 1)]
 )

@@ -54,7 +54,7 @@ def uniform_integers(key: WordArray, count: int) -> npt.NDArray[np.uint32]:
     """Return ``count`` random 32-bit integers for every key, shape ``(n, count)``."""
     pairs = words(key, (count + 1) // 2)
     halves = np.stack([pairs & np.uint64(0xFFFFFFFF), pairs >> np.uint64(32)], axis=-1)
-    return halves.reshape(len(key), -1)[:, :count].astype(np.uint32)
+    return halves.reshape(len(key), 2 * pairs.shape[1])[:, :count].astype(np.uint32)
 
 
 def bits(key: WordArray, count: int) -> npt.NDArray[np.bool_]:

@@ -104,6 +104,6 @@ def _fill(key: npt.NDArray[np.uint64], use: _Constants, out: FloatArray) -> None
             for j in range(half):
                 squares[j] = squares[j] + squares[j + half]
         norm = math.sqrt(squares[0])
-        squares[: min(size, width)] = 0.0
+        squares[:size] = 0.0
         for j in range(size):
             row[j] /= norm

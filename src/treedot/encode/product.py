@@ -19,7 +19,7 @@ Row = npt.NDArray[np.floating[Any]]
 Matrix = npt.NDArray[np.floating[Any]]
 
 # No element of a label vector is larger, in units in which its norm is √d: the quantile of the
-# extreme 32-bit uniform is 6.4, and normalising can stretch short vectors up to √d.
+# extreme 32-bit uniform is 6.4, and a vector of fewer than 64 elements has none above √64.
 LABEL_BOUND = 8.0
 
 
@@ -106,7 +106,6 @@ def _encode(
     """Run the machine, children from right to left; a row holds what they have composed so far."""
     number = out.dtype.type
     size = out.shape[1]
-    label_bound = max(LABEL_BOUND, np.sqrt(size)) if size < 64 else LABEL_BOUND
     slots = 1
     for tree in range(first, last):
         slots = max(slots, program.rows[tree])
@@ -121,14 +120,15 @@ def _encode(
             node = program.order[step]
             label = program.label[node]
             own, above = program.slot[node], program.parent[node]
-            limit, grown = label_bound, 0
+            limit, grown = LABEL_BOUND, 0
             leaf = program.arity[node] == 0
             if not leaf:
-                if bound[own] * label_bound > scaled.LARGE:
+                if bound[own] * LABEL_BOUND > scaled.LARGE:
                     bound[own], grown = scaled.rescale(acc[own])
                     exponent[own] += grown
+                exponent[own] = scaled.true_exponent(acc[own], exponent[own], total_exponent)
                 a, b, grown = scaled.child_scales(exponent[own], root_decay)
-                limit = a * label_bound + b * label_bound * bound[own]
+                limit = a * LABEL_BOUND + b * LABEL_BOUND * bound[own]
                 total_exponent, share = scaled.meet(total, total_exponent, exponent[own])
                 _finish(
                     acc[own],

@@ -53,7 +53,7 @@ def rescale(row: Row) -> tuple[float, int]:
     """Bring a row to a magnitude of about 1; return its new largest magnitude and the exponent taken out."""
     top = largest(row)
     if top == 0.0:
-        return 0.0, 0
+        return 0.0, NO_VALUE  # nothing, whatever its exponent was
     fraction, exponent = math.frexp(top)
     if -20 < exponent <= 20:
         return top, 0
@@ -69,6 +69,12 @@ def child_scales(exponent: int, root_decay: float) -> tuple[float, float, int]:
     if exponent >= 0:
         return power_of_two(-exponent), root_decay, exponent
     return 1.0, root_decay * power_of_two(exponent), 0
+
+
+@njit
+def true_exponent(row: Row, exponent: int, other: int) -> int:
+    """Return a row's exponent; where it would outgrow another one although the row is zero, none."""
+    return NO_VALUE if exponent > max(other, 0) and largest(row) == 0.0 else exponent
 
 
 @njit
@@ -89,7 +95,7 @@ def meet(total: Row, exponent: int, row_exponent: int) -> tuple[int, float]:
 @njit
 def add(total: Row, exponent: int, row: Row, row_exponent: int) -> int:
     """Add ``row · 2^row_exponent`` to ``total · 2^exponent``; return the sum's exponent."""
-    exponent, factor = meet(total, exponent, row_exponent)
+    exponent, factor = meet(total, exponent, true_exponent(row, row_exponent, exponent))
     scale = row.dtype.type(factor)
     for j in range(row.size):
         total[j] += scale * row[j]
@@ -120,7 +126,7 @@ def write(total: Row, exponent: int, normalize: bool, out: Row) -> bool:
         square = 0.0
         for j in range(total.size):
             square += float(total[j]) * float(total[j])
-        scale = 1.0 / math.sqrt(square) if square > 0.0 else 0.0
+        first, second = 1.0 / math.sqrt(square) if square > 0.0 else 0.0, 1.0
     else:
         top = largest(total)
         limit = math.log2(np.finfo(out.dtype).max) - 1.0
@@ -128,8 +134,8 @@ def write(total: Row, exponent: int, normalize: bool, out: Row) -> bool:
             out[:] = 0
             return False
         # Two factors, since the power alone may be out of range where the product is not.
-        half = power_of_two(exponent // 2)
-        scale = half * (power_of_two(exponent - exponent // 2) / math.sqrt(total.size))
+        first = power_of_two(exponent // 2)
+        second = power_of_two(exponent - exponent // 2) / math.sqrt(total.size)
     for j in range(total.size):
-        out[j] = total[j] * scale
+        out[j] = float(total[j]) * first * second
     return True

@@ -113,8 +113,10 @@ class TreeKernel(ABC):
         own_rows = {i: self._log_pair(tree, tree) for i, tree in rows.items()}
         own_columns = {j: self._log_pair(tree, tree) for j, tree in columns.items()}
         for i, j in np.argwhere(which):
-            known = np.isfinite(raw[i, j]) and raw[i, j] > 0
-            value = math.log(raw[i, j]) if known else self._log_pair(rows[i], columns[j])
+            if raw[i, j] == 0:
+                result[i, j] = 0.0
+                continue
+            value = math.log(raw[i, j]) if np.isfinite(raw[i, j]) else self._log_pair(rows[i], columns[j])
             own = 0.5 * (own_rows[i] + own_columns[j])
             result[i, j] = math.exp(value - own) if value > -math.inf else 0.0
 

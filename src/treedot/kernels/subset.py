@@ -89,9 +89,10 @@ class SubsetTreeKernel(TreeKernel):
     def _pair(self, x: Forest, y: Forest) -> float:
         """Moschitti's (2006) fast tree kernel: only pairs of nodes with equal productions are visited."""
         rows, columns, layout, pairs = _node_items(x, y)
-        self._check_pairs(pairs)
+        if pairs > self.max_pairs:  # equal subtrees may be many
+            return float(self._shared_gram(x, None if x is y else y)[0, 0])
         values = np.empty(pairs)
-        delta.fill(rows, columns, layout, self.decay, False, values)
+        delta.fill(rows, columns, layout, self.decay, x is y, values)
         return float(values.sum())
 
     def _log_pair(self, x: Forest, y: Forest) -> float:

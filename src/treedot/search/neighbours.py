@@ -36,19 +36,23 @@ def nearest(X: np.ndarray, Y: np.ndarray | None = None, k: int = 10) -> tuple[np
     array([2, 3, 0, 1])
     """
     k = checked_integer("k", k, at_least=1)
-    others = X if Y is None else Y
+    X = np.asanyarray(X)
+    others = X if Y is None else np.asanyarray(Y)
     if X.ndim != 2 or others.ndim != 2 or X.shape[1] != others.shape[1]:
         raise ParameterError(f"cannot compare rows of shapes {X.shape} and {others.shape}")
     k = min(k, len(others) - (Y is None))
     if k < 1:
         raise ParameterError("there is nothing to compare with")
     rows = np.full((len(X), k), -1, np.int64)
-    values = np.full((len(X), k), -np.inf, np.result_type(X, others))
+    kind = np.result_type(X, others, np.float32)
+    values = np.full((len(X), k), -np.inf, kind)
     for start in range(0, len(X), TILE):
-        part = np.asarray(X[start : start + TILE])
+        part = np.asarray(X[start : start + TILE], kind)
         here = slice(start, start + len(part))
         for first in range(start if Y is None else 0, len(others), TILE):
-            products = part @ np.asarray(others[first : first + TILE]).T
+            products = part @ np.asarray(others[first : first + TILE], kind).T
+            if not np.isfinite(products).all():
+                raise ParameterError("a dot product is not finite: there is nan or inf among the vectors")
             if Y is None and first == start:
                 np.fill_diagonal(products, -np.inf)
             _keep_best(rows[here], values[here], products, first)

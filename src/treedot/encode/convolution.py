@@ -11,7 +11,7 @@ import numpy.typing as npt
 from treedot.algebra import ShuffledConvolution
 from treedot.encode import fourier, scaled
 from treedot.encode.gaussians import label_vectors
-from treedot.encode.schedule import Schedule
+from treedot.encode.schedule import Schedule, most_rows
 from treedot.jit import njit
 from treedot.simd import LANES, load, splat, store
 
@@ -87,9 +87,7 @@ def _encode(
     """Run the machine; the row of an open node holds the spectrum of p2 of its children's composition."""
     number = out.dtype.type
     size = out.shape[1]
-    slots = 1
-    for tree in range(first, last):
-        slots = max(slots, program.rows[tree])
+    slots = most_rows(program, first, last)
     acc = np.empty((slots, 2, size // 2 + 1), out.dtype)
     exponent = np.zeros(slots, np.int64)
     total, row = np.empty(size, out.dtype), np.empty(size, out.dtype)

@@ -70,6 +70,16 @@ def _four(
 
 
 @njit
+def _four_blocks(re: Row, im: Row, at: int, far: int) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
+    """Return the Fourier transforms of four blocks that lie ``far`` apart."""
+    b, c, d = at + far, at + 2 * far, at + 3 * far
+    return _four(
+        load(re, at), load(im, at), load(re, b), load(im, b),
+        load(re, c), load(im, c), load(re, d), load(im, d),
+    )  # fmt: skip
+
+
+@njit
 def _put(re: Row, im: Row, at: int, xr: Any, xi: Any, wr: Any, wi: Any) -> None:
     """Store a complex block times a root of unity."""
     store(re, at, xr * splat(wr) - xi * splat(wi))
@@ -94,11 +104,7 @@ def _lanes(work: Plan, at: int) -> int:
                 for q in range(stride):
                     a = LANES * (stride * p + q)
                     e = LANES * (4 * stride * p + q)
-                    b, c, d = a + far, a + 2 * far, a + 3 * far
-                    r0, i0, r1, i1, r2, i2, r3, i3 = _four(
-                        load(xr, a), load(xi, a), load(xr, b), load(xi, b),
-                        load(xr, c), load(xi, c), load(xr, d), load(xi, d),
-                    )  # fmt: skip
+                    r0, i0, r1, i1, r2, i2, r3, i3 = _four_blocks(xr, xi, a, far)
                     store(yr, e, r0)
                     store(yi, e, i0)
                     _put(yr, yi, e + out, r1, i1, w1r, w1i)
@@ -150,11 +156,7 @@ def _across(work: Plan, at: int) -> int:
         _transpose(ar, br)
         _transpose(ai, bi)
         for b in range(4):
-            i0, i1, i2, i3 = LANES * b, LANES * (4 + b), LANES * (8 + b), LANES * (12 + b)
-            r0, m0, r1, m1, r2, m2, r3, m3 = _four(
-                load(ar, i0), load(ai, i0), load(ar, i1), load(ai, i1),
-                load(ar, i2), load(ai, i2), load(ar, i3), load(ai, i3),
-            )  # fmt: skip
+            r0, m0, r1, m1, r2, m2, r3, m3 = _four_blocks(ar, ai, LANES * b, 4 * LANES)
             w = 4 * b
             store(br, LANES * w, r0)
             store(bi, LANES * w, m0)
@@ -162,11 +164,7 @@ def _across(work: Plan, at: int) -> int:
             _put(br, bi, LANES * (w + 2), r2, m2, work.short_re[w + 2], work.short_im[w + 2])
             _put(br, bi, LANES * (w + 3), r3, m3, work.short_re[w + 3], work.short_im[w + 3])
         for c in range(4):
-            i0, i1, i2, i3 = LANES * c, LANES * (4 + c), LANES * (8 + c), LANES * (12 + c)
-            r0, m0, r1, m1, r2, m2, r3, m3 = _four(
-                load(br, i0), load(bi, i0), load(br, i1), load(bi, i1),
-                load(br, i2), load(bi, i2), load(br, i3), load(bi, i3),
-            )  # fmt: skip
+            r0, m0, r1, m1, r2, m2, r3, m3 = _four_blocks(br, bi, LANES * c, 4 * LANES)
             at_c, step = base + length * c, 4 * length
             store(yr, at_c, r0)
             store(yi, at_c, m0)

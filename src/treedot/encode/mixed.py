@@ -11,7 +11,7 @@ import numpy.typing as npt
 from treedot.algebra import MixedProduct
 from treedot.algebra.algebras import Mixer, bent_signs
 from treedot.encode import scaled
-from treedot.encode.schedule import Schedule
+from treedot.encode.schedule import Schedule, most_rows
 from treedot.jit import COMPILED, njit
 from treedot.simd import LANES, flip, load, splat, store
 
@@ -150,6 +150,16 @@ def _edge(x: Row, edge: Row) -> None:
 
 
 @njit
+def _rotated_butterflies(x: Row, edge: Row, block: int, rotation: int) -> tuple[Any, Any, Any, Any]:
+    """Return the butterflies of a block of every rotated segment; the last one wraps around, by the edge."""
+    q = x.size // 16
+    inside = LANES * (block + 1) < q
+    # One call with chosen arguments: two calls would double the code of the innermost loop.
+    source, at = (x, LANES * block + rotation) if inside else (edge, rotation)
+    return _butterflies(source, at, q if inside else 2 * LANES)
+
+
+@njit
 def _times(column: Any, j: int, block: int, count: int, target: IntArray, g: Row, out: Row) -> None:
     """Write one of the four columns of butterflies, times g, to where its blocks go."""
     for_0, for_1, for_2, for_3 = column
@@ -166,14 +176,10 @@ def _times(column: Any, j: int, block: int, count: int, target: IntArray, g: Row
 @njit
 def _compose(x: Row, m1: Shuffle, g: Row, edge: Row, out: Row) -> None:
     """Write M1(x) ⊗ g to out, but for M1's signs and the butterflies' factor of 4, which g carries."""
-    q = x.size // 16
-    count = q // LANES
+    count = x.size // 16 // LANES
     _edge(x, edge)
     for block in range(count):
-        inside = block < count - 1
-        source = x if inside else edge
-        at = LANES * block + m1.rotation if inside else m1.rotation
-        c0, c1, c2, c3 = _butterflies(source, at, q if inside else 2 * LANES)
+        c0, c1, c2, c3 = _rotated_butterflies(x, edge, block, m1.rotation)
         _times(c0, 0, block, count, m1.target, g, out)
         _times(c1, 1, block, count, m1.target, g, out)
         _times(c2, 2, block, count, m1.target, g, out)
@@ -207,14 +213,10 @@ def _plus(column: Any, j: int, block: int, count: int, target: IntArray, rule: S
 @njit
 def _mix(x: Row, shuffle: Shuffle, rule: Sum, edge: Row, out: Row) -> None:
     """Write a mixed row to out as a rule says."""
-    q = x.size // 16
-    count = q // LANES
+    count = x.size // 16 // LANES
     _edge(x, edge)
     for block in range(count):
-        inside = block < count - 1
-        source = x if inside else edge
-        at = LANES * block + shuffle.rotation if inside else shuffle.rotation
-        c0, c1, c2, c3 = _butterflies(source, at, q if inside else 2 * LANES)
+        c0, c1, c2, c3 = _rotated_butterflies(x, edge, block, shuffle.rotation)
         _plus(c0, 0, block, count, shuffle.target, rule, out)
         _plus(c1, 1, block, count, shuffle.target, rule, out)
         _plus(c2, 2, block, count, shuffle.target, rule, out)
@@ -294,9 +296,7 @@ def _encode(
 ) -> int:  # fmt: skip
     number = out.dtype.type
     size = out.shape[1]
-    slots = 1
-    for tree in range(first, last):
-        slots = max(slots, program.rows[tree])
+    slots = most_rows(program, first, last)
     rows = np.empty((slots + 1, size), out.dtype)
     row_of = np.arange(slots)
     spare = slots

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from treedot.algebra import ShuffledProduct
 from treedot.encode import scaled
 from treedot.encode.gaussians import label_vectors, shuffled
-from treedot.encode.schedule import Schedule
+from treedot.encode.schedule import Schedule, most_rows
 from treedot.jit import njit
 
 IntArray = npt.NDArray[np.signedinteger[Any]]
@@ -106,9 +106,7 @@ def _encode(
     """Run the machine, children from right to left; a row holds what they have composed so far."""
     number = out.dtype.type
     size = out.shape[1]
-    slots = 1
-    for tree in range(first, last):
-        slots = max(slots, program.rows[tree])
+    slots = most_rows(program, first, last)
     acc = np.empty((slots, size), out.dtype)
     exponent, bound = np.zeros(slots, np.int64), np.zeros(slots)
     child = np.zeros(slots, np.int64)  # the number of the next child, counted from the left

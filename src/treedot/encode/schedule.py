@@ -80,3 +80,12 @@ def _slots(
                 height += 1
                 rows[tree] = max(rows[tree], height)
     return slot, opens, rows
+
+
+@njit
+def most_rows(program: Schedule, first: int, last: int) -> int:
+    """Return how many rows the trees ``first … last - 1`` need at most, and at least one."""
+    most = 1
+    for tree in range(first, last):
+        most = max(most, program.rows[tree])
+    return most

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 _HOME = {
+    "ApproximateGramTransformer": "treedot.learn",
+    "ApproximateTreeKernel": "treedot.kernels",
     "Encoder": "treedot.encode",
     "Forest": "treedot.trees",
     "GramTransformer": "treedot.learn",
@@ -31,6 +33,8 @@ _HOME = {
 }
 
 __all__ = [
+    "ApproximateGramTransformer",
+    "ApproximateTreeKernel",
     "Encoder",
     "Forest",
     "GramTransformer",
@@ -48,8 +52,14 @@ __all__ = [
 
 if TYPE_CHECKING:
     from treedot.encode import Encoder, Spec
-    from treedot.kernels import SubsetTreeKernel, SubtreeKernel, count_fragments, fragments
-    from treedot.learn import GramTransformer, TreeVectorizer
+    from treedot.kernels import (
+        ApproximateTreeKernel,
+        SubsetTreeKernel,
+        SubtreeKernel,
+        count_fragments,
+        fragments,
+    )
+    from treedot.learn import ApproximateGramTransformer, GramTransformer, TreeVectorizer
     from treedot.readers import iter_trees, read_trees
     from treedot.search import nearest
     from treedot.trees import Forest, Tree

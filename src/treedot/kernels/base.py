@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from treedot.readers import read_tree, read_trees
 from treedot.trees import Forest
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.signedinteger[Any]]
 
 MAX_PAIRS = 2**27
 
@@ -70,6 +72,24 @@ class TreeKernel(ABC):
         raw = self._raw_diagonal(x)
         return (raw > 0).astype(float) if self.normalize else self._finite(raw[:, None])[:, 0]
 
+    def pairs(self, X: Any, rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatArray:
+        """Return the kernel of tree ``rows[k]`` of X with its tree ``columns[k]``, for every k.
+
+        The pairs are computed one after another; nothing is shared between them but what is prepared
+        once for each tree. Negative numbers count from the end.
+        """
+        x = read_trees(X)
+        i, j = _tree_numbers("rows", rows, len(x)), _tree_numbers("columns", columns, len(x))
+        if i.size != j.size:
+            raise ParameterError(f"rows has {i.size} trees and columns {j.size}: give as many of each")
+        raw = self._raw_pairs(x, i, j)
+        if self.normalize:
+            return self._normalized_pairs(raw, x, i, j)
+        bad = np.flatnonzero(~np.isfinite(raw))
+        if bad.size:
+            raise self._too_large(i[bad[0]], j[bad[0]])
+        return raw
+
     @abstractmethod
     def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
         """Return the unnormalised matrix; entries too large for a float may be inf or nan."""
@@ -78,18 +98,26 @@ class TreeKernel(ABC):
     def _log_pair(self, x: Forest, y: Forest) -> float:
         """Return the logarithm of the unnormalised kernel of two one-tree forests."""
 
+    def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return the unnormalised kernels of some pairs of trees."""
+        pairs = zip(rows, columns, strict=True)
+        return np.array([self._raw_gram(x[[i]], None if i == j else x[[j]])[0, 0] for i, j in pairs], float)
+
     def _raw_diagonal(self, x: Forest) -> FloatArray:
-        return np.array([self._raw_gram(tree, None)[0, 0] for tree in _singles(x)])
+        every = np.arange(len(x))
+        return self._raw_pairs(x, every, every)
 
     def _finite(self, raw: FloatArray) -> FloatArray:
         bad = np.argwhere(~np.isfinite(raw))
         if bad.size:
-            i, j = bad[0]
-            raise RangeError(
-                f"the kernel of trees {i + 1} and {j + 1} is too large for a float with decay={self.decay}: "
-                "use normalize=True, a smaller decay, or log(a, b)"
-            )
+            raise self._too_large(*bad[0])
         return raw
+
+    def _too_large(self, i: int, j: int) -> RangeError:
+        return RangeError(
+            f"the kernel of trees {i + 1} and {j + 1} is too large for a float with decay={self.decay}: "
+            "use normalize=True, a smaller decay, or log(a, b)"
+        )
 
     def _normalized(self, raw: FloatArray, x: Forest, y: Forest | None) -> FloatArray:
         own_x = np.diagonal(raw) if y is None else self._raw_diagonal(x)
@@ -120,16 +148,46 @@ class TreeKernel(ABC):
             own = 0.5 * (own_rows[i] + own_columns[j])
             result[i, j] = math.exp(value - own) if value > -math.inf else 0.0
 
-    def _check_pairs(self, pairs: int) -> None:
-        if pairs > self.max_pairs:
-            raise LimitError(
-                f"two trees have {pairs} matching pairs of nodes, more than max_pairs={self.max_pairs}: "
-                f"raise max_pairs (8 bytes each), or compare vectors (TreeVectorizer)"
-            )
+    def _normalized_pairs(self, raw: FloatArray, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
+        used = np.unique(np.concatenate([rows, columns]))
+        own = np.zeros(len(x))
+        own[used] = self._raw_pairs(x, used, used)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            result: FloatArray = raw / np.sqrt(own[rows]) / np.sqrt(own[columns])
+        result[(own[rows] == 0) | (own[columns] == 0) | (raw == 0)] = 0.0
+
+        @cache
+        def log(i: int, j: int) -> float:
+            return self._log_pair(x[[i]], x[[j]])
+
+        for k in np.flatnonzero(~np.isfinite(result) | ~np.isfinite(own[rows]) | ~np.isfinite(own[columns])):
+            i, j = int(rows[k]), int(columns[k])
+            if raw[k] != 0:
+                result[k] = math.exp(log(i, j) - 0.5 * (log(i, i) + log(j, j)))
+        same = rows == columns
+        result[same] = own[rows[same]] != 0
+        return result
 
 
-def _singles(forest: Forest) -> list[Forest]:
-    return [forest[[i]] for i in range(len(forest))]
+def check_pairs(pairs: int, max_pairs: int, kind: str = "matching pairs of nodes") -> None:
+    """Raise where the Δ of two trees would need more than ``max_pairs`` entries."""
+    if pairs > max_pairs:
+        raise LimitError(
+            f"two trees have {pairs} {kind}, more than max_pairs={max_pairs}: "
+            f"raise max_pairs (8 bytes each), or compare vectors (TreeVectorizer)"
+        )
+
+
+def _tree_numbers(name: str, values: npt.ArrayLike, n_trees: int) -> IntArray:
+    numbers = np.atleast_1d(np.asarray(values))
+    if numbers.size == 0:
+        return np.zeros(0, np.int64)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise ParameterError(f"{name} must be a list of tree numbers, not {values!r}")
+    if numbers.min() < -n_trees or numbers.max() >= n_trees:
+        raise ParameterError(f"{name} holds a tree number outside the {n_trees} trees")
+    numbers = numbers.astype(np.int64)
+    return np.where(numbers < 0, numbers + n_trees, numbers)
 
 
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:

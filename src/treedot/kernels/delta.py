@@ -156,3 +156,23 @@ def gram(
             out[i, j] = value
             if symmetric:
                 out[j, i] = value
+
+
+@njit
+def production_sums(
+    rows: Items, at: Blocks, delta: FloatArray, left: FloatArray, right: FloatArray, out: FloatArray
+) -> None:
+    """Add ⟨left[u], right[v]⟩ Δ(u, v) over all matching pairs of items to ``out[production of u]``."""
+    for u in range(rows.production.size):
+        p = rows.production[u]
+        if p < 0:
+            continue
+        line = at.base[p] + at.row_rank[u] * at.width[p]
+        value = 0.0
+        for rank in range(at.width[p]):
+            v = at.members[at.first[p] + rank]
+            product = 0.0
+            for k in range(left.shape[1]):
+                product += left[u, k] * right[v, k]
+            value += product * delta[line + rank]
+        out[p] += value

@@ -18,10 +18,23 @@ def feature_gram(
 
     Rows are the first ``n_rows`` trees; columns are the same, or the rest.
     """
-    from scipy.sparse import csr_matrix
-
-    width = int(feature.max()) + 1 if feature.size else 1
-    vectors = csr_matrix((weight, (tree, feature)), shape=(n, width))
+    vectors = _vectors(tree, feature, weight, n)
     columns = vectors if symmetric else vectors[n_rows:]
     result: FloatArray = (vectors[:n_rows] @ columns.T).toarray()
     return result
+
+
+def feature_pairs(
+    tree: IntArray, feature: IntArray, weight: FloatArray, n: int, rows: IntArray, columns: IntArray
+) -> FloatArray:
+    """Return the products of the vectors of trees ``rows[k]`` and ``columns[k]``, for every k."""
+    vectors = _vectors(tree, feature, weight, n)
+    products = vectors[rows].multiply(vectors[columns])
+    return np.asarray(products.sum(axis=1), float).ravel()
+
+
+def _vectors(tree: IntArray, feature: IntArray, weight: FloatArray, n: int) -> Any:
+    from scipy.sparse import csr_matrix
+
+    width = int(feature.max()) + 1 if feature.size else 1
+    return csr_matrix((weight, (tree, feature)), shape=(n, width))

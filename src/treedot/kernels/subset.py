@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from treedot.kernels import delta
-from treedot.kernels.base import MAX_PAIRS, FloatArray, TreeKernel, one_of
-from treedot.kernels.features import feature_gram
+from treedot.errors import ParameterError
+from treedot.kernels import pairwise, shared
+from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel, check_pairs, one_of
+from treedot.kernels.features import feature_gram, feature_pairs
 from treedot.kernels.fragments import fragment_counts, productions
+from treedot.kernels.nodes import Nodes, nodes_of
 from treedot.parameters import checked_flag
+from treedot.readers import read_trees
 from treedot.trees import Forest
 
 CONVENTIONS = ("paper", "collins-duffy")
 WEIGHTINGS = ("count", "distinct")
-
-IntArray = npt.NDArray[np.int64]
+ALGORITHMS = ("auto", "TK", "FTK", "shared")
 
 
 class SubsetTreeKernel(TreeKernel):
@@ -42,8 +44,16 @@ class SubsetTreeKernel(TreeKernel):
         ``"count"`` weighs a fragment by how often it occurs in each tree. ``"distinct"`` counts it once
         per tree (the paper's trivial weighting, with ``decay=1``); this one writes the fragments out,
         so it is for small trees.
+    algorithm : {"auto", "TK", "FTK", "shared"}
+        How it is computed; the values are the same. ``"TK"`` is a table over all pairs of nodes, for each
+        pair of trees (Collins & Duffy 2001); ``"FTK"`` visits only pairs of nodes with equal productions,
+        for each pair of trees (Moschitti 2006); ``"shared"`` is one dynamic programme over the distinct
+        subtrees of the whole set (after Shin et al. 2011). ``"auto"`` takes ``"FTK"`` for one pair and
+        ``"shared"`` for sets. ``pairs``, which compares one pair after another, takes ``"FTK"`` unless
+        told ``"TK"``.
     max_pairs : int
-        See ``TreeKernel``.
+        See ``TreeKernel``. ``"TK"`` counts all pairs of nodes. Where the nodes of a pair of trees match in
+        too many ways, ``"auto"`` and ``"shared"`` turn to distinct subtrees; the others refuse.
 
     Examples
     --------
@@ -64,133 +74,129 @@ class SubsetTreeKernel(TreeKernel):
         convention: str = "paper",
         leaves: bool = False,
         weighting: str = "count",
+        algorithm: str = "auto",
         max_pairs: int = MAX_PAIRS,
     ) -> None:
         super().__init__(decay, normalize, max_pairs)
         self.convention = one_of("convention", convention, CONVENTIONS)
         self.leaves = checked_flag("leaves", leaves)
         self.weighting = one_of("weighting", weighting, WEIGHTINGS)
+        self.algorithm = one_of("algorithm", algorithm, ALGORITHMS)
 
     @property
     def _unit(self) -> float:
         return self.decay if self.convention == "collins-duffy" else 1.0
 
+    def work(self, X: Any, Y: Any = None) -> int:
+        """Return how many entries of Δ the algorithm computes for ``gram(X, Y)``, normalisation aside.
+
+        For ``"TK"`` these are all pairs of nodes of all pairs of trees, for ``"FTK"`` the pairs with equal
+        productions, for ``"shared"`` the pairs of distinct subtrees with equal productions. Without Y
+        each pair of trees is counted once, and so is each pair of distinct subtrees.
+        """
+        if self.weighting == "distinct":
+            raise ParameterError("weighting='distinct' writes the fragments out: there is no Δ to count")
+        x, y = read_trees(X), None if Y is None else read_trees(Y)
+        both, n_columns = _joined(x, y)
+        nodes = nodes_of(both)
+        algorithm = self._algorithm(x, y)
+        if algorithm == "TK":
+            return _table_work(nodes.sizes, len(x), n_columns)
+        matching = _fast_work(nodes, len(x), n_columns)
+        if self.algorithm == "FTK" or (algorithm == "FTK" and matching <= self.max_pairs):
+            return matching
+        return shared.work(nodes, len(x), n_columns, self.max_pairs)
+
+    def _algorithm(self, x: Forest, y: Forest | None) -> str:
+        if self.algorithm != "auto":
+            return self.algorithm
+        return "FTK" if len(x) == 1 and (y is None or len(y) == 1) else "shared"
+
     def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
         if self.weighting == "distinct":
             raw = _explicit_gram(x, y, self.decay)
-        elif len(x) == 1 and (y is None or len(y) == 1):
-            raw = np.array([[self._pair(x, x if y is None else y)]])
-        else:
+        elif self._algorithm(x, y) == "shared":
             raw = self._shared_gram(x, y)
+        else:
+            raw = self._looped_gram(x, y)
         if self.leaves:
             raw += _leaf_gram(x, y)
         return self._unit * raw
 
-    def _pair(self, x: Forest, y: Forest) -> float:
-        """Moschitti's (2006) fast tree kernel: only pairs of nodes with equal productions are visited."""
-        rows, columns, layout, pairs = _node_items(x, y)
-        if pairs > self.max_pairs:  # equal subtrees may be many
-            return float(self._shared_gram(x, None if x is y else y)[0, 0])
-        values = np.empty(pairs)
-        delta.fill(rows, columns, layout, self.decay, x is y, values)
-        return float(values.sum())
+    def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
+        if self.weighting == "distinct":
+            return super()._raw_pairs(x, rows, columns)
+        raw = self._sums(x, rows, columns)
+        if self.leaves:
+            raw += _leaf_pairs(x, rows, columns)
+        return self._unit * raw
+
+    def _sums(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return ΣΔ for pairs of trees, one after another."""
+        nodes, trees = nodes_of(x), x.derived("trees by production", lambda: pairwise.trees_of(nodes_of(x)))
+        if self.algorithm != "TK":
+            raw = pairwise.fast_pairs(nodes, trees, rows, columns, self.decay, self.max_pairs)
+            for k in np.flatnonzero(raw < 0):
+                if self.algorithm == "FTK":
+                    check_pairs(int(-raw[k]), self.max_pairs)
+                raw[k] = shared.pair(nodes, rows[k], columns[k], self.decay, self.max_pairs)
+            return raw
+        size = int((nodes.sizes[rows] * nodes.sizes[columns]).max(initial=0))
+        check_pairs(size, self.max_pairs, "pairs of nodes")
+        raw = np.empty(rows.size)
+        pairwise.table(trees, rows, columns, self.decay, np.empty(size), raw)
+        return raw
+
+    def _looped_gram(self, x: Forest, y: Forest | None) -> FloatArray:
+        both, n_columns = _joined(x, y)
+        out = np.empty((len(x), len(x) if n_columns is None else n_columns))
+        for i in range(len(x)):
+            columns = np.arange(i if y is None else len(x), len(both))
+            out[i, columns - (len(both) - out.shape[1])] = self._sums(both, np.full(columns.size, i), columns)
+        if y is None:
+            lower = np.tril_indices(len(x), -1)
+            out[lower] = out.T[lower]
+        return out
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
         if self.weighting == "distinct":
             value = float(self._raw_gram(x, y)[0, 0])
             return math.log(value) if value > 0 else -math.inf
-        rows, columns, layout, pairs = _node_items(x, y)
-        self._check_pairs(pairs)
-        mantissa, exponent = delta.fill_scaled(
-            rows, columns, layout, self.decay, np.empty(pairs), np.empty(pairs, np.int64)
-        )
-        shared = math.log(mantissa) + exponent * math.log(2.0) if mantissa > 0 else -math.inf
+        result = pairwise.log_sum(nodes_of(x + y), self.decay, self.max_pairs)
         if self.leaves:
             equal = float(_leaf_gram(x, y)[0, 0])
-            shared = float(np.logaddexp(shared, math.log(equal) if equal else -math.inf))
-        return shared + math.log(self._unit) if self._unit > 0 else -math.inf
+            result = float(np.logaddexp(result, math.log(equal) if equal else -math.inf))
+        return result + math.log(self._unit) if self._unit > 0 else -math.inf
 
     def _shared_gram(self, x: Forest, y: Forest | None) -> FloatArray:
-        """One dynamic programme over the distinct subtrees of the whole set (after Shin et al. 2011)."""
-        if y is None:
-            programme = x.derived("shared programme", lambda: _Programme(x, None))  # whatever λ is
-        else:
-            programme = _Programme(x, y)
-        if programme.pairs > self.max_pairs:
-            return self._tiled_gram(x, y, programme.pairs)
-        return programme.run(self.decay)
-
-    def _tiled_gram(self, x: Forest, y: Forest | None, pairs: int) -> FloatArray:
-        if len(x) == 1 and (y is None or len(y) == 1):
-            self._check_pairs(pairs)
-        if y is None:
-            a, b = x[: len(x) // 2], x[len(x) // 2 :]
-            across = self._shared_gram(a, b)
-            return np.block([[self._shared_gram(a, None), across], [across.T, self._shared_gram(b, None)]])
-        if len(x) >= len(y):
-            parts = [self._shared_gram(part, y) for part in (x[: len(x) // 2], x[len(x) // 2 :])]
-            return np.concatenate(parts, axis=0)
-        parts = [self._shared_gram(x, part) for part in (y[: len(y) // 2], y[len(y) // 2 :])]
-        return np.concatenate(parts, axis=1)
+        both, n_columns = _joined(x, y)
+        nodes = nodes_of(both)
+        whole = None
+        if y is None:  # whatever λ is
+            whole = x.derived("shared programme", lambda: shared.Programme(nodes, (0, len(x))))
+        return shared.gram(nodes, len(x), n_columns, self.decay, self.max_pairs, whole)
 
 
-def _node_items(x: Forest, y: Forest) -> tuple[delta.Items, delta.Items, delta.Blocks, int]:
-    both = x + y
-    start, child = both.children
-    cut = x.n_nodes
-    rows = delta.Items(both.production[:cut], start[: cut + 1], child)
-    columns = delta.Items(
-        both.production[cut:], start[cut:] - start[cut], child[start[cut] :] - np.int32(cut)
-    )
-    return rows, columns, *delta.blocks(rows, columns, both.n_productions)
+def _joined(x: Forest, y: Forest | None) -> tuple[Forest, int | None]:
+    return (x, None) if y is None else (x + y, len(y))
 
 
-class _Programme:
-    """What the shared dynamic programme needs besides λ."""
-
-    def __init__(self, x: Forest, y: Forest | None) -> None:
-        both = x if y is None else x + y
-        self.symmetric = y is None
-        self.rows = _SubtreeItems(both, 0, len(x))
-        self.columns = self.rows if y is None else _SubtreeItems(both, len(x), len(both))
-        self.shape = (len(x), len(x) if y is None else len(y))
-        self.layout, self.pairs = delta.blocks(self.rows.items, self.columns.items, both.n_productions)
-
-    def run(self, decay: float) -> FloatArray:
-        """Return the Gram matrix for one λ."""
-        values = np.empty(self.pairs)
-        delta.fill(self.rows.items, self.columns.items, self.layout, decay, self.symmetric, values)
-        out = np.empty(self.shape)
-        delta.gram(
-            self.rows.items, self.layout, values, *self.rows.counts, *self.columns.counts, self.symmetric, out
-        )
-        return out
+def _table_work(sizes: IntArray, n_rows: int, n_columns: int | None) -> int:
+    rows = int(sizes[:n_rows].sum())
+    if n_columns is not None:
+        return rows * int(sizes[n_rows:].sum())
+    return (rows**2 + int((sizes**2).sum())) // 2
 
 
-class _SubtreeItems:
-    """The distinct subtrees of some trees of a forest as items, and how often each tree holds each."""
-
-    def __init__(self, forest: Forest, first: int, last: int) -> None:
-        nodes = slice(forest.offsets[first], forest.offsets[last])
-        used = np.unique(forest.subtree[nodes])  # numbers follow first appearance: children before parents
-        root = forest.distinct_subtrees[used]
-        start, child = forest.children
-        arity = forest.arity[root].astype(np.int64)
-        own_start = np.concatenate([[0], np.cumsum(arity)])
-        edges = np.arange(own_start[-1]) + np.repeat(start[root] - own_start[:-1], arity)
-        children = np.searchsorted(used, forest.subtree[child[edges]]).astype(np.int32)
-        self.items = delta.Items(forest.production[root], own_start, children)
-
-        item = np.searchsorted(used, forest.subtree[nodes])
-        tree = np.repeat(np.arange(last - first), forest.sizes[first:last])
-        inner = forest.arity[nodes] > 0
-        keys, count = np.unique(tree[inner] * used.size + item[inner], return_counts=True)
-        per_tree = np.searchsorted(keys, np.arange(last - first + 1) * used.size)
-        self.counts: tuple[IntArray, IntArray, FloatArray] = (
-            per_tree,
-            keys % max(used.size, 1),
-            count.astype(np.float64),
-        )
+def _fast_work(nodes: Nodes, n_rows: int, n_columns: int | None) -> int:
+    rows = nodes.production_counts(0, n_rows)
+    if n_columns is not None:
+        return int(rows @ nodes.production_counts(n_rows, n_rows + n_columns))
+    tree = np.repeat(np.arange(n_rows), nodes.sizes)
+    inner = nodes.production >= 0
+    keys = tree[inner] * nodes.n_productions + nodes.production[inner]
+    own = np.unique(keys, return_counts=True)[1]
+    return (int(rows @ rows) + int(own @ own)) // 2
 
 
 def _leaf_gram(x: Forest, y: Forest | None) -> FloatArray:
@@ -199,6 +205,12 @@ def _leaf_gram(x: Forest, y: Forest | None) -> FloatArray:
     leaf = both.arity == 0
     tree = np.repeat(np.arange(len(both)), both.sizes)[leaf]
     return feature_gram(tree, both.label[leaf], np.ones(tree.size), len(both), len(x), y is None)
+
+
+def _leaf_pairs(x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
+    leaf = x.arity == 0
+    tree = np.repeat(np.arange(len(x)), x.sizes)[leaf]
+    return feature_pairs(tree, x.label[leaf], np.ones(tree.size), len(x), rows, columns)
 
 
 def _explicit_gram(x: Forest, y: Forest | None, decay: float) -> FloatArray:

@@ -58,7 +58,8 @@ class GramTransformer(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Return the Gram matrix of the training trees."""
-        return self.make_kernel().gram(self.fit(X).trees_)
+        self.fit(X, y)
+        return self.make_kernel().gram(self.trees_)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the kernels of every tree of X with every training tree."""
@@ -68,7 +69,8 @@ class GramTransformer(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return ``gramtransformer0``, …: one for each training tree."""
         check_is_fitted(self)
-        return np.array([f"gramtransformer{k}" for k in range(len(self.trees_))], dtype=object)
+        name = type(self).__name__.lower()
+        return np.array([f"{name}{k}" for k in range(len(self.trees_))], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,112 @@
+"""Approximate tree kernels (Rieck, Krueger, Brefeld & Müller 2010): only nodes with selected labels match."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from treedot.errors import ParameterError, RangeError
+from treedot.kernels import pairwise, shared
+from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel
+from treedot.kernels.nodes import Nodes, nodes_of
+from treedot.readers import read_trees
+from treedot.trees import Forest
+
+
+class ApproximateTreeKernel(TreeKernel):
+    """The subset tree kernel over nodes with selected labels: what the others hold is not counted.
+
+    With the selection ω of labels, ``Δ(n1, n2) = ∏ (1 + λ Δ(children))`` for nodes with equal productions
+    whose label is selected, else 0, in the sum as in the recursion. So an unselected node is a leaf to
+    its parent, whose production still names it, and the nodes below it are compared on their own. With
+    all labels selected this is ``SubsetTreeKernel``. Whatever is selected, it is a kernel: it counts the
+    shared fragments whose inner nodes all have selected labels.
+
+    ``ApproximateGramTransformer`` learns a selection.
+
+    Parameters
+    ----------
+    labels : collection of str
+        The selected labels. Those of leaves make no difference.
+    decay, normalize, max_pairs
+        See ``TreeKernel``. The kernels that normalise are approximate as well.
+
+    Examples
+    --------
+    >>> a, b = "(S (NP (DT a) (NN tree)) (VP grows))", "(S (NP (DT a) (NN bird)) (VP sings))"
+    >>> ApproximateTreeKernel(["NP", "DT"], decay=0.5)(a, b)
+    2.5
+    >>> ApproximateTreeKernel(["S", "NP", "VP", "DT", "NN"], decay=0.5)(a, b)
+    4.25
+    """
+
+    def __init__(
+        self,
+        labels: Collection[str],
+        decay: float = 0.4,
+        normalize: bool = False,
+        *,
+        max_pairs: int = MAX_PAIRS,
+    ) -> None:
+        super().__init__(decay, normalize, max_pairs)
+        if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
+            raise ParameterError(f"labels must be a collection of strings, not {labels!r}")
+        self.labels = frozenset(labels)
+
+    def work(self, X: Any, Y: Any = None) -> int:
+        """Return how many entries of Δ are computed for ``gram(X, Y)``, normalisation aside.
+
+        They are pairs of distinct subtrees with the same selected production, where what an unselected
+        node holds does not distinguish subtrees; without Y each pair is counted once.
+        """
+        x, y = read_trees(X), None if Y is None else read_trees(Y)
+        return shared.work(*self._joined(x, y), self.max_pairs)
+
+    def _joined(self, x: Forest, y: Forest | None) -> tuple[Nodes, int, int | None]:
+        both = x if y is None else x + y
+        return Nodes(both, self.labels), len(x), None if y is None else len(y)
+
+    def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
+        return shared.gram(*self._joined(x, y), self.decay, self.max_pairs)
+
+    def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
+        nodes = Nodes(x, self.labels)
+        trees = pairwise.trees_of(nodes)
+        raw = pairwise.fast_pairs(nodes, trees, rows, columns, self.decay, self.max_pairs)
+        for k in np.flatnonzero(raw < 0):
+            raw[k] = shared.pair(nodes, rows[k], columns[k], self.decay, self.max_pairs)
+        return raw
+
+    def _log_pair(self, x: Forest, y: Forest) -> float:
+        return pairwise.log_sum(Nodes(x + y, self.labels), self.decay, self.max_pairs)
+
+
+def label_counts(forest: Forest) -> IntArray:
+    """Return for every label of a forest the number of nodes with children that bear it."""
+    return np.bincount(forest.label[forest.arity > 0], minlength=len(forest.labels))
+
+
+def label_alignment(
+    forest: Forest, weights: FloatArray, decay: float, max_pairs: int = MAX_PAIRS
+) -> FloatArray:
+    """Return for every label s of a forest Σ ⟨weights[i], weights[j]⟩ K_s(i, j) over trees i ≠ j.
+
+    K_s is the part of the exact kernel (all labels selected) that stands in pairs of nodes labelled s.
+    No Gram matrix is formed: the entries of the shared programme are weighed by the trees that hold
+    them, and the pairs i = j are taken off tree by tree.
+    """
+    nodes = nodes_of(forest)
+    total = np.zeros(nodes.n_productions)
+    for programme in shared.tiles(nodes, (0, len(forest)), None, max_pairs):
+        total += programme.production_sums(decay, weights) * (1 if programme.symmetric else 2)
+    own = pairwise.own_production_sums(nodes, (weights**2).sum(axis=1), decay, max_pairs)
+    total, own = (
+        np.bincount(nodes.production_labels, part, minlength=len(forest.labels)) for part in (total, own)
+    )
+    if not np.isfinite(total).all():
+        raise RangeError(f"the kernels of these trees are too large for a float with decay={decay}: use less")
+    others = total - own
+    others[np.abs(others) <= 1e-12 * own] = 0.0  # of labels that no two trees share, rounding is left
+    return others

@@ -1,0 +1,222 @@
+"""One pair of trees after another, compiled: the kernels as Collins & Duffy and as Moschitti compute them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.jit import njit
+from treedot.kernels.base import check_pairs
+from treedot.kernels.delta import Items, blocks, fill_scaled
+from treedot.kernels.nodes import Nodes
+
+IntArray = npt.NDArray[np.signedinteger[Any]]
+FloatArray = npt.NDArray[np.float64]
+
+
+class Trees(NamedTuple):
+    """Nodes, and the nodes with children of every tree in the order of their productions.
+
+    Tree ``t`` has them in ``order[first[t] : first[t + 1]]``, with the productions ``sorted``; ``rank`` is
+    a node's place among those of its tree with its production.
+    """
+
+    offsets: IntArray
+    production: IntArray
+    start: IntArray
+    child: IntArray
+    first: IntArray
+    order: IntArray
+    sorted: IntArray
+    rank: IntArray
+
+
+def trees_of(nodes: Nodes) -> Trees:
+    """Sort the nodes of every tree by production, once for all pairs."""
+    n_trees = nodes.offsets.size - 1
+    inner = np.flatnonzero(nodes.production >= 0)
+    tree = np.repeat(np.arange(n_trees), nodes.sizes)[inner]
+    by = np.lexsort((nodes.production[inner], tree))
+    order, tree = inner[by].astype(np.int32), tree[by]
+    production = nodes.production[order]
+    place = np.arange(order.size)
+    new = np.ones(order.size, bool)
+    new[1:] = (production[1:] != production[:-1]) | (tree[1:] != tree[:-1])
+    rank = np.zeros(nodes.production.size, np.int32)
+    rank[order] = place - np.maximum.accumulate(np.where(new, place, 0))
+    first = np.searchsorted(tree, np.arange(n_trees + 1))
+    return Trees(nodes.offsets, nodes.production, nodes.start, nodes.child, first, order, production, rank)
+
+
+class Scratch(NamedTuple):
+    """What is noted of every node of the first tree while it is compared with the second.
+
+    Where its line of Δ begins, where its partners stand in ``order``, how many they are, and ΣΔ over them.
+    """
+
+    line: IntArray
+    partners: IntArray
+    width: IntArray
+    total: FloatArray
+
+
+@njit
+def _match(trees: Trees, i: int, j: int, scratch: Scratch) -> int:
+    """Find the partners of all nodes by merging two sorted lists; return the number of matching pairs."""
+    origin = trees.offsets[i]
+    scratch.width[: trees.offsets[i + 1] - origin] = 0
+    a, end = trees.first[i], trees.first[i + 1]
+    b, stop = trees.first[j], trees.first[j + 1]
+    pairs = 0
+    while a < end and b < stop:
+        p, q = trees.sorted[a], trees.sorted[b]
+        if p < q:
+            a += 1
+        elif q < p:
+            b += 1
+        else:
+            past = b + 1
+            while past < stop and trees.sorted[past] == p:
+                past += 1
+            while a < end and trees.sorted[a] == p:
+                node = trees.order[a] - origin
+                scratch.line[node] = pairs
+                scratch.partners[node] = b
+                scratch.width[node] = past - b
+                pairs += past - b
+                a += 1
+            b = past
+    return pairs
+
+
+@njit
+def _fill(trees: Trees, i: int, decay: float, scratch: Scratch, delta: FloatArray) -> float:
+    """Compute Δ of the pairs that ``_match`` found, children before parents, and return ΣΔ."""
+    origin = trees.offsets[i]
+    value = 0.0
+    for u in range(origin, trees.offsets[i + 1]):
+        width = scratch.width[u - origin]
+        if width == 0:
+            continue
+        line, partners = scratch.line[u - origin], scratch.partners[u - origin]
+        begin, arity = trees.start[u], trees.start[u + 1] - trees.start[u]
+        total = 0.0
+        for k in range(width):
+            other = trees.start[trees.order[partners + k]]
+            product = 1.0
+            for c in range(arity):
+                a, b = trees.child[begin + c], trees.child[other + c]
+                p = trees.production[a]
+                if p >= 0 and p == trees.production[b]:
+                    product *= 1.0 + decay * delta[scratch.line[a - origin] + trees.rank[b]]
+            delta[line + k] = product
+            total += product
+        scratch.total[u - origin] = total
+        value += total
+    return value
+
+
+@njit
+def fast(
+    trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int, scratch: Scratch,
+    out: FloatArray,
+) -> None:  # fmt: skip
+    """Moschitti's (2006) fast tree kernel of tree ``rows[k]`` with tree ``columns[k]``, for every k.
+
+    Two trees with more than ``max_pairs`` matching pairs get minus that number.
+    """
+    delta = np.empty(256)
+    for k in range(rows.size):
+        pairs = _match(trees, rows[k], columns[k], scratch)
+        if pairs > max_pairs:
+            out[k] = -pairs
+            continue
+        if pairs > delta.size:
+            delta = np.empty(max(pairs, min(2 * delta.size, max_pairs)))
+        out[k] = _fill(trees, rows[k], decay, scratch, delta)
+
+
+@njit
+def own_sums(
+    trees: Trees, weights: FloatArray, decay: float, max_pairs: int, scratch: Scratch, out: FloatArray
+) -> int:
+    """Add to ``out`` every production's part in Σ weights[t] K(t, t) over the trees t.
+
+    Return 0, or the number of matching pairs of a tree where it is more than ``max_pairs``.
+    """
+    delta = np.empty(256)
+    for t in range(weights.size):
+        pairs = _match(trees, t, t, scratch)
+        if pairs > max_pairs:
+            return pairs
+        if pairs > delta.size:
+            delta = np.empty(max(pairs, min(2 * delta.size, max_pairs)))
+        _fill(trees, t, decay, scratch, delta)
+        origin = trees.offsets[t]
+        for u in range(origin, trees.offsets[t + 1]):
+            if trees.production[u] >= 0:
+                out[trees.production[u]] += weights[t] * scratch.total[u - origin]
+    return 0
+
+
+@njit
+def table(
+    trees: Trees, rows: IntArray, columns: IntArray, decay: float, delta: FloatArray, out: FloatArray
+) -> None:
+    """Collins & Duffy's (2001) tree kernel: a table of Δ over all pairs of nodes of two trees."""
+    for k in range(rows.size):
+        i, j = rows[k], columns[k]
+        row, column = trees.offsets[i], trees.offsets[j]
+        width = trees.offsets[j + 1] - column
+        value = 0.0
+        for u in range(row, trees.offsets[i + 1]):
+            p = trees.production[u]
+            begin, arity = trees.start[u], trees.start[u + 1] - trees.start[u]
+            for v in range(column, trees.offsets[j + 1]):
+                product = 0.0
+                if p >= 0 and p == trees.production[v]:
+                    product = 1.0
+                    other = trees.start[v]
+                    for c in range(arity):
+                        a, b = trees.child[begin + c] - row, trees.child[other + c] - column
+                        product *= 1.0 + decay * delta[a * width + b]
+                delta[(u - row) * width + v - column] = product
+                value += product
+        out[k] = value
+
+
+def fast_pairs(
+    nodes: Nodes, trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int
+) -> FloatArray:
+    """Return ΣΔ of pairs of trees, or minus the number of matching pairs of nodes where it is too large."""
+    out = np.empty(rows.size)
+    fast(trees, rows, columns, decay, max_pairs, _scratch(nodes), out)
+    return out
+
+
+def own_production_sums(nodes: Nodes, weights: FloatArray, decay: float, max_pairs: int) -> FloatArray:
+    """Return every production's part in Σ weights[t] K(t, t) over all trees."""
+    out = np.zeros(nodes.n_productions)
+    check_pairs(own_sums(trees_of(nodes), weights, decay, max_pairs, _scratch(nodes), out), max_pairs)
+    return out
+
+
+def log_sum(nodes: Nodes, decay: float, max_pairs: int) -> float:
+    """Return log ΣΔ of the first tree with the second, however large; -inf where they share nothing."""
+    cut, edge = nodes.offsets[1], nodes.start[nodes.offsets[1]]
+    rows = Items(nodes.production[:cut], nodes.start[: cut + 1], nodes.child)
+    columns = Items(nodes.production[cut:], nodes.start[cut:] - edge, nodes.child[edge:] - np.int32(cut))
+    layout, pairs = blocks(rows, columns, nodes.n_productions)
+    check_pairs(pairs, max_pairs)
+    mantissa, exponent = fill_scaled(rows, columns, layout, decay, np.empty(pairs), np.empty(pairs, np.int64))
+    return math.log(mantissa) + exponent * math.log(2.0) if mantissa > 0 else -math.inf
+
+
+def _scratch(nodes: Nodes) -> Scratch:
+    size = int(nodes.sizes.max(initial=1))
+    return Scratch(
+        np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
+    )

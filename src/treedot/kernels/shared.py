@@ -1,0 +1,150 @@
+"""One dynamic programme over the distinct subtrees of a whole set of trees (after Shin et al. 2011)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.kernels import delta
+from treedot.kernels.base import check_pairs
+from treedot.kernels.nodes import Nodes
+
+IntArray = npt.NDArray[np.signedinteger[Any]]
+FloatArray = npt.NDArray[np.float64]
+
+Span = tuple[int, int]
+
+
+class Programme:
+    """What the shared dynamic programme needs besides λ, for trees of two spans or of one with itself."""
+
+    def __init__(self, nodes: Nodes, rows: Span, columns: Span | None = None) -> None:
+        self.symmetric = columns is None
+        self.spans = rows, rows if columns is None else columns
+        self.rows = _SubtreeItems(nodes, *rows)
+        self.columns = self.rows if columns is None else _SubtreeItems(nodes, *columns)
+        self.layout, self.size = delta.blocks(self.rows.items, self.columns.items, nodes.n_productions)
+
+    @property
+    def work(self) -> int:
+        """The number of entries of Δ that are computed: half of them where rows and columns are the same."""
+        if not self.symmetric:
+            return self.size
+        return (self.size + int(np.count_nonzero(self.rows.items.production >= 0))) // 2
+
+    def delta(self, decay: float) -> FloatArray:
+        """Return Δ for one λ."""
+        values = np.empty(self.size)
+        delta.fill(self.rows.items, self.columns.items, self.layout, decay, self.symmetric, values)
+        return values
+
+    def gram(self, decay: float) -> FloatArray:
+        """Return the Gram matrix for one λ."""
+        (first, last), (begin, end) = self.spans
+        out = np.empty((last - first, end - begin))
+        delta.gram(
+            self.rows.items, self.layout, self.delta(decay), *self.rows.counts, *self.columns.counts,
+            self.symmetric, out,
+        )  # fmt: skip
+        return out
+
+    def production_sums(self, decay: float, weights: FloatArray) -> FloatArray:
+        """Return every production's part in Σ ⟨weights[i], weights[j]⟩ K(i, j) over rows i and columns j."""
+        rows, columns = self.spans
+        left = self.rows.weighed(weights[slice(*rows)])
+        right = left if self.symmetric else self.columns.weighed(weights[slice(*columns)])
+        out = np.zeros(self.layout.base.size)
+        delta.production_sums(self.rows.items, self.layout, self.delta(decay), left, right, out)
+        return out
+
+
+def tiles(
+    nodes: Nodes, rows: Span, columns: Span | None, max_pairs: int, whole: Programme | None = None
+) -> Iterator[Programme]:
+    """Cut a matrix (its lower half, without ``columns``) into programmes of at most ``max_pairs`` entries."""
+    programme = Programme(nodes, rows, columns) if whole is None else whole
+    if programme.size <= max_pairs:
+        yield programme
+        return
+    height, width = (last - first for first, last in programme.spans)
+    if height == width == 1:
+        check_pairs(programme.size, max_pairs)
+    if columns is None:
+        upper, lower = _halves(rows)
+        parts: list[tuple[Span, Span | None]] = [(upper, None), (lower, None), (lower, upper)]
+    elif height >= width:
+        parts = [(half, columns) for half in _halves(rows)]
+    else:
+        parts = [(rows, half) for half in _halves(columns)]
+    for part in parts:
+        yield from tiles(nodes, *part, max_pairs)
+
+
+def gram(
+    nodes: Nodes, n_rows: int, n_columns: int | None, decay: float, max_pairs: int,
+    whole: Programme | None = None,
+) -> FloatArray:  # fmt: skip
+    """Return the kernels of the first ``n_rows`` trees with each other, or with the ``n_columns`` after."""
+    columns = None if n_columns is None else (n_rows, n_rows + n_columns)
+    shift = 0 if n_columns is None else n_rows
+    out = np.empty((n_rows, n_rows if n_columns is None else n_columns))
+    for programme in tiles(nodes, (0, n_rows), columns, max_pairs, whole):
+        (first, last), (begin, end) = programme.spans
+        values = programme.gram(decay)
+        out[first:last, begin - shift : end - shift] = values
+        if n_columns is None and not programme.symmetric:
+            out[begin:end, first:last] = values.T
+    return out
+
+
+def pair(nodes: Nodes, i: int, j: int, decay: float, max_pairs: int) -> float:
+    """Return the kernel of two trees."""
+    (programme,) = tiles(nodes, (i, i + 1), None if i == j else (j, j + 1), max_pairs)
+    return float(programme.gram(decay)[0, 0])
+
+
+def work(nodes: Nodes, n_rows: int, n_columns: int | None, max_pairs: int) -> int:
+    """Return the number of entries of Δ that ``gram`` computes."""
+    columns = None if n_columns is None else (n_rows, n_rows + n_columns)
+    return sum(programme.work for programme in tiles(nodes, (0, n_rows), columns, max_pairs))
+
+
+def _halves(span: Span) -> tuple[Span, Span]:
+    middle = (span[0] + span[1]) // 2
+    return (span[0], middle), (middle, span[1])
+
+
+class _SubtreeItems:
+    """The distinct subtrees of some trees as items, and how often each tree holds each."""
+
+    def __init__(self, nodes: Nodes, first: int, last: int) -> None:
+        span = slice(nodes.offsets[first], nodes.offsets[last])
+        subtree, distinct = nodes.subtrees
+        used = np.unique(subtree[span])  # numbers follow first appearance: children before parents
+        root = distinct[used]
+        arity = nodes.start[root + 1] - nodes.start[root]
+        own_start = np.concatenate([[0], np.cumsum(arity)])
+        edges = np.arange(own_start[-1]) + np.repeat(nodes.start[root] - own_start[:-1], arity)
+        children = np.searchsorted(used, subtree[nodes.child[edges]]).astype(np.int32)
+        self.items = delta.Items(nodes.production[root], own_start, children)
+
+        inner = nodes.production[span] >= 0
+        item = np.searchsorted(used, subtree[span][inner])
+        tree = np.repeat(np.arange(last - first), nodes.sizes[first:last])[inner]
+        keys, count = np.unique(tree * used.size + item, return_counts=True)
+        per_tree = np.searchsorted(keys, np.arange(last - first + 1) * used.size)
+        self.counts: tuple[IntArray, IntArray, FloatArray] = (
+            per_tree,
+            keys % max(used.size, 1),
+            count.astype(np.float64),
+        )
+
+    def weighed(self, weights: FloatArray) -> FloatArray:
+        """Return for every item the sum of the weights (rows) of the trees that hold it."""
+        per_tree, item, count = self.counts
+        out = np.zeros((self.items.production.size, weights.shape[1]))
+        np.add.at(out, item, count[:, None] * np.repeat(weights, np.diff(per_tree), axis=0))
+        return out

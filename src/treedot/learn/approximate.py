@@ -1,0 +1,187 @@
+"""Approximate tree kernels inside scikit-learn pipelines: which labels are worth comparing is learned."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from sklearn.utils.multiclass import check_classification_targets
+
+from treedot.errors import ParameterError
+from treedot.kernels import ApproximateTreeKernel, SubsetTreeKernel
+from treedot.kernels.approximate import label_alignment, label_counts
+from treedot.kernels.base import MAX_PAIRS, TreeKernel
+from treedot.learn.gram import GramTransformer
+from treedot.parameters import checked_integer
+from treedot.readers import read_trees
+from treedot.trees import Forest
+
+SLACK = 1e-12  # by which a sum of rounded costs may exceed the budget
+
+
+class ApproximateGramTransformer(GramTransformer):
+    """Turns trees into rows of an approximate kernel matrix, over labels that are learned within a budget.
+
+    After Rieck, Krueger, Brefeld & Müller (2010). Comparing two trees, a kernel looks at the pairs of
+    inner nodes with the same label; ``fit`` selects the labels that are worth it, by a linear programme
+    in the weights ω of the labels: between 0 and 1, with the expected number of compared pairs within
+    the budget, and
+
+    - with classes y, the largest ``Σ y_i y_j K_ω(i, j)`` over training trees i ≠ j (several classes are
+      coded ±1, one against the rest, and summed up);
+    - without, the largest ``Σ K_ω(i, j)``: as little of the kernel is lost as possible.
+
+    To be linear, the programme takes the part that each label has in the *exact* kernel (normalised, with
+    ``normalize``). Its solution is rounded: labels of weight 1, then those that the budget has room for,
+    the most valuable for their cost first. It is worse than the best selection by less than what one
+    label contributes.
+
+    Parameters
+    ----------
+    budget : float
+        The share of the full kernel's expected comparisons that may be spent, above 0 and up to 1.
+    decay, normalize, max_pairs
+        The kernel's parameters.
+    max_trees : int, optional
+        Learn from a sample of so many trees, where all would take too long.
+    random_state : int
+        The seed of the sample.
+
+    Attributes
+    ----------
+    labels_ : tuple of str
+        The selected labels.
+    weights_ : dict of str to float
+        The weight of every label of an inner node, before rounding.
+    speedup_ : float
+        q_ω, the expected number of comparisons of two training trees over that with the selected labels.
+
+    Examples
+    --------
+    >>> trees = ["(S (A a) (B b))", "(S (A a) (B c))", "(S (A d) (B b))", "(S (A d) (B c))"]
+    >>> model = ApproximateGramTransformer(budget=0.4).fit(trees, ["a", "a", "d", "d"])
+    >>> model.labels_, model.speedup_
+    (('A',), 3.0)
+    >>> model.transform(["(T (A a) (B b))"])
+    array([[1., 1., 0., 0.]])
+    """
+
+    def __init__(
+        self,
+        budget: float = 0.5,
+        decay: float = 0.4,
+        normalize: bool = False,
+        max_trees: int | None = None,
+        random_state: int = 0,
+        max_pairs: int = MAX_PAIRS,
+    ) -> None:
+        self.budget = budget
+        self.decay = decay
+        self.normalize = normalize
+        self.max_trees = max_trees
+        self.random_state = random_state
+        self.max_pairs = max_pairs
+
+    def make_kernel(self) -> TreeKernel:
+        """Return the kernel over the selected labels."""
+        return ApproximateTreeKernel(self.labels_, self.decay, self.normalize, max_pairs=self.max_pairs)
+
+    def fit(self, X: Any, y: Any = None) -> ApproximateGramTransformer:
+        """Select labels, and keep the training trees."""
+        budget = _checked_budget(self.budget)
+        forest = read_trees(X)
+        inner = np.flatnonzero(label_counts(forest))
+        self.labels_: tuple[str, ...] = ()
+        self.weights_: dict[str, float] = {}
+        self.speedup_ = 1.0
+        if inner.size:
+            cost = label_counts(forest)[inner].astype(float) ** 2
+            cost /= cost.sum()
+            value = self._values(forest, y)[inner]
+            weight = _relaxed(value, cost, budget)
+            chosen = _rounded(weight, value, cost, budget)
+            names = [forest.labels[k] for k in inner]
+            self.labels_ = tuple(name for name, pick in zip(names, chosen, strict=True) if pick)
+            self.weights_ = dict(zip(names, weight.tolist(), strict=True))
+            self.speedup_ = float(1.0 / cost[chosen].sum())
+        self.trees_ = forest
+        return self
+
+    def _values(self, forest: Forest, y: Any) -> np.ndarray:
+        """Return what selecting each label of the forest is worth."""
+        codes = _codes(y, len(forest))
+        sample = np.arange(len(forest))
+        if self.max_trees is not None and self.max_trees < len(forest):
+            n = checked_integer("max_trees", self.max_trees, at_least=2)
+            rng = np.random.default_rng(checked_integer("random_state", self.random_state))
+            sample = np.sort(rng.choice(len(forest), n, replace=False))
+        trees = forest if sample.size == len(forest) else forest[sample]
+        kernel = SubsetTreeKernel(self.decay, max_pairs=self.max_pairs)
+        scale = np.ones(len(trees))
+        if self.normalize:
+            own = kernel.diagonal(trees)
+            scale = np.divide(1.0, np.sqrt(own), out=np.zeros(len(trees)), where=own > 0)
+
+        def aligned(codes: np.ndarray) -> np.ndarray:
+            found = label_alignment(trees, codes[sample] * scale[:, None], kernel.decay, kernel.max_pairs)
+            index = {text: k for k, text in enumerate(trees.labels)}
+            return np.array([found[index[text]] if text in index else 0.0 for text in forest.labels])
+
+        values = aligned(codes)
+        if y is not None and values.min() < 0 and values.max() <= 0:
+            warnings.warn(
+                "no label agrees with the classes: labels are selected for the kernel alone, as without y",
+                stacklevel=3,
+            )
+            values = aligned(np.ones((len(forest), 1)))
+        return values
+
+
+def _checked_budget(budget: Any) -> float:
+    if isinstance(budget, (int, float, np.integer, np.floating)) and 0 < budget <= 1:
+        return float(budget)
+    raise ParameterError(f"budget must be a share of all comparisons, above 0 and up to 1, not {budget!r}")
+
+
+def _codes(y: Any, n_trees: int) -> np.ndarray:
+    """Return ±1 for every tree and class, one against the rest; one column where there is no choice."""
+    if y is None:
+        return np.ones((n_trees, 1))
+    y = np.asarray(y)
+    if y.shape != (n_trees,):
+        raise ParameterError(f"y must be one class for each of the {n_trees} trees, not of shape {y.shape}")
+    check_classification_targets(y)
+    classes, number = np.unique(y, return_inverse=True)
+    codes = np.where(number[:, None] == np.arange(classes.size), 1.0, -1.0)
+    return codes[:, :1] if classes.size == 2 else codes
+
+
+def _relaxed(value: np.ndarray, cost: np.ndarray, budget: float) -> np.ndarray:
+    """Return the weights in [0, 1] of the largest value whose cost is within the budget."""
+    largest = np.abs(value).max()
+    if largest == 0:
+        return np.zeros(value.size)
+    solved = linprog(-value / largest, A_ub=cost[None, :], b_ub=[budget], bounds=(0, 1), method="highs")
+    return np.clip(solved.x, 0.0, 1.0)
+
+
+def _rounded(weight: np.ndarray, value: np.ndarray, cost: np.ndarray, budget: float) -> np.ndarray:
+    """Return which labels are selected: by weight, then by value for cost, while the budget lasts.
+
+    Labels that are worth nothing are taken last; labels that do harm are not.
+    """
+    useful = value >= 0
+    whole = weight > 1 - 1e-9
+    chosen = np.zeros(value.size, bool)
+    spent = 0.0
+    for k in np.lexsort((cost, -value / cost, ~whole)):
+        if useful[k] and spent + cost[k] <= budget + SLACK:
+            chosen[k] = True
+            spent += cost[k]
+    if not chosen.any():
+        raise ParameterError(
+            f"budget={budget} has no room for any label: the least that has is {cost[useful].min():.3g}"
+        )
+    return chosen

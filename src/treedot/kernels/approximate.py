@@ -10,7 +10,7 @@ import numpy as np
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels import pairwise, shared
 from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel
-from treedot.kernels.nodes import Nodes, nodes_of
+from treedot.kernels.nodes import Nodes
 from treedot.readers import read_trees
 from treedot.trees import Forest
 
@@ -73,8 +73,7 @@ class ApproximateTreeKernel(TreeKernel):
 
     def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         nodes = Nodes(x, self.labels)
-        trees = pairwise.trees_of(nodes)
-        raw = pairwise.fast_pairs(nodes, trees, rows, columns, self.decay, self.max_pairs)
+        raw = pairwise.fast_pairs(pairwise.trees_of(nodes), rows, columns, self.decay, self.max_pairs)
         for k in np.flatnonzero(raw < 0):
             raw[k] = shared.pair(nodes, rows[k], columns[k], self.decay, self.max_pairs)
         return raw
@@ -97,16 +96,20 @@ def label_alignment(
     No Gram matrix is formed: the entries of the shared programme are weighed by the trees that hold
     them, and the pairs i = j are taken off tree by tree.
     """
-    nodes = nodes_of(forest)
-    total = np.zeros(nodes.n_productions)
-    for programme in shared.tiles(nodes, (0, len(forest)), None, max_pairs):
+    nodes = Nodes(forest)
+    total: FloatArray = np.zeros(nodes.n_productions)
+    for programme in shared.tiles(nodes, (0, len(forest)), None, max_pairs, shared.programme_of(forest)):
         total += programme.production_sums(decay, weights) * (1 if programme.symmetric else 2)
     own = pairwise.own_production_sums(nodes, (weights**2).sum(axis=1), decay, max_pairs)
-    total, own = (
-        np.bincount(nodes.production_labels, part, minlength=len(forest.labels)) for part in (total, own)
-    )
+    total, own = _by_label(nodes, total, forest), _by_label(nodes, own, forest)
     if not np.isfinite(total).all():
         raise RangeError(f"the kernels of these trees are too large for a float with decay={decay}: use less")
     others = total - own
     others[np.abs(others) <= 1e-12 * own] = 0.0  # of labels that no two trees share, rounding is left
     return others
+
+
+def _by_label(nodes: Nodes, of_production: FloatArray, forest: Forest) -> FloatArray:
+    sums = np.zeros(len(forest.labels))
+    np.add.at(sums, nodes.production_labels, of_production)
+    return sums

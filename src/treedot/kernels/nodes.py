@@ -59,8 +59,3 @@ class Nodes:
         """Return how often the trees from ``first`` to ``last - 1`` hold each production."""
         part = self.production[self.offsets[first] : self.offsets[last]]
         return np.bincount(part[part >= 0], minlength=self.n_productions)
-
-
-def nodes_of(forest: Forest) -> Nodes:
-    """Return the uncut nodes of a forest, computed once."""
-    return forest.derived("nodes", lambda: Nodes(forest))

@@ -33,6 +33,10 @@ class Trees(NamedTuple):
     sorted: IntArray
     rank: IntArray
 
+    def sizes(self, which: IntArray) -> IntArray:
+        """Return the numbers of nodes of some trees."""
+        return self.offsets[which + 1] - self.offsets[which]
+
 
 def trees_of(nodes: Nodes) -> Trees:
     """Sort the nodes of every tree by production, once for all pairs."""
@@ -188,19 +192,27 @@ def table(
         out[k] = value
 
 
-def fast_pairs(
-    nodes: Nodes, trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int
-) -> FloatArray:
+def table_pairs(trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int) -> FloatArray:
+    """Return ΣΔ of pairs of trees by tables over all pairs of nodes."""
+    size = int((trees.sizes(rows) * trees.sizes(columns)).max(initial=0))
+    check_pairs(size, max_pairs, "pairs of nodes")
+    out = np.empty(rows.size)
+    table(trees, rows, columns, decay, np.empty(size), out)
+    return out
+
+
+def fast_pairs(trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int) -> FloatArray:
     """Return ΣΔ of pairs of trees, or minus the number of matching pairs of nodes where it is too large."""
     out = np.empty(rows.size)
-    fast(trees, rows, columns, decay, max_pairs, _scratch(nodes), out)
+    fast(trees, rows, columns, decay, max_pairs, _scratch(trees, rows), out)
     return out
 
 
 def own_production_sums(nodes: Nodes, weights: FloatArray, decay: float, max_pairs: int) -> FloatArray:
     """Return every production's part in Σ weights[t] K(t, t) over all trees."""
-    out = np.zeros(nodes.n_productions)
-    check_pairs(own_sums(trees_of(nodes), weights, decay, max_pairs, _scratch(nodes), out), max_pairs)
+    trees, out = trees_of(nodes), np.zeros(nodes.n_productions)
+    scratch = _scratch(trees, np.arange(weights.size))
+    check_pairs(own_sums(trees, weights, decay, max_pairs, scratch, out), max_pairs)
     return out
 
 
@@ -215,8 +227,8 @@ def log_sum(nodes: Nodes, decay: float, max_pairs: int) -> float:
     return math.log(mantissa) + exponent * math.log(2.0) if mantissa > 0 else -math.inf
 
 
-def _scratch(nodes: Nodes) -> Scratch:
-    size = int(nodes.sizes.max(initial=1))
+def _scratch(trees: Trees, rows: IntArray) -> Scratch:
+    size = int(trees.sizes(rows).max(initial=1))
     return Scratch(
         np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
     )

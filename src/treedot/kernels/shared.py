@@ -11,6 +11,7 @@ import numpy.typing as npt
 from treedot.kernels import delta
 from treedot.kernels.base import check_pairs
 from treedot.kernels.nodes import Nodes
+from treedot.trees import Forest
 
 IntArray = npt.NDArray[np.signedinteger[Any]]
 FloatArray = npt.NDArray[np.float64]
@@ -59,6 +60,11 @@ class Programme:
         out = np.zeros(self.layout.base.size)
         delta.production_sums(self.rows.items, self.layout, self.delta(decay), left, right, out)
         return out
+
+
+def programme_of(forest: Forest) -> Programme:
+    """Return the programme of a forest with itself, computed once, whatever λ will be."""
+    return forest.derived("shared programme", lambda: Programme(Nodes(forest), (0, len(forest))))
 
 
 def tiles(

@@ -12,7 +12,7 @@ from treedot.kernels import pairwise, shared
 from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel, check_pairs, one_of
 from treedot.kernels.features import feature_gram, feature_pairs
 from treedot.kernels.fragments import fragment_counts, productions
-from treedot.kernels.nodes import Nodes, nodes_of
+from treedot.kernels.nodes import Nodes
 from treedot.parameters import checked_flag
 from treedot.readers import read_trees
 from treedot.trees import Forest
@@ -98,7 +98,7 @@ class SubsetTreeKernel(TreeKernel):
             raise ParameterError("weighting='distinct' writes the fragments out: there is no Δ to count")
         x, y = read_trees(X), None if Y is None else read_trees(Y)
         both, n_columns = _joined(x, y)
-        nodes = nodes_of(both)
+        nodes = Nodes(both)
         algorithm = self._algorithm(x, y)
         if algorithm == "TK":
             return _table_work(nodes.sizes, len(x), n_columns)
@@ -133,18 +133,14 @@ class SubsetTreeKernel(TreeKernel):
 
     def _sums(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return ΣΔ for pairs of trees, one after another."""
-        nodes, trees = nodes_of(x), x.derived("trees by production", lambda: pairwise.trees_of(nodes_of(x)))
-        if self.algorithm != "TK":
-            raw = pairwise.fast_pairs(nodes, trees, rows, columns, self.decay, self.max_pairs)
-            for k in np.flatnonzero(raw < 0):
-                if self.algorithm == "FTK":
-                    check_pairs(int(-raw[k]), self.max_pairs)
-                raw[k] = shared.pair(nodes, rows[k], columns[k], self.decay, self.max_pairs)
-            return raw
-        size = int((nodes.sizes[rows] * nodes.sizes[columns]).max(initial=0))
-        check_pairs(size, self.max_pairs, "pairs of nodes")
-        raw = np.empty(rows.size)
-        pairwise.table(trees, rows, columns, self.decay, np.empty(size), raw)
+        trees = x.derived("trees by production", lambda: pairwise.trees_of(Nodes(x)))
+        if self.algorithm == "TK":
+            return pairwise.table_pairs(trees, rows, columns, self.decay, self.max_pairs)
+        raw = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs)
+        for k in np.flatnonzero(raw < 0):
+            if self.algorithm == "FTK":
+                check_pairs(int(-raw[k]), self.max_pairs)
+            raw[k] = shared.pair(Nodes(x), rows[k], columns[k], self.decay, self.max_pairs)
         return raw
 
     def _looped_gram(self, x: Forest, y: Forest | None) -> FloatArray:
@@ -162,7 +158,7 @@ class SubsetTreeKernel(TreeKernel):
         if self.weighting == "distinct":
             value = float(self._raw_gram(x, y)[0, 0])
             return math.log(value) if value > 0 else -math.inf
-        result = pairwise.log_sum(nodes_of(x + y), self.decay, self.max_pairs)
+        result = pairwise.log_sum(Nodes(x + y), self.decay, self.max_pairs)
         if self.leaves:
             equal = float(_leaf_gram(x, y)[0, 0])
             result = float(np.logaddexp(result, math.log(equal) if equal else -math.inf))
@@ -170,11 +166,8 @@ class SubsetTreeKernel(TreeKernel):
 
     def _shared_gram(self, x: Forest, y: Forest | None) -> FloatArray:
         both, n_columns = _joined(x, y)
-        nodes = nodes_of(both)
-        whole = None
-        if y is None:  # whatever λ is
-            whole = x.derived("shared programme", lambda: shared.Programme(nodes, (0, len(x))))
-        return shared.gram(nodes, len(x), n_columns, self.decay, self.max_pairs, whole)
+        whole = shared.programme_of(x) if y is None else None
+        return shared.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole)
 
 
 def _joined(x: Forest, y: Forest | None) -> tuple[Forest, int | None]:

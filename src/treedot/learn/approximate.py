@@ -14,7 +14,7 @@ from treedot.kernels import ApproximateTreeKernel, SubsetTreeKernel
 from treedot.kernels.approximate import label_alignment, label_counts
 from treedot.kernels.base import MAX_PAIRS, TreeKernel
 from treedot.learn.gram import GramTransformer
-from treedot.parameters import checked_integer
+from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import read_trees
 from treedot.trees import Forest
 
@@ -29,8 +29,8 @@ class ApproximateGramTransformer(GramTransformer):
     in the weights ω of the labels: between 0 and 1, with the expected number of compared pairs within
     the budget, and
 
-    - with classes y, the largest ``Σ y_i y_j K_ω(i, j)`` over training trees i ≠ j (several classes are
-      coded ±1, one against the rest, and summed up);
+    - with classes y, the largest ``Σ y_i y_j K_ω(i, j)`` over training trees i ≠ j, where y is ±1 (several
+      classes are coded one against the rest, and summed up);
     - without, the largest ``Σ K_ω(i, j)``: as little of the kernel is lost as possible.
 
     To be linear, the programme takes the part that each label has in the *exact* kernel (normalised, with
@@ -44,6 +44,9 @@ class ApproximateGramTransformer(GramTransformer):
         The share of the full kernel's expected comparisons that may be spent, above 0 and up to 1.
     decay, normalize, max_pairs
         The kernel's parameters.
+    center : bool
+        Take the mean off every coding of the classes. Without, as published: then trees of two small
+        classes agree, being both of neither of the others, and the classes have little say.
     max_trees : int, optional
         Learn from a sample of so many trees, where all would take too long.
     random_state : int
@@ -73,6 +76,7 @@ class ApproximateGramTransformer(GramTransformer):
         budget: float = 0.5,
         decay: float = 0.4,
         normalize: bool = False,
+        center: bool = True,
         max_trees: int | None = None,
         random_state: int = 0,
         max_pairs: int = MAX_PAIRS,
@@ -80,6 +84,7 @@ class ApproximateGramTransformer(GramTransformer):
         self.budget = budget
         self.decay = decay
         self.normalize = normalize
+        self.center = center
         self.max_trees = max_trees
         self.random_state = random_state
         self.max_pairs = max_pairs
@@ -111,7 +116,7 @@ class ApproximateGramTransformer(GramTransformer):
 
     def _values(self, forest: Forest, y: Any) -> np.ndarray:
         """Return what selecting each label of the forest is worth."""
-        codes = _codes(y, len(forest))
+        codes = _codes(y, len(forest), checked_flag("center", self.center))
         sample = np.arange(len(forest))
         if self.max_trees is not None and self.max_trees < len(forest):
             n = checked_integer("max_trees", self.max_trees, at_least=2)
@@ -135,7 +140,7 @@ class ApproximateGramTransformer(GramTransformer):
                 "no label agrees with the classes: labels are selected for the kernel alone, as without y",
                 stacklevel=3,
             )
-            values = aligned(np.ones((len(forest), 1)))
+            values = aligned(_codes(None, len(forest), False))
         return values
 
 
@@ -145,8 +150,8 @@ def _checked_budget(budget: Any) -> float:
     raise ParameterError(f"budget must be a share of all comparisons, above 0 and up to 1, not {budget!r}")
 
 
-def _codes(y: Any, n_trees: int) -> np.ndarray:
-    """Return ±1 for every tree and class, one against the rest; one column where there is no choice."""
+def _codes(y: Any, n_trees: int, center: bool) -> np.ndarray:
+    """Return ±1 for every tree and class, one against the rest; one column where two would say the same."""
     if y is None:
         return np.ones((n_trees, 1))
     y = np.asarray(y)
@@ -155,7 +160,9 @@ def _codes(y: Any, n_trees: int) -> np.ndarray:
     check_classification_targets(y)
     classes, number = np.unique(y, return_inverse=True)
     codes = np.where(number[:, None] == np.arange(classes.size), 1.0, -1.0)
-    return codes[:, :1] if classes.size == 2 else codes
+    if classes.size == 2:
+        codes = codes[:, :1]
+    return codes - codes.mean(axis=0) if center and classes.size > 1 else codes
 
 
 def _relaxed(value: np.ndarray, cost: np.ndarray, budget: float) -> np.ndarray:

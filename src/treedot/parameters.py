@@ -13,6 +13,7 @@ from treedot.errors import ParameterError
 FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow")
 COMPOSITIONS = ("mixed", "product", "convolution")
 DTYPES = ("float32", "float64")
+EXPERIMENTS = ("fig2", "table1", "table2", "fig3", "fig4", "fig5")
 
 
 def checked_decay(decay: Any) -> float:

@@ -20,7 +20,7 @@ from treedot.cli.progress import Progress
 from treedot.encode import Encoder, Spec
 from treedot.encode.store import NpyRows, described_npy, read_description, vector_file
 from treedot.errors import ParameterError, RangeError, SourceError
-from treedot.parameters import checked_integer
+from treedot.parameters import EXPERIMENTS, checked_integer
 from treedot.readers import iter_trees, read_trees
 from treedot.trees import Forest
 
@@ -141,6 +141,15 @@ def demo(options: argparse.Namespace) -> None:
 
     checked_integer("--functions", options.functions, at_least=50)
     run(Path(options.out), options.functions)
+
+
+def paper(options: argparse.Namespace) -> None:
+    """Measure the paper's experiments anew."""
+    from treedot.experiments.paper import run
+
+    chosen = [name for name in EXPERIMENTS if name in options.experiments or "all" in options.experiments]
+    out = options.out or ("paper-quick" if options.quick else "paper")
+    run(chosen, options.data, Path(out), options.quick, say=lambda line: print(line, flush=True))
 
 
 def _vector_facts(path: Path) -> dict[str, Any] | None:

@@ -38,6 +38,21 @@ def spearman(gram: np.ndarray, estimate: np.ndarray) -> float:
     return float(spearmanr(np.round(gram[pairs], 9), estimate[pairs]).statistic)
 
 
+def projected(gram: np.ndarray, size: int, seed: int) -> np.ndarray:
+    """Return the kernels that a Gaussian random projection into ``size`` numbers would give.
+
+    With K = L Lᵀ and a matrix G of independent standard normals, L G Gᵀ Lᵀ / size has exactly the
+    distribution of the products of projected fragment vectors; the fragments are not needed.
+    """
+    own = np.sqrt(np.diagonal(gram))
+    own = np.where(own > 0, own, 1.0)
+    values, vectors = np.linalg.eigh(gram / np.outer(own, own))
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    rows = root @ np.random.default_rng(seed).standard_normal((len(gram), size)) * own[:, None]
+    product: np.ndarray = rows @ rows.T / size
+    return product
+
+
 def norm_ratios(gram: np.ndarray, estimate: np.ndarray) -> np.ndarray:
     """Return ‖T̃‖² / K11 of every tree."""
     return np.diagonal(estimate) / np.diagonal(gram)

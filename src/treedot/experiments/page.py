@@ -15,6 +15,8 @@ h1, h2 { line-height: 1.2; color: #123 } h2 { margin-top: 2.5rem }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; font-size: 0.9rem }
 th, td { padding: 0.3rem 0.8rem; text-align: left; border-bottom: 1px solid #ddd }
 th { border-bottom: 2px solid #567; font-weight: 600 }
+.wide { overflow-x: auto } .says { font-size: 1.1rem; border-left: 4px solid #1f5f8b; padding-left: 0.8rem }
+.agrees { color: #2a7d2a; font-weight: bold } .differs { color: #b03020; font-weight: bold }
 figure { margin: 1rem 0 } img { max-width: 100% } figcaption { color: #567; font-size: 0.9rem }
 """
 

@@ -17,6 +17,8 @@ __version__ = "0.1.0.dev0"
 _HOME = {
     "Encoder": "treedot.encode",
     "Forest": "treedot.trees",
+    "FragmentSelector": "treedot.learn",
+    "FragmentVectorizer": "treedot.learn",
     "GramTransformer": "treedot.learn",
     "Spec": "treedot.encode",
     "SubsetTreeKernel": "treedot.kernels",
@@ -33,6 +35,8 @@ _HOME = {
 __all__ = [
     "Encoder",
     "Forest",
+    "FragmentSelector",
+    "FragmentVectorizer",
     "GramTransformer",
     "Spec",
     "SubsetTreeKernel",
@@ -49,7 +53,7 @@ __all__ = [
 if TYPE_CHECKING:
     from treedot.encode import Encoder, Spec
     from treedot.kernels import SubsetTreeKernel, SubtreeKernel, count_fragments, fragments
-    from treedot.learn import GramTransformer, TreeVectorizer
+    from treedot.learn import FragmentSelector, FragmentVectorizer, GramTransformer, TreeVectorizer
     from treedot.readers import iter_trees, read_trees
     from treedot.search import nearest
     from treedot.trees import Forest, Tree

@@ -22,6 +22,11 @@ def feature_gram(
 
     width = int(feature.max()) + 1 if feature.size else 1
     vectors = csr_matrix((weight, (tree, feature)), shape=(n, width))
-    columns = vectors if symmetric else vectors[n_rows:]
+    return gram_of(vectors, n_rows, symmetric)
+
+
+def gram_of(vectors: Any, n_rows: int, symmetric: bool) -> FloatArray:
+    """Return the products of the first ``n_rows`` sparse rows with each other, or with the rest."""
+    columns = vectors[:n_rows] if symmetric else vectors[n_rows:]
     result: FloatArray = (vectors[:n_rows] @ columns.T).toarray()
     return result

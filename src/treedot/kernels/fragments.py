@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from treedot.errors import LimitError
+from treedot.kernels.growth import IntArray, Steps, grow, known_steps, occurrences, seeds, soil, steps
+from treedot.kernels.subtrees import SubtreeItems
 from treedot.parameters import checked_decay
 from treedot.readers import read_tree
-from treedot.trees import Tree
+from treedot.trees import Forest, Tree
+
+FloatArray = npt.NDArray[np.float64]
 
 MAX_FRAGMENTS = 100_000
+MAX_WRITTEN = 5_000_000
+BATCH_NODES = 2**17
 
 
 def count_fragments(tree: Any) -> int:
@@ -21,14 +30,9 @@ def count_fragments(tree: Any) -> int:
     >>> count_fragments("(S (NP (NNP Ann)) (VP (VBZ runs)))")
     15
     """
-    total = 0
-    rooted: list[int] = []  # of the finished nodes that wait for their parents
-    for node in read_tree(tree)[0].postorder():
-        first = len(rooted) - len(node.children)
-        here = math.prod(1 + below for below in rooted[first:]) if node.children else 0
-        total += here
-        rooted[first:] = [here]
-    return total
+    forest = read_tree(tree)
+    rooted = _rooted(forest)
+    return sum(rooted[k] for k in forest.subtree.tolist())
 
 
 def fragments(tree: Any, decay: float = 1.0, max_fragments: int = MAX_FRAGMENTS) -> dict[Tree, float]:
@@ -45,35 +49,166 @@ def fragments(tree: Any, decay: float = 1.0, max_fragments: int = MAX_FRAGMENTS)
     (DT a) 1.0
     (NN tree) 1.0
     (NP DT NN) 1.0
-    (NP DT (NN tree)) 0.5
     (NP (DT a) NN) 0.5
+    (NP DT (NN tree)) 0.5
     (NP (DT a) (NN tree)) 0.25
     """
-    root_decay = math.sqrt(checked_decay(decay))
-    counts = fragment_counts(read_tree(tree)[0], max_fragments)
-    return {fragment: count * root_decay ** (productions(fragment) - 1) for fragment, count in counts.items()}
+    decay = checked_decay(decay)
+    index, counts = write_out(read_tree(tree), max_fragments)
+    values = counts.toarray()[0] * index.weights(decay)
+    return dict(zip(index.trees(), values.tolist(), strict=True))
 
 
-def fragment_counts(tree: Tree, max_fragments: int = MAX_FRAGMENTS) -> Counter[Tree]:
-    """Return how often each distinct fragment occurs in a tree."""
-    number = count_fragments(tree)
-    if number > max_fragments:
-        shown = number if number < 10**12 else f"about 2^{number.bit_length() - 1}"
+def write_out(forest: Forest, max_fragments: int = MAX_WRITTEN) -> tuple[FragmentIndex, Any]:
+    """Return all fragments of some trees, and how often each tree holds each as a sparse matrix.
+
+    ``max_fragments`` bounds the fragments rooted at all distinct subtrees together.
+    """
+    total = sum(_rooted(forest))
+    if total > max_fragments:
+        shown = total if total < 10**12 else f"about 2^{total.bit_length() - 1}"
+        whose = "this tree has" if len(forest) == 1 else f"these {len(forest)} trees have"
         raise LimitError(
-            f"this tree has {shown} fragments, more than max_fragments={max_fragments}: "
+            f"{whose} {shown} fragments, more than max_fragments={max_fragments}: "
             "use a kernel, which counts them without writing them out"
         )
-    found: Counter[Tree] = Counter()
-    rooted: list[list[Tree]] = []  # R(n) of the finished nodes that wait for their parents
-    for node in tree.postorder():
-        first = len(rooted) - len(node.children)
-        choices = [[Tree(c.label), *below] for c, below in zip(node.children, rooted[first:], strict=True)]
-        here = [Tree(node.label, chosen) for chosen in itertools.product(*choices)] if node.children else []
-        found.update(here)
-        rooted[first:] = [here]
-    return found
+    subtrees = SubtreeItems(forest, 0, len(forest))
+    ground = soil(subtrees.items, subtrees.items.production)
+    trie: list[Steps] = []
+    features: list[IntArray] = []
+    found: list[tuple[IntArray, IntArray]] = []
+    level, known = seeds(ground), 0
+    while level.node.size:
+        here, step = steps(ground, level)
+        trie.append(here)
+        features.append(np.arange(known, known + here.parent.size))
+        found.append((level.root[occurrences(level)], known + step))
+        known += here.parent.size
+        level = grow(ground, level, step)
+    index = FragmentIndex(production_labels(forest), trie, features)
+    return index, _counted(subtrees, found, known)
 
 
-def productions(fragment: Tree) -> int:
-    """Return the number of productions in a fragment: its nodes that have children."""
-    return sum(not node.is_leaf for node in fragment.postorder())
+class FragmentIndex:
+    """Some fragments, numbered, and ready to be found in any trees.
+
+    Parameters
+    ----------
+    productions : list of tuple of str
+        The label of a node and its children's labels, for every production.
+    trie : list of Steps
+        The steps from the fragments of p productions to those of p + 1 (see ``growth``), for p = 0, 1, …
+    features : list of integer array
+        For every step the number of the fragment it ends in, or -1 for one on the way to others.
+    """
+
+    def __init__(
+        self, productions: list[tuple[str, ...]], trie: list[Steps], features: list[IntArray]
+    ) -> None:
+        self.productions = productions
+        self.trie = trie
+        self.features = features
+
+    @property
+    def sizes(self) -> IntArray:
+        """The number of productions in each fragment."""
+        sizes = np.zeros(sum(int((numbers >= 0).sum()) for numbers in self.features), np.int64)
+        for depth, numbers in enumerate(self.features, start=1):
+            sizes[numbers[numbers >= 0]] = depth
+        return sizes
+
+    def weights(self, decay: float) -> FloatArray:
+        """Return √λ^(p-1) for each fragment."""
+        weights: FloatArray = np.power(math.sqrt(decay), self.sizes - 1.0)
+        return weights
+
+    def trees(self) -> list[Tree]:
+        """Return the fragments in the order of their numbers."""
+        trees: list[Tree] = [Tree("")] * self.sizes.size
+        for depth, numbers in enumerate(self.features):
+            for k in np.flatnonzero(numbers >= 0):
+                trees[numbers[k]] = self._tree(depth, int(k))
+        return trees
+
+    def _tree(self, depth: int, k: int) -> Tree:
+        path: list[tuple[int, int]] = []
+        for level in reversed(self.trie[: depth + 1]):
+            path.append((int(level.place[k]), int(level.production[k])))
+            k = int(level.parent[k])
+        top: list[Any] = [None]
+        open_positions = [(top, 0)]
+        expanded: list[tuple[list[Any], int, str, list[Any]]] = []
+        for place, production in reversed(path):
+            label, *below = self.productions[production]
+            expanded.append((*open_positions[place], label, below))
+            open_positions = [*((below, i) for i in range(len(below))), *open_positions[place + 1 :]]
+        for siblings, i, label, below in reversed(expanded):  # pre-order backwards: children come first
+            siblings[i] = Tree(label, below)
+        root: Tree = top[0]
+        return root
+
+    def count(self, forest: Forest) -> Any:
+        """Return how often each tree holds each fragment, as a sparse matrix."""
+        from scipy.sparse import csr_matrix, vstack
+
+        n_features = self.sizes.size
+        number = {labels: k for k, labels in enumerate(self.productions)}
+        known = np.array([number.get(labels, -1) for labels in production_labels(forest)] + [-1], np.int64)
+        parts = [csr_matrix((0, n_features))]
+        for first, last in _batches(forest):
+            subtrees = SubtreeItems(forest, first, last)
+            parts.append(_counted(subtrees, list(self._find(subtrees, known)), n_features))
+        return vstack(parts, format="csr")
+
+    def _find(self, subtrees: SubtreeItems, known: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield subtrees and the fragments rooted there; ``known`` translates productions, its last is -1."""
+        ground = soil(subtrees.items, known[subtrees.items.production])
+        level = seeds(ground)
+        for here, numbers in zip(self.trie, self.features, strict=True):
+            if not level.node.size:
+                break
+            step = known_steps(ground, level, here)
+            feature = np.append(numbers, -1)[step]
+            hits = np.flatnonzero(feature >= 0)
+            yield level.root[occurrences(level)[hits]], feature[hits]
+            level = grow(ground, level, step)
+
+
+def production_labels(forest: Forest) -> list[tuple[str, ...]]:
+    """Return for every production of a forest its label and its children's labels."""
+    numbers, first = np.unique(forest.production, return_index=True)
+    start, child = forest.children
+    text = forest.labels
+    return [
+        (text[forest.label[node]], *(text[k] for k in forest.label[child[start[node] : start[node + 1]]]))
+        for node in first[numbers >= 0]
+    ]
+
+
+def _rooted(forest: Forest) -> list[int]:
+    """Return how many fragments are rooted at each distinct subtree."""
+    start, child = forest.children
+    rooted: list[int] = []
+    for node in forest.distinct_subtrees:
+        below = forest.subtree[child[start[node] : start[node + 1]]].tolist()
+        rooted.append(math.prod(1 + rooted[k] for k in below) if below else 0)
+    return rooted
+
+
+def _counted(subtrees: SubtreeItems, found: list[tuple[IntArray, IntArray]], n_features: int) -> Any:
+    """Return the counts of trees by fragments from the fragments rooted at each distinct subtree."""
+    from scipy.sparse import csr_matrix
+
+    none = np.zeros(0, np.int64)
+    root, feature = (np.concatenate(part) for part in zip((none, none), *found, strict=True))
+    shape = (subtrees.items.production.size, n_features)
+    counts = subtrees.count_matrix() @ csr_matrix((np.ones(root.size), (root, feature)), shape=shape)
+    counts.sort_indices()
+    return counts
+
+
+def _batches(forest: Forest) -> Iterator[tuple[int, int]]:
+    """Yield runs of trees of about ``BATCH_NODES`` nodes, which keep the occurrences in memory few."""
+    batch = forest.offsets[1:] // BATCH_NODES
+    cuts = [0, *(np.flatnonzero(np.diff(batch)) + 1).tolist(), len(forest)]
+    return ((a, b) for a, b in pairwise(cuts) if a < b)

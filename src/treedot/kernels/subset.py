@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from treedot.kernels import delta
 from treedot.kernels.base import MAX_PAIRS, FloatArray, TreeKernel, one_of
-from treedot.kernels.features import feature_gram
-from treedot.kernels.fragments import fragment_counts, productions
+from treedot.kernels.features import feature_gram, gram_of
+from treedot.kernels.fragments import write_out
+from treedot.kernels.subtrees import SubtreeItems
 from treedot.parameters import checked_flag
 from treedot.trees import Forest
 
 CONVENTIONS = ("paper", "collins-duffy")
 WEIGHTINGS = ("count", "distinct")
-
-IntArray = npt.NDArray[np.int64]
 
 
 class SubsetTreeKernel(TreeKernel):
@@ -151,8 +149,8 @@ class _Programme:
     def __init__(self, x: Forest, y: Forest | None) -> None:
         both = x if y is None else x + y
         self.symmetric = y is None
-        self.rows = _SubtreeItems(both, 0, len(x))
-        self.columns = self.rows if y is None else _SubtreeItems(both, len(x), len(both))
+        self.rows = SubtreeItems(both, 0, len(x))
+        self.columns = self.rows if y is None else SubtreeItems(both, len(x), len(both))
         self.shape = (len(x), len(x) if y is None else len(y))
         self.layout, self.pairs = delta.blocks(self.rows.items, self.columns.items, both.n_productions)
 
@@ -167,32 +165,6 @@ class _Programme:
         return out
 
 
-class _SubtreeItems:
-    """The distinct subtrees of some trees of a forest as items, and how often each tree holds each."""
-
-    def __init__(self, forest: Forest, first: int, last: int) -> None:
-        nodes = slice(forest.offsets[first], forest.offsets[last])
-        used = np.unique(forest.subtree[nodes])  # numbers follow first appearance: children before parents
-        root = forest.distinct_subtrees[used]
-        start, child = forest.children
-        arity = forest.arity[root].astype(np.int64)
-        own_start = np.concatenate([[0], np.cumsum(arity)])
-        edges = np.arange(own_start[-1]) + np.repeat(start[root] - own_start[:-1], arity)
-        children = np.searchsorted(used, forest.subtree[child[edges]]).astype(np.int32)
-        self.items = delta.Items(forest.production[root], own_start, children)
-
-        item = np.searchsorted(used, forest.subtree[nodes])
-        tree = np.repeat(np.arange(last - first), forest.sizes[first:last])
-        inner = forest.arity[nodes] > 0
-        keys, count = np.unique(tree[inner] * used.size + item[inner], return_counts=True)
-        per_tree = np.searchsorted(keys, np.arange(last - first + 1) * used.size)
-        self.counts: tuple[IntArray, IntArray, FloatArray] = (
-            per_tree,
-            keys % max(used.size, 1),
-            count.astype(np.float64),
-        )
-
-
 def _leaf_gram(x: Forest, y: Forest | None) -> FloatArray:
     """Return the number of pairs of equal leaves for every pair of trees."""
     both = x if y is None else x + y
@@ -203,16 +175,7 @@ def _leaf_gram(x: Forest, y: Forest | None) -> FloatArray:
 
 def _explicit_gram(x: Forest, y: Forest | None, decay: float) -> FloatArray:
     """Return the kernel in which a fragment counts once per tree, by writing all fragments out."""
-    number: dict[object, int] = {}
-    tree: list[int] = []
-    feature: list[int] = []
-    weight: list[float] = []
     both = x if y is None else x + y
-    for i, one in enumerate(both):
-        for fragment in fragment_counts(one):
-            tree.append(i)
-            feature.append(number.setdefault(fragment, len(number)))
-            weight.append(math.sqrt(decay) ** (productions(fragment) - 1))
-    return feature_gram(
-        np.array(tree, int), np.array(feature, int), np.array(weight), len(both), len(x), y is None
-    )
+    index, vectors = write_out(both)
+    vectors.data = index.weights(decay)[vectors.indices]
+    return gram_of(vectors, len(x), y is None)

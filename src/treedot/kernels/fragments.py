@@ -147,15 +147,18 @@ class FragmentIndex:
         root: Tree = top[0]
         return root
 
-    def count(self, forest: Forest) -> Any:
-        """Return how often each tree holds each fragment, as a sparse matrix."""
+    def count(self, forest: Forest, batch_nodes: int = BATCH_NODES) -> Any:
+        """Return how often each tree holds each fragment, as a sparse matrix.
+
+        Trees of about ``batch_nodes`` nodes are looked at together, which bounds the memory.
+        """
         from scipy.sparse import csr_matrix, vstack
 
         n_features = self.sizes.size
         number = {labels: k for k, labels in enumerate(self.productions)}
         known = np.array([number.get(labels, -1) for labels in production_labels(forest)] + [-1], np.int64)
         parts = [csr_matrix((0, n_features))]
-        for first, last in _batches(forest):
+        for first, last in _batches(forest, batch_nodes):
             subtrees = SubtreeItems(forest, first, last)
             parts.append(_counted(subtrees, list(self._find(subtrees, known)), n_features))
         return vstack(parts, format="csr")
@@ -207,8 +210,7 @@ def _counted(subtrees: SubtreeItems, found: list[tuple[IntArray, IntArray]], n_f
     return counts
 
 
-def _batches(forest: Forest) -> Iterator[tuple[int, int]]:
-    """Yield runs of trees of about ``BATCH_NODES`` nodes, which keep the occurrences in memory few."""
-    batch = forest.offsets[1:] // BATCH_NODES
+def _batches(forest: Forest, batch_nodes: int) -> Iterator[tuple[int, int]]:
+    batch = forest.offsets[1:] // batch_nodes
     cuts = [0, *(np.flatnonzero(np.diff(batch)) + 1).tolist(), len(forest)]
     return ((a, b) for a, b in pairwise(cuts) if a < b)

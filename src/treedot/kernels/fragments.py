@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -123,29 +123,19 @@ class FragmentIndex:
         return weights
 
     def trees(self) -> list[Tree]:
-        """Return the fragments in the order of their numbers."""
+        """Return the fragments in the order of their numbers; equal parts are one object."""
         trees: list[Tree] = [Tree("")] * self.sizes.size
+        levels = [tuple(column.tolist() for column in level) for level in self.trie]
+        builder = _Builder(self.productions)
         for depth, numbers in enumerate(self.features):
-            for k in np.flatnonzero(numbers >= 0):
-                trees[numbers[k]] = self._tree(depth, int(k))
+            for k, number in enumerate(numbers.tolist()):
+                if number >= 0:
+                    path = []
+                    for parent, place, production in reversed(levels[: depth + 1]):
+                        path.append((place[k], production[k]))
+                        k = parent[k]
+                    trees[number] = builder.build(reversed(path))
         return trees
-
-    def _tree(self, depth: int, k: int) -> Tree:
-        path: list[tuple[int, int]] = []
-        for level in reversed(self.trie[: depth + 1]):
-            path.append((int(level.place[k]), int(level.production[k])))
-            k = int(level.parent[k])
-        top: list[Any] = [None]
-        open_positions = [(top, 0)]
-        expanded: list[tuple[list[Any], int, str, list[Any]]] = []
-        for place, production in reversed(path):
-            label, *below = self.productions[production]
-            expanded.append((*open_positions[place], label, below))
-            open_positions = [*((below, i) for i in range(len(below))), *open_positions[place + 1 :]]
-        for siblings, i, label, below in reversed(expanded):  # pre-order backwards: children come first
-            siblings[i] = Tree(label, below)
-        root: Tree = top[0]
-        return root
 
     def count(self, forest: Forest, batch_nodes: int = BATCH_NODES) -> Any:
         """Return how often each tree holds each fragment, as a sparse matrix.
@@ -175,6 +165,35 @@ class FragmentIndex:
             hits = np.flatnonzero(feature >= 0)
             yield level.root[occurrences(level)[hits]], feature[hits]
             level = grow(ground, level, step)
+
+
+class _Builder:
+    """Makes fragments from derivations, each distinct part once: a production and its children's numbers."""
+
+    def __init__(self, productions: list[tuple[str, ...]]) -> None:
+        self.productions = productions
+        self.number: dict[tuple[int, ...], int] = {}
+        self.made: list[Tree] = []
+
+    def build(self, path: Iterable[tuple[int, int]]) -> Tree:
+        """Return the fragment that steps of (place, production) lead to."""
+        top = [-1]
+        open_positions = [(top, 0)]
+        expanded = []
+        for place, production in path:
+            below = [-1] * (len(self.productions[production]) - 1)
+            expanded.append((open_positions[place], production, below))
+            open_positions[: place + 1] = [(below, i) for i in range(len(below))]
+        for (siblings, i), production, below in reversed(expanded):  # pre-order backwards: children first
+            key = (production, *below)
+            number = self.number.get(key)
+            if number is None:
+                number = self.number[key] = len(self.made)
+                label, *texts = self.productions[production]
+                family = [self.made[k] if k >= 0 else text for k, text in zip(below, texts, strict=True)]
+                self.made.append(Tree(label, family))
+            siblings[i] = number
+        return self.made[top[0]]
 
 
 def production_labels(forest: Forest) -> list[tuple[str, ...]]:

@@ -19,6 +19,8 @@ _HOME = {
     "ApproximateTreeKernel": "treedot.kernels",
     "Encoder": "treedot.encode",
     "Forest": "treedot.trees",
+    "FragmentSelector": "treedot.learn",
+    "FragmentVectorizer": "treedot.learn",
     "GramTransformer": "treedot.learn",
     "Spec": "treedot.encode",
     "SubsetTreeKernel": "treedot.kernels",
@@ -37,6 +39,8 @@ __all__ = [
     "ApproximateTreeKernel",
     "Encoder",
     "Forest",
+    "FragmentSelector",
+    "FragmentVectorizer",
     "GramTransformer",
     "Spec",
     "SubsetTreeKernel",
@@ -59,7 +63,13 @@ if TYPE_CHECKING:
         count_fragments,
         fragments,
     )
-    from treedot.learn import ApproximateGramTransformer, GramTransformer, TreeVectorizer
+    from treedot.learn import (
+        ApproximateGramTransformer,
+        FragmentSelector,
+        FragmentVectorizer,
+        GramTransformer,
+        TreeVectorizer,
+    )
     from treedot.readers import iter_trees, read_trees
     from treedot.search import nearest
     from treedot.trees import Forest, Tree

@@ -18,13 +18,30 @@ EXPERIMENTS = ("fig2", "table1", "table2", "fig3", "fig4", "fig5")
 
 def checked_decay(decay: Any) -> float:
     """Return λ as a float, or raise where it is not a number in [0, 1]."""
+    return checked_share("decay (λ)", decay)
+
+
+def checked_share(name: str, value: Any) -> float:
+    """Return a setting as a float, or raise where it is not a number in [0, 1]."""
+    number = _number(value)
+    if not 0.0 <= number <= 1.0:
+        raise ParameterError(f"{name} must be a number from 0 to 1, not {value!r}")
+    return number
+
+
+def checked_positive(name: str, value: Any) -> float:
+    """Return a setting as a float, or raise where it is not a finite number above 0."""
+    number = _number(value)
+    if not 0.0 < number < math.inf:
+        raise ParameterError(f"{name} must be a number above 0, not {value!r}")
+    return number
+
+
+def _number(value: Any) -> float:
     try:
-        value = float(decay)
+        return float(value)
     except (TypeError, ValueError):
-        value = math.nan
-    if not 0.0 <= value <= 1.0:
-        raise ParameterError(f"decay (λ) must be a number from 0 to 1, not {decay!r}")
-    return value
+        return math.nan
 
 
 def checked_integer(name: str, value: Any, at_least: int | None = None) -> int:

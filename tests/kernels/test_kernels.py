@@ -153,6 +153,22 @@ def test_giant_kernels_are_refused_or_answered_in_logarithms():
     assert normalised.gram([giant], [small, cousin])[0, 1] == pytest.approx(expected, rel=1e-9)
 
 
+@given(FORESTS, st.booleans())
+def test_norms_are_roots_of_self_kernels(first, normalize):
+    norms = SubsetTreeKernel(normalize=normalize).norms(first)
+    assert norms == pytest.approx(np.sqrt(SubsetTreeKernel().diagonal(first)), rel=EXACT)
+
+
+def test_norms_are_finite_where_self_kernels_are_not():
+    kernel, giant = SubsetTreeKernel(decay=1.0), balanced("B", 1300)
+    with pytest.raises(RangeError):
+        kernel.diagonal([giant])
+    assert np.log(kernel.norms([giant, "(a b)"])) == pytest.approx(
+        [kernel.log(giant, giant) / 2, 0], rel=1e-12
+    )
+    assert kernel.norms([balanced("B", 5000)])[0] == math.inf
+
+
 def test_scaled_arithmetic_agrees_with_integers_beyond_floats():
     tree = Tree("N", ["x"])
     for k in range(260):

@@ -90,6 +90,18 @@ class TreeKernel(ABC):
             raise self._too_large(i[bad[0]], j[bad[0]])
         return raw
 
+    def norms(self, X: Any) -> FloatArray:
+        """Return √K(a, a) of every tree: the length of its vector of fragments, whatever ``normalize`` is.
+
+        It is inf only where even the root is too large for a float.
+        """
+        x = read_trees(X)
+        own = np.sqrt(self._raw_diagonal(x))
+        for i in np.flatnonzero(~np.isfinite(own)):
+            half = 0.5 * self._log_pair(x[[i]], x[[i]])
+            own[i] = math.exp(half) if half < 709.0 else math.inf
+        return own
+
     @abstractmethod
     def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
         """Return the unnormalised matrix; entries too large for a float may be inf or nan."""

@@ -18,8 +18,12 @@ def feature_gram(
 
     Rows are the first ``n_rows`` trees; columns are the same, or the rest.
     """
-    vectors = _vectors(tree, feature, weight, n)
-    columns = vectors if symmetric else vectors[n_rows:]
+    return gram_of(_vectors(tree, feature, weight, n), n_rows, symmetric)
+
+
+def gram_of(vectors: Any, n_rows: int, symmetric: bool) -> FloatArray:
+    """Return the products of the first ``n_rows`` sparse rows with each other, or with the rest."""
+    columns = vectors[:n_rows] if symmetric else vectors[n_rows:]
     result: FloatArray = (vectors[:n_rows] @ columns.T).toarray()
     return result
 

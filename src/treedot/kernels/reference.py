@@ -1,14 +1,37 @@
-"""The definition: Collins & Duffy's tree kernel as published, the paper's TK.
+"""The definitions: tree fragments, and Collins & Duffy's tree kernel as published, the paper's TK.
 
-Short, plain and quadratic. Every fast kernel is tested against it, and it against enumeration.
+Short, plain and slow. Every fast kernel is tested against it, and it against enumeration.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 from collections.abc import Collection
 
 from treedot.trees import Tree
+
+
+def fragment_counts(tree: Tree) -> Counter[Tree]:
+    """Return how often each fragment occurs; in one, every child is cut off or heads one of its own."""
+    found: Counter[Tree] = Counter()
+    rooted: list[list[Tree]] = []  # R(n) of the finished nodes that wait for their parents
+    for node in tree.postorder():
+        first = len(rooted) - len(node.children)
+        choices = [[Tree(c.label), *below] for c, below in zip(node.children, rooted[first:], strict=True)]
+        here = [Tree(node.label, chosen) for chosen in itertools.product(*choices)] if node.children else []
+        found.update(here)
+        rooted[first:] = [here]
+    return found
+
+
+def fragment_values(tree: Tree, decay: float) -> dict[Tree, float]:
+    """Return the explicit vector (Eq. 2): √λ^(p-1) for each occurrence of a fragment with p productions."""
+    return {
+        fragment: count * decay ** ((sum(not node.is_leaf for node in fragment.postorder()) - 1) / 2)
+        for fragment, count in fragment_counts(tree).items()
+    }
 
 
 def production(node: Tree) -> tuple[str, ...]:

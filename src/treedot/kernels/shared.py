@@ -11,6 +11,7 @@ import numpy.typing as npt
 from treedot.kernels import delta
 from treedot.kernels.base import check_pairs
 from treedot.kernels.nodes import Nodes
+from treedot.kernels.subtrees import SubtreeItems
 from treedot.trees import Forest
 
 IntArray = npt.NDArray[np.signedinteger[Any]]
@@ -25,8 +26,8 @@ class Programme:
     def __init__(self, nodes: Nodes, rows: Span, columns: Span | None = None) -> None:
         self.symmetric = columns is None
         self.spans = rows, rows if columns is None else columns
-        self.rows = _SubtreeItems(nodes, *rows)
-        self.columns = self.rows if columns is None else _SubtreeItems(nodes, *columns)
+        self.rows = SubtreeItems(nodes, *rows)
+        self.columns = self.rows if columns is None else SubtreeItems(nodes, *columns)
         self.layout, self.size = delta.blocks(self.rows.items, self.columns.items, nodes.n_productions)
 
     @property
@@ -121,36 +122,3 @@ def work(nodes: Nodes, n_rows: int, n_columns: int | None, max_pairs: int) -> in
 def _halves(span: Span) -> tuple[Span, Span]:
     middle = (span[0] + span[1]) // 2
     return (span[0], middle), (middle, span[1])
-
-
-class _SubtreeItems:
-    """The distinct subtrees of some trees as items, and how often each tree holds each."""
-
-    def __init__(self, nodes: Nodes, first: int, last: int) -> None:
-        span = slice(nodes.offsets[first], nodes.offsets[last])
-        subtree, distinct = nodes.subtrees
-        used = np.unique(subtree[span])  # numbers follow first appearance: children before parents
-        root = distinct[used]
-        arity = nodes.start[root + 1] - nodes.start[root]
-        own_start = np.concatenate([[0], np.cumsum(arity)])
-        edges = np.arange(own_start[-1]) + np.repeat(nodes.start[root] - own_start[:-1], arity)
-        children = np.searchsorted(used, subtree[nodes.child[edges]]).astype(np.int32)
-        self.items = delta.Items(nodes.production[root], own_start, children)
-
-        inner = nodes.production[span] >= 0
-        item = np.searchsorted(used, subtree[span][inner])
-        tree = np.repeat(np.arange(last - first), nodes.sizes[first:last])[inner]
-        keys, count = np.unique(tree * used.size + item, return_counts=True)
-        per_tree = np.searchsorted(keys, np.arange(last - first + 1) * used.size)
-        self.counts: tuple[IntArray, IntArray, FloatArray] = (
-            per_tree,
-            keys % max(used.size, 1),
-            count.astype(np.float64),
-        )
-
-    def weighed(self, weights: FloatArray) -> FloatArray:
-        """Return for every item the sum of the weights (rows) of the trees that hold it."""
-        per_tree, item, count = self.counts
-        out = np.zeros((self.items.production.size, weights.shape[1]))
-        np.add.at(out, item, count[:, None] * np.repeat(weights, np.diff(per_tree), axis=0))
-        return out

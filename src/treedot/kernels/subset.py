@@ -10,8 +10,8 @@ import numpy as np
 from treedot.errors import ParameterError
 from treedot.kernels import pairwise, shared
 from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel, check_pairs, one_of
-from treedot.kernels.features import feature_gram, feature_pairs
-from treedot.kernels.fragments import fragment_counts, productions
+from treedot.kernels.features import feature_gram, feature_pairs, gram_of
+from treedot.kernels.fragments import write_out
 from treedot.kernels.nodes import Nodes
 from treedot.parameters import checked_flag
 from treedot.readers import read_trees
@@ -208,16 +208,7 @@ def _leaf_pairs(x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
 
 def _explicit_gram(x: Forest, y: Forest | None, decay: float) -> FloatArray:
     """Return the kernel in which a fragment counts once per tree, by writing all fragments out."""
-    number: dict[object, int] = {}
-    tree: list[int] = []
-    feature: list[int] = []
-    weight: list[float] = []
     both = x if y is None else x + y
-    for i, one in enumerate(both):
-        for fragment in fragment_counts(one):
-            tree.append(i)
-            feature.append(number.setdefault(fragment, len(number)))
-            weight.append(math.sqrt(decay) ** (productions(fragment) - 1))
-    return feature_gram(
-        np.array(tree, int), np.array(feature, int), np.array(weight), len(both), len(x), y is None
-    )
+    index, vectors = write_out(both)
+    vectors.data = index.weights(decay)[vectors.indices]
+    return gram_of(vectors, len(x), y is None)

@@ -1,7 +1,14 @@
 """The scikit-learn face of treedot."""
 
 from treedot.learn.approximate import ApproximateGramTransformer
+from treedot.learn.explicit import FragmentSelector, FragmentVectorizer
 from treedot.learn.gram import GramTransformer
 from treedot.learn.vectorizer import TreeVectorizer
 
-__all__ = ["ApproximateGramTransformer", "GramTransformer", "TreeVectorizer"]
+__all__ = [
+    "ApproximateGramTransformer",
+    "FragmentSelector",
+    "FragmentVectorizer",
+    "GramTransformer",
+    "TreeVectorizer",
+]

@@ -52,7 +52,7 @@ def costs(corpora: Corpora, settings: Settings) -> dict[str, Any]:
 def _group(group: Group, approximate: ApproximateTreeKernel, selector: FragmentSelector) -> dict[str, Any]:
     n = len(group.first)
     found: dict[str, Any] = {"nodes": group.total / 2}
-    kernels = {
+    kernels: dict[str, SubsetTreeKernel | ApproximateTreeKernel] = {
         "TK": SubsetTreeKernel(decay=DECAY, algorithm="TK"),
         "FTK": SubsetTreeKernel(decay=DECAY, algorithm="FTK"),
         "ATK": approximate,

@@ -43,7 +43,7 @@ def test_label_sums_need_no_gram_matrices(some, seed, decay):
     forest = Forest.from_trees(some)
     weights = np.random.default_rng(seed).normal(size=(len(some), 2))
     for max_pairs in (2**20, 60):
-        found = label_alignment(forest, weights, decay, max_pairs)
+        found = label_alignment(forest, weights, decay, max_pairs=max_pairs)
         for k, label in enumerate(forest.labels):
             parts = [
                 weights[i] @ weights[j] * label_part(some[i], some[j], decay, label)
@@ -185,6 +185,9 @@ def test_trees_without_inner_nodes_have_nothing_to_select():
         ({"budget": "all"}, None, "budget must be a share"),
         ({"budget": 1e-9}, None, "budget=1e-09 has no room for any label: the least that has is"),
         ({"max_trees": 1}, None, "max_trees must be at least 2"),
+        ({"max_trees": "all"}, None, "max_trees must be an integer"),
+        ({"max_pairs": 0}, None, "max_pairs must be at least 1"),
+        ({"normalize": "yes"}, None, "normalize must be True or False"),
         ({"decay": 2}, None, "decay"),
         ({"center": "yes"}, None, "center must be True or False"),
         ({}, [1], "y must be one class for each of the 60 trees"),
@@ -199,8 +202,9 @@ def test_kernels_beyond_floats_are_refused():
     tree = Tree("B", ["x"])
     for _ in range(1200):
         tree = Tree("B", [tree, Tree("B", ["x"])])
-    with pytest.raises(RangeError, match=r"decay=1\.0"):
-        ApproximateGramTransformer(decay=1.0).fit([tree, tree])
+    for normalize in (False, True):
+        with pytest.raises(RangeError, match=r"decay=1\.0: use a smaller decay"):
+            ApproximateGramTransformer(decay=1.0, normalize=normalize).fit([tree, tree])
 
 
 @pytest.mark.corpus

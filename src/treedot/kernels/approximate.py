@@ -11,6 +11,7 @@ from treedot.errors import ParameterError, RangeError
 from treedot.kernels import pairwise, shared
 from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel
 from treedot.kernels.nodes import Nodes
+from treedot.kernels.subset import SubsetTreeKernel
 from treedot.readers import read_trees
 from treedot.trees import Forest
 
@@ -88,7 +89,7 @@ def label_counts(forest: Forest) -> IntArray:
 
 
 def label_alignment(
-    forest: Forest, weights: FloatArray, decay: float, max_pairs: int = MAX_PAIRS
+    forest: Forest, weights: FloatArray, decay: float, normalize: bool = False, max_pairs: int = MAX_PAIRS
 ) -> FloatArray:
     """Return for every label s of a forest Σ ⟨weights[i], weights[j]⟩ K_s(i, j) over trees i ≠ j.
 
@@ -97,13 +98,18 @@ def label_alignment(
     them, and the pairs i = j are taken off tree by tree.
     """
     nodes = Nodes(forest)
+    if normalize:
+        own = SubsetTreeKernel(decay, max_pairs=max_pairs)._raw_diagonal(forest)
+        weights = weights * np.divide(1.0, np.sqrt(own), out=np.zeros(own.size), where=own > 0)[:, None]
     total: FloatArray = np.zeros(nodes.n_productions)
     for programme in shared.tiles(nodes, (0, len(forest)), None, max_pairs, shared.programme_of(forest)):
         total += programme.production_sums(decay, weights) * (1 if programme.symmetric else 2)
     own = pairwise.own_production_sums(nodes, (weights**2).sum(axis=1), decay, max_pairs)
     total, own = _by_label(nodes, total, forest), _by_label(nodes, own, forest)
     if not np.isfinite(total).all():
-        raise RangeError(f"the kernels of these trees are too large for a float with decay={decay}: use less")
+        raise RangeError(
+            f"the kernels of these trees are too large for a float with decay={decay}: use a smaller decay"
+        )
     others = total - own
     others[np.abs(others) <= 1e-12 * own] = 0.0  # of labels that no two trees share, rounding is left
     return others

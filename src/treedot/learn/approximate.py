@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from sklearn.utils.multiclass import check_classification_targets
 
 from treedot.errors import ParameterError
-from treedot.kernels import ApproximateTreeKernel, SubsetTreeKernel
+from treedot.kernels import ApproximateTreeKernel
 from treedot.kernels.approximate import label_alignment, label_counts
 from treedot.kernels.base import MAX_PAIRS, TreeKernel
 from treedot.learn.gram import GramTransformer
@@ -91,57 +91,51 @@ class ApproximateGramTransformer(GramTransformer):
 
     def make_kernel(self) -> TreeKernel:
         """Return the kernel over the selected labels."""
-        return ApproximateTreeKernel(self.labels_, self.decay, self.normalize, max_pairs=self.max_pairs)
+        return self._kernel(self.labels_)
+
+    def _kernel(self, labels: tuple[str, ...]) -> ApproximateTreeKernel:
+        return ApproximateTreeKernel(labels, self.decay, self.normalize, max_pairs=self.max_pairs)
 
     def fit(self, X: Any, y: Any = None) -> ApproximateGramTransformer:
         """Select labels, and keep the training trees."""
         budget = _checked_budget(self.budget)
         forest = read_trees(X)
-        inner = np.flatnonzero(label_counts(forest))
-        self.labels_: tuple[str, ...] = ()
-        self.weights_: dict[str, float] = {}
-        self.speedup_ = 1.0
-        if inner.size:
-            cost = label_counts(forest)[inner].astype(float) ** 2
-            cost /= cost.sum()
-            value = self._values(forest, y)[inner]
-            weight = _relaxed(value, cost, budget)
-            chosen = _rounded(weight, value, cost, budget)
-            names = [forest.labels[k] for k in inner]
-            self.labels_ = tuple(name for name, pick in zip(names, chosen, strict=True) if pick)
-            self.weights_ = dict(zip(names, weight.tolist(), strict=True))
-            self.speedup_ = float(1.0 / cost[chosen].sum())
+        value, count = self._values(forest, y), label_counts(forest)
+        inner = np.flatnonzero(count)
+        value, cost = value[inner], count[inner].astype(float) ** 2
+        cost /= cost.sum()
+        weight = _relaxed(value, cost, budget)
+        chosen = _rounded(weight, value, cost, budget)
+        self.labels_ = tuple(forest.labels[k] for k in inner[chosen])
+        self.weights_ = {forest.labels[k]: float(w) for k, w in zip(inner, weight, strict=True)}
+        self.speedup_ = float(1.0 / cost[chosen].sum()) if inner.size else 1.0
         self.trees_ = forest
         return self
 
     def _values(self, forest: Forest, y: Any) -> np.ndarray:
         """Return what selecting each label of the forest is worth."""
+        kernel = self._kernel(())
         codes = _codes(y, len(forest), checked_flag("center", self.center))
-        sample = np.arange(len(forest))
-        if self.max_trees is not None and self.max_trees < len(forest):
-            n = checked_integer("max_trees", self.max_trees, at_least=2)
-            rng = np.random.default_rng(checked_integer("random_state", self.random_state))
-            sample = np.sort(rng.choice(len(forest), n, replace=False))
-        trees = forest if sample.size == len(forest) else forest[sample]
-        kernel = SubsetTreeKernel(self.decay, max_pairs=self.max_pairs)
-        scale = np.ones(len(trees))
-        if self.normalize:
-            own = kernel.diagonal(trees)
-            scale = np.divide(1.0, np.sqrt(own), out=np.zeros(len(trees)), where=own > 0)
+        trees, sample = forest, np.arange(len(forest))
+        if self.max_trees is not None and checked_integer("max_trees", self.max_trees, 2) < len(forest):
+            rng = np.random.default_rng(checked_integer("random_state", self.random_state, 0))
+            sample = np.sort(rng.choice(len(forest), self.max_trees, replace=False))
+            trees = forest[sample]
 
         def aligned(codes: np.ndarray) -> np.ndarray:
-            found = label_alignment(trees, codes[sample] * scale[:, None], kernel.decay, kernel.max_pairs)
+            found = label_alignment(trees, codes[sample], kernel.decay, kernel.normalize, kernel.max_pairs)
             index = {text: k for k, text in enumerate(trees.labels)}
             return np.array([found[index[text]] if text in index else 0.0 for text in forest.labels])
 
-        values = aligned(codes)
-        if y is not None and values.min() < 0 and values.max() <= 0:
+        if y is not None:
+            values = aligned(codes)
+            if values.max(initial=0) > 0 or values.min(initial=0) == 0:
+                return values
             warnings.warn(
                 "no label agrees with the classes: labels are selected for the kernel alone, as without y",
                 stacklevel=3,
             )
-            values = aligned(_codes(None, len(forest), False))
-        return values
+        return np.maximum(aligned(_codes(None, len(forest), False)), 0.0)  # negative by rounding only
 
 
 def _checked_budget(budget: Any) -> float:
@@ -167,7 +161,7 @@ def _codes(y: Any, n_trees: int, center: bool) -> np.ndarray:
 
 def _relaxed(value: np.ndarray, cost: np.ndarray, budget: float) -> np.ndarray:
     """Return the weights in [0, 1] of the largest value whose cost is within the budget."""
-    largest = np.abs(value).max()
+    largest = np.abs(value).max(initial=0)
     if largest == 0:
         return np.zeros(value.size)
     solved = linprog(-value / largest, A_ub=cost[None, :], b_ub=[budget], bounds=(0, 1), method="highs")
@@ -187,7 +181,7 @@ def _rounded(weight: np.ndarray, value: np.ndarray, cost: np.ndarray, budget: fl
         if useful[k] and spent + cost[k] <= budget + SLACK:
             chosen[k] = True
             spent += cost[k]
-    if not chosen.any():
+    if value.size and not chosen.any():
         raise ParameterError(
             f"budget={budget} has no room for any label: the least that has is {cost[useful].min():.3g}"
         )

@@ -76,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
     paper.add_argument(
         "experiments",
         nargs="*",
-        default=["all"],
+        default="all",
         choices=[*EXPERIMENTS, "all"],
         metavar="EXPERIMENT",
         help=f"{', '.join(EXPERIMENTS)}, or all (default)",

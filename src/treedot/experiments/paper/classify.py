@@ -72,9 +72,12 @@ def mcnemar(a: str, b: str) -> float:
 
 def t_test(a: Sequence[float], b: Sequence[float]) -> float:
     """Return the p-value of Student's two-sample t-test, as the paper uses it over its four data sets."""
-    from scipy.stats import ttest_ind
+    from scipy.stats import t
 
-    if np.ptp(a) == 0 and np.ptp(b) == 0:
-        return 1.0 if a[0] == b[0] else 0.0
-    p = float(ttest_ind(a, b).pvalue)
-    return 1.0 if math.isnan(p) else p
+    freedom = len(a) + len(b) - 2
+    pooled = (np.var(a) * len(a) + np.var(b) * len(b)) / freedom
+    error = math.sqrt(pooled * (1 / len(a) + 1 / len(b)))
+    difference = abs(float(np.mean(a) - np.mean(b)))
+    if error < 1e-12:  # all values of each side are equal
+        return 1.0 if difference < 1e-12 else 0.0
+    return float(2 * t.sf(difference / error, freedom))

@@ -22,7 +22,7 @@ from treedot.trees import Forest
 
 TITLE = "Fig. 3: question classification"
 COST_DECAY = 0.4  # at which C is chosen, and at which costs are compared
-BUDGET = 0.25
+BUDGET = 0.5
 OTHER_CODE = 0.908  # of another exact implementation on these trees: λ = 0.4, C = 10, normalised
 
 Grams = tuple[np.ndarray, np.ndarray]

@@ -19,7 +19,7 @@ from treedot.learn import ApproximateGramTransformer, FragmentSelector
 
 TITLE = "Table 1: how time and memory grow"
 DECAY = 0.4
-BUDGET = 0.25
+BUDGET = 0.5
 QUESTIONS = 1000  # for learning which labels and which fragments matter
 PRINTED = {
     "TK": ("O(n²)", "O(n²)", "O(n²)", "O(n²)"),

@@ -21,8 +21,10 @@ _HOME = {
     "Forest": "treedot.trees",
     "FragmentSelector": "treedot.learn",
     "FragmentVectorizer": "treedot.learn",
+    "GramLinearSVC": "treedot.learn",
     "GramTransformer": "treedot.learn",
     "Spec": "treedot.encode",
+    "StratifiedTreeVectorizer": "treedot.learn",
     "SubsetTreeKernel": "treedot.kernels",
     "SubtreeKernel": "treedot.kernels",
     "Tree": "treedot.trees",
@@ -32,6 +34,7 @@ _HOME = {
     "iter_trees": "treedot.readers",
     "nearest": "treedot.search",
     "read_trees": "treedot.readers",
+    "sparse_gram": "treedot.encode",
 }
 
 __all__ = [
@@ -41,8 +44,10 @@ __all__ = [
     "Forest",
     "FragmentSelector",
     "FragmentVectorizer",
+    "GramLinearSVC",
     "GramTransformer",
     "Spec",
+    "StratifiedTreeVectorizer",
     "SubsetTreeKernel",
     "SubtreeKernel",
     "Tree",
@@ -52,10 +57,11 @@ __all__ = [
     "iter_trees",
     "nearest",
     "read_trees",
+    "sparse_gram",
 ]
 
 if TYPE_CHECKING:
-    from treedot.encode import Encoder, Spec
+    from treedot.encode import Encoder, Spec, sparse_gram
     from treedot.kernels import (
         ApproximateTreeKernel,
         SubsetTreeKernel,
@@ -67,7 +73,9 @@ if TYPE_CHECKING:
         ApproximateGramTransformer,
         FragmentSelector,
         FragmentVectorizer,
+        GramLinearSVC,
         GramTransformer,
+        StratifiedTreeVectorizer,
         TreeVectorizer,
     )
     from treedot.readers import iter_trees, read_trees

@@ -69,7 +69,7 @@ class Encoder:
         result = np.empty(shape, self.spec.dtype) if out is None else self._checked(out, shape)
         threads = n_threads(n_jobs)
         with ThreadPoolExecutor(threads) as pool:
-            for first, last in _chunks(forest):
+            for first, last in forest_chunks(forest, CHUNK_TREES, CHUNK_NODES):
                 chunk = forest if last - first == len(forest) else forest[first:last]
                 with self._lock:  # the label table serves one chunk at a time
                     self._encode_chunk(chunk, result[first:last], first, pool, threads)
@@ -191,12 +191,12 @@ class _LabelTable:
         return rows
 
 
-def _chunks(forest: Forest) -> Iterator[tuple[int, int]]:
-    """Cut a forest into runs of at most ``CHUNK_TREES`` trees and ``CHUNK_NODES`` nodes (or one tree)."""
+def forest_chunks(forest: Forest, trees: int, nodes: int) -> Iterator[tuple[int, int]]:
+    """Cut a forest into runs of at most so many trees and nodes (or of one tree)."""
     first = 0
     while first < len(forest):
-        fitting = int(np.searchsorted(forest.offsets, forest.offsets[first] + CHUNK_NODES, side="right")) - 1
-        last = min(first + CHUNK_TREES, max(fitting, first + 1), len(forest))
+        fitting = int(np.searchsorted(forest.offsets, forest.offsets[first] + nodes, side="right")) - 1
+        last = min(first + trees, max(fitting, first + 1), len(forest))
         yield first, last
         first = last
 

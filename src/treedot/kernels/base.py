@@ -90,17 +90,22 @@ class TreeKernel(ABC):
             raise self._too_large(i[bad[0]], j[bad[0]])
         return raw
 
-    def norms(self, X: Any) -> FloatArray:
-        """Return √K(a, a) of every tree: the length of its vector of fragments, whatever ``normalize`` is.
+    def log_norms(self, X: Any) -> FloatArray:
+        """Return the logarithm of √K(a, a), the length of a tree's vector of fragments, for every tree.
 
-        It is inf only where even the root is too large for a float.
+        It is -inf where there are no fragments. ``normalize`` makes no difference.
         """
         x = read_trees(X)
-        own = np.sqrt(self._raw_diagonal(x))
-        for i in np.flatnonzero(~np.isfinite(own)):
-            half = 0.5 * self._log_pair(x[[i]], x[[i]])
-            own[i] = math.exp(half) if half < 709.0 else math.inf
+        with np.errstate(divide="ignore"):
+            own: FloatArray = 0.5 * np.log(self._raw_diagonal(x))
+        for i in np.flatnonzero(~(own < math.inf)):
+            own[i] = 0.5 * self._log_pair(x[[i]], x[[i]])
         return own
+
+    def norms(self, X: Any) -> FloatArray:
+        """Return √K(a, a) of every tree; inf only where even the root is too large for a float."""
+        with np.errstate(over="ignore"):
+            return np.exp(self.log_norms(X))
 
     @abstractmethod
     def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:

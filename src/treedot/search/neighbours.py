@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from treedot.errors import ParameterError
@@ -12,12 +15,12 @@ from treedot.parameters import checked_integer
 TILE = 2048
 
 
-def nearest(X: np.ndarray, Y: np.ndarray | None = None, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
+def nearest(X: Any, Y: Any = None, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
     """Return for every row of X the ``k`` rows of Y with the largest dot products, best first.
 
     Parameters
     ----------
-    X, Y : arrays of shape (rows, dimensions)
+    X, Y : arrays or sparse matrices of shape (rows, dimensions)
         Vectors of trees; memory maps are read tile by tile. Without Y, the rows of X are compared
         with each other, and a row is not its own neighbour.
     k : int
@@ -36,30 +39,54 @@ def nearest(X: np.ndarray, Y: np.ndarray | None = None, k: int = 10) -> tuple[np
     array([2, 3, 0, 1])
     """
     k = checked_integer("k", k, at_least=1)
-    X = np.asanyarray(X)
-    others = X if Y is None else np.asanyarray(Y)
-    if X.ndim != 2 or others.ndim != 2 or X.shape[1] != others.shape[1]:
+    if sparse := _is_sparse(X):
+        others = X if Y is None else Y
+    else:
+        X = np.asanyarray(X)
+        others = X if Y is None else np.asanyarray(Y)
+    if _is_sparse(others) != sparse:
+        raise ParameterError("cannot compare sparse rows with dense ones: give both alike")
+    if len(X.shape) != 2 or len(others.shape) != 2 or X.shape[1] != others.shape[1]:
         raise ParameterError(f"cannot compare rows of shapes {X.shape} and {others.shape}")
-    k = min(k, len(others) - (Y is None))
+    k = min(k, others.shape[0] - (Y is None))
     if k < 1:
         raise ParameterError("there is nothing to compare with")
-    rows = np.full((len(X), k), -1, np.int64)
-    kind = np.result_type(X, others, np.float32)
-    values = np.full((len(X), k), -np.inf, kind)
+    rows = np.full((X.shape[0], k), -1, np.int64)
+    values = np.full(
+        (X.shape[0], k), -np.inf, np.float64 if sparse else np.result_type(X, others, np.float32)
+    )
+    for start, first, products in _sparse_tiles(X, others) if sparse else _dense_tiles(X, others, Y is None):
+        if not np.isfinite(products).all():
+            raise ParameterError("a dot product is not finite: there is nan or inf among the vectors")
+        here = slice(start, start + len(products))
+        if Y is None and first <= start < first + products.shape[1]:
+            products[np.arange(len(products)), np.arange(len(products)) + start - first] = -np.inf
+        _keep_best(rows[here], values[here], products, first)
+        if Y is None and first > start:  # the same products serve the other rows
+            there = slice(first, first + products.shape[1])
+            _keep_best(rows[there], values[there], np.ascontiguousarray(products.T), start)
+    return rows, values
+
+
+def _is_sparse(X: Any) -> bool:
+    return hasattr(X, "tocsr")
+
+
+def _dense_tiles(X: np.ndarray, Y: np.ndarray, symmetric: bool) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Yield first row, first column and products of tile after tile; of the upper half where symmetric."""
+    kind = np.result_type(X, Y, np.float32)
     for start in range(0, len(X), TILE):
         part = np.asarray(X[start : start + TILE], kind)
-        here = slice(start, start + len(part))
-        for first in range(start if Y is None else 0, len(others), TILE):
-            products = part @ np.asarray(others[first : first + TILE], kind).T
-            if not np.isfinite(products).all():
-                raise ParameterError("a dot product is not finite: there is nan or inf among the vectors")
-            if Y is None and first == start:
-                np.fill_diagonal(products, -np.inf)
-            _keep_best(rows[here], values[here], products, first)
-            if Y is None and first > start:  # the same products serve the other rows
-                there = slice(first, first + products.shape[1])
-                _keep_best(rows[there], values[there], np.ascontiguousarray(products.T), start)
-    return rows, values
+        for first in range(start if symmetric else 0, len(Y), TILE):
+            yield start, first, part @ np.asarray(Y[first : first + TILE], kind).T
+
+
+def _sparse_tiles(X: Any, Y: Any) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Yield first row, 0, and the products of some rows with all others."""
+    from treedot.encode.postings import Postings
+
+    for start, products in Postings(Y).products(X.tocsr(), n_jobs=-1):
+        yield start, 0, products
 
 
 def _keep_best(rows: np.ndarray, values: np.ndarray, products: np.ndarray, first: int) -> None:

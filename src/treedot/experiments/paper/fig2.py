@@ -10,7 +10,7 @@ import numpy as np
 from treedot.algebra import ALGEBRAS, properties
 from treedot.encode.reference import fragment_vector
 from treedot.experiments.paper.corpora import Corpora
-from treedot.experiments.paper.methods import METHODS
+from treedot.experiments.paper.methods import DENSE
 from treedot.experiments.paper.record import Record, Step, alone
 from treedot.experiments.paper.section import Drawing, Section, Table
 from treedot.experiments.paper.settings import SIZE, Settings
@@ -21,7 +21,7 @@ TITLE = "Fig. 2: how nearly ideal the compositions are"
 MOST = 20  # vectors in a composition
 SMALL_SIZES = (1024, 2048, 4096)
 MOST_FRAGMENTS = 2000  # of a tree whose fragments are written out
-COMPOSITIONS = tuple(method.name for method in METHODS if method.name in ALGEBRAS)
+COMPOSITIONS = tuple(method.name for method in DENSE)
 
 
 def steps(corpora: Corpora, settings: Settings) -> dict[str, Step]:
@@ -122,7 +122,7 @@ def lindenstrauss(fragments: int, size: int) -> float:
 def section(record: Record, settings: Settings) -> Section:
     """Return what was found."""
     means = {c: _over_seeds(record, c, settings.seeds) for c in COMPOSITIONS}
-    titles = {method.name: method.title for method in METHODS}
+    titles = {method.name: method.title for method in DENSE}
     longest = {c: means[c]["norm"]["mean"][-1] for c in COMPOSITIONS}
     alone = max(np.abs(means[c]["alone"]["mean"]).max() for c in COMPOSITIONS)
     result = Section(

@@ -11,7 +11,7 @@ import numpy as np
 
 from treedot.experiments.paper.classify import as_bits, choose_cost, mcnemar, one_vs_rest, t_test
 from treedot.experiments.paper.corpora import ENTAILMENT_SETS, Corpora, Pairs
-from treedot.experiments.paper.methods import METHODS, Dense
+from treedot.experiments.paper.methods import METHODS, Method
 from treedot.experiments.paper.overlap import LexicalOverlap, co_indexed
 from treedot.experiments.paper.record import Record, Step, alone
 from treedot.experiments.paper.section import Drawing, Section, Table
@@ -36,7 +36,7 @@ def steps(corpora: Corpora, settings: Settings) -> dict[str, Step]:
         changed = tuple(co_indexed(pairs) for pairs in both) if kind == "placeholders" else both
         return changed[0], changed[1]
 
-    def measured(name: str, kind: str, method: Dense | None, decay: float, seed: int, record: Record) -> Any:
+    def measured(name: str, kind: str, method: Method | None, decay: float, seed: int, record: Record) -> Any:
         return accuracies(load(name, kind), method, decay, seed, record[f"C {_name(method)}"])
 
     methods = (None, *METHODS)
@@ -47,7 +47,7 @@ def steps(corpora: Corpora, settings: Settings) -> dict[str, Step]:
     return plan
 
 
-def costs(load: Load, method: Dense | None, settings: Settings) -> dict[str, Any]:
+def costs(load: Load, method: Method | None, settings: Settings) -> dict[str, Any]:
     """Choose C by cross-validation on the four training sets, for each scheme."""
     grams: dict[str, list[np.ndarray]] = {scheme: [] for scheme in SCHEMES}
     classes = []
@@ -60,7 +60,7 @@ def costs(load: Load, method: Dense | None, settings: Settings) -> dict[str, Any
 
 
 def accuracies(
-    pairs: tuple[Pairs, Pairs], method: Dense | None, decay: float, seed: int, chosen: dict[str, Any]
+    pairs: tuple[Pairs, Pairs], method: Method | None, decay: float, seed: int, chosen: dict[str, Any]
 ) -> dict[str, Any]:
     """Train on the one set of pairs and classify the other, with each scheme."""
     train, test = pairs
@@ -72,7 +72,7 @@ def accuracies(
     return found
 
 
-def pair_grams(train: Pairs, test: Pairs, method: Dense | None, decay: float, seed: int) -> dict[str, Grams]:
+def pair_grams(train: Pairs, test: Pairs, method: Method | None, decay: float, seed: int) -> dict[str, Grams]:
     """Return the kernels of training pairs with one another, and of test pairs with them.
 
     ``PK_S(p1, p2) = K(t1, t2) + K(h1, h2)`` with a normalised K, exact or from vectors;
@@ -164,16 +164,16 @@ def section(record: Record, settings: Settings) -> Section:
     return result
 
 
-def _name(method: Dense | None) -> str:
+def _name(method: Method | None) -> str:
     return "TK" if method is None else method.name
 
 
-def _key(method: Dense | None, kind: str, decay: float, name: str, seed: int) -> str:
+def _key(method: Method | None, kind: str, decay: float, name: str, seed: int) -> str:
     return f"{name} {kind} {_name(method)} λ {decay} seed {seed}"
 
 
 def _of_set(
-    record: Record, settings: Settings, kind: str, scheme: str, decay: float, method: Dense | None, name: str
+    record: Record, settings: Settings, kind: str, scheme: str, decay: float, method: Method | None, name: str
 ) -> float:
     seeds = range(1 if method is None else settings.seeds)
     return float(
@@ -182,31 +182,33 @@ def _of_set(
 
 
 def _of_sets(
-    record: Record, settings: Settings, kind: str, scheme: str, decay: float, method: Dense | None
+    record: Record, settings: Settings, kind: str, scheme: str, decay: float, method: Method | None
 ) -> list[float]:
     return [_of_set(record, settings, kind, scheme, decay, method, name) for name in ENTAILMENT_SETS]
 
 
 def _average(
-    record: Record, settings: Settings, kind: str, scheme: str, decay: float, method: Dense | None
+    record: Record, settings: Settings, kind: str, scheme: str, decay: float, method: Method | None
 ) -> float:
     return float(np.mean(_of_sets(record, settings, kind, scheme, decay, method)))
 
 
-def _t_test(record: Record, settings: Settings, kind: str, scheme: str, decay: float, method: Dense) -> float:
+def _t_test(
+    record: Record, settings: Settings, kind: str, scheme: str, decay: float, method: Method
+) -> float:
     return t_test(
         _of_sets(record, settings, kind, scheme, decay, None),
         _of_sets(record, settings, kind, scheme, decay, method),
     )
 
 
-def _mcnemar(record: Record, method: Dense, kind: str, decay: float, name: str, scheme: str) -> float:
+def _mcnemar(record: Record, method: Method, kind: str, decay: float, name: str, scheme: str) -> float:
     exact, ours = (record[_key(m, kind, decay, name, 0)][scheme]["correct"] for m in (None, method))
     return mcnemar(exact, ours)
 
 
 def _beside(
-    record: Record, settings: Settings, method: Dense, kind: str, decay: float, name: str, scheme: str
+    record: Record, settings: Settings, method: Method, kind: str, decay: float, name: str, scheme: str
 ) -> str:
     accuracy = _of_set(record, settings, kind, scheme, decay, method, name)
     return f"{accuracy:.3f} ({_mcnemar(record, method, kind, decay, name, scheme):.2f})"

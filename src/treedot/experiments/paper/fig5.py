@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from treedot.encode import Encoder, Spec
+from treedot.encode import sparse_gram
 from treedot.experiments.paper.corpora import Corpora
 from treedot.experiments.paper.growing import Group, exponent, growing, seconds_each
-from treedot.experiments.paper.methods import METHODS, MIXED
+from treedot.experiments.paper.methods import DENSE, METHODS, MIXED, STRATIFIED
 from treedot.experiments.paper.record import Record, Step, alone
 from treedot.experiments.paper.section import Drawing, Section, Table
 from treedot.experiments.paper.settings import SIZE, Settings
@@ -43,10 +43,11 @@ def times(group: Group) -> dict[str, float]:
         found["dot product"] = seconds_each(lambda: [x @ y for x, y in pairs], len(pairs))
         many = np.resize(rows, (1000, SIZE))
         found["batched"] = seconds_each(lambda: many @ many.T, len(many) ** 2)
+        sparse = STRATIFIED.rows(group.forest, DECAY, 0)[np.resize(np.arange(len(group.forest)), 500)]
+        found["stratified, batched"] = seconds_each(lambda: sparse_gram(sparse, sparse), 500**2)
     for method in METHODS:
-        encoder = Encoder(Spec(SIZE, DECAY, method.name))
         found[f"encoding {method.name}"] = seconds_each(
-            partial(encoder.encode, group.forest, n_jobs=1), len(group.forest)
+            partial(method.rows, group.forest, DECAY, 0, n_jobs=1), len(group.forest)
         )
     return found
 
@@ -81,8 +82,12 @@ def section(record: Record, settings: Settings) -> Section:
         f"{rows[-1]['FTK'] * 1e6:.0f} µs and TK from {rows[0]['TK'] * 1e6:.1f} to "
         f"{rows[-1]['TK'] * 1e6:.0f} µs.",
     )
-    contenders = {"one dot product": dots, "batched dot products": [row["batched"] for row in rows]}
-    for method in METHODS:
+    contenders = {
+        "one dot product": dots,
+        "batched dot products": [row["batched"] for row in rows],
+        "stratified rows, batched": [row["stratified, batched"] for row in rows],
+    }
+    for method in DENSE:
         for comparisons in COMPARISONS:
             contenders[f"{method.title}, each tree encoded for {comparisons} comparison(s)"] = [
                 charged(row, method.name, comparisons) for row in rows
@@ -96,12 +101,16 @@ def section(record: Record, settings: Settings) -> Section:
                 "FTK, µs",
                 "dot product, µs",
                 "batched, µs",
+                "stratified, batched, µs",
                 *(f"encoding {m.title}, µs per tree" for m in METHODS),
             ],
             [
                 [
                     f"{row['nodes']:.0f}",
-                    *(f"{row[key] * 1e6:.2f}" for key in ("TK", "FTK", "dot product", "batched")),
+                    *(
+                        f"{row[key] * 1e6:.2f}"
+                        for key in ("TK", "FTK", "dot product", "batched", "stratified, batched")
+                    ),
                     *(f"{row[f'encoding {m.name}'] * 1e6:.0f}" for m in METHODS),
                 ]
                 for row in rows
@@ -132,7 +141,7 @@ def _draw(rows: list[dict[str, float]]) -> Any:
 
     drawing, axes = plt.subplots(figsize=(8, 4.6), layout="constrained")
     nodes = [row["nodes"] for row in rows]
-    for name in ("TK", "FTK", "dot product", "batched"):
+    for name in ("TK", "FTK", "dot product", "batched", "stratified, batched"):
         axes.loglog(nodes, [row[name] * 1e6 for row in rows], "o-", label=name, markersize=4)
     for comparisons, style in zip(COMPARISONS, (":", "-.", "--", (0, (1, 1))), strict=True):
         axes.loglog(

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from treedot.experiments.fidelity import error_over_floor, projected, spearman
 from treedot.experiments.paper.corpora import Corpora
-from treedot.experiments.paper.methods import CONVOLUTION, METHODS, MIXED, PRODUCT, Dense
+from treedot.experiments.paper.methods import (
+    CONVOLUTION,
+    DENSE,
+    METHODS,
+    MIXED,
+    PRODUCT,
+    SMALL,
+    STRATIFIED,
+    Dense,
+    Method,
+)
 from treedot.experiments.paper.record import Record, Step, alone
 from treedot.experiments.paper.section import Drawing, Section, Table, compared
 from treedot.experiments.paper.settings import SIZE, Settings
-from treedot.kernels import SubsetTreeKernel
+from treedot.kernels import SubsetTreeKernel, count_fragments
+from treedot.learn import FragmentVectorizer
 from treedot.trees import Forest
 
 TITLE = "Table 2: distributed against exact kernels"
@@ -25,6 +37,7 @@ PRINTED = {
 PRINTED_GROUPS = ("questions", "entailment")
 GROUPS = (*PRINTED_GROUPS, "texts", "hypotheses")
 SEED = 2012  # of the choice of trees
+CONTROL_DECAY, CONTROL_SIZE = 0.4, 1024
 
 
 def steps(corpora: Corpora, settings: Settings) -> dict[str, Step]:
@@ -34,9 +47,11 @@ def steps(corpora: Corpora, settings: Settings) -> dict[str, Step]:
         forest = chosen_trees(corpora, group, settings.trees)
         return correlations(forest, decay, settings, every_size=group in PRINTED_GROUPS)
 
-    return {
+    plan: dict[str, Step] = {
         f"{group} λ {decay}": alone(measured, group, decay) for group in GROUPS for decay in settings.decays
     }
+    plan["control"] = alone(lambda: control(corpora.train, settings.trees, settings.table_seeds))
+    return plan
 
 
 def chosen_trees(corpora: Corpora, group: str, count: int) -> Forest:
@@ -56,17 +71,63 @@ def correlations(forest: Forest, decay: float, settings: Settings, every_size: b
     exact = SubsetTreeKernel(decay=decay).gram(forest)
     found: dict[str, Any] = {"trees": len(forest), "nodes": int(np.median(forest.sizes))}
     for size in settings.sizes if every_size else (SIZE,):
-        for method in METHODS:
-            method = Dense(method.name, method.title, size)
-            ranks, errors = [], []
-            for seed in range(settings.table_seeds if size == SIZE else settings.seeds):
-                estimate = method.gram(method.rows(forest, decay, seed, normalize=False))
-                ranks.append(spearman(exact, estimate))
-                errors.append(error_over_floor(exact, estimate, size))
-            found[f"{method.name} {size}"] = {"spearman": ranks, "error over floor": errors}
+        seeds = settings.table_seeds if size == SIZE else settings.seeds
+        for method in DENSE:
+            found[f"{method.name} {size}"] = _fidelity(
+                replace(method, size=size), forest, decay, exact, seeds
+            )
         floors = [spearman(exact, projected(exact, size, seed)) for seed in range(settings.table_seeds)]
         found[f"floor {size}"] = {"spearman": floors}
+    for sparse in (STRATIFIED, SMALL):
+        found[f"{sparse.name} {SIZE}"] = _fidelity(sparse, forest, decay, exact, settings.table_seeds)
     return found
+
+
+def _fidelity(method: Method, forest: Forest, decay: float, exact: np.ndarray, seeds: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"spearman": [], "error over floor": []}
+    for seed in range(seeds):
+        rows = method.rows(forest, decay, seed, normalize=False)
+        found["numbers"] = rows.size / len(forest)
+        estimate = method.gram(rows)
+        found["spearman"].append(spearman(exact, estimate))
+        found["error over floor"].append(error_over_floor(exact, estimate, found["numbers"]))
+    return found
+
+
+def control(questions: Forest, trees: int, seeds: int) -> dict[str, Any]:
+    """Compare with direct embeddings of the written-out fragments of small questions (section 2.1)."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+
+    small = [
+        i for i in np.argsort(questions.sizes, kind="stable")[: 4 * trees] if _fragments(questions, i) < 2000
+    ]
+    forest = questions[np.array(small[:trees])]
+    exact = SubsetTreeKernel(CONTROL_DECAY).gram(forest)
+    explicit = FragmentVectorizer(CONTROL_DECAY).fit_transform(forest)
+    found: dict[str, Any] = {"trees": len(forest), "fragments": explicit.shape[1]}
+    embeddings = {
+        "random projection": lambda seed: GaussianRandomProjection(CONTROL_SIZE, random_state=seed),
+        "random indexing": lambda seed: SparseRandomProjection(CONTROL_SIZE, random_state=seed),
+        "SVD": lambda seed: TruncatedSVD(min(CONTROL_SIZE, len(forest) - 1), random_state=seed),
+    }
+    for name, make in embeddings.items():
+        found[name] = {"spearman": [], "error over floor": []}
+        for seed in range(seeds):
+            rows = make(seed).fit_transform(explicit)
+            rows = rows.toarray() if hasattr(rows, "toarray") else rows
+            found[name]["spearman"].append(spearman(exact, rows @ rows.T))
+            found[name]["error over floor"].append(error_over_floor(exact, rows @ rows.T, CONTROL_SIZE))
+    for method in DENSE:
+        found[method.title] = _fidelity(
+            replace(method, size=CONTROL_SIZE), forest, CONTROL_DECAY, exact, seeds
+        )
+    found["floor"] = {"spearman": [spearman(exact, projected(exact, CONTROL_SIZE, s)) for s in range(seeds)]}
+    return found
+
+
+def _fragments(forest: Forest, i: int) -> int:
+    return count_fragments(forest[int(i)])
 
 
 def section(record: Record, settings: Settings) -> Section:
@@ -114,7 +175,7 @@ def section(record: Record, settings: Settings) -> Section:
         ),
         "Other sizes:",
         Table(
-            ["trees", "λ", "d", *(m.title for m in METHODS), "floor"],
+            ["trees", "λ", "d", *(m.title for m in DENSE), "floor"],
             [
                 [
                     group,
@@ -122,7 +183,7 @@ def section(record: Record, settings: Settings) -> Section:
                     size,
                     *(
                         f"{_mean(record, group, decay, m.name, size):.3f}"
-                        for m in (*METHODS, Dense("floor", ""))
+                        for m in (*DENSE, Dense("floor", ""))
                     ),
                 ]
                 for group in ("questions", "entailment")
@@ -157,9 +218,22 @@ def _comparison(record: Record, settings: Settings, group: str, title: str) -> T
             printed = PRINTED[group, method.name][decay]
             within = 0.02 if decay <= 0.4 else 0.1
             row.append(compared(_mean(record, group, decay, method.name), printed, within))
-        row += [_spread(record, group, decay, MIXED.name), _spread(record, group, decay, "floor")]
+        row += [
+            _spread(record, group, decay, name) for name in (MIXED.name, STRATIFIED.name, SMALL.name, "floor")
+        ]
         rows.append(row)
-    return Table([f"{title}: λ", "⊠: ours / paper", "⊡: ours / paper", "mixed", "floor"], rows)
+    return Table(
+        [
+            f"{title}: λ",
+            "⊠: ours / paper",
+            "⊡: ours / paper",
+            "mixed",
+            "stratified",
+            "stratified, budget 7",
+            "floor",
+        ],
+        rows,
+    )
 
 
 def _values(record: Record, group: str, decay: float, name: str, size: int, of: str) -> list[float]:
@@ -200,7 +274,7 @@ def _draw(record: Record, settings: Settings) -> Any:
         axes.plot(settings.decays, floor, color="0.4", linewidth=1, label="floor")
         axes.set(title=title, xlabel="λ", ylabel="Spearman", ylim=(-0.05, 1.03))
         axes.legend(fontsize=7)
-    for method in METHODS:
+    for method in DENSE:
         for decay, style in zip((0.4, 0.6, 1.0), ("-", "--", ":"), strict=True):
             if decay in settings.decays:
                 means = [_mean(record, "questions", decay, method.name, size) for size in settings.sizes]

@@ -1,0 +1,141 @@
+"""Dot products of sparse rows with sparse rows, by lists of the rows that hold each column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.errors import ParameterError
+from treedot.jit import njit
+from treedot.parameters import n_threads
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.signedinteger[Any]]
+
+TILE = 256  # rows of products at a time
+
+
+class Postings:
+    """The rows of a sparse matrix by column: for each column in use, who holds it, and which value.
+
+    Parameters
+    ----------
+    rows : sparse matrix
+        Turned into CSR; a column that a row holds several times is added up.
+    """
+
+    def __init__(self, rows: Any) -> None:
+        from scipy.sparse import csr_matrix
+
+        self.rows = csr_matrix(rows)
+        self._sort()
+        again = (self.holder[1:] == self.holder[:-1]) & (self._columns[1:] == self._columns[:-1])
+        if again.any():
+            self.rows = self.rows.copy()
+            self.rows.sum_duplicates()
+            self._sort()
+
+    def _sort(self) -> None:
+        count = np.diff(self.rows.indptr)
+        self.order = np.argsort(self.rows.indices, kind="stable")
+        self._columns = self.rows.indices[self.order]
+        self.holder = np.repeat(np.arange(count.size, dtype=np.int32), count)[self.order]
+        self.value = self.rows.data[self.order]
+        changes = np.flatnonzero(self._columns[1:] != self._columns[:-1]) + 1
+        limits = (
+            np.concatenate([[0], changes, [self._columns.size]]) if self._columns.size else np.zeros(1, int)
+        )
+        self.column, self.start = self._columns[limits[:-1]], limits
+
+    def __len__(self) -> int:
+        return int(self.rows.shape[0])
+
+    def products(self, rows: csr_matrix, n_jobs: int | None = None) -> Iterator[tuple[int, FloatArray]]:
+        """Yield the products of some rows at a time with all rows here, and the number of the first.
+
+        Sums run over the columns of a row in its own order, in float64, whatever the threads.
+        """
+        if rows.shape[1] != self.rows.shape[1]:
+            raise ParameterError(
+                f"cannot compare rows of {rows.shape[1]} and of {self.rows.shape[1]} columns"
+            )
+        place = np.searchsorted(self.column, rows.indices)
+        known = np.append(self.column, -1)[place] == rows.indices
+        limits = np.append(self.start, self.start[-1])
+        first, last = limits[place], np.where(known, limits[place + 1], limits[place])
+        return self._tiles(rows, first, last, n_jobs)
+
+    def own_products(self, n_jobs: int | None = None) -> Iterator[tuple[int, FloatArray]]:
+        """Yield the products of the rows with themselves and with those behind them; before, zeros."""
+        first, last = np.empty((2, self.order.size), np.int64)
+        first[self.order] = np.arange(self.order.size)  # lists are in the order of the rows
+        last[self.order] = np.repeat(self.start[1:], np.diff(self.start))
+        return self._tiles(self.rows, first, last, n_jobs)
+
+    def _tiles(
+        self, rows: csr_matrix, first: IntArray, last: IntArray, n_jobs: int | None
+    ) -> Iterator[tuple[int, FloatArray]]:
+        def tile(start: int) -> FloatArray:
+            out = np.zeros((min(TILE, rows.shape[0] - start), len(self)))
+            _multiply(rows.indptr[start:], rows.data, first, last, self.holder, self.value, out)
+            return out
+
+        starts = range(0, rows.shape[0], TILE)
+        with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
+            yield from zip(starts, pool.map(tile, starts), strict=True)
+
+
+def sparse_gram(X: Any, Y: Any = None, n_jobs: int | None = None) -> FloatArray:
+    """Return the dot products of all rows of X with all rows of Y, or of X itself, as a dense matrix.
+
+    For the rows of ``StratifiedTreeVectorizer`` this is several times faster than ``(X @ Y.T).toarray()``.
+
+    Examples
+    --------
+    >>> from treedot import StratifiedTreeVectorizer, sparse_gram
+    >>> print(sparse_gram(StratifiedTreeVectorizer(decay=0.5).transform(["(A b)", "(A c)", "(B (A b))"])))
+    [[1.  0.  1. ]
+     [0.  1.  0. ]
+     [1.  0.  2.5]]
+    """
+    from scipy.sparse import csr_matrix
+
+    lists = Postings(X if Y is None else Y)
+    rows = lists.rows if Y is None else csr_matrix(X)
+    out = np.empty((rows.shape[0], len(lists)))
+    for start, values in lists.own_products(n_jobs) if Y is None else lists.products(rows, n_jobs):
+        out[start : start + len(values)] = values
+    if Y is None:
+        _mirror(out)
+    return out
+
+
+@njit
+def _multiply(
+    indptr: IntArray, data: npt.NDArray[Any], first: IntArray, last: IntArray,
+    holder: IntArray, value: npt.NDArray[Any], out: FloatArray,
+) -> None:  # fmt: skip
+    for i in range(out.shape[0]):
+        line = out[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            x = np.float64(data[k])
+            for other in range(first[k], last[k]):
+                line[holder[other]] += x * np.float64(value[other])
+
+
+@njit
+def _mirror(matrix: FloatArray) -> None:
+    """Copy the upper half to the lower one, in small squares that stay in the cache."""
+    n, side = matrix.shape[0], 32
+    for top in range(0, n, side):
+        for left in range(top, n, side):
+            for i in range(top, min(top + side, n)):
+                for j in range(max(left, i + 1), min(left + side, n)):
+                    matrix[j, i] = matrix[i, j]

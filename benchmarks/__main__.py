@@ -26,8 +26,8 @@ import numpy as np
 import treedot
 from benchmarks import growth
 from benchmarks.trees import CORPORA, PYTHON, benchmark_forest
-from treedot import Encoder, Forest, Spec, SubsetTreeKernel, nearest, read_trees
-from treedot.encode import fourier
+from treedot import Encoder, Forest, Spec, SubsetTreeKernel, nearest, read_trees, sparse_gram
+from treedot.encode import StratifiedEncoder, StratifiedSpec, fourier
 from treedot.files import write_whole
 from treedot.jit import njit
 from treedot.parameters import COMPOSITIONS
@@ -137,6 +137,35 @@ def encoding(forest: Forest) -> list[Figure]:
     return rows
 
 
+def stratified(forest: Forest) -> list[Figure]:
+    """Measure stratified rows against dense vectors of the default size, and products of them."""
+    encoder = StratifiedEncoder(StratifiedSpec())
+    took = seconds(lambda: encoder.encode(forest, n_jobs=1))
+    dense = encode_seconds(forest, "mixed")
+    two = seconds(lambda: encoder.encode(forest, n_jobs=2))
+    rows = encoder.encode(forest)
+    product = seconds(lambda: sparse_gram(rows, n_jobs=1))
+    generic = seconds(lambda: (rows @ rows.T).toarray())
+    exact = SubsetTreeKernel()
+    return [
+        Figure("encode stratified rows", len(forest) / took, "trees/s"),
+        Figure("stratified rows against mixed, d = 8192", dense / took, "times", bar=">= 3 (10)"),
+        Figure("stratified, 2 threads against 1", took / two, "times"),
+        Figure("stratified rows, numbers per tree", rows.nnz / len(forest), ""),
+        Figure("sparse_gram against scipy's product", generic / product, "times"),
+        Figure(
+            "sparse_gram against the exact Gram",
+            seconds(lambda: exact.gram(_copy(forest))) / product,
+            "times",
+        ),
+    ]
+
+
+def _copy(forest: Forest) -> Forest:
+    """Return the same trees, with nothing kept from before."""
+    return Forest(forest.label, forest.arity, forest.offsets, forest.labels)
+
+
 def rates(forest: Forest) -> list[Figure]:
     """Measure trees and nodes encoded per second and core, at several dimensions."""
     rows = []
@@ -241,6 +270,7 @@ def main() -> None:
     for part in (
         lambda: reading(questions),
         lambda: encoding(questions[:1000]),
+        lambda: stratified(questions[:2000]),
         lambda: rates(questions[:500]),
         lambda: cold(questions[:1000]),
         lambda: exact(questions, sentences),

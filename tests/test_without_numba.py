@@ -15,6 +15,9 @@ for name, algebra in ALGEBRAS.items():
     found = Encoder(Spec(256, composition=name)).encode(forest)
     expected = np.array([reference.distributed_tree(tree, algebra(256), 0.4) for tree in forest])
     assert np.allclose(found, expected, atol=1e-5), name
+from treedot.encode import StratifiedEncoder, StratifiedSpec
+rows = StratifiedEncoder(StratifiedSpec(4096, decay=0.5)).encode(forest).toarray()
+assert np.allclose(rows @ rows.T, SubsetTreeKernel(decay=0.5).gram(forest), atol=1e-5)
 print(SubsetTreeKernel(decay=0.5).gram(forest)[0, 1], forest.production.max())
 """
 

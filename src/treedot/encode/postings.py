@@ -100,10 +100,10 @@ def sparse_gram(X: Any, Y: Any = None, n_jobs: int | None = None) -> FloatArray:
     Examples
     --------
     >>> from treedot import StratifiedTreeVectorizer, sparse_gram
-    >>> print(sparse_gram(StratifiedTreeVectorizer(decay=0.5).transform(["(A b)", "(A c)", "(B (A b))"])))
-    [[1.  0.  1. ]
-     [0.  1.  0. ]
-     [1.  0.  2.5]]
+    >>> print(sparse_gram(StratifiedTreeVectorizer(decay=0.25).transform(["(A b)", "(A c)", "(B (A b))"])))
+    [[1.   0.   1.  ]
+     [0.   1.   0.  ]
+     [1.   0.   2.25]]
     """
     from scipy.sparse import csr_matrix
 

@@ -87,6 +87,7 @@ class Slots(NamedTuple):
     twin: IntArray  # of a double child, its other slot; or -1
     bit: WordArray  # that marks a double child, where several children can be taken
     light: BoolArray
+    plain: BoolArray  # what follows is the product of the next slot
 
 
 class Products(NamedTuple):
@@ -153,7 +154,7 @@ def make_room(nodes: int, prefixes: int) -> Room:
 
     return Room(
         _columns(Nodes, nodes, words=("hash",), flags=("bottom",)),
-        _columns(Slots, slots, words=("bit",), flags=("light",)),
+        _columns(Slots, slots, words=("bit",), flags=("light", "plain")),
         Products(*vectors(slots, V)),
         Products(*vectors(slots, V)),
         _columns(Prefixes, prefixes, words=("key", "taken"), flags=("deep",)),
@@ -261,7 +262,7 @@ def _fill_products(
                 _phases(factors, slot, nodes.hash[child], place, root_decay, tables.circle)
                 _expanded(factors, slot, products, nodes.heavy[child], tables.shuffle[place % POSITIONS])
                 _times(products, slot, slot + 1, factors, slot)
-            _fill_following(heavy, light - 1, slots.twin, products, factors)
+            _fill_following(heavy, light - 1, slots, products, factors)
         nodes.stack[height] = node
         height += 1
 
@@ -289,7 +290,7 @@ def _take_slots(family: IntArray, several: bool, heavy: int, nodes: Nodes, slots
         if nodes.arity[child] == 1:
             twin = nodes.standing[child]
             slots.kid[end], slots.place[end], slots.origin[end] = child, i, heavy
-            slots.light[end], slots.twin[end], slots.bit[end] = True, twin, U0
+            slots.light[end], slots.plain[end], slots.twin[end], slots.bit[end] = True, True, twin, U0
             if twin >= 0:
                 slots.twin[twin] = end
                 if several:
@@ -351,19 +352,24 @@ def _times(products: Products, slot: int, left: int, factors: Products, right: i
 
 
 @njit
-def _fill_following(heavy: int, last: int, twin: IntArray, products: Products, factors: Products) -> None:
-    """Put what follows each heavy child, if no double child is taken, where its factor was.
+def _fill_following(heavy: int, last: int, slots: Slots, products: Products, factors: Products) -> None:
+    """Put what follows a heavy child behind double ones, if none of those is taken, where its factor was.
 
     That is H of the next slot times the light parts of the double children before, whose product runs
     along in the factor of the last heavy slot, which has no child.
     """
-    _ones(factors, last)
+    plain = True
     for slot in range(heavy, last):
-        for j in range(V):
-            factors.value[slot, j] = factors.value[last, j] * products.value[slot + 1, j]
-        factors.exponent[slot] = factors.exponent[last] + products.exponent[slot + 1]
-        if twin[slot] >= 0:
-            _times(factors, last, last, factors, twin[slot])
+        slots.plain[slot] = plain
+        if not plain:
+            for j in range(V):
+                factors.value[slot, j] = factors.value[last, j] * products.value[slot + 1, j]
+            factors.exponent[slot] = factors.exponent[last] + products.exponent[slot + 1]
+        if slots.twin[slot] >= 0:
+            if plain:
+                _ones(factors, last)
+                plain = False
+            _times(factors, last, last, factors, slots.twin[slot])
 
 
 @njit
@@ -458,7 +464,7 @@ def _sum_continuations(count: int, budget: int, shuffle: IntArray, room: Room) -
                 x *= _following_taken(slot, taken, i, slots, products.value, factors.value)
                 y *= _following_taken(slot, taken, j, slots, products.value, factors.value)
                 exponent += 0 if light else products.exponent[slot + 1]
-            elif light:
+            elif slots.plain[slot]:
                 x *= products.value[slot + 1, i]
                 y *= products.value[slot + 1, j]
                 exponent += products.exponent[slot + 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-def floor(gram: np.ndarray, size: int) -> np.ndarray:
+def floor(gram: np.ndarray, size: float) -> np.ndarray:
     """Return the Johnson-Lindenstrauss floor of every pair of trees.
 
     A Gaussian random projection of the explicit fragment space into ``size`` numbers estimates K12
@@ -20,7 +20,7 @@ def different_pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
     return np.triu_indices(n, 1)
 
 
-def error_over_floor(gram: np.ndarray, estimate: np.ndarray, size: int) -> float:
+def error_over_floor(gram: np.ndarray, estimate: np.ndarray, size: float) -> float:
     """Return sqrt(mean((error / floor)²)) over pairs of different trees: 1 is as good as a projection."""
     pairs = different_pairs(len(gram))
     ratio = ((estimate - gram) / floor(gram, size))[pairs]

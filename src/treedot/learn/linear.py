@@ -59,7 +59,7 @@ class GramLinearSVC(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if self.classes_.size < 2:
-            raise ParameterError(f"y must hold at least two classes, not {self.classes_.size}")
+            raise ParameterError(f"y must hold at least two classes, not {self.classes_.size} class")
         gram = np.ascontiguousarray(products(X, n_jobs=self.n_jobs), float)
 
         def train(name: Any) -> tuple[np.ndarray, float]:

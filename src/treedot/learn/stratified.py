@@ -49,7 +49,7 @@ class StratifiedTreeVectorizer(TransformerMixin, BaseEstimator):
     >>> trees = ["(S (NP (NNP Ann)) (VP (VBZ runs)))", "(S (NP (NNP Bob)) (VP (VBZ runs)))"]
     >>> rows = StratifiedTreeVectorizer().transform(trees)
     >>> rows.shape, rows.nnz
-    ((2, 1048576), 29)
+    ((2, 1048576), 30)
     >>> print(f"{(rows[0] @ rows[1].T).toarray()[0, 0]:.4f} {SubsetTreeKernel()(*trees):.4f}")
     6.7264 6.7264
     """

@@ -1,0 +1,37 @@
+"""Products of sparse rows against scipy's."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix, random_array
+
+from treedot import sparse_gram
+from treedot.errors import ParameterError
+
+
+def sparse(rows, columns, density, seed):
+    return csr_matrix(random_array((rows, columns), density=density, rng=np.random.default_rng(seed)))
+
+
+@given(st.integers(0, 30), st.integers(1, 20), st.floats(0, 1), st.integers(0, 5))
+def test_products_are_those_of_dense_matrices(rows, columns, density, seed):
+    x, y = sparse(rows, columns, density, seed), sparse(7, columns, density, seed + 1)
+    assert sparse_gram(x) == pytest.approx((x @ x.T).toarray())
+    assert sparse_gram(x, y) == pytest.approx((x @ y.T).toarray())
+
+
+def test_repeated_columns_of_a_row_are_added_up():
+    rows = csr_matrix((np.array([1.0, 2.0, 4.0]), np.array([3, 3, 3]), np.array([0, 2, 3])), shape=(2, 5))
+    assert sparse_gram(rows).tolist() == [[9.0, 12.0], [12.0, 16.0]]
+    assert sparse_gram(rows, rows).tolist() == [[9.0, 12.0], [12.0, 16.0]]
+
+
+def test_many_rows_are_the_same_bytes_with_any_number_of_threads():
+    x = sparse(700, 3000, 0.02, 0)
+    assert sparse_gram(x, n_jobs=1).tobytes() == sparse_gram(x, n_jobs=3).tobytes()
+
+
+def test_other_widths_are_refused():
+    with pytest.raises(ParameterError, match="5 and of 6 columns"):
+        sparse_gram(sparse(2, 5, 0.5, 0), sparse(2, 6, 0.5, 0))

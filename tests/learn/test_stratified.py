@@ -1,0 +1,91 @@
+"""The scikit-learn face of stratified rows, and linear machines that are trained on Gram matrices."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.estimator_checks import check_estimator
+
+from strategies import random_forest
+from treedot import GramLinearSVC, StratifiedTreeVectorizer, TreeVectorizer, fragments, nearest, sparse_gram
+from treedot.errors import ParameterError
+
+TREES = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
+
+
+def test_the_vectorizer_is_a_stateless_transformer():
+    vectorizer = StratifiedTreeVectorizer(n_features=2**12, budget=5)
+    rows = vectorizer.transform(TREES)
+    assert (vectorizer.fit_transform(TREES) != rows).nnz == 0
+    assert (pickle.loads(pickle.dumps(clone(vectorizer))).fit(TREES).transform(TREES) != rows).nnz == 0
+    assert rows.shape == (4, len(vectorizer.get_feature_names_out()))
+    assert rows.dtype == np.float32
+    assert vectorizer.spec.fingerprint != StratifiedTreeVectorizer(n_features=2**12).spec.fingerprint
+
+
+def test_bad_parameters_are_refused_by_fit():
+    for wrong in (
+        {"n_features": 100},
+        {"budget": 99},
+        {"decay": 2},
+        {"dtype": "int8"},
+        {"random_state": "x"},
+    ):
+        with pytest.raises(ParameterError):
+            StratifiedTreeVectorizer(**wrong).fit(TREES)
+
+
+def test_a_linear_models_weight_of_a_fragment_is_a_product_with_its_row():
+    vectorizer = StratifiedTreeVectorizer(decay=1.0, budget=32)
+    model = LinearSVC(C=10).fit(vectorizer.transform(TREES), [0, 0, 1, 1])
+    weight = {str(f): float((vectorizer.fragment(f) @ model.coef_[0])[0]) for f in fragments(TREES[0])}
+    assert weight["(S A B)"] < 0 < float((vectorizer.fragment("(T A C)") @ model.coef_[0])[0])
+    score = sum(weight[str(f)] * value for f, value in fragments(TREES[0]).items()) + model.intercept_[0]
+    assert score == pytest.approx(model.decision_function(vectorizer.transform(TREES[:1]))[0], abs=1e-5)
+
+
+def test_the_nearest_sparse_rows_are_those_of_dense_ones():
+    rows = StratifiedTreeVectorizer(n_features=2**12).transform(random_forest(3, 300, 15))
+    dense = rows.toarray().astype(float)
+    for others in (None, rows[:20]):
+        found, values = nearest(rows, others, k=3)
+        wanted, wanted_values = nearest(dense, None if others is None else dense[:20], k=3)
+        assert values == pytest.approx(wanted_values)
+        assert (found == wanted).mean() > 0.95  # equal values may change places by rounding
+
+
+def test_sparse_rows_are_not_compared_with_dense_ones():
+    rows = StratifiedTreeVectorizer(n_features=256).transform(TREES)
+    with pytest.raises(ParameterError, match="sparse rows with dense"):
+        nearest(rows, TreeVectorizer(256).transform(TREES))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_folded_machine_scores_as_the_kernel_machine(sparse, n_classes):
+    random = np.random.default_rng(1)
+    x = random.normal(size=(60, 100)) * (random.random((60, 100)) < 0.2)
+    y = random.integers(n_classes, size=60)
+    rows = csr_matrix(x) if sparse else x
+    model = GramLinearSVC(C=2.0, n_jobs=2).fit(rows[:40], y[:40])
+    scores = model.decision_function(rows[40:]).reshape(20, -1)
+    sides = [1] if n_classes == 2 else range(3)
+    for column, side in enumerate(sides):
+        machine = SVC(kernel="precomputed", C=2.0).fit(x[:40] @ x[:40].T, y[:40] == side)
+        assert scores[:, column] == pytest.approx(machine.decision_function(x[40:] @ x[:40].T), abs=1e-6)
+    wanted = (scores[:, 0] > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
+    assert (model.predict(rows[40:]) == wanted).all()
+
+
+def test_the_folded_machine_keeps_scikit_learns_rules():
+    check_estimator(GramLinearSVC(), on_skip=None)
+
+
+def test_rows_and_machine_make_a_pipeline():
+    model = make_pipeline(StratifiedTreeVectorizer(n_features=2**14, normalize=True), GramLinearSVC(C=10))
+    assert model.fit(TREES, ["S", "S", "T", "T"]).predict(["(T (A e) (C e))"]).tolist() == ["T"]
+    assert np.diagonal(sparse_gram(model[0].transform(TREES))) == pytest.approx(1.0, abs=1e-5)

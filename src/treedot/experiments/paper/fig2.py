@@ -129,7 +129,7 @@ def section(record: Record, settings: Settings) -> Section:
         "fig2",
         TITLE,
         f"Composing {MOST} vectors leaves the norm at {longest['convolution']:.2f} with ⊡ and at "
-        f"{longest['product']:.2f} with ⊠, which drifts as in the paper; our mixed product keeps "
+        f"{longest['product']:.2f} with ⊠; our mixed product keeps "
         f"{longest['mixed']:.2f}.",
     )
     result.blocks += [

@@ -51,7 +51,7 @@ class StratifiedTreeVectorizer(TransformerMixin, BaseEstimator):
     >>> rows.shape, rows.nnz
     ((2, 1048576), 30)
     >>> print(f"{(rows[0] @ rows[1].T).toarray()[0, 0]:.4f} {SubsetTreeKernel()(*trees):.4f}")
-    6.7264 6.7264
+    5.5840 5.5840
     """
 
     def __init__(

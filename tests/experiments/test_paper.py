@@ -18,7 +18,7 @@ from treedot.experiments.paper import run, table2
 from treedot.experiments.paper.classify import as_bits, choose_cost, from_bits, mcnemar, one_vs_rest, t_test
 from treedot.experiments.paper.corpora import COUNTS, Corpora, Pairs
 from treedot.experiments.paper.fig2 import fragment_properties, sample_fragments
-from treedot.experiments.paper.fig4 import pair_grams
+from treedot.experiments.paper.fig4 import Task, pair_grams, steps
 from treedot.experiments.paper.fig5 import crossing
 from treedot.experiments.paper.growing import exponent
 from treedot.experiments.paper.methods import MIXED
@@ -177,21 +177,36 @@ def test_lexical_overlap_is_the_idf_weighted_share_of_the_hypothesis():
 def test_the_pair_kernel_of_vectors_is_that_of_concatenated_vectors(corpora):
     train, test = (pairs.some(6) for pairs in corpora.entailment["rte2"])
     lexical = LexicalOverlap(train)
+    task = Task(train, test, lexical(train), lexical(test))
 
     def rows(pairs):
         parts = [MIXED.rows(forest, 0.4, 1) for forest in (pairs.texts, pairs.hypotheses)]
         return np.hstack([*parts, lexical(pairs)[:, None]])
 
     x, y = rows(train), rows(test)
-    gram, across = pair_grams(train, test, MIXED, 0.4, 1)["PK_S+Lex"]
+    gram, across = pair_grams(task, MIXED, 0.4, 1)["PK_S+Lex"]
     assert gram == pytest.approx(x @ x.T, abs=1e-5)
     assert across == pytest.approx(y @ x.T, abs=1e-5)
+
+
+def test_lexical_overlap_sees_the_words_behind_placeholders(folder):
+    record = {f"C {name}": {s: {"best": 1.0} for s in ("PK_S", "PK_S+Lex")} for name in ("TK",)}
+    plan = steps(Corpora(folder, COUNTS_HERE), TINY)
+    seen = []
+    key = "rte1 {} TK λ 0.2 seed 0"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("treedot.experiments.paper.fig4.accuracies", lambda task, *_: seen.append(task))
+        for kind in ("plain", "placeholders"):
+            plan[key.format(kind)](record)
+    assert seen[0].lexical_test.tolist() == seen[1].lexical_test.tolist()
+    assert str(seen[0].test.texts[0]) != str(seen[1].test.texts[0])
 
 
 def test_the_exact_pair_kernel_adds_texts_and_hypotheses(corpora):
     train, test = (pairs.some(5) for pairs in corpora.entailment["rte1"])
     kernel = SubsetTreeKernel(0.6, normalize=True)
-    _, across = pair_grams(train, test, None, 0.6, 0)["PK_S"]
+    task = Task(train, test, np.zeros(5), np.zeros(5))
+    _, across = pair_grams(task, None, 0.6, 0)["PK_S"]
     for i, j in itertools.product(range(5), range(5)):
         wanted = kernel(test.texts[i], train.texts[j]) + kernel(test.hypotheses[i], train.hypotheses[j])
         assert across[i, j] == pytest.approx(wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,27 +23,44 @@ SCHEMES = ("PK_S", "PK_S+Lex")
 KINDS = ("plain", "placeholders")
 COST_DECAY = 0.4  # at which C is chosen
 
-Load = Callable[[str, str], tuple[Pairs, Pairs]]
 Grams = tuple[np.ndarray, np.ndarray]
+
+
+class Task(NamedTuple):
+    """Pairs to learn from and pairs to classify, with their lexical overlap."""
+
+    train: Pairs
+    test: Pairs
+    lexical_train: np.ndarray
+    lexical_test: np.ndarray
+
+
+Load = Callable[[str, str], Task]
 
 
 def steps(corpora: Corpora, settings: Settings) -> dict[str, Step]:
     """Return what is to be measured, by name."""
 
     @cache
-    def load(name: str, kind: str) -> tuple[Pairs, Pairs]:
-        both = tuple(pairs.some(settings.pairs) for pairs in corpora.entailment[name])
-        changed = tuple(co_indexed(pairs) for pairs in both) if kind == "placeholders" else both
-        return changed[0], changed[1]
+    def load(name: str, kind: str) -> Task:
+        train, test = (pairs.some(settings.pairs) for pairs in corpora.entailment[name])
+        overlap = LexicalOverlap(train)
+        lexical = overlap(train), overlap(test)  # of the words themselves, whatever the trees show
+        if kind == "placeholders":
+            train, test = co_indexed(train), co_indexed(test)
+        return Task(train, test, *lexical)
 
     def measured(name: str, kind: str, method: Method | None, decay: float, seed: int, record: Record) -> Any:
         return accuracies(load(name, kind), method, decay, seed, record[f"C {_name(method)}"])
 
     methods = (None, *METHODS)
     plan: dict[str, Step] = {f"C {_name(method)}": alone(costs, load, method, settings) for method in methods}
-    for kind, decay, name, method in product(KINDS, settings.decays, ENTAILMENT_SETS, methods):
-        for seed in range(1 if method is None else settings.seeds):
-            plan[_key(method, kind, decay, name, seed)] = partial(measured, name, kind, method, decay, seed)
+    for decay, method in product(settings.decays, methods):
+        for seed in range(1 if method is None else settings.seeds):  # label vectors serve all sets in a row
+            for kind, name in product(KINDS, ENTAILMENT_SETS):
+                plan[_key(method, kind, decay, name, seed)] = partial(
+                    measured, name, kind, method, decay, seed
+                )
     return plan
 
 
@@ -52,32 +69,32 @@ def costs(load: Load, method: Method | None, settings: Settings) -> dict[str, An
     grams: dict[str, list[np.ndarray]] = {scheme: [] for scheme in SCHEMES}
     classes = []
     for name in ENTAILMENT_SETS:
-        train, test = load(name, "plain")
-        for scheme, (gram, _) in pair_grams(train, test, method, COST_DECAY, 0).items():
+        task = load(name, "plain")
+        for scheme, (gram, _) in pair_grams(task, method, COST_DECAY, 0).items():
             grams[scheme].append(gram)
-        classes.append(train.entailed)
+        classes.append(task.train.entailed)
     return {scheme: choose_cost(grams[scheme], classes, settings.costs, settings.folds) for scheme in SCHEMES}
 
 
 def accuracies(
-    pairs: tuple[Pairs, Pairs], method: Method | None, decay: float, seed: int, chosen: dict[str, Any]
+    task: Task, method: Method | None, decay: float, seed: int, chosen: dict[str, Any]
 ) -> dict[str, Any]:
     """Train on the one set of pairs and classify the other, with each scheme."""
-    train, test = pairs
     found = {}
-    for scheme, (gram, across) in pair_grams(train, test, method, decay, seed).items():
-        guess = one_vs_rest(gram, train.entailed, across, chosen[scheme]["best"])
-        right = guess == test.entailed
+    for scheme, (gram, across) in pair_grams(task, method, decay, seed).items():
+        guess = one_vs_rest(gram, task.train.entailed, across, chosen[scheme]["best"])
+        right = guess == task.test.entailed
         found[scheme] = {"accuracy": float(right.mean()), "correct": as_bits(right)}
     return found
 
 
-def pair_grams(train: Pairs, test: Pairs, method: Method | None, decay: float, seed: int) -> dict[str, Grams]:
+def pair_grams(task: Task, method: Method | None, decay: float, seed: int) -> dict[str, Grams]:
     """Return the kernels of training pairs with one another, and of test pairs with them.
 
     ``PK_S(p1, p2) = K(t1, t2) + K(h1, h2)`` with a normalised K, exact or from vectors;
     ``PK_S+Lex`` adds Lex(t1, h1) Lex(t2, h2). Both are dot products of concatenated vectors.
     """
+    train, test, own, other = task
     sums = [np.zeros((len(train), len(train))), np.zeros((len(test), len(train)))]
     for kind in ("texts", "hypotheses"):
         x, y = getattr(train, kind), getattr(test, kind)
@@ -88,8 +105,6 @@ def pair_grams(train: Pairs, test: Pairs, method: Method | None, decay: float, s
             rows, others = (method.rows(forest, decay, seed) for forest in (x, y))
             parts = method.gram(rows), method.gram(others, rows)
         sums = [total + part for total, part in zip(sums, parts, strict=True)]
-    lexical = LexicalOverlap(train)
-    own, other = lexical(train), lexical(test)
     return {
         "PK_S": (sums[0], sums[1]),
         "PK_S+Lex": (sums[0] + np.outer(own, own), sums[1] + np.outer(other, own)),

@@ -32,6 +32,13 @@ def test_many_rows_are_the_same_bytes_with_any_number_of_threads():
     assert sparse_gram(x, n_jobs=1).tobytes() == sparse_gram(x, n_jobs=3).tobytes()
 
 
+def test_whole_numbers_will_do_and_complex_ones_will_not():
+    rows = csr_matrix(np.array([[1, 2], [0, 3]]))
+    assert sparse_gram(rows).tolist() == [[5.0, 6.0], [6.0, 9.0]]
+    with pytest.raises(ParameterError, match="real numbers, not complex128"):
+        sparse_gram(rows.astype(complex))
+
+
 def test_other_widths_are_refused():
     with pytest.raises(ParameterError, match="5 and of 6 columns"):
         sparse_gram(sparse(2, 5, 0.5, 0), sparse(2, 6, 0.5, 0))

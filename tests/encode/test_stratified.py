@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -177,6 +178,32 @@ def test_a_fragments_row_reads_its_coordinate():
     row = machine.encode([tree])
     for fragment, value in fragments(tree, 0.5).items():
         assert sparse_gram(row, machine.fragment(fragment))[0, 0] == pytest.approx(value, abs=1e-6)
+
+
+def test_a_child_among_a_million_is_found():
+    wide = Tree("R", ["x"] * (2**20 + 39) + [Tree("B", ["b"])])
+    assert np.abs(encoder(1.0).encode([wide]).data).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_decay_0_leaves_single_productions():
+    rows = encoder(0.0).encode(["(A (B b))", "(A (B c))"])
+    assert sparse_gram(rows).tolist() == [[2.0, 1.0], [1.0, 2.0]]
+
+
+def test_a_single_node_is_no_fragment():
+    with pytest.raises(ParameterError, match="single node"):
+        encoder().fragment(Tree("A"))
+
+
+def test_threads_may_share_an_encoder_whose_label_keys_overflow(monkeypatch):
+    monkeypatch.setattr("treedot.encode.rows.KEPT_LABELS", 50)
+    machine = encoder(n_features=2**12)
+    forests = [
+        Forest.from_trees([Tree("S", [f"w{k}", f"w{k + 1}"]) for k in range(n, n + 30)]) for n in range(40)
+    ]
+    wanted = [machine.encode(forest).data.tobytes() for forest in forests]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda forest: machine.encode(forest).data.tobytes(), forests)) == wanted
 
 
 def test_bad_settings_are_refused():

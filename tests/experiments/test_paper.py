@@ -132,6 +132,24 @@ def test_results_made_otherwise_are_not_overwritten(tmp_path):
         Record(tmp_path / "b.json", {}, "")
 
 
+def test_results_of_another_kind_are_left_out_of_the_report(folder, tmp_path):
+    Record(tmp_path / "fig4.json", {"settings": "other"}, "").run("one", lambda _: 1)
+    said = []
+    run(["fig5"], folder, tmp_path, say=said.append, settings=TINY, counts=COUNTS_HERE)
+    assert any("left out of the report" in line and "fig4.json" in line for line in said)
+    with pytest.raises(SourceError, match="other"):
+        run(["fig4"], folder, tmp_path, say=said.append, settings=TINY, counts=COUNTS_HERE)
+
+
+def test_question_experiments_need_no_pairs(folder, tmp_path):
+    for name in ("qc_train", "qc_test"):
+        (tmp_path / f"{name}.tsv.gz").write_bytes((folder / f"{name}.tsv.gz").read_bytes())
+    corpora = Corpora(tmp_path, COUNTS_HERE)
+    corpora.require("qc")
+    with pytest.raises(SourceError, match="lacks rte1_dev"):
+        corpora.require("qc", "rte")
+
+
 def test_the_command_line_says_which_data_it_needs(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("TREEDOT_DATA", raising=False)
     assert main(["paper", "fig2", "--out", str(tmp_path / "out")]) == 1

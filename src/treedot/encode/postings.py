@@ -32,9 +32,7 @@ class Postings:
     """
 
     def __init__(self, rows: Any) -> None:
-        from scipy.sparse import csr_matrix
-
-        self.rows = csr_matrix(rows)
+        self.rows = _real_rows(rows)
         self._sort()
         again = (self.holder[1:] == self.holder[:-1]) & (self._columns[1:] == self._columns[:-1])
         if again.any():
@@ -87,9 +85,11 @@ class Postings:
             _multiply(rows.indptr[start:], rows.data, first, last, self.holder, self.value, out)
             return out
 
-        starts = range(0, rows.shape[0], TILE)
-        with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
-            yield from zip(starts, pool.map(tile, starts), strict=True)
+        threads = n_threads(n_jobs)
+        with ThreadPoolExecutor(threads) as pool:
+            for first_tile in range(0, rows.shape[0], TILE * threads):  # no more tiles than are being used
+                starts = range(first_tile, min(first_tile + TILE * threads, rows.shape[0]), TILE)
+                yield from zip(starts, pool.map(tile, starts), strict=True)
 
 
 def sparse_gram(X: Any, Y: Any = None, n_jobs: int | None = None) -> FloatArray:
@@ -105,16 +105,23 @@ def sparse_gram(X: Any, Y: Any = None, n_jobs: int | None = None) -> FloatArray:
      [0.   1.   0.  ]
      [1.   0.   2.25]]
     """
-    from scipy.sparse import csr_matrix
-
     lists = Postings(X if Y is None else Y)
-    rows = lists.rows if Y is None else csr_matrix(X)
+    rows = lists.rows if Y is None else _real_rows(X)
     out = np.empty((rows.shape[0], len(lists)))
     for start, values in lists.own_products(n_jobs) if Y is None else lists.products(rows, n_jobs):
         out[start : start + len(values)] = values
     if Y is None:
         _mirror(out)
     return out
+
+
+def _real_rows(rows: Any) -> csr_matrix:
+    from scipy.sparse import csr_matrix
+
+    found = csr_matrix(rows)
+    if found.dtype.kind not in "fiub":
+        raise ParameterError(f"rows must hold real numbers, not {found.dtype}")
+    return found if found.dtype in (np.float32, np.float64) else found.astype(np.float64)
 
 
 @njit

@@ -13,7 +13,7 @@ from treedot.encode.encoder import forest_chunks
 from treedot.encode.spec import StratifiedSpec
 from treedot.encode.strata import BLOCK, label_keys, mix, stratum
 from treedot.encode.stratified import Rules, encode, make_room, make_tables
-from treedot.errors import LimitError, RangeError
+from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.parameters import n_threads
 from treedot.readers import read_tree, read_trees
 from treedot.trees import Forest
@@ -30,7 +30,7 @@ CHUNK_NODES = 1 << 16
 PREFIXES = 1 << 10  # room to begin with
 VALUES_PER_NODE = 32
 KEPT_LABELS = 1 << 20
-MAX_PREFIXES = 1 << 26
+MAX_PREFIXES = 1 << 22
 
 Rows = tuple[IntArray, IntArray, npt.NDArray[np.floating[Any]]]
 
@@ -80,7 +80,10 @@ class StratifiedEncoder:
         """Return f̂(τ) of one fragment as a row: a number that is ±1, or a block."""
         from scipy.sparse import csr_matrix
 
-        key, block = stratum(read_tree(fragment)[0], self.spec.budget, self.spec.seed)
+        tree = read_tree(fragment)[0]
+        if not tree.children:
+            raise ParameterError(f"{tree.label!r} is a single node, and fragments have more than one")
+        key, block = stratum(tree, self.spec.budget, self.spec.seed)
         word = mix(key)
         sign = -1.0 if word >> 63 else 1.0
         if block is None:
@@ -95,18 +98,23 @@ class StratifiedEncoder:
 
     def _label_keys(self, texts: tuple[str, ...]) -> WordArray:
         """Return the keys of labels; those of the last calls are kept."""
-        new = [text for text in texts if text not in self._keys]
-        if len(self._keys) + len(new) > KEPT_LABELS:
-            self._keys, new = {}, list(texts)
-        self._keys.update(zip(new, label_keys(self.spec.seed, new).tolist(), strict=True))
-        return np.array([self._keys[text] for text in texts], np.uint64)
+        known = self._keys
+        new = [text for text in texts if text not in known]
+        if len(known) + len(new) > KEPT_LABELS:
+            known, new = {}, list(texts)
+        known = {**known, **dict(zip(new, label_keys(self.spec.seed, new).tolist(), strict=True))}
+        self._keys = known  # in one go: other threads may read it
+        return np.array([known[text] for text in texts], np.uint64)
 
     def _chunk(self, forest: Forest, keys: WordArray, first: int, last: int) -> Rows:
         """Encode some trees, in more room where it does not suffice."""
         nodes, count = int(forest.sizes[first:last].max()), last - first
+        limits = slice(forest.offsets[first], forest.offsets[last])
+        starts = forest.offsets[first:last] - forest.offsets[first]
+        inner = int(np.add.reduceat(forest.arity[limits] > 0, starts, dtype=np.int64).max())
         prefixes, most = PREFIXES, 1 + BLOCK
         limit = float(np.finfo(self.spec.dtype).max)
-        room = make_room(nodes, prefixes)
+        room = make_room(nodes, inner, prefixes)
         indptr = np.full(count + 1, -1)
         indptr[0] = 0
         size = prefixes * most + VALUES_PER_NODE * int(forest.sizes[first:last].sum())
@@ -132,7 +140,7 @@ class StratifiedEncoder:
                         f"{_named(forest, first + stopped)} has more than {MAX_PREFIXES} prefixes: "
                         f"use a budget below {self.spec.budget}"
                     )
-                room = make_room(nodes, prefixes)
+                room = make_room(nodes, inner, prefixes)
             done = stopped
         indices, values = indices[: indptr[-1]], values[: indptr[-1]]
         return np.diff(indptr), indices, values

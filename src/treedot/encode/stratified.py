@@ -33,7 +33,7 @@ ComplexArray = npt.NDArray[np.complex128]
 BoolArray = npt.NDArray[np.bool_]
 
 V = COORDINATES
-ROOT = -(2**20)  # the cost before the root's production: no budget is spent yet, wherever it stands
+ROOT = -(2**30)  # the cost before the root's production: no budget is spent yet, wherever it stands
 LARGE = 2.0**400  # products are scaled down by it when they exceed it
 STEP = 400
 
@@ -140,14 +140,13 @@ class Room(NamedTuple):
 
 def make_tables(decay: float, budget: int, seed: int) -> Tables:
     """Return the tables of a spec; weights of numbers lie on a grid, so that sums of them are exact."""
-    weight = np.power(math.sqrt(decay), np.arange(-1.0, budget + 2))
-    weight[0] = 0.0  # there is no prefix without productions
+    weight = np.append(0.0, np.power(math.sqrt(decay), np.arange(budget + 2.0)))  # by productions
     return Tables(circle(), shuffles(seed), np.round(weight * GRID) / GRID, weight / math.sqrt(BLOCK // 2))
 
 
-def make_room(nodes: int, prefixes: int) -> Room:
-    """Return room for trees of so many nodes and prefixes."""
-    slots = 4 * nodes + 2
+def make_room(nodes: int, inner: int, prefixes: int) -> Room:
+    """Return room for trees of so many nodes, so many of them with children, and so many prefixes."""
+    slots = 4 * inner + 2  # an inner node has at most two at its parent, and two ends of its own
 
     def vectors(count: int, size: int) -> tuple[ComplexArray, IntArray]:
         return np.empty((count, size), complex), np.empty(count, np.int64)
@@ -189,10 +188,12 @@ def encode(
         scale = _sum_continuations(count, rules.budget, tables.shuffle, room)
         size = _write_row(count, scale, rules, tables, room.prefixes, room.blocks, room.row, indices[start:])
         if rules.normalize:
-            norm = 0.0
+            largest, norm = 0.0, 0.0
             for k in range(size):
-                norm += room.row.value[k] ** 2
-            factor = 1.0 / math.sqrt(norm) if norm > 0.0 else 0.0
+                largest = max(largest, abs(room.row.value[k]))
+            for k in range(size):
+                norm += (room.row.value[k] / largest) ** 2
+            factor = 1.0 / largest / math.sqrt(norm) if largest > 0.0 else 0.0
         else:
             factor = 2.0**scale if scale < 1000 else math.inf
         fits = True
@@ -362,9 +363,7 @@ def _fill_following(heavy: int, last: int, slots: Slots, products: Products, fac
     for slot in range(heavy, last):
         slots.plain[slot] = plain
         if not plain:
-            for j in range(V):
-                factors.value[slot, j] = factors.value[last, j] * products.value[slot + 1, j]
-            factors.exponent[slot] = factors.exponent[last] + products.exponent[slot + 1]
+            _times(factors, slot, last, products, slot + 1)
         if slots.twin[slot] >= 0:
             if plain:
                 _ones(factors, last)
@@ -486,6 +485,8 @@ def _sum_continuations(count: int, budget: int, shuffle: IntArray, room: Room) -
                 break
             if _size(x, y) > LARGE:
                 x, y, exponent = x / LARGE, y / LARGE, exponent + STEP
+        if _size(x, y) > LARGE:
+            x, y, exponent = x / LARGE, y / LARGE, exponent + STEP
         if not prefixes.deep[prefix]:
             x, y = x - _power(exponent), y - _power(exponent)
         blocks.value[block, 0], blocks.value[block, 1] = x, y

@@ -20,8 +20,8 @@ class StratifiedTreeVectorizer(TransformerMixin, BaseEstimator):
 
     A dense vector mixes all fragments, so that those that cannot match are noise. Here a fragment whose
     *cost* stays below a budget is one explicit number, and larger ones share small blocks with only those
-    that begin alike: two trees that share no large fragment get their exact kernel. There is nothing to
-    fit: a tree's row depends on the tree and the parameters alone.
+    that begin alike: two trees without a large fragment that begins alike in both get their exact kernel.
+    There is nothing to fit: a tree's row depends on the tree and the parameters alone.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class StratifiedTreeVectorizer(TransformerMixin, BaseEstimator):
         λ in [0, 1].
     budget : int
         How far fragments are told apart, from 1 to 32. A production below a node with m children costs m;
-        time and size of the rows grow by about a quarter with each step.
+        on parsed sentences, time and size of the rows grow by about a quarter with each step.
     random_state : int
         The seed of all hashes. Only rows with the same seed belong together.
     normalize : bool

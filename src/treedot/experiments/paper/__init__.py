@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from treedot import __version__
+from treedot.errors import SourceError
 from treedot.experiments.page import page
 from treedot.experiments.paper.corpora import COUNTS, Corpora
 from treedot.experiments.paper.record import Record
@@ -55,12 +56,18 @@ def run(
     settings = settings or (QUICK if quick else FULL)
     out.mkdir(parents=True, exist_ok=True)
     for name in names:
+        corpora.require(*_module(name).NEEDS)
+        _record(name, corpora, settings, out)  # refuses what was made otherwise, before any work
+    for name in names:
         _measure(name, corpora, settings, out, say)
     sections = []
     for name in EXPERIMENTS:
-        record = _record(name, corpora, settings, out)
-        plan = _module(name).steps(corpora, settings)
-        if all(key in record for key in plan):
+        try:
+            record = _record(name, corpora, settings, out)
+        except SourceError as error:
+            say(f"left out of the report: {error}")
+            continue
+        if all(key in record for key in _module(name).steps(corpora, settings)):
             sections.append((_module(name).section(record, settings), record))
     target = _report(sections, settings, out)
     say(f"the report: {target}")
@@ -78,11 +85,18 @@ def _record(name: str, corpora: Corpora, settings: Settings, out: Path) -> Recor
         "data": corpora.digest,
         "versions": {
             "python": platform.python_version(),
-            **{package: version(package) for package in ("numpy", "scipy", "scikit-learn", "numba")},
+            **{package: _version(package) for package in ("numpy", "scipy", "scikit-learn", "numba")},
         },
     }
     command = f"treedot paper {name} --data DIR --out DIR{' --quick' if settings.quick else ''}"
     return Record(out / f"{name}.json", made, command)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _measure(
@@ -135,7 +149,7 @@ def _report(sections: list[tuple[Section, Record]], settings: Settings, out: Pat
     )  # fmt: skip
     with write_whole(out / "index.html") as aside:
         aside.write_text(page(title, body), encoding="utf-8")
-    text = [f"# {title}", lead, *(section.markdown("results") for section, _ in sections)]
+    text = [f"# {title}", lead, *(section.markdown(".") for section, _ in sections)]
     with write_whole(out / "results.md") as aside:
         aside.write_text("\n\n".join(text) + "\n", encoding="utf-8")
     plt.close("all")

@@ -65,7 +65,10 @@ class Corpora:
             raise SourceError(f"there is no data folder.\n{LAYOUT}")
         self.folder = Path(folder)
         self.counts = counts
-        missing = [name for name in counts if not self._path(name).is_file()]
+
+    def require(self, *kinds: str) -> None:
+        """Raise where files of a kind, ``"qc"`` or ``"rte"``, are missing."""
+        missing = [name for name in self.counts if name.startswith(kinds) and not self._path(name).is_file()]
         if missing:
             raise SourceError(f"{self.folder} lacks {', '.join(f'{m}.tsv.gz' for m in missing)}.\n{LAYOUT}")
 
@@ -89,7 +92,8 @@ class Corpora:
         """A name for the content of the files."""
         content = hashlib.sha256()
         for name in sorted(self.counts):
-            content.update(self._path(name).read_bytes())
+            if self._path(name).is_file():
+                content.update(self._path(name).read_bytes())
         return content.hexdigest()[:16]
 
     def _path(self, name: str) -> Path:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from treedot.experiments.page import figure, table
 from treedot.files import write_whole
 
@@ -60,6 +62,12 @@ class Section:
                 for kind in ("png", "svg"):
                     with write_whole(folder / f"{block.name}.{kind}") as aside:
                         block.figure.savefig(aside, format=kind, dpi=110)
+
+
+def spread(values: Sequence[float]) -> str:
+    """Return the mean and, of several values, the standard deviation."""
+    mean = f"{np.mean(values):.3f}"
+    return f"{mean} ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else mean
 
 
 def compared(ours: float, printed: float, within: float) -> str:

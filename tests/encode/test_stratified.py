@@ -14,7 +14,7 @@ from treedot import Forest, Tree, read_trees, sparse_gram
 from treedot.encode import StratifiedEncoder, StratifiedSpec
 from treedot.encode.strata import stratum
 from treedot.errors import LimitError, ParameterError, RangeError, SpecMismatchError
-from treedot.experiments.fidelity import different_pairs, error_over_floor, spearman
+from treedot.experiments.fidelity import different_pairs, error_over_floor, floor, spearman
 from treedot.kernels import SubsetTreeKernel, count_fragments, fragments
 
 WIDE = 2**30
@@ -225,20 +225,30 @@ def test_too_many_prefixes_are_refused(monkeypatch):
         encoder(budget=32).encode([bush])
 
 
-@pytest.mark.corpus
-@pytest.mark.parametrize(
-    ("names", "columns", "bars"),
-    [
-        (["qc_train"], ["tree"], [0.996, 0.996, 0.995, 0.99, 0.985]),
-        (["rte1_dev", "rte5_test"], ["text_tree", "hypothesis_tree"], [0.998, 0.998, 0.985, 0.965, 0.95]),
-    ],
-)
-def test_real_trees_follow_the_exact_kernel_at_every_decay(names, columns, bars):
+REAL = {
+    "questions": (["qc_train"], ["tree"], [0.996, 0.996, 0.995, 0.99, 0.985]),
+    "pairs": (
+        ["rte1_dev", "rte5_test"],
+        ["text_tree", "hypothesis_tree"],
+        [0.998, 0.998, 0.985, 0.965, 0.95],
+    ),
+}
+DECAYS = (0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+def real_trees(kind):
+    names, columns, bars = REAL[kind]
     forest = Forest.concat(
         [read_trees(corpus(f"{name}.tsv.gz"), column=column) for name in names for column in columns]
     )
-    forest = forest[np.random.default_rng(0).permutation(len(forest))[:150]]
-    for decay, bar in zip((0.2, 0.4, 0.6, 0.8, 1.0), bars, strict=True):
+    return forest[np.random.default_rng(0).permutation(len(forest))[:150]], bars
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("kind", REAL)
+def test_real_trees_follow_the_exact_kernel_at_every_decay(kind):
+    forest, bars = real_trees(kind)
+    for decay, bar in zip(DECAYS, bars, strict=True):
         exact = SubsetTreeKernel(decay).gram(forest)
         ranks = []
         for seed in range(2):
@@ -248,3 +258,18 @@ def test_real_trees_follow_the_exact_kernel_at_every_decay(names, columns, bars)
             if decay == 0.4:
                 assert error_over_floor(exact, sparse_gram(rows), rows.nnz / len(forest)) < 1 / 3
         assert np.mean(ranks) >= bar
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("kind", REAL)
+def test_products_of_real_trees_are_unbiased(kind):
+    forest, _ = real_trees(kind)
+    pairs = different_pairs(len(forest))
+    for decay in DECAYS:
+        exact = SubsetTreeKernel(decay).gram(forest)
+        unit = floor(exact, 8192)
+        errors = []
+        for seed in range(24):
+            rows = encoder(decay, seed=seed, dtype="float64").encode(forest)
+            errors.append(((sparse_gram(rows) - exact) / unit)[pairs].mean())
+        assert abs(np.mean(errors)) <= 3 * np.std(errors, ddof=1) / math.sqrt(len(errors))

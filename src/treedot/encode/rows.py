@@ -102,8 +102,9 @@ class StratifiedEncoder:
         new = [text for text in texts if text not in known]
         if len(known) + len(new) > KEPT_LABELS:
             known, new = {}, list(texts)
-        known = {**known, **dict(zip(new, label_keys(self.spec.seed, new).tolist(), strict=True))}
-        self._keys = known  # in one go: other threads may read it
+        if new:
+            known = {**known, **dict(zip(new, label_keys(self.spec.seed, new).tolist(), strict=True))}
+            self._keys = known  # in one go: other threads may read it
         return np.array([known[text] for text in texts], np.uint64)
 
     def _chunk(self, forest: Forest, keys: WordArray, first: int, last: int) -> Rows:

@@ -249,18 +249,21 @@ def _fill_products(
             nodes.bottom[node] = end - heavy == 2
             _ones(products, light - 1)
             _ones(products, end - 1)
-            for slot in range(light, end - 1):
-                _phases(
-                    factors, slot, nodes.hash[slots.kid[slot]], slots.place[slot], root_decay, tables.circle
-                )
-                _light(factors, slot)
-                if slots.twin[slot] < 0:  # it can only be light, so it follows every heavy child
-                    _times(products, light - 1, light - 1, factors, slot)
+            double = False
             for slot in range(end - 2, light - 1, -1):
+                own, place = nodes.hash[slots.kid[slot]], slots.place[slot]
+                _phases(factors, slot, own, place, 1.0, root_decay, tables.circle)
                 _times(products, slot, slot + 1, factors, slot)
+                double |= slots.twin[slot] >= 0
+            for slot in range(light, end - 1):  # what can only be light follows every heavy child
+                if not double:
+                    _copy(products, light - 1, light)
+                    break
+                if slots.twin[slot] < 0:
+                    _times(products, light - 1, light - 1, factors, slot)
             for slot in range(light - 2, heavy - 1, -1):
                 child, place = slots.kid[slot], slots.place[slot]
-                _phases(factors, slot, nodes.hash[child], place, root_decay, tables.circle)
+                _phases(factors, slot, nodes.hash[child], place, 0.0, root_decay, tables.circle)
                 _expanded(factors, slot, products, nodes.heavy[child], tables.shuffle[place % POSITIONS])
                 _times(products, slot, slot + 1, factors, slot)
             _fill_following(heavy, light - 1, slots, products, factors)
@@ -309,23 +312,29 @@ def _ones(products: Products, slot: int) -> None:
 
 
 @njit
+def _copy(products: Products, slot: int, other: int) -> None:
+    products.exponent[slot] = products.exponent[other]
+    for j in range(V):
+        products.value[slot, j] = products.value[other, j]
+
+
+@njit
 def _phases(
-    factors: Products, slot: int, own: np.uint64, place: int, root_decay: float, circle: ComplexArray
+    factors: Products,
+    slot: int,
+    own: np.uint64,
+    place: int,
+    one: float,
+    root_decay: float,
+    circle: ComplexArray,
 ) -> None:
-    """Set a factor to √λ L of a child: its random phases."""
+    """Set a factor to one + √λ L of a child: its random phases."""
     factors.exponent[slot] = 0
     for word in range(WORDS):
         bits = _mix(own ^ (np.uint64(WORDS * place + word + 1) * SALTED))
         for j in range(8 * word, 8 * word + 8):
-            factors.value[slot, j] = root_decay * circle[np.int64(bits & U255)]
+            factors.value[slot, j] = one + root_decay * circle[np.int64(bits & U255)]
             bits >>= U8
-
-
-@njit
-def _light(factors: Products, slot: int) -> None:
-    """Turn √λ L into 1 + √λ L."""
-    for j in range(V):
-        factors.value[slot, j] += 1.0
 
 
 @njit

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,12 +13,13 @@ from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.base import MAX_PAIRS
 from treedot.kernels.fragments import MAX_WRITTEN, FragmentIndex, write_out
 from treedot.kernels.mining import BEAM, mine
+from treedot.learn.inputs import TreeTransformer
 from treedot.parameters import checked_decay, checked_flag, checked_integer, checked_positive, checked_share
 from treedot.readers import read_trees
 from treedot.trees import Forest, Tree
 
 
-class _FragmentSpace(TransformerMixin, BaseEstimator):
+class _FragmentSpace(TreeTransformer):
     """What a space of known fragments offers once ``fit`` has made its ``index_``."""
 
     decay: float
@@ -48,13 +48,6 @@ class _FragmentSpace(TransformerMixin, BaseEstimator):
         """Return the fragments as bracket text."""
         check_is_fitted(self)
         return np.array([str(fragment) for fragment in self.fragments_], dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.no_validation = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
 
 
 class FragmentVectorizer(_FragmentSpace):

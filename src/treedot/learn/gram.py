@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.errors import ParameterError
 from treedot.kernels import SubsetTreeKernel, SubtreeKernel
 from treedot.kernels.base import MAX_PAIRS, TreeKernel
+from treedot.learn.inputs import TreeTransformer
 from treedot.readers import read_trees
 
 
-class GramTransformer(TransformerMixin, BaseEstimator):
+class GramTransformer(TreeTransformer):
     """Turns trees into rows of an exact kernel matrix, for ``SVC(kernel="precomputed")`` and its like.
 
     Parameters
@@ -71,10 +71,3 @@ class GramTransformer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         name = type(self).__name__.lower()
         return np.array([f"{name}{k}" for k in range(len(self.trees_))], dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.no_validation = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags

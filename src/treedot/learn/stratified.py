@@ -6,16 +6,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from treedot.encode import StratifiedEncoder, StratifiedSpec
+from treedot.learn.inputs import StatelessTreeTransformer
 from treedot.parameters import checked_integer
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-class StratifiedTreeVectorizer(TransformerMixin, BaseEstimator):
+class StratifiedTreeVectorizer(StatelessTreeTransformer):
     """Sparse rows whose dot products follow the subset tree kernel far more closely than dense vectors.
 
     A dense vector mixes all fragments, so that those that cannot match are noise. Here a fragment whose
@@ -84,11 +84,6 @@ class StratifiedTreeVectorizer(TransformerMixin, BaseEstimator):
             dtype=self.dtype,
         )
 
-    def fit(self, X: Any = None, y: Any = None) -> StratifiedTreeVectorizer:
-        """Check the parameters; nothing is learned from X."""
-        _ = self.spec
-        return self
-
     def transform(self, X: Any) -> csr_matrix:
         """Return one sparse row per tree, for any source of trees (see ``read_trees``)."""
         return _encoder(self.spec).encode(X, n_jobs=self.n_jobs)
@@ -105,17 +100,6 @@ class StratifiedTreeVectorizer(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return ``stratifiedtreevectorizer0``, …, as scikit-learn names outputs."""
         return np.array([f"stratifiedtreevectorizer{k}" for k in range(self.n_features)], dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        tags.no_validation = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
 
 
 @lru_cache(maxsize=4)

@@ -6,15 +6,15 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from treedot.encode import Encoder, Spec
 from treedot.encode.reference import fragment_vector
+from treedot.learn.inputs import StatelessTreeTransformer
 from treedot.parameters import checked_integer
 from treedot.readers import read_tree, read_trees
 
 
-class TreeVectorizer(TransformerMixin, BaseEstimator):
+class TreeVectorizer(StatelessTreeTransformer):
     """Distributed trees: vectors whose dot products approximate the subset tree kernel.
 
     The vector of a tree is ``T̃ = Σ s(n)`` over its nodes, with
@@ -82,11 +82,6 @@ class TreeVectorizer(TransformerMixin, BaseEstimator):
             dtype=self.dtype,
         )
 
-    def fit(self, X: Any = None, y: Any = None) -> TreeVectorizer:
-        """Check the parameters; nothing is learned from X."""
-        _ = self.spec
-        return self
-
     def transform(self, X: Any, out: np.ndarray | None = None) -> np.ndarray:
         """Return one vector per tree.
 
@@ -111,17 +106,6 @@ class TreeVectorizer(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return ``treevectorizer0``, ``treevectorizer1``, …, as scikit-learn names outputs."""
         return np.array([f"treevectorizer{k}" for k in range(self.n_components)], dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        tags.no_validation = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
 
 
 @lru_cache(maxsize=4)

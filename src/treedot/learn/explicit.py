@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.errors import ParameterError, SourceError
@@ -14,6 +13,7 @@ from treedot.kernels.base import MAX_PAIRS
 from treedot.kernels.fragments import MAX_WRITTEN, FragmentIndex, write_out
 from treedot.kernels.mining import BEAM, mine
 from treedot.learn.inputs import TreeTransformer
+from treedot.learn.machines import machines
 from treedot.parameters import checked_decay, checked_flag, checked_integer, checked_positive, checked_share
 from treedot.readers import read_trees
 from treedot.trees import Forest, Tree
@@ -234,8 +234,7 @@ def _problems(y: Any, n_trees: int) -> tuple[np.ndarray, np.ndarray]:
 def _dual_coefficients(gram: np.ndarray, problems: np.ndarray, C: float) -> np.ndarray:
     """Return αᵢ yᵢ for all trees (rows) and problems (columns)."""
     result = np.zeros(problems.T.shape)
-    for k, side in enumerate(problems):
-        machine = SVC(C=C, kernel="precomputed").fit(gram, side)
+    for k, machine in enumerate(machines(gram, problems, C, n_jobs=None)):
         result[machine.support_, k] = machine.dual_coef_[0]
     return result
 

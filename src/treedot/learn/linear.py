@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.svm import SVC
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treedot.encode import sparse_gram
 from treedot.errors import ParameterError
-from treedot.parameters import checked_positive, n_threads
+from treedot.learn.machines import machines
+from treedot.parameters import checked_positive
 
 
 class GramLinearSVC(ClassifierMixin, BaseEstimator):
@@ -60,18 +59,12 @@ class GramLinearSVC(ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(y)
         if self.classes_.size < 2:
             raise ParameterError(f"y must hold at least two classes, not {self.classes_.size} class")
-        gram = np.ascontiguousarray(products(X, n_jobs=self.n_jobs), float)
-
-        def train(name: Any) -> tuple[np.ndarray, float]:
-            machine = SVC(C=cost, kernel="precomputed", cache_size=500).fit(gram, y == name)
-            weights = machine.dual_coef_[0] @ X[machine.support_]
-            return np.asarray(weights, X.dtype).ravel(), float(machine.intercept_[0])
-
-        sides = self.classes_[1:] if self.classes_.size == 2 else self.classes_
-        with ThreadPoolExecutor(n_threads(self.n_jobs)) as pool:  # the machines run outside of Python's lock
-            found = list(pool.map(train, sides))
-        self.coef_ = np.array([weights for weights, _ in found])
-        self.intercept_ = np.array([shift for _, shift in found])
+        names = self.classes_[1:] if self.classes_.size == 2 else self.classes_
+        gram = products(X, n_jobs=self.n_jobs)
+        trained = machines(gram, (y == name for name in names), cost, self.n_jobs)
+        weights = [machine.dual_coef_[0] @ X[machine.support_] for machine in trained]
+        self.coef_ = np.array([np.asarray(weight, X.dtype).ravel() for weight in weights])
+        self.intercept_ = np.array([float(machine.intercept_[0]) for machine in trained])
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:

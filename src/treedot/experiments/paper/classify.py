@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from treedot.parameters import n_threads
+from treedot.learn.machines import machines
 
 
 def one_vs_rest(gram: np.ndarray, classes: np.ndarray, test: np.ndarray, cost: float) -> np.ndarray:
@@ -17,20 +16,10 @@ def one_vs_rest(gram: np.ndarray, classes: np.ndarray, test: np.ndarray, cost: f
     ``test`` holds the kernels of the test trees with the training trees. Two classes take one machine.
     """
     names = np.unique(classes)
-    gram, test = np.ascontiguousarray(gram, float), np.ascontiguousarray(test, float)
-
-    def score(name: object) -> np.ndarray:
-        from sklearn.svm import SVC
-
-        machine = SVC(kernel="precomputed", C=cost, cache_size=500)
-        found: np.ndarray = machine.fit(gram, classes == name).decision_function(test)
-        return found
-
-    if names.size == 2:
-        return np.where(score(names[1]) > 0, names[1], names[0])
-    with ThreadPoolExecutor(n_threads(-1)) as pool:  # the machines run outside of Python's lock
-        scores = list(pool.map(score, names))
-    return names[np.argmax(scores, axis=0)]
+    sides = (classes == name for name in (names[1:] if names.size == 2 else names))
+    test = np.ascontiguousarray(test, float)
+    scores = [machine.decision_function(test) for machine in machines(gram, sides, cost, n_jobs=-1)]
+    return names[(scores[0] > 0).astype(int) if names.size == 2 else np.argmax(scores, axis=0)]
 
 
 def choose_cost(

@@ -18,6 +18,10 @@ for name, algebra in ALGEBRAS.items():
 from treedot.encode import StratifiedEncoder, StratifiedSpec
 rows = StratifiedEncoder(StratifiedSpec(4096, decay=0.5)).encode(forest).toarray()
 assert np.allclose(rows @ rows.T, SubsetTreeKernel(decay=0.5).gram(forest), atol=1e-5)
+from treedot.kernels import fragments
+machine = StratifiedEncoder(StratifiedSpec(4096, decay=0.5, budget=2))
+parts = [weight * machine.fragment(part).toarray()[0] for part, weight in fragments(forest[0], 0.5).items()]
+assert np.allclose(machine.encode(forest[[0]]).toarray()[0], sum(parts), atol=1e-5)
 print(SubsetTreeKernel(decay=0.5).gram(forest)[0, 1], forest.production.max())
 """
 

@@ -41,6 +41,10 @@ except ModuleNotFoundError:  # see treedot.jit
         """Return the larger of ``block`` and the magnitude of ``other``, element by element."""
         return np.maximum(block, np.abs(other))
 
+    def exceeds(block: Any, limit: float) -> bool:
+        """Return whether the magnitude of an element is above a limit."""
+        return bool(np.any(np.abs(block) > limit))
+
     def backwards(block: Any) -> Any:
         """Return the elements in reverse order."""
         return block[::-1].copy()
@@ -135,6 +139,20 @@ else:
             return builder.select(above, magnitude, arguments[0])
 
         return block(block, block), generate
+
+    @intrinsic
+    def _any_above(typing: Any, block: Any, other: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            marks = builder.bitcast(builder.fcmp_ordered(">", *arguments), ir.IntType(LANES))
+            return builder.icmp_unsigned("!=", marks, ir.Constant(marks.type, 0))
+
+        return numba.types.boolean(block, block), generate
+
+    @numba.njit
+    def exceeds(block: Any, limit: float) -> Any:
+        """Return whether the magnitude of an element is above a limit."""
+        edge = splat(limit)
+        return _any_above(larger(edge, block), edge)
 
     def _shuffle(name: str, order: list[int], meaning: str) -> Any:
         """Return a function of two blocks whose result takes its elements from both in a given order."""

@@ -52,7 +52,7 @@ class StratifiedEncoder:
     def __init__(self, spec: StratifiedSpec) -> None:
         self.spec = spec
         half = spec.n_features // 2
-        self._rules = Rules(spec.budget, math.sqrt(spec.decay), spec.normalize, half, half // BLOCK)
+        self._rules = Rules(spec.budget, spec.normalize, half, half // BLOCK)
         self._tables = make_tables(spec.decay, spec.budget, spec.seed)
         self._keys: dict[str, int] = {}
 

@@ -11,9 +11,11 @@ A fragment is cut behind the production with which its cost reaches the budget. 
 
     f̂[j] = ∏ u(v, i)[frame(parent of v)[j]]      over the productions v beyond the prefix,
 
-where v is the i-th child of its parent, u are random phases, and the frame of a node, a shuffle of the
-coordinates, composes the shuffles of the positions on the way from the root. The prefix depends on the
-fragment alone, so that a fragment is found in the same stratum of every tree that holds it.
+where v is the i-th child of its parent, u are random phases, and a frame is a shuffle of the coordinates.
+Beyond the prefix, the frame of a node is its parent's, shuffled as belongs to the node's position. What is
+beyond hangs on the last production of the prefix and those above it: the frame of the last is the identity,
+and each one above turns it by three coordinates more. The prefix depends on the fragment alone, so that a
+fragment is found in the same stratum of every tree that holds it.
 """
 
 from __future__ import annotations
@@ -27,12 +29,13 @@ import numpy.typing as npt
 from treedot.algebra.labels import GOLDEN, keys, permutation
 from treedot.trees import Tree
 
-FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.signedinteger[Any]]
 
 BLOCK = 4  # numbers: real and imaginary parts
 COORDINATES = 16  # of the phases inside; a block shows the first ones
 POSITIONS = 256  # of children that have shuffles of their own; others share them
 PHASES = 256
+TURN = 3  # coordinates by which frames turn from a node of the prefix to the one above
 GRID = 2.0**22
 
 WORD = 2**64 - 1
@@ -77,26 +80,30 @@ def stratum(fragment: Tree, budget: int, seed: int) -> Stratum:
     texts = list(dict.fromkeys(node.label for node in fragment.postorder()))
     label_key = dict(zip(texts, label_keys(seed, texts).tolist(), strict=True))
     shuffle, points = shuffles(seed), circle()
-    block = np.ones(COORDINATES, complex)
     prefix: list[_Read] = []
-    spent, beyond = 0, False
-    start = np.arange(COORDINATES)
-    waiting = [_Waiting(fragment, -1, 0, 0, start, start)]
-    while waiting:
-        node, mother, place, cost, outside, inside = waiting.pop()
-        own = production_hash([label_key[node.label], *(label_key[c.label] for c in node.children)])
-        if spent < budget:
-            spent += cost
-            mother, above = len(prefix), mother
-            prefix.append(_Read(own, above, place))
-        else:
-            beyond = True
-            turn = phase_numbers(own, place)[outside]
-            block *= points[turn]
+    spent = 0
+    waiting = [_Waiting(fragment, -1, 0, 0)]
+    while waiting and spent < budget:
+        node, above, place, cost = waiting.pop()
+        spent += cost
+        prefix.append(_Read(_production(node, label_key), above, place))
         for i in reversed(_reading_order(node)):
-            below = shuffle[i % POSITIONS][inside]
-            waiting.append(_Waiting(node.children[i], mother, i, len(node.children), inside, below))
-    return Stratum(_prefix_key(prefix), block[: BLOCK // 2] if beyond else None)
+            waiting.append(_Waiting(node.children[i], len(prefix) - 1, i, len(node.children)))
+    if not waiting:
+        return Stratum(_prefix_key(prefix), None)
+    frames: dict[int, IntArray] = {}
+    above = len(prefix) - 1
+    while above >= 0:
+        frames[above] = (np.arange(BLOCK // 2) + TURN * len(frames)) % COORDINATES
+        above = prefix[above].above
+    block = np.ones(BLOCK // 2, complex)
+    beyond = [(part.node, part.place, frames[part.above]) for part in waiting]
+    while beyond:
+        node, place, frame = beyond.pop()
+        block *= points[phase_numbers(_production(node, label_key), place)[frame]]
+        below = shuffle[place % POSITIONS][frame]
+        beyond += [(child, i, below) for i, child in enumerate(node.children) if child.children]
+    return Stratum(_prefix_key(prefix), block)
 
 
 class _Read(NamedTuple):
@@ -108,14 +115,16 @@ class _Read(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """A part of a fragment that is still to be read, with its parent's frame and its own."""
+    """A part of a fragment that is still to be read."""
 
     node: Tree
-    mother: int
+    above: int
     place: int
     cost: int
-    outside: npt.NDArray[np.int64]
-    inside: npt.NDArray[np.int64]
+
+
+def _production(node: Tree, label_key: dict[str, int]) -> int:
+    return production_hash([label_key[node.label], *(label_key[child.label] for child in node.children)])
 
 
 def _reading_order(node: Tree) -> list[int]:

@@ -128,7 +128,7 @@ def fill_below(
 ) -> None:  # fmt: skip
     """Give all children that can be expanded their slots, and compute H, S and what follows them."""
     stack, nodes, slots, vectors = below
-    height, end, factors = 0, 1, slots.size
+    height, end = 0, 1
     for node in range(arity.size):
         m = arity[node]
         height -= m
@@ -144,32 +144,39 @@ def fill_below(
             if not nodes[node].bottom:
                 heavy = end
                 light, end = _take_slots(stack[height : height + m], m < budget, heavy, nodes, slots)
-                _ones(vectors, end - 1)
-                double = False
-                for slot in range(end - 2, light - 1, -1):
-                    place = slots[slot].place
-                    _light_factor(vectors, factors + slot, nodes[slots[slot].kid].hash, place, phases)
-                    _times(vectors, slot, slot + 1, factors + slot)
-                    double |= slots[slot].twin >= 0
-                if not double:
-                    _copy(vectors, light - 1, light)
-                else:  # what can only be light follows every heavy child
-                    _ones(vectors, light - 1)
-                    for slot in range(light, end - 1):
-                        if slots[slot].twin < 0:
-                            _times(vectors, light - 1, light - 1, factors + slot)
-                for slot in range(light - 2, heavy - 1, -1):
-                    place, child = slots[slot].place, slots[slot].kid
-                    _heavy_factor(
-                        vectors, factors + slot, nodes[child].hash, place, nodes[child].heavy,
-                        phases, shuffle[place % POSITIONS],
-                    )  # fmt: skip
-                    _times(vectors, slot, slot + 1, factors + slot)
-                if double:
-                    _fill_following(heavy, light - 1, slots, vectors)
+                _multiply(heavy, light, end - 1, nodes, slots, vectors, phases, shuffle)
                 nodes[node].heavy, nodes[node].end = heavy, end - 1
         stack[height] = node
         height += 1
+
+
+@njit
+def _multiply(
+    heavy: int, light: int, end: int, nodes: Any, slots: Any, vectors: Vectors,
+    phases: FloatArray, shuffle: IntArray,
+) -> None:  # fmt: skip
+    """Compute H and S of one node, whose light slots end with ``end``."""
+    factors, double = slots.size, False
+    _ones(vectors, end)
+    for slot in range(end - 1, light - 1, -1):
+        place = slots[slot].place
+        _light_factor(vectors, factors + slot, nodes[slots[slot].kid].hash, place, phases)
+        _times(vectors, slot, slot + 1, factors + slot)
+        double |= slots[slot].twin >= 0
+    if not double:
+        _copy(vectors, light - 1, light)
+    else:  # what can only be light follows every heavy child
+        _ones(vectors, light - 1)
+        for slot in range(light, end):
+            if slots[slot].twin < 0:
+                _times(vectors, light - 1, light - 1, factors + slot)
+    for slot in range(light - 2, heavy - 1, -1):
+        place, child = slots[slot].place, nodes[slots[slot].kid]
+        turned = shuffle[place % POSITIONS]
+        _heavy_factor(vectors, factors + slot, child.hash, place, child.heavy, phases, turned)
+        _times(vectors, slot, slot + 1, factors + slot)
+    if double:
+        _fill_following(heavy, light - 1, slots, vectors)
 
 
 @njit

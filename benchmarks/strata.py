@@ -1,7 +1,8 @@
 """Show what a budget buys for stratified rows: ``python -m benchmarks.strata``.
 
-Numbers per tree, Spearman's correlation with the exact kernel by λ, error over the floor of a dense random
-projection into as many numbers, the spread of ‖x‖²/K11, and the encoding time against dense vectors.
+For each budget: numbers per tree, trees encoded per second against dense vectors, Spearman's correlation with
+the exact kernel by λ, error over the floor of a dense random projection into as many numbers, and the spread
+of ‖x‖²/K11. Then what the stages of the encoder take.
 """
 
 from __future__ import annotations
@@ -9,17 +10,22 @@ from __future__ import annotations
 import argparse
 import os
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.__main__ import encode_seconds, seconds
 from benchmarks.trees import benchmark_forest
-from treedot import SubsetTreeKernel, sparse_gram
-from treedot.encode import StratifiedEncoder, StratifiedSpec
+from treedot import Forest, SubsetTreeKernel, sparse_gram
+from treedot.encode import StratifiedEncoder, StratifiedSpec, slots, stratified
 from treedot.experiments.fidelity import error_over_floor, norm_ratios, spearman
+from treedot.jit import njit
 
 DECAYS = (0.2, 0.4, 0.6, 0.8, 1.0)
 WIDE = 2**30
+
+FloatArray = npt.NDArray[np.float64]
 
 
 def main() -> None:
@@ -34,27 +40,83 @@ def main() -> None:
         exact = {decay: SubsetTreeKernel(decay).gram(forest) for decay in DECAYS}
         timed = whole[:1000]
         dense = encode_seconds(timed, "mixed")
-        print(f"{source}: {len(forest)} trees at random, {options.seeds} seeds")
-        print("budget  numbers  times dense  " + "  ".join(f"λ = {x}: ρ, error/floor, norm²" for x in DECAYS))
+        print(f"\n{source}: {len(forest)} trees at random, {options.seeds} seeds\n")
+        ranks = " | ".join(f"ρ at λ = {decay}" for decay in DECAYS)
+        print(f"| budget | numbers | times dense | {ranks} | error over floor at 0.4 | norm² at 0.4 | at 1 |")
+        print("|---" * (6 + len(DECAYS)) + "|")
         for budget in (2, 4, 6, 7, 8, 9, 10, 11, 12, 14):
             encoder = StratifiedEncoder(StratifiedSpec(budget=budget))
             took = seconds(partial(encoder.encode, timed, n_jobs=1))
-            cells = []
-            for decay in DECAYS:
-                ranks, errors, norms = [], [], []
-                for seed in range(options.seeds):
-                    rows = StratifiedEncoder(
-                        StratifiedSpec(WIDE, decay, budget, seed, dtype="float64")
-                    ).encode(forest)
-                    numbers = rows.nnz / len(forest)
-                    estimate = sparse_gram(rows)
-                    ranks.append(spearman(exact[decay], estimate))
-                    errors.append(error_over_floor(exact[decay], estimate, numbers) ** 2)
-                    norms.append(norm_ratios(exact[decay], estimate))
-                low, middle, high = np.quantile(norms, (0.05, 0.5, 0.95))
-                error = np.sqrt(np.mean(errors))
-                cells.append(f"{np.mean(ranks):.4f} {error:.3f} {low:.2f} {middle:.2f} {high:.2f}")
-            print(f"{budget:>6}  {numbers:7.0f}  {dense / took:11.2f}  " + "  ".join(cells), flush=True)
+            found = [measure(forest, exact[decay], decay, budget, options.seeds) for decay in DECAYS]
+            cells = [f"{budget}", f"{found[0].numbers:.0f}", f"{dense / took:.1f}"]
+            cells += [f"{at.rank:.4f}" for at in found]
+            cells += [f"{found[1].error:.3f}", found[1].norms, found[-1].norms]
+            print(f"| {' | '.join(cells)} |", flush=True)
+        print(f"\ndense {1e6 * dense / len(timed):.1f}, {stages(timed)} us per tree")
+
+
+class Measured(NamedTuple):
+    """Means over seeds; the norms are the median (5 %, 95 %) of ‖x‖²/K11."""
+
+    numbers: float
+    rank: float
+    error: float
+    norms: str
+
+
+def measure(forest: Forest, exact: FloatArray, decay: float, budget: int, seeds: int) -> Measured:
+    ranks, errors, norms = [], [], []
+    for seed in range(seeds):
+        rows = StratifiedEncoder(StratifiedSpec(WIDE, decay, budget, seed, dtype="float64")).encode(forest)
+        numbers = rows.nnz / len(forest)
+        estimate = sparse_gram(rows)
+        ranks.append(spearman(exact, estimate))
+        errors.append(error_over_floor(exact, estimate, numbers) ** 2)
+        norms.append(norm_ratios(exact, estimate))
+    low, middle, high = np.quantile(norms, (0.05, 0.5, 0.95))
+    spread = f"{middle:.2f} ({low:.2f}, {high:.2f})"
+    return Measured(numbers, float(np.mean(ranks)), float(np.sqrt(np.mean(errors))), spread)
+
+
+def stages(forest: Forest) -> str:
+    """Return the time of what the encoder does one after the other, with the default budget."""
+    encoder = StratifiedEncoder(StratifiedSpec())
+    size = int(forest.sizes.max())
+    room, indices = stratified.make_room(size, size, 1 << 14), np.empty(1 << 17, np.int32)
+    keys = encoder._label_keys(forest.labels)
+    columns = forest.offsets, forest.arity, forest.label, keys
+    rest = encoder._rules, encoder._tables, room, indices
+    took = [0.0, *(seconds(partial(_run, stage, *columns, *rest)) for stage in (1, 2, 3))]
+    took.append(seconds(partial(encoder.encode, forest, n_jobs=1)))
+    names = ("below nodes", "prefixes and tails", "columns", "the rest")
+    return ", ".join(
+        f"{name} {1e6 * (b - a) / len(forest):.1f}"
+        for name, a, b in zip(names, took[:-1], took[1:], strict=True)
+    )
+
+
+@njit
+def _run(
+    last: int,
+    offsets: Any,
+    arity: Any,
+    label: Any,
+    keys: Any,
+    rules: Any,
+    tables: Any,
+    room: Any,
+    indices: Any,
+) -> None:
+    """Encode without keeping anything, up to some stage."""
+    for tree in range(offsets.size - 1):
+        here = slice(offsets[tree], offsets[tree + 1])
+        slots.fill_below(
+            arity[here], label[here], keys, rules.budget, tables.phases, tables.shuffle, room.below
+        )
+        if last > 1:
+            count, _, scale = stratified._find_prefixes(here.stop - here.start, rules.budget, room)
+            if last > 2:
+                stratified._write_row(count, scale, rules, tables, room, indices)
 
 
 if __name__ == "__main__":

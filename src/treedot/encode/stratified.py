@@ -110,7 +110,7 @@ def make_room(nodes: int, inner: int, prefixes: int) -> Room:
         np.recarray(prefixes, PREFIX),
         np.recarray(prefixes, TAIL),
         np.empty(prefixes, np.int32),
-        np.empty(1 << (2 * prefixes - 1).bit_length(), np.int32),
+        np.empty(8 * prefixes, np.int32),
         np.empty(prefixes * (1 + BLOCK)),
     )
 
@@ -255,8 +255,11 @@ def _set_tail(tail: Any, turn: int, value: Following) -> None:
 @njit
 def _write_row(count: int, scale: int, rules: Rules, tables: Tables, room: Room, indices: IntArray) -> int:
     """Write the columns of one row, and its values over 2^scale; return how many."""
-    prefixes, tails, bucket, value = room.prefixes, room.tails, room.bucket, room.value
-    at = 0
+    prefixes, tails, value = room.prefixes, room.tails, room.value
+    at, buckets = 0, 8
+    while buckets < 4 * count:
+        buckets *= 2
+    bucket = room.bucket[:buckets]
     tiny = power(scale)
     bucket[:] = -1
     for k in range(count):

@@ -82,7 +82,8 @@ def stages(forest: Forest) -> str:
     """Return the time of what the encoder does one after the other, with the default budget."""
     encoder = StratifiedEncoder(StratifiedSpec())
     size = int(forest.sizes.max())
-    room, indices = stratified.make_room(size, size, 1 << 14), np.empty(1 << 17, np.int32)
+    room = stratified.make_room(slots.make_below(size, size), 1 << 14)
+    indices = np.empty(1 << 17, np.int32)
     keys = encoder._label_keys(forest.labels)
     columns = forest.offsets, forest.arity, forest.label, keys
     rest = encoder._rules, encoder._tables, room, indices

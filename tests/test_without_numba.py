@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
 
 CODE = """
 import sys
@@ -25,8 +28,33 @@ assert np.allclose(machine.encode(forest[[0]]).toarray()[0], sum(parts), atol=1e
 print(SubsetTreeKernel(decay=0.5).gram(forest)[0, 1], forest.production.max())
 """
 
+SCALED = """
+import sys
+sys.modules["numba"] = None  # compiled code would keep the old limits
+from strategies import random_forest
+from treedot.encode import StratifiedEncoder, StratifiedSpec, slots, stratified
+forest = random_forest(3, 12, 20)
+machine = StratifiedEncoder(StratifiedSpec(2**30, decay=1.0, budget=3, dtype="float64"))
+before = machine.encode(forest, n_jobs=1)
+for module in (slots, stratified):
+    module.STEP, module.SMALL, module.LARGE = 3, 2.0**-3, 2.0**1
+exponents = []
+stratified.power = lambda exponent: exponents.append(exponent) or slots.power(exponent)
+after = machine.encode(forest, n_jobs=1)
+assert (before.indices == after.indices).all() and (before.data == after.data).all()
+assert max(exponents) >= 6
+"""
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return done.stdout.split()
+
 
 def test_everything_but_scikit_learn_runs_on_numpy_alone():
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    assert done.stdout.split() == ["4.25", "6"]
+    assert run(CODE) == ["4.25", "6"]
+
+
+def test_stratified_rows_do_not_depend_on_when_products_are_scaled_down():
+    assert run(SCALED) == []

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.encode.encoder import forest_chunks
+from treedot.encode.slots import make_below
 from treedot.encode.spec import StratifiedSpec
 from treedot.encode.strata import BLOCK, label_keys, mix, stratum
 from treedot.encode.stratified import Rules, encode, make_room, make_tables
@@ -122,7 +123,7 @@ class StratifiedEncoder:
         inner = int(np.add.reduceat(forest.arity[limits] > 0, starts, dtype=np.int64).max())
         prefixes, most = PREFIXES, 1 + BLOCK
         limit = float(np.finfo(self.spec.dtype).max)
-        room = make_room(nodes, inner, prefixes)
+        room = make_room(make_below(nodes, inner), prefixes)
         indptr = np.full(count + 1, -1)
         indptr[0] = 0
         size = prefixes * most + VALUES_PER_NODE * int(forest.sizes[first:last].sum())
@@ -148,7 +149,7 @@ class StratifiedEncoder:
                         f"{_named(forest, first + stopped)} has more than {MAX_PREFIXES} prefixes: "
                         f"use a budget below {self.spec.budget}"
                     )
-                room = make_room(nodes, inner, prefixes)
+                room = make_room(room.below, prefixes)
             done = stopped
         indices, values = indices[: indptr[-1]], values[: indptr[-1]]
         return np.diff(indptr), indices, values

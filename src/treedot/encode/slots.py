@@ -11,7 +11,8 @@ So H[0] is the sum over everything below the node. A child whose only child can 
 heavy where that is done, else light. So behind a heavy child follow H and the light parts of the double
 children that were passed over, and behind a light one S without the double children that were taken as heavy.
 
-Vectors are rows of sixteen real parts and sixteen imaginary ones, with an exponent each.
+Vectors are rows of sixteen real parts and sixteen imaginary ones, with one exponent for all: coordinates that
+are 2^1000 times smaller than others, as hundreds of thousands of children can make them, become zero.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ FloatArray = npt.NDArray[np.float64]
 V = COORDINATES
 assert V == LANES
 ROW = 2 * V
-LARGE = 2.0**400  # vectors are scaled down by it when they exceed it
-SMALL = 1 / LARGE
 STEP = 400
+SMALL = 2.0**-STEP  # by which vectors are scaled down,
+LARGE = 2.0 ** (STEP - 2)  # if they exceed this: the product of two that do not, scaled, does not either
 
 # np.uint64 all through: mixed with signed integers, Numba would turn to floating point.
 U0, U1, U8, U27, U30, U31, U255 = (np.uint64(x) for x in (0, 1, 8, 27, 30, 31, 255))
@@ -118,7 +119,7 @@ def mix64(x: np.uint64) -> np.uint64:
 @njit
 def power(exponent: int) -> float:
     """Return 2^-exponent, 0 where it is that small."""
-    return math.ldexp(1.0, -exponent) if exponent > 0 else 1.0
+    return math.ldexp(1.0, -int(exponent)) if exponent > 0 else 1.0
 
 
 @njit

@@ -26,7 +26,6 @@ from treedot.encode.slots import (
     fill_below,
     following,
     following_taken,
-    make_below,
     mix64,
     power,
 )
@@ -103,10 +102,10 @@ def make_tables(decay: float, budget: int, seed: int) -> Tables:
     return Tables(phases, shuffles(seed), np.round(weight * GRID) / GRID, weight / math.sqrt(BLOCK // 2))
 
 
-def make_room(nodes: int, inner: int, prefixes: int) -> Room:
-    """Return room for trees of so many nodes, so many of them with children, and so many prefixes."""
+def make_room(below: Below, prefixes: int) -> Room:
+    """Return room for trees of so many prefixes."""
     return Room(
-        make_below(nodes, inner),
+        below,
         np.recarray(prefixes, PREFIX),
         np.recarray(prefixes, TAIL),
         np.empty(prefixes, np.int32),
@@ -144,7 +143,7 @@ def encode(
                 norm += (room.value[k] / largest) ** 2
             factor = 1.0 / largest / math.sqrt(norm) if largest > 0.0 else 0.0
         else:
-            factor = math.ldexp(1.0, scale) if scale < 1000 else math.inf
+            factor = math.ldexp(1.0, int(scale)) if scale < 1000 else math.inf
         fits = True
         for k in range(size):
             value = room.value[k] * factor

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import load_npz
 
 from strategies import random_forest
 from treedot import Encoder, Spec, SubsetTreeKernel
 from treedot.cli import main
+from treedot.encode import StratifiedEncoder, StratifiedSpec, sparse_gram
 from treedot.encode.store import read_spec
 
 COMMAND = [sys.executable, "-m", "treedot"]
@@ -45,6 +47,42 @@ def test_encode_keeps_columns_in_parquet(tmp_path):
     assert table.column("class").to_pylist() == [str(k) for k in range(1300)]
     assert len(table.column("vector")[7]) == 256
     assert read_spec(target) == Spec(256)
+
+
+def test_encode_writes_stratified_rows(trees, tmp_path, capsys):
+    forest, path = trees
+    target = tmp_path / "rows.npz"
+    options = ["--stratified", "--budget", "4", "--decay", "0.3"]
+    assert main(["encode", path, path, "-o", str(target), *options]) == 0
+    spec = StratifiedSpec(2**20, 0.3, budget=4)
+    wanted = StratifiedEncoder(spec).encode(forest + forest)
+    found = load_npz(target)
+    assert found.shape == wanted.shape
+    for name in ("data", "indices", "indptr"):
+        assert (getattr(found, name) == getattr(wanted, name)).all()
+    assert read_spec(target) == spec
+    assert main(["info", str(target)]) == 0
+    printed = capsys.readouterr().out
+    assert spec.fingerprint in printed
+    assert f"mean {wanted.nnz / 24:.1f}" in printed
+    done = subprocess.run([*COMMAND, "encode", path, "-o", "-", *options], capture_output=True, check=True)
+    assert (load_npz(io.BytesIO(done.stdout)).data == wanted[:12].data).all()
+    target.write_bytes(b"junk")
+    assert main(["info", str(target)]) == 1
+    assert "cannot read" in capsys.readouterr().err
+
+
+def test_kernels_of_stratified_rows_come_from_wide_rows(trees, tmp_path, capsys):
+    forest, path = trees
+    wanted = sparse_gram(StratifiedEncoder(StratifiedSpec(2**30)).encode(forest))
+    target = str(tmp_path / "K.npy")
+    assert main(["gram", path, "-o", target, "--stratified"]) == 0
+    assert (np.load(target) == wanted).all()
+    assert main(["gram", path, "--against", str(forest[3]), "-o", target, "--stratified"]) == 0
+    assert np.load(target) == pytest.approx(wanted[:, 3:4], rel=1e-9, abs=1e-9)
+    assert main(["kernel", path, str(forest[3]), "--stratified"]) == 0
+    printed = [float(line) for line in capsys.readouterr().out.split()]
+    assert printed == pytest.approx(wanted[:, 3], rel=1e-9, abs=1e-9)
 
 
 def test_pipelines(trees):
@@ -148,6 +186,12 @@ def test_check_names_every_optional_part(capsys, monkeypatch):
         (["encode", "good.mrg", "-o", "v.npy", "-d", "63"], 1, "multiple of 256"),
         (["encode", "good.mrg", "-o", "v.npy", "--decay", "2"], 1, "from 0 to 1"),
         (["encode", "good.mrg", "-o", "v.txt"], 1, "use .npy or .parquet"),
+        (["encode", "good.mrg", "-o", "v.npz"], 1, "use .npy or .parquet"),
+        (["encode", "good.mrg", "-o", "v.npy", "--stratified"], 1, "use .npz"),
+        (["encode", "good.mrg", "-o", "v.npz", "--stratified", "-d", "1000"], 1, "power of two"),
+        (["encode", "good.mrg", "-o", "v.npz", "--stratified", "--composition", "mixed"], 1, "leave out"),
+        (["encode", "good.mrg", "-o", "v.npy", "--budget", "4"], 1, "add --stratified"),
+        (["encode", "bad.mrg", "-o", "v.npz", "--stratified"], 1, "bad.mrg:2:1 (tree 2)"),
         (["encode", "good.mrg", "-o", "nowhere/v.npy"], 1, "does not exist"),
         (["encode", "good.mrg", "-o", "folder.npy"], 1, "it is a folder"),
         (["demo", "--functions", "0"], 1, "at least 50"),

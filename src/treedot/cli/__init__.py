@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
         "--output",
         required=True,
         metavar="FILE",
-        help="where to write: .npy, .parquet, or - for .npy on stdout",
+        help="where to write: .npy, .parquet, or - for .npy on stdout; with --stratified .npz",
     )
     _add_encoding(encode)
     _add_reading(encode)
@@ -96,11 +96,21 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_encoding(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("vectors")
-    group.add_argument("-d", "--dim", type=int, default=8192, metavar="D", help="dimensions (default: 8192)")
+    group.add_argument(
+        "-d",
+        "--dim",
+        type=int,
+        metavar="D",
+        help="dimensions (default: 8192; with --stratified columns, 2^20, or 2^30 for kernels)",
+    )
     group.add_argument(
         "--decay", type=float, default=0.4, metavar="λ", help="decay λ in [0, 1] (default: 0.4)"
     )
-    group.add_argument("--composition", default="mixed", choices=COMPOSITIONS, help="(default: mixed)")
+    group.add_argument("--composition", choices=COMPOSITIONS, help="of dense vectors (default: mixed)")
+    group.add_argument(
+        "--stratified", action="store_true", help="sparse rows, which follow the exact kernel closely"
+    )
+    group.add_argument("--budget", type=int, metavar="B", help="how far those read fragments (default: 10)")
     group.add_argument("--seed", type=int, default=0, help="seed of all random vectors (default: 0)")
     group.add_argument("--normalize", action="store_true", help="give every tree kernel 1 with itself")
     group.add_argument("--dtype", default="float32", choices=DTYPES, help="(default: float32)")

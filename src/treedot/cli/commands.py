@@ -12,26 +12,27 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from treedot import __version__
 from treedot.cli.progress import Progress
-from treedot.encode import Encoder, Spec
-from treedot.encode.store import NpyRows, described_npy, read_description, vector_file
+from treedot.encode import Encoder, Spec, StratifiedEncoder, StratifiedSpec, sparse_gram
+from treedot.encode.store import VectorWriter, described_file, matrix_rows, read_description, vector_file
 from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.parameters import EXPERIMENTS, checked_integer
 from treedot.readers import iter_trees, read_trees
 from treedot.trees import Forest
 
+GRAM_FEATURES = 2**30  # columns of sparse rows that are only multiplied: as good as no collisions
+
 
 def encode(options: argparse.Namespace) -> None:
     """Stream trees from files into a file of vectors."""
-    encoder = Encoder(_spec(options))
+    encoder = _encoder(options)
     skipped = _Skipped(options.skip_bad)
-    output = (
-        _npy_to_stdout(encoder.spec) if options.output == "-" else vector_file(options.output, encoder.spec)
-    )
+    output = _to_stdout(encoder.spec) if options.output == "-" else vector_file(options.output, encoder.spec)
     with output as writer, Progress(options.trees) as progress:
         for source in options.trees:
             for batch in iter_trees(
@@ -49,10 +50,10 @@ def encode(options: argparse.Namespace) -> None:
 
 
 @contextlib.contextmanager
-def _npy_to_stdout(spec: Spec) -> Iterator[NpyRows]:
+def _to_stdout(spec: Spec | StratifiedSpec) -> Iterator[VectorWriter]:
     with tempfile.TemporaryFile() as file:  # the header, which comes first, needs the number of rows
-        yield (rows := NpyRows(file, spec))
-        rows.finish()
+        with matrix_rows(file, spec) as rows:
+            yield rows
         file.seek(0)
         shutil.copyfileobj(file, sys.stdout.buffer)
 
@@ -67,9 +68,9 @@ def kernel(options: argparse.Namespace) -> None:
         exact = _exact_kernel(options)
         values: Iterator[float] = (exact(a[i % len(a)], b[i % len(b)]) for i in range(pairs))
     else:
-        encoder = Encoder(_spec(options))
+        encoder = _encoder(options, GRAM_FEATURES)
         x, y = (encoder.encode(trees, n_jobs=options.jobs).astype(float) for trees in (a, b))
-        values = (float(_finite(np.dot(x[i % len(a)], y[i % len(b)]))) for i in range(pairs))
+        values = (float(_products(x[[i % len(a)]], y[[i % len(b)]], 1)[0, 0]) for i in range(pairs))
     for value in values:
         print(f"{value:.10g}")
 
@@ -85,21 +86,24 @@ def gram(options: argparse.Namespace) -> None:
         matrix = _exact_kernel(options).gram(rows, columns)
         made = {"kernel": "exact subset tree kernel", "decay": options.decay, "normalize": options.normalize}
     else:
-        encoder = Encoder(_spec(options))
+        encoder = _encoder(options, GRAM_FEATURES)
         x = encoder.encode(rows, n_jobs=options.jobs)
-        y = x if columns is None else encoder.encode(columns, n_jobs=options.jobs)
-        with np.errstate(over="ignore", invalid="ignore"):
-            matrix = _finite(x @ y.T)
+        y = None if columns is None else encoder.encode(columns, n_jobs=options.jobs)
+        matrix = _products(x, y, options.jobs)
         made = {"kernel": "dot products of vectors", "vectors": encoder.spec.to_dict()}
     if options.output == "-":
         np.save(sys.stdout.buffer, matrix)
     else:
-        with described_npy(options.output, made) as file:
+        with described_file(options.output, made) as file:
             np.save(file, matrix)
     skipped.report()
 
 
-def _finite(values: Any) -> Any:
+def _products(x: Any, y: Any, jobs: int) -> Any:
+    """Return the dot products of vectors, dense or sparse, with others or with themselves."""
+    dense = isinstance(x, np.ndarray)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = x @ (x if y is None else y).T if dense else sparse_gram(x, y, n_jobs=jobs)
     if not np.isfinite(values).all():
         raise RangeError("a dot product is too large for its type: use --normalize or --dtype float64")
     return values
@@ -155,21 +159,33 @@ def paper(options: argparse.Namespace) -> None:
 def _vector_facts(path: Path) -> dict[str, Any] | None:
     """Describe a matrix or a file of vectors; None where it is something else."""
     suffix = path.suffix.lower()
-    if suffix not in (".npy", ".parquet") or not path.is_file():
+    if suffix not in (".npy", ".npz", ".parquet") or not path.is_file():
         return None
     description = read_description(path)
-    if suffix == ".npy":
-        try:
-            matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
-            raise SourceError(f"cannot read {path}: {error}") from None
-        facts: dict[str, Any] = {"shape": " × ".join(map(str, matrix.shape)), "type": str(matrix.dtype)}
+    if suffix != ".parquet":
+        facts = _matrix_facts(path)
         return {**facts, **(description or {"made by": "unknown: there is no description beside the file"})}
     if not description:
         return None
     from treedot.trees.arrow import pa
 
     return {"vectors": pa.parquet.read_metadata(path).num_rows, **description}
+
+
+def _matrix_facts(path: Path) -> dict[str, Any]:
+    try:
+        if path.suffix.lower() == ".npy":
+            matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+        else:
+            from scipy.sparse import load_npz
+
+            matrix = load_npz(path)
+    except (ValueError, EOFError, OSError, KeyError, BadZipFile) as error:
+        raise SourceError(f"cannot read {path}: {error}") from None
+    facts = {"shape": " × ".join(map(str, matrix.shape)), "type": str(matrix.dtype)}
+    if not isinstance(matrix, np.ndarray):
+        facts["numbers per row"] = f"mean {matrix.nnz / max(1, matrix.shape[0]):.1f}"
+    return facts
 
 
 def _tree_facts(options: argparse.Namespace) -> dict[str, Any]:
@@ -192,15 +208,20 @@ def _tree_facts(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _spec(options: argparse.Namespace) -> Spec:
-    return Spec(
-        n_components=options.dim,
-        decay=options.decay,
-        composition=options.composition,
-        seed=options.seed,
-        normalize=options.normalize,
-        dtype=options.dtype,
+def _encoder(options: argparse.Namespace, n_features: int = 2**20) -> Encoder | StratifiedEncoder:
+    """Return the encoder that the options ask for; ``n_features`` if they do not say how many."""
+    size = (
+        {} if options.dim is None else {"n_features" if options.stratified else "n_components": options.dim}
     )
+    shared: Any = {name: getattr(options, name) for name in ("decay", "seed", "normalize", "dtype")}
+    if options.stratified:
+        if options.composition is not None:
+            raise ParameterError("--composition is for dense vectors: leave out that or --stratified")
+        budget = {} if options.budget is None else {"budget": options.budget}
+        return StratifiedEncoder(StratifiedSpec(**{"n_features": n_features} | size | budget | shared))
+    if options.budget is not None:
+        raise ParameterError("--budget is for sparse rows: add --stratified")
+    return Encoder(Spec(composition=options.composition or "mixed", **size | shared))
 
 
 def _exact_kernel(options: argparse.Namespace) -> Any:

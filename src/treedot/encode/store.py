@@ -2,7 +2,8 @@
 
 ``.npy`` holds the plain matrix, with the spec beside it in ``NAME.npy.json``. ``.parquet`` holds a
 column ``vector`` (a fixed-size list), the columns that came with the trees, and the spec in the
-schema's metadata under ``treedot.spec``. Files appear whole or not at all.
+schema's metadata under ``treedot.spec``. Stratified rows go to ``.npz``, as ``scipy.sparse.load_npz``
+reads it, with the spec beside it. Files appear whole or not at all.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from treedot.encode.spec import Spec
+from treedot.encode.spec import Spec, StratifiedSpec
 from treedot.errors import ParameterError, SourceError
 from treedot.files import write_whole
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 Matrix = npt.NDArray[np.floating[Any]]
 
@@ -29,20 +33,21 @@ SPEC_KEY = b"treedot.spec"
 class VectorWriter(Protocol):
     """Takes vectors a batch at a time."""
 
-    def write(self, vectors: Matrix, columns: Mapping[str, Sequence[Any]]) -> None:
+    def write(self, vectors: Any, columns: Mapping[str, Sequence[Any]]) -> None:
         """Append vectors, with what else is known of their trees."""
 
 
 @contextlib.contextmanager
-def vector_file(path: str | os.PathLike[str], spec: Spec) -> Iterator[VectorWriter]:
-    """Open a file of vectors for writing, ``.npy`` or ``.parquet``."""
+def vector_file(path: str | os.PathLike[str], spec: Spec | StratifiedSpec) -> Iterator[VectorWriter]:
+    """Open a file of vectors for writing: ``.npy`` or ``.parquet``, for stratified rows ``.npz``."""
     suffix = Path(path).suffix.lower()
-    if suffix not in (".npy", ".parquet"):
+    if isinstance(spec, StratifiedSpec) and suffix != ".npz":
+        raise ParameterError(f"cannot write sparse rows to {path}: use .npz")
+    if isinstance(spec, Spec) and suffix not in (".npy", ".parquet"):
         raise ParameterError(f"cannot tell the format of {path}: use .npy or .parquet")
-    if suffix == ".npy":
-        with described_npy(path, _described(spec)) as file:
-            yield (rows := NpyRows(file, spec))
-            rows.finish()
+    if isinstance(spec, StratifiedSpec) or suffix == ".npy":
+        with described_file(path, _described(spec)) as file, matrix_rows(file, spec) as rows:
+            yield rows
     else:
         with write_whole(path) as aside:
             parquet = _ParquetRows(aside, spec)
@@ -53,8 +58,16 @@ def vector_file(path: str | os.PathLike[str], spec: Spec) -> Iterator[VectorWrit
 
 
 @contextlib.contextmanager
-def described_npy(path: str | os.PathLike[str], description: dict[str, Any]) -> Iterator[IO[bytes]]:
-    """Open an ``.npy`` file for writing; its description appears beside it, both or neither."""
+def matrix_rows(file: IO[bytes], spec: Spec | StratifiedSpec) -> Iterator[VectorWriter]:
+    """Write a matrix to an open file, dense or sparse as the spec says."""
+    rows = _SparseRows(file, spec) if isinstance(spec, StratifiedSpec) else _NpyRows(file, spec)
+    yield rows
+    rows.finish()
+
+
+@contextlib.contextmanager
+def described_file(path: str | os.PathLike[str], description: dict[str, Any]) -> Iterator[IO[bytes]]:
+    """Open a file for writing; its description appears beside it, both or neither."""
     with write_whole(description_path(path)) as beside, write_whole(path) as aside:
         beside.write_text(json.dumps(description, indent=2) + "\n")
         with aside.open("wb") as file:
@@ -80,24 +93,24 @@ def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
     return description
 
 
-def read_spec(path: str | os.PathLike[str]) -> Spec | None:
+def read_spec(path: str | os.PathLike[str]) -> Spec | StratifiedSpec | None:
     """Return the spec of a file of vectors, or None where it does not name one."""
     fields = read_description(path)
     if fields.pop("fingerprint", None) is None:
         return None
-    return Spec.from_dict(fields)
+    return StratifiedSpec.from_dict(fields) if "budget" in fields else Spec.from_dict(fields)
 
 
 def description_path(path: str | os.PathLike[str]) -> Path:
-    """Return where an ``.npy`` file is described."""
+    """Return where a file that cannot hold its own description is described."""
     return Path(f"{os.fspath(path)}.json")
 
 
-def _described(spec: Spec) -> dict[str, Any]:
+def _described(spec: Spec | StratifiedSpec) -> dict[str, Any]:
     return {**spec.to_dict(), "fingerprint": spec.fingerprint}
 
 
-class NpyRows:
+class _NpyRows:
     """A matrix in NumPy's format whose number of rows is filled in at the end."""
 
     def __init__(self, file: IO[bytes], spec: Spec) -> None:
@@ -122,6 +135,26 @@ class NpyRows:
             "shape": (self._rows, self._spec.n_components),
         }
         np.lib.format.write_array_header_1_0(self._file, header)
+
+
+class _SparseRows:
+    """A sparse matrix, kept until it is whole."""
+
+    def __init__(self, file: IO[bytes], spec: StratifiedSpec) -> None:
+        from scipy.sparse import csr_matrix
+
+        self._file = file
+        self._parts = [csr_matrix((0, spec.n_features), dtype=spec.dtype)]
+
+    def write(self, vectors: csr_matrix, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Append rows; ``.npz`` has no room for columns."""
+        self._parts.append(vectors)
+
+    def finish(self) -> None:
+        """Write all rows; numbers of floating point hardly get smaller by compression."""
+        from scipy.sparse import save_npz, vstack
+
+        save_npz(self._file, vstack(self._parts, format="csr"), compressed=False)
 
 
 class _ParquetRows:

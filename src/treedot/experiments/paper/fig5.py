@@ -118,10 +118,10 @@ def section(record: Record, settings: Settings) -> Section:
                 for row in rows
             ],
         ),
-        f"Growth with the number of nodes n, fitted: TK n^{exponent(nodes, [r['TK'] for r in rows]):.2f}, "
-        f"FTK n^{exponent(nodes, [r['FTK'] for r in rows]):.2f}, dot product "
-        f"n^{exponent(nodes, dots):.2f}, encoding (mixed) "
-        f"n^{exponent(nodes, [r['encoding mixed'] for r in rows]):.2f}.",
+        f"Growth with the number of nodes n, fitted: TK n^{exponent(nodes, [r['TK'] for r in rows]):z.2f}, "
+        f"FTK n^{exponent(nodes, [r['FTK'] for r in rows]):z.2f}, dot product "
+        f"n^{exponent(nodes, dots):z.2f}, encoding (mixed) "
+        f"n^{exponent(nodes, [r['encoding mixed'] for r in rows]):z.2f}.",
         "From how many total nodes on FTK takes longer than:",
         Table(
             ["contender", "FTK is slower from", "TK is slower from"],

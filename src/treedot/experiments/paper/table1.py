@@ -92,14 +92,14 @@ def section(record: Record, settings: Settings) -> Section:
     result = Section(
         "table1",
         TITLE,
-        f"One evaluation grows as n^{grows['TK'][0]:.1f} for TK, as n^{grows['FTK'][0]:.1f} for FTK and as "
-        f"n^{grows['DTK'][0]:.1f} for DTK, a dot product; encoding a tree, done once, grows as "
-        f"n^{grows['encoding'][0]:.1f}.",
+        f"One evaluation grows as n^{grows['TK'][0]:z.1f} for TK, as n^{grows['FTK'][0]:z.1f} for FTK and as "
+        f"n^{grows['DTK'][0]:z.1f} for DTK, a dot product; encoding a tree, done once, grows as "
+        f"n^{grows['encoding'][0]:z.1f}.",
     )
     rows = []
     for name, printed in PRINTED.items():
-        seconds, size = (f"n^{b:.2f}" for b in grows[name])
-        learning = tuple(f"n^{b:.2f}" for b in grows["FTK" if name == "FTK+FS" else name])
+        seconds, size = (f"n^{b:z.2f}" for b in grows[name])
+        learning = tuple(f"n^{b:z.2f}" for b in grows["FTK" if name == "FTK+FS" else name])
         rows.append([name, *(f"{p}: {m}" for p, m in zip(printed, (*learning, seconds, size), strict=True))])
     result.blocks += [
         Table(

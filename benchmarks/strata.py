@@ -52,7 +52,7 @@ def main() -> None:
             cells += [f"{at.rank:.4f}" for at in found]
             cells += [f"{found[1].error:.3f}", found[1].norms, found[-1].norms]
             print(f"| {' | '.join(cells)} |", flush=True)
-        print(f"\ndense {1e6 * dense / len(timed):.1f}, {stages(timed)} us per tree")
+        print(f"\nus per tree: dense {1e6 * dense / len(timed):.1f}; {stages(timed)}")
 
 
 class Measured(NamedTuple):
@@ -87,13 +87,13 @@ def stages(forest: Forest) -> str:
     keys = encoder._label_keys(forest.labels)
     columns = forest.offsets, forest.arity, forest.label, keys
     rest = encoder._rules, encoder._tables, room, indices
+    prefixes = _run(3, *columns, *rest) / len(forest)
     took = [0.0, *(seconds(partial(_run, stage, *columns, *rest)) for stage in (1, 2, 3))]
     took.append(seconds(partial(encoder.encode, forest, n_jobs=1)))
     names = ("below nodes", "prefixes and tails", "columns", "the rest")
-    return ", ".join(
-        f"{name} {1e6 * (b - a) / len(forest):.1f}"
-        for name, a, b in zip(names, took[:-1], took[1:], strict=True)
-    )
+    parts = zip(names, took[:-1], took[1:], strict=True)
+    times = ", ".join(f"{name} {1e6 * (b - a) / len(forest):.1f}" for name, a, b in parts)
+    return f"{prefixes:.0f} prefixes: {times}"
 
 
 @njit
@@ -107,8 +107,9 @@ def _run(
     tables: Any,
     room: Any,
     indices: Any,
-) -> None:
-    """Encode without keeping anything, up to some stage."""
+) -> int:
+    """Encode without keeping anything, up to some stage; return the number of prefixes."""
+    found = 0
     for tree in range(offsets.size - 1):
         here = slice(offsets[tree], offsets[tree + 1])
         slots.fill_below(
@@ -116,8 +117,10 @@ def _run(
         )
         if last > 1:
             count, _, scale = stratified._find_prefixes(here.stop - here.start, rules.budget, room)
+            found += count
             if last > 2:
                 stratified._write_row(count, scale, rules, tables, room, indices)
+    return found
 
 
 if __name__ == "__main__":

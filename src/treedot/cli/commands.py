@@ -18,14 +18,14 @@ import numpy as np
 
 from treedot import __version__
 from treedot.cli.progress import Progress
-from treedot.encode import Encoder, Spec, StratifiedEncoder, StratifiedSpec, sparse_gram
+from treedot.encode import Encoder, Spec, StratifiedEncoder, StratifiedSpec
+from treedot.encode.postings import products
+from treedot.encode.spec import MAX_FEATURES
 from treedot.encode.store import VectorWriter, described_file, matrix_rows, read_description, vector_file
 from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.parameters import EXPERIMENTS, checked_integer
 from treedot.readers import iter_trees, read_trees
 from treedot.trees import Forest
-
-GRAM_FEATURES = 2**30  # columns of sparse rows that are only multiplied: as good as no collisions
 
 
 def encode(options: argparse.Namespace) -> None:
@@ -68,9 +68,9 @@ def kernel(options: argparse.Namespace) -> None:
         exact = _exact_kernel(options)
         values: Iterator[float] = (exact(a[i % len(a)], b[i % len(b)]) for i in range(pairs))
     else:
-        encoder = _encoder(options, GRAM_FEATURES)
+        encoder = _encoder(options, MAX_FEATURES)
         x, y = (encoder.encode(trees, n_jobs=options.jobs).astype(float) for trees in (a, b))
-        values = (float(_products(x[[i % len(a)]], y[[i % len(b)]], 1)[0, 0]) for i in range(pairs))
+        values = (float(_finite_products(x[[i % len(a)]], y[[i % len(b)]], 1)[0, 0]) for i in range(pairs))
     for value in values:
         print(f"{value:.10g}")
 
@@ -86,10 +86,10 @@ def gram(options: argparse.Namespace) -> None:
         matrix = _exact_kernel(options).gram(rows, columns)
         made = {"kernel": "exact subset tree kernel", "decay": options.decay, "normalize": options.normalize}
     else:
-        encoder = _encoder(options, GRAM_FEATURES)
+        encoder = _encoder(options, MAX_FEATURES)
         x = encoder.encode(rows, n_jobs=options.jobs)
         y = None if columns is None else encoder.encode(columns, n_jobs=options.jobs)
-        matrix = _products(x, y, options.jobs)
+        matrix = _finite_products(x, y, options.jobs)
         made = {"kernel": "dot products of vectors", "vectors": encoder.spec.to_dict()}
     if options.output == "-":
         np.save(sys.stdout.buffer, matrix)
@@ -99,11 +99,9 @@ def gram(options: argparse.Namespace) -> None:
     skipped.report()
 
 
-def _products(x: Any, y: Any, jobs: int) -> Any:
-    """Return the dot products of vectors, dense or sparse, with others or with themselves."""
-    dense = isinstance(x, np.ndarray)
+def _finite_products(x: Any, y: Any, jobs: int) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):
-        values = x @ (x if y is None else y).T if dense else sparse_gram(x, y, n_jobs=jobs)
+        values = products(x, y, jobs)
     if not np.isfinite(values).all():
         raise RangeError("a dot product is too large for its type: use --normalize or --dtype float64")
     return values

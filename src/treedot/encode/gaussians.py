@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.algebra import Algebra
-from treedot.algebra.labels import CENTRE, GOLDEN, LOG_SERIES, TAIL, keys
+from treedot.algebra.labels import CENTRE, GOLDEN, LOG_SERIES, TAIL, keys, mix64
 from treedot.jit import COMPILED, njit
 
 FloatArray = npt.NDArray[np.float64]
@@ -62,13 +62,6 @@ def _polynomial(coefficients: FloatArray, x: float) -> float:
 
 
 @njit
-def _mixed(x: Any) -> Any:
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@njit
 def _fill(key: npt.NDArray[np.uint64], use: _Constants, out: FloatArray) -> None:
     size = out.shape[1]
     width = 1
@@ -78,7 +71,7 @@ def _fill(key: npt.NDArray[np.uint64], use: _Constants, out: FloatArray) -> None
     for i in range(out.shape[0]):
         row = out[i]
         for k in range((size + 1) // 2):
-            word = _mixed(_mixed(key[i, 0] + np.uint64(k + 1) * use.golden) ^ key[i, 1])
+            word = mix64(mix64(key[i, 0] + np.uint64(k + 1) * use.golden) ^ key[i, 1])
             row[2 * k] = (float(word & np.uint64(0xFFFFFFFF)) + 0.5) / 2.0**32 - 0.5
             if 2 * k + 1 < size:
                 row[2 * k + 1] = (float(word >> np.uint64(32)) + 0.5) / 2.0**32 - 0.5

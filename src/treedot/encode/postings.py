@@ -117,6 +117,14 @@ def sparse_gram(X: Any, Y: Any = None, n_jobs: int | None = None) -> FloatArray:
     return out
 
 
+def products(X: Any, Y: Any = None, n_jobs: int | None = None) -> npt.NDArray[np.floating[Any]]:
+    """Return the dot products of rows, dense or sparse, with each other or with those of Y."""
+    if not isinstance(X, np.ndarray):
+        return sparse_gram(X, Y, n_jobs)
+    dense: npt.NDArray[np.floating[Any]] = X @ (X if Y is None else Y).T
+    return dense
+
+
 def _real_rows(rows: Any) -> csr_matrix:
     from scipy.sparse import csr_matrix
 

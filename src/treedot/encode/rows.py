@@ -74,12 +74,10 @@ class StratifiedEncoder:
         scale = 16 if threads == 1 else 1  # fewer, larger chunks where there is nothing to share out
         with ThreadPoolExecutor(threads) as pool:
             parts = list(pool.map(run, forest_chunks(forest, scale * CHUNK_TREES, scale * CHUNK_NODES)))
-        none = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, self.spec.dtype)
+        if not parts:
+            parts = [(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, self.spec.dtype))]
         lengths, indices, values = (
-            columns[0] if len(parts) == 1 else np.concatenate([nothing, *columns])
-            for nothing, columns in zip(
-                none, zip(*parts, strict=True) if parts else ((), (), ()), strict=True
-            )
+            parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         )
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         return csr_matrix((values, indices, indptr), shape=(len(forest), self.spec.n_features))

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treedot.algebra.labels import mix64
 from treedot.encode.strata import COORDINATES, POSITIONS, SALT
 from treedot.jit import njit
 from treedot.simd import LANES, exceeds, load, splat, store
@@ -39,8 +40,7 @@ SMALL = 2.0**-STEP  # by which vectors are scaled down,
 LARGE = 2.0 ** (STEP - 2)  # if they exceed this: the product of two that do not, scaled, does not either
 
 # np.uint64 all through: mixed with signed integers, Numba would turn to floating point.
-U0, U1, U8, U27, U30, U31, U255 = (np.uint64(x) for x in (0, 1, 8, 27, 30, 31, 255))
-M1, M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+U0, U1, U8, U255 = (np.uint64(x) for x in (0, 1, 8, 255))
 SALTED = np.uint64(SALT)
 WORDS = V // 8
 
@@ -106,14 +106,6 @@ def make_below(nodes: int, inner: int) -> Below:
     )
     _ones(below.vectors, 0)  # below all nodes whose children cannot be expanded
     return below
-
-
-@njit
-def mix64(x: np.uint64) -> np.uint64:
-    """Scramble 64 bits, as ``strata.mix``."""
-    x = (x ^ (x >> U30)) * M1
-    x = (x ^ (x >> U27)) * M2
-    return x ^ (x >> U31)
 
 
 @njit

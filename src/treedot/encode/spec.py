@@ -15,6 +15,7 @@ from treedot.parameters import DTYPES, checked_decay, checked_flag, checked_inte
 
 FORMAT_VERSION = 1
 MAX_BUDGET = 32
+MAX_FEATURES = 2**30  # hardly any collision: for rows that are only multiplied with each other
 
 
 class _Described:
@@ -113,9 +114,9 @@ class StratifiedSpec(_Described):
 
     def __post_init__(self) -> None:
         self._check("n_features", "budget")
-        if not (32 <= self.n_features <= 2**30 and self.n_features & (self.n_features - 1) == 0):
+        if not (32 <= self.n_features <= MAX_FEATURES and self.n_features & (self.n_features - 1) == 0):
             raise ParameterError(
-                f"n_features must be a power of two from 32 to {2**30}, not {self.n_features}"
+                f"n_features must be a power of two from 32 to {MAX_FEATURES}, not {self.n_features}"
             )
         if not 1 <= self.budget <= MAX_BUDGET:
             raise ParameterError(f"budget must be from 1 to {MAX_BUDGET}, not {self.budget}")

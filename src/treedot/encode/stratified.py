@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treedot.algebra.labels import GOLDEN
+from treedot.algebra.labels import GOLDEN, mix64
 from treedot.encode.slots import (
     LARGE,
     SMALL,
@@ -26,7 +26,6 @@ from treedot.encode.slots import (
     fill_below,
     following,
     following_taken,
-    mix64,
     power,
 )
 from treedot.encode.strata import BLOCK, GRID, TURN, circle, shuffles

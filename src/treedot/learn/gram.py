@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.errors import ParameterError
@@ -14,7 +15,7 @@ from treedot.learn.inputs import TreeTransformer
 from treedot.readers import read_trees
 
 
-class GramTransformer(TreeTransformer):
+class GramTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
     """Turns trees into rows of an exact kernel matrix, for ``SVC(kernel="precomputed")`` and its like.
 
     Parameters
@@ -66,8 +67,6 @@ class GramTransformer(TreeTransformer):
         check_is_fitted(self)
         return self.make_kernel().gram(read_trees(X), self.trees_)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return ``gramtransformer0``, …: one for each training tree."""
-        check_is_fitted(self)
-        name = type(self).__name__.lower()
-        return np.array([f"{name}{k}" for k in range(len(self.trees_))], dtype=object)
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.trees_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 
 class TreeTransformer(TransformerMixin, BaseEstimator):
@@ -18,7 +18,7 @@ class TreeTransformer(TransformerMixin, BaseEstimator):
         return tags
 
 
-class StatelessTreeTransformer(TreeTransformer):
+class StatelessTreeTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
     """One with nothing to fit: its ``spec`` determines everything."""
 
     spec: Any

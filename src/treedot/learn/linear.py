@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from treedot.encode import sparse_gram
+from treedot.encode.postings import products
 from treedot.errors import ParameterError
 from treedot.learn.machines import machines
 from treedot.parameters import checked_positive
@@ -84,11 +83,3 @@ class GramLinearSVC(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def products(X: Any, Y: Any = None, n_jobs: int | None = None) -> np.ndarray:
-    """Return the dot products of rows, dense or sparse, with each other or with those of Y."""
-    if issparse(X):
-        return sparse_gram(X, Y, n_jobs)
-    dense: np.ndarray = X @ (X if Y is None else Y).T
-    return dense

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from treedot.encode import StratifiedEncoder, StratifiedSpec
 from treedot.learn.inputs import StatelessTreeTransformer
 from treedot.parameters import checked_integer
@@ -97,9 +95,9 @@ class StratifiedTreeVectorizer(StatelessTreeTransformer):
         """
         return _encoder(self.spec).fragment(fragment)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return ``stratifiedtreevectorizer0``, …, as scikit-learn names outputs."""
-        return np.array([f"stratifiedtreevectorizer{k}" for k in range(self.n_features)], dtype=object)
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_features
 
 
 @lru_cache(maxsize=4)

@@ -103,9 +103,9 @@ class TreeVectorizer(StatelessTreeTransformer):
         spec = self.spec
         return fragment_vector(read_tree(fragment)[0], spec.algebra()).astype(spec.dtype)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return ``treevectorizer0``, ``treevectorizer1``, …, as scikit-learn names outputs."""
-        return np.array([f"treevectorizer{k}" for k in range(self.n_components)], dtype=object)
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components
 
 
 @lru_cache(maxsize=4)

@@ -70,7 +70,11 @@ class GramLinearSVC(ClassifierMixin, BaseEstimator):
         """Return the score of every row for each class, or for the second of two."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
-        scores = np.asarray(X @ self.coef_.T, float) + self.intercept_
+        if isinstance(X, np.ndarray):
+            scores = X @ self.coef_.T
+        else:  # class by class: scipy would first copy all weights, transposed
+            scores = np.stack([X @ weights for weights in self.coef_], axis=1)
+        scores = scores.astype(float) + self.intercept_
         return scores.ravel() if self.classes_.size == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:

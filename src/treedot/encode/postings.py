@@ -96,7 +96,7 @@ class Postings:
 def sparse_gram(X: Any, Y: Any = None, n_jobs: int | None = None) -> FloatArray:
     """Return the dot products of all rows of X with all rows of Y, or of X itself, as a dense matrix.
 
-    For the rows of ``StratifiedTreeVectorizer`` this is 1.5 to 2 times as fast as ``(X @ Y.T).toarray()``,
+    For the rows of ``StratifiedTreeVectorizer`` this is about 1.5 times as fast as ``(X @ Y.T).toarray()``,
     and takes no memory for the number of columns.
 
     Examples

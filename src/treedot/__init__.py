@@ -24,7 +24,6 @@ _HOME = {
     "GramLinearSVC": "treedot.learn",
     "GramTransformer": "treedot.learn",
     "Spec": "treedot.encode",
-    "StratifiedTreeVectorizer": "treedot.learn",
     "SubsetTreeKernel": "treedot.kernels",
     "SubtreeKernel": "treedot.kernels",
     "Tree": "treedot.trees",
@@ -47,7 +46,6 @@ __all__ = [
     "GramLinearSVC",
     "GramTransformer",
     "Spec",
-    "StratifiedTreeVectorizer",
     "SubsetTreeKernel",
     "SubtreeKernel",
     "Tree",
@@ -75,7 +73,6 @@ if TYPE_CHECKING:
         FragmentVectorizer,
         GramLinearSVC,
         GramTransformer,
-        StratifiedTreeVectorizer,
         TreeVectorizer,
     )
     from treedot.readers import iter_trees, read_trees

@@ -13,6 +13,8 @@ from treedot.errors import ParameterError
 FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow")
 COMPOSITIONS = ("mixed", "product", "convolution")
 DTYPES = ("float32", "float64")
+DAMPINGS = ("linear", "sqrt", "log1p")  # how a fragment that occurs several times counts
+RESTS = ("dense", "blocks")  # how a row of fragments holds what lies beyond its budget
 EXPERIMENTS = ("fig2", "table1", "table2", "fig3", "fig4", "fig5")
 
 
@@ -53,6 +55,13 @@ def checked_integer(name: str, value: Any, at_least: int | None = None) -> int:
     if at_least is not None and number < at_least:
         raise ParameterError(f"{name} must be at least {at_least}, not {number}")
     return number
+
+
+def checked_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    """Return a choice, or raise where it is none."""
+    if not any(value is choice or value == choice for choice in choices):
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+    return value
 
 
 def checked_flag(name: str, value: Any) -> bool:

@@ -50,9 +50,9 @@ class MixedMachine:
         self.algebra = algebra
         self.images = _words(bent_signs()[1])[:, 0]
         self.signs = _words(algebra.m1.negative[None])[0]
-        self.m1 = Shuffle(_targets(algebra.m1), np.zeros_like(self.signs), algebra.m1.rotation)
+        self.m1 = Shuffle(targets(algebra.m1), np.zeros_like(self.signs), algebra.m1.rotation)
         self.m2 = Shuffle(
-            _targets(algebra.m2), _words(algebra.m2.negative[None])[0] ^ self.signs, algebra.m2.rotation
+            targets(algebra.m2), _words(algebra.m2.negative[None])[0] ^ self.signs, algebra.m2.rotation
         )
 
     def label_table(self, texts: Sequence[str]) -> Labels:
@@ -79,7 +79,8 @@ class MixedMachine:
         return _encode(program, labels, first, last, self.m1, self.m2, root_decay, normalize, out)
 
 
-def _targets(mixer: Mixer) -> IntArray:
+def targets(mixer: Mixer) -> IntArray:
+    """Return where each block of 16 elements begins after the shuffle."""
     return (np.argsort(mixer.source) * LANES).astype(np.int32)
 
 
@@ -232,41 +233,83 @@ def _rotated(signs: SignWords, segment: int, block: int, count: int, rotation: i
 
 
 @njit
+def _sign_butterflies(signs: SignWords, block: int, turn: int, one: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the butterflies of a block of every rotated segment of a row of signs."""
+    count = signs.size // 16
+    return _sixteen(
+        (
+            _rotated(signs, 0, block, count, turn, one),
+            _rotated(signs, 1, block, count, turn, one),
+            _rotated(signs, 2, block, count, turn, one),
+            _rotated(signs, 3, block, count, turn, one),
+        ),
+        (
+            _rotated(signs, 4, block, count, turn, one),
+            _rotated(signs, 5, block, count, turn, one),
+            _rotated(signs, 6, block, count, turn, one),
+            _rotated(signs, 7, block, count, turn, one),
+        ),
+        (
+            _rotated(signs, 8, block, count, turn, one),
+            _rotated(signs, 9, block, count, turn, one),
+            _rotated(signs, 10, block, count, turn, one),
+            _rotated(signs, 11, block, count, turn, one),
+        ),
+        (
+            _rotated(signs, 12, block, count, turn, one),
+            _rotated(signs, 13, block, count, turn, one),
+            _rotated(signs, 14, block, count, turn, one),
+            _rotated(signs, 15, block, count, turn, one),
+        ),
+    )
+
+
+@njit
 def _mix_signs(signs: SignWords, shuffle: Shuffle, rule: Sum, out: Row) -> None:
     """Write a mixed row of signs to out as a rule says: ``_mix`` without the row."""
-    count, turn = signs.size // 16, shuffle.rotation
+    count = signs.size // 16
     one = splat(out.dtype.type(1))
     for block in range(count):
-        c0, c1, c2, c3 = _sixteen(
-            (
-                _rotated(signs, 0, block, count, turn, one),
-                _rotated(signs, 1, block, count, turn, one),
-                _rotated(signs, 2, block, count, turn, one),
-                _rotated(signs, 3, block, count, turn, one),
-            ),
-            (
-                _rotated(signs, 4, block, count, turn, one),
-                _rotated(signs, 5, block, count, turn, one),
-                _rotated(signs, 6, block, count, turn, one),
-                _rotated(signs, 7, block, count, turn, one),
-            ),
-            (
-                _rotated(signs, 8, block, count, turn, one),
-                _rotated(signs, 9, block, count, turn, one),
-                _rotated(signs, 10, block, count, turn, one),
-                _rotated(signs, 11, block, count, turn, one),
-            ),
-            (
-                _rotated(signs, 12, block, count, turn, one),
-                _rotated(signs, 13, block, count, turn, one),
-                _rotated(signs, 14, block, count, turn, one),
-                _rotated(signs, 15, block, count, turn, one),
-            ),
-        )
+        c0, c1, c2, c3 = _sign_butterflies(signs, block, shuffle.rotation, one)
         _plus(c0, 0, block, count, shuffle.target, rule, out)
         _plus(c1, 1, block, count, shuffle.target, rule, out)
         _plus(c2, 2, block, count, shuffle.target, rule, out)
         _plus(c3, 3, block, count, shuffle.target, rule, out)
+
+
+@njit
+def _place(column: Any, j: int, block: int, count: int, target: IntArray, out: Row) -> None:
+    for_0, for_1, for_2, for_3 = column
+    store(out, target[j * count + block], for_0)
+    store(out, target[(4 + j) * count + block], for_1)
+    store(out, target[(8 + j) * count + block], for_2)
+    store(out, target[(12 + j) * count + block], for_3)
+
+
+@njit
+def mix_row(x: Row, shuffle: Shuffle, edge: Row, out: Row) -> None:
+    """Write a mixed row to out, times 4 and without the mixer's signs."""
+    count = x.size // 16 // LANES
+    _edge(x, edge)
+    for block in range(count):
+        c0, c1, c2, c3 = _rotated_butterflies(x, edge, block, shuffle.rotation)
+        _place(c0, 0, block, count, shuffle.target, out)
+        _place(c1, 1, block, count, shuffle.target, out)
+        _place(c2, 2, block, count, shuffle.target, out)
+        _place(c3, 3, block, count, shuffle.target, out)
+
+
+@njit
+def mix_sign_words(signs: SignWords, shuffle: Shuffle, out: Row) -> None:
+    """Write a mixed row of signs to out, times 4 and without the mixer's own signs."""
+    count = signs.size // 16
+    one = splat(out.dtype.type(1))
+    for block in range(count):
+        c0, c1, c2, c3 = _sign_butterflies(signs, block, shuffle.rotation, one)
+        _place(c0, 0, block, count, shuffle.target, out)
+        _place(c1, 1, block, count, shuffle.target, out)
+        _place(c2, 2, block, count, shuffle.target, out)
+        _place(c3, 3, block, count, shuffle.target, out)
 
 
 @njit

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from treedot.encode import block_rest, columns, dense_rest
+from treedot.encode.bounded import fragment_key, label_keys, make_found, make_sorted
+from treedot.encode.columns import Known, make_room, make_rules
+from treedot.encode.dictionary import Fragments, distinct, list_fragments
 from treedot.encode.encoder import forest_chunks
-from treedot.encode.slots import make_below
-from treedot.encode.spec import StratifiedSpec
-from treedot.encode.strata import BLOCK, label_keys, mix, stratum
-from treedot.encode.stratified import Rules, encode, make_room, make_tables
+from treedot.encode.rest_reference import BLOCK, block, dense_vector
+from treedot.encode.spec import FragmentSpec
 from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.parameters import n_threads
-from treedot.readers import read_tree, read_trees
-from treedot.trees import Forest
+from treedot.trees import Forest, Tree
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -25,84 +28,133 @@ if TYPE_CHECKING:
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.signedinteger[Any]]
 WordArray = npt.NDArray[np.uint64]
+T = TypeVar("T")
 
 CHUNK_TREES = 512
 CHUNK_NODES = 1 << 16
-PREFIXES = 1 << 10  # room to begin with
-VALUES_PER_NODE = 32
+FRAGMENTS = 1 << 10  # room to begin with
+VALUES_PER_NODE = 4
 KEPT_LABELS = 1 << 20
-MAX_PREFIXES = 1 << 22
-
-Rows = tuple[IntArray, IntArray, npt.NDArray[np.floating[Any]]]
+MAX_FRAGMENTS = 1 << 22
 
 
-class StratifiedEncoder:
+class Rows(NamedTuple):
+    """Some rows: how many values each has, their columns and the values."""
+
+    lengths: IntArray
+    indices: IntArray
+    values: npt.NDArray[np.floating[Any]]
+
+
+class FragmentEncoder:
     """Turns forests into sparse matrices, one row per tree, as a spec says.
+
+    Parameters
+    ----------
+    spec : FragmentSpec
+        What a row depends on.
+    known : Known, optional
+        What was learned from other trees: the keys that have columns, where the spec has no number of
+        columns, and weights.
 
     Examples
     --------
     >>> from treedot.readers import read_trees
     >>> forest = read_trees(["(S (NP Ann) (VP runs))", "(S (NP Bob) (VP runs))"])
-    >>> rows = StratifiedEncoder(StratifiedSpec(decay=0.5)).encode(forest)
+    >>> rows = FragmentEncoder(FragmentSpec(decay=0.5, damping="linear", normalize=False)).encode(forest)
     >>> rows.shape
     (2, 1048576)
-    >>> print(f"{(rows[0] @ rows[1].T).toarray()[0, 0]:.2f}")  # the exact kernel is 2.5 too
+    >>> print(f"{(rows[0] @ rows[1].T).toarray()[0, 0]:.2f}")  # (VP runs), (S NP VP), (S NP (VP runs))
     2.50
     """
 
-    def __init__(self, spec: StratifiedSpec) -> None:
+    def __init__(self, spec: FragmentSpec, known: Known | None = None) -> None:
         self.spec = spec
-        half = spec.n_features // 2
-        self._rules = Rules(spec.budget, spec.normalize, half, half // BLOCK)
-        self._tables = make_tables(spec.decay, spec.budget, spec.seed)
+        self.known = Known.make(np.zeros(0, np.uint64)) if known is None else known
+        if spec.n_features is None and known is None:
+            raise ParameterError("n_features=None wants the keys of the fragments that have columns")
+        # With a rest, rows are scaled when that is known too.
+        alone = spec.rest is None
+        self._rules = make_rules(
+            spec, known is not None, spec.normalize and alone, spec.dtype if alone else "float64"
+        )
         self._keys: dict[str, int] = {}
 
-    def encode(self, trees: Any, n_jobs: int | None = None) -> csr_matrix:
-        """Return the rows of all trees of a source.
+    @property
+    def n_explicit(self) -> int:
+        """How many columns bounded fragments have."""
+        return int(self.known.key.size) if self.spec.n_features is None else self.spec.n_features
 
-        The columns of a row are not sorted. Whatever the threads, the bytes are the same.
+    @property
+    def n_columns(self) -> int:
+        """How many columns the rows have."""
+        return self.n_explicit + (0 if self._rest is None else self._rest.width)
+
+    @cached_property
+    def _rest(self) -> _Dense | _Blocks | None:
+        kinds: dict[Any, Any] = {None: lambda *_: None, "dense": _Dense, "blocks": _Blocks}
+        rest: _Dense | _Blocks | None = kinds[self.spec.rest](self.spec, self.n_explicit)
+        return rest
+
+    def encode(
+        self, forest: Forest, log_norms: FloatArray | None = None, n_jobs: int | None = None
+    ) -> csr_matrix:
+        """Return the rows of all trees, columns ascending. Whatever the threads, the bytes are the same.
+
+        Parameters
+        ----------
+        forest : Forest
+            The trees.
+        log_norms : array, optional
+            For rows with a rest, the logarithm of √K(a, a) of every tree: a dense rest gets the length that
+            it should have, and rows are normalised by it. Without, everything keeps its own length.
         """
-        from scipy.sparse import csr_matrix
+        keys = self.label_keys(forest.labels)
 
-        forest = read_trees(trees)
-        keys = self._label_keys(forest.labels)
+        def run(first: int, last: int) -> Rows:
+            explicit, squares = self._explicit(forest, keys, first, last)
+            if self._rest is None:
+                return explicit
+            rest, log_lengths = self._rest.encode(forest, keys, first, last)
+            own = None if log_norms is None else log_norms[first:last]
+            return self._joined(explicit, squares, rest, log_lengths, own, first)
 
-        def run(limits: tuple[int, int]) -> Rows:
-            return self._chunk(forest, keys, *limits)
+        # Fewer, larger chunks where there is nothing to share out.
+        scale = 16 if n_threads(n_jobs) == 1 and self._rest is None else 1
+        return _matrix(list(_in_chunks(run, forest, scale, n_jobs)), self.n_columns, self.spec.dtype)
 
-        threads = n_threads(n_jobs)
-        scale = 16 if threads == 1 else 1  # fewer, larger chunks where there is nothing to share out
-        with ThreadPoolExecutor(threads) as pool:
-            parts = list(pool.map(run, forest_chunks(forest, scale * CHUNK_TREES, scale * CHUNK_NODES)))
-        if not parts:
-            parts = [(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, self.spec.dtype))]
-        lengths, indices, values = (
-            parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
-        )
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
-        return csr_matrix((values, indices, indptr), shape=(len(forest), self.spec.n_features))
+    def fragments(self, forest: Forest, n_jobs: int | None = None) -> Fragments:
+        """Return the distinct bounded fragments of some trees, and how many trees hold each."""
+        keys = self.label_keys(forest.labels)
 
-    def fragment(self, fragment: Any) -> csr_matrix:
-        """Return f̂(τ) of one fragment as a row: a number that is ±1, or a block."""
-        from scipy.sparse import csr_matrix
+        def run(first: int, last: int) -> Fragments:
+            return self._listed(forest, keys, first, last)
 
-        tree = read_tree(fragment)[0]
+        parts = list(_in_chunks(run, forest, 1, n_jobs))
+        return distinct(Fragments(*(np.concatenate(column) for column in zip(*parts, strict=True))))
+
+    def fragment(self, tree: Tree) -> csr_matrix:
+        """Return the row of one fragment: ±1 in its column, or its vector in the rest.
+
+        It is nothing where the fragment has no column.
+        """
         if not tree.children:
             raise ParameterError(f"{tree.label!r} is a single node, and fragments have more than one")
-        key, block = stratum(tree, self.spec.budget, self.spec.seed)
-        word = mix(key)
-        sign = -1.0 if word >> 63 else 1.0
-        if block is None:
-            columns, values = np.array([word & (self._rules.numbers - 1)]), np.array([sign])
+        if _cost(tree) > self._rules.budget:
+            indices, values = (np.zeros(0), np.zeros(0)) if self._rest is None else self._rest.fragment(tree)
         else:
-            start = self._rules.numbers + BLOCK * (word >> 32 & (self._rules.blocks - 1))
-            columns = start + np.arange(BLOCK)
-            values = sign * block.view(np.float64) / math.sqrt(BLOCK // 2)
-        rows = np.zeros(columns.size, int)
-        shape = (1, self.spec.n_features)
-        return csr_matrix((values.astype(self.spec.dtype), (rows, columns)), shape=shape)
+            key = fragment_key(tree, self.spec.seed)
+            indices, values = np.array([key >> int(self._rules.shift)], np.uint64), np.ones(1)
+            if self.spec.n_features is None:
+                place = np.searchsorted(self.known.key, indices)
+                held = np.append(self.known.key, np.uint64(0))[place] == indices
+                indices, values = place[held], values[held]
+            elif key & 1:
+                values = -values
+        row = Rows(np.array([indices.size]), indices.astype(np.int32), values)
+        return _matrix([row], self.n_columns, self.spec.dtype)
 
-    def _label_keys(self, texts: tuple[str, ...]) -> WordArray:
+    def label_keys(self, texts: tuple[str, ...]) -> WordArray:
         """Return the keys of labels; those of the last calls are kept."""
         known = self._keys
         new = [text for text in texts if text not in known]
@@ -113,44 +165,222 @@ class StratifiedEncoder:
             self._keys = known  # in one go: other threads may read it
         return np.array([known[text] for text in texts], np.uint64)
 
-    def _chunk(self, forest: Forest, keys: WordArray, first: int, last: int) -> Rows:
-        """Encode some trees, in more room where it does not suffice."""
+    def _explicit(
+        self, forest: Forest, keys: WordArray, first: int, last: int
+    ) -> tuple[Rows, FloatArray]:
+        """Encode bounded fragments, in more room where it does not suffice; return the sums of squares too."""
         nodes, count = int(forest.sizes[first:last].max()), last - first
-        limits = slice(forest.offsets[first], forest.offsets[last])
-        starts = forest.offsets[first:last] - forest.offsets[first]
-        inner = int(np.add.reduceat(forest.arity[limits] > 0, starts, dtype=np.int64).max())
-        prefixes, most = PREFIXES, 1 + BLOCK
-        limit = float(np.finfo(self.spec.dtype).max)
-        room = make_room(make_below(nodes, inner), prefixes)
-        indptr = np.full(count + 1, -1)
-        indptr[0] = 0
-        size = prefixes * most + VALUES_PER_NODE * int(forest.sizes[first:last].sum())
-        indices, values = np.empty(size, np.int32), np.empty(size, self.spec.dtype)
+        fragments = FRAGMENTS
+        room = make_room(nodes, fragments)
+        size = VALUES_PER_NODE * int(forest.offsets[last] - forest.offsets[first]) + fragments
+        dtype = self.spec.dtype if self._rest is None else "float64"
+        indices, values = np.empty(size, np.int32), np.empty(size, dtype)
+        indptr, squares = np.zeros(count + 1, np.int64), np.empty(count)
+        done, why = 0, columns.MORE_VALUES
+        while why != columns.DONE:
+            with np.errstate(over="ignore"):  # hashes wrap around
+                done, why = columns.encode(
+                    forest.offsets[first : last + 1], forest.arity, forest.label, keys, done,
+                    self._rules, self.known, room, indptr, indices, values, squares,
+                )  # fmt: skip
+            if why == columns.MORE_VALUES:
+                indices, values = _doubled(indices), _doubled(values)
+            elif why == columns.MORE_FRAGMENTS:
+                fragments = _more(fragments, forest, first + done, self.spec.budget)
+                room = make_room(nodes, fragments)
+            elif why == columns.TOO_LARGE:
+                raise _too_large(forest, first + done, self.spec)
+        return Rows(np.diff(indptr), indices[: indptr[-1]], values[: indptr[-1]]), squares
+
+    def _listed(self, forest: Forest, keys: WordArray, first: int, last: int) -> Fragments:
+        nodes, count = int(forest.sizes[first:last].max()), last - first
+        room = FRAGMENTS
+        size = VALUES_PER_NODE * int(forest.offsets[last] - forest.offsets[first]) + room
+        kinds = (np.uint64, np.int64, np.uint64, np.uint64, np.int32, np.int64)
+        out = Fragments(*(np.empty(size, kind) for kind in kinds))
+        found, table = make_found(nodes, room), make_sorted(room)
+        done = number = 0
+        while done < count:
+            with np.errstate(over="ignore"):
+                done, number = list_fragments(
+                    forest.offsets[first : last + 1], forest.arity, forest.label, keys, done,
+                    self._rules.budget, found, table, number, out,
+                )  # fmt: skip
+            if done < count and out.key.size < number + room:
+                out = Fragments(*(_doubled(column) for column in out))
+            elif done < count:
+                room = _more(room, forest, first + done, self.spec.budget)
+                found, table = make_found(nodes, room), make_sorted(room)
+        return distinct(Fragments(*(column[:number] for column in out)))
+
+    def _joined(
+        self, explicit: Rows, squares: FloatArray, rest: Rows, log_lengths: FloatArray,
+        log_norms: FloatArray | None, first: int,
+    ) -> Rows:  # fmt: skip
+        """Return rows with their rest, both with the right length; rests come with lengths apart."""
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            if log_norms is None:
+                log_norms = 0.5 * np.logaddexp(np.log(squares), 2 * log_lengths)
+            elif isinstance(self._rest, _Dense):
+                beyond = np.clip(1.0 - np.exp(np.log(squares) - 2 * log_norms), 0.0, 1.0)
+                log_lengths = np.where(rest.lengths > 0, log_norms + 0.5 * np.log(beyond), -np.inf)
+            scale = -log_norms if self.spec.normalize else np.zeros(squares.size)
+            scale[log_norms == -np.inf] = 0.0  # a tree without fragments
+            joined = _side_by_side(
+                Rows(explicit.lengths, explicit.indices, _scaled(explicit, np.exp(scale))),
+                Rows(rest.lengths, rest.indices, _scaled(rest, np.exp(log_lengths + scale))),
+            )
+            values = joined.values.astype(self.spec.dtype)
+        bad = np.flatnonzero(~np.isfinite(values))
+        if bad.size:
+            row = int(np.searchsorted(np.cumsum(joined.lengths), bad[0], side="right"))
+            raise RangeError(
+                f"the row of tree {first + row + 1} is too large for {self.spec.dtype} with "
+                f"decay={self.spec.decay}: use normalize=True, dtype='float64' or a smaller decay"
+            )
+        return joined._replace(values=values)
+
+
+class _Dense:
+    """What lies beyond the budget as one dense vector."""
+
+    def __init__(self, spec: FragmentSpec, origin: int) -> None:
+        self.spec, self.origin, self.width = spec, origin, spec.rest_size
+        self._mixers = dense_rest.make_mixers(spec.rest_size, spec.seed)
+
+    def encode(self, forest: Forest, keys: WordArray, first: int, last: int) -> tuple[Rows, FloatArray]:
+        """Return unit vectors, nothing where nothing lies beyond, and the logarithms of their lengths."""
+        vectors = np.empty((last - first, self.width), self.spec.dtype)
+        log_lengths = np.empty(last - first)
+        with np.errstate(over="ignore"):
+            dense_rest.encode(
+                forest.offsets[first : last + 1], forest.arity, forest.label, keys,
+                self.spec.budget, math.sqrt(self.spec.decay), self._mixers, vectors, log_lengths,
+            )  # fmt: skip
+        held = log_lengths > -np.inf
+        indices = np.tile(np.arange(self.origin, self.origin + self.width, dtype=np.int32), int(held.sum()))
+        return Rows(held * self.width, indices, vectors[held].ravel()), log_lengths
+
+    def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
+        """Return columns and values of one fragment."""
+        return self.origin + np.arange(self.width), dense_vector(tree, self.width, self.spec.seed)
+
+
+class _Blocks:
+    """What lies beyond the budget in blocks of four numbers."""
+
+    def __init__(self, spec: FragmentSpec, origin: int) -> None:
+        self.spec, self.origin = spec, origin
+        self.width = (spec.n_features or 2**30) // 2
+        self._shift = 65 - (self.width // BLOCK).bit_length()
+        self._budget = int(spec.budget or 0)
+        self._tables = block_rest.make_tables(spec.decay, self._budget, spec.seed)
+
+    def encode(self, forest: Forest, keys: WordArray, first: int, last: int) -> tuple[Rows, FloatArray]:
+        """Return blocks, and the logarithms of what they are to be multiplied by."""
+        count, prefixes = last - first, FRAGMENTS
+        nodes = int(forest.sizes[first:last].max())
+        room = block_rest.make_room(nodes, nodes, prefixes)
+        size = BLOCK * (int(forest.offsets[last] - forest.offsets[first]) + prefixes)
+        indices, values = np.empty(size, np.int32), np.empty(size)
+        indptr, log_lengths = np.zeros(count + 1, np.int64), np.empty(count)
         done = 0
         while done < count:
-            if values.size < indptr[done] + prefixes * most:
-                indices, values = (np.concatenate([x, np.empty_like(x)]) for x in (indices, values))
-            with np.errstate(over="ignore"):  # hashes wrap around
-                stopped = encode(
+            with np.errstate(over="ignore"):
+                done, wants_room = block_rest.encode(
                     forest.offsets[first : last + 1], forest.arity, forest.label, keys, done,
-                    self._rules, self._tables, room, limit, indptr, indices, values,
+                    self._budget, np.uint64(self._shift), self.origin, self._tables, room,
+                    indptr, indices, values, log_lengths,
                 )  # fmt: skip
-            if stopped < count and indptr[stopped + 1] >= 0:
-                raise RangeError(
-                    f"the row of {_named(forest, first + stopped)} is too large for {self.spec.dtype} with "
-                    f"decay={self.spec.decay}: use normalize=True, dtype='float64' or a smaller decay"
-                )
-            if stopped < count and values.size >= indptr[stopped] + prefixes * most:
-                prefixes *= 2
-                if prefixes > MAX_PREFIXES:
-                    raise LimitError(
-                        f"{_named(forest, first + stopped)} has more than {MAX_PREFIXES} prefixes: "
-                        f"use a budget below {self.spec.budget}"
-                    )
-                room = make_room(room.below, prefixes)
-            done = stopped
-        indices, values = indices[: indptr[-1]], values[: indptr[-1]]
-        return np.diff(indptr), indices, values
+            if done < count and wants_room:
+                prefixes = _more(prefixes, forest, first + done, self.spec.budget)
+                room = block_rest.make_room(nodes, nodes, prefixes)
+            elif done < count:
+                indices, values = _doubled(indices), _doubled(values)
+        return Rows(np.diff(indptr), indices[: indptr[-1]], values[: indptr[-1]]), log_lengths
+
+    def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
+        """Return columns and values of one fragment."""
+        key, vector = block(tree, self._budget, self.spec.seed)
+        sign = -1.0 if key & 1 else 1.0
+        values = sign * vector.view(np.float64) / math.sqrt(BLOCK // 2)
+        return self.origin + BLOCK * (key >> self._shift) + np.arange(BLOCK), values
+
+
+def _in_chunks(
+    run: Callable[[int, int], T], forest: Forest, scale: int, n_jobs: int | None
+) -> Iterator[T]:
+    """Yield the results for runs of trees, in order."""
+    chunks = list(forest_chunks(forest, scale * CHUNK_TREES, scale * CHUNK_NODES))
+    threads = min(n_threads(n_jobs), len(chunks))
+    if threads <= 1:
+        yield from (run(first, last) for first, last in chunks)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(run, *zip(*chunks, strict=True))
+
+
+def _cost(fragment: Tree) -> int:
+    """Return the cost of a fragment: of every expanded child, the number of its siblings and itself."""
+    return sum(
+        len(node.children) * sum(bool(child.children) for child in node.children)
+        for node in fragment.postorder()
+    )
+
+
+def _scaled(rows: Rows, factor: FloatArray) -> FloatArray:
+    scaled: FloatArray = rows.values * np.repeat(factor, rows.lengths)
+    return scaled
+
+
+def _side_by_side(a: Rows, b: Rows) -> Rows:
+    """Return rows that begin with the values of one and end with those of another."""
+    lengths = a.lengths + b.lengths
+    starts = np.cumsum(lengths) - lengths
+    indices = np.empty(int(lengths.sum()), np.int32)
+    values = np.empty(indices.size)
+    for part, offset in ((a, starts), (b, starts + a.lengths)):
+        before = np.cumsum(part.lengths) - part.lengths
+        place = np.arange(part.indices.size) + np.repeat(offset - before, part.lengths)
+        indices[place], values[place] = part.indices, part.values
+    return Rows(lengths, indices, values)
+
+
+def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.concatenate([array, np.empty_like(array)])
+
+
+def _more(room: int, forest: Forest, tree: int, budget: int | None) -> int:
+    """Return twice the room for fragments, or raise where it is too much."""
+    if 2 * room > MAX_FRAGMENTS:
+        advice = "give a budget" if budget is None else f"use a budget below {budget}"
+        raise LimitError(
+            f"{_named(forest, tree)} has more than {MAX_FRAGMENTS} fragments within the budget: {advice}"
+        )
+    return 2 * room
+
+
+def _too_large(forest: Forest, tree: int, spec: FragmentSpec) -> RangeError:
+    return RangeError(
+        f"the row of {_named(forest, tree)} is too large for {spec.dtype}: "
+        "use normalize=True or dtype='float64'"
+    )
+
+
+def _matrix(parts: list[Rows], n_columns: int, dtype: str) -> csr_matrix:
+    """Return rows as a matrix, whose columns are known to be sorted and distinct."""
+    from scipy.sparse import csr_matrix
+
+    if not parts:
+        return csr_matrix((0, n_columns), dtype=dtype)
+    lengths, indices, values = (
+        parts[0] if len(parts) == 1 else (np.concatenate(part) for part in zip(*parts, strict=True))
+    )
+    indptr = np.zeros(lengths.size + 1, np.int64 if indices.size > np.iinfo(np.int32).max else np.int32)
+    np.cumsum(lengths, out=indptr[1:])
+    matrix = csr_matrix((values.astype(dtype, copy=False), indices, indptr), shape=(lengths.size, n_columns))
+    matrix.has_canonical_format = True
+    return matrix
 
 
 def _named(forest: Forest, tree: int) -> str:

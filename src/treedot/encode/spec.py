@@ -11,10 +11,19 @@ import numpy as np
 
 from treedot.algebra import Algebra, algebra_class
 from treedot.errors import ParameterError, SpecMismatchError
-from treedot.parameters import DTYPES, checked_decay, checked_flag, checked_integer
+from treedot.parameters import (
+    DAMPINGS,
+    DTYPES,
+    RESTS,
+    checked_choice,
+    checked_decay,
+    checked_flag,
+    checked_integer,
+)
 
 FORMAT_VERSION = 1
-MAX_BUDGET = 32
+MAX_BUDGET = 2**29
+MAX_REST_BUDGET = 32
 MAX_FEATURES = 2**30  # hardly any collision: for rows that are only multiplied with each other
 
 
@@ -94,32 +103,51 @@ class Spec(_Described):
 
 
 @dataclass(frozen=True)
-class StratifiedSpec(_Described):
-    """What a stratified row depends on besides its tree.
+class FragmentSpec(_Described):
+    """What a row of fragments depends on besides its tree and what was learned from others.
 
     Examples
     --------
-    >>> StratifiedSpec(n_features=1000)
+    >>> FragmentSpec(n_features=1000)
     Traceback (most recent call last):
-    treedot.errors.ParameterError: n_features must be a power of two from 32 to 1073741824, not 1000
+    treedot.errors.ParameterError: n_features must be None or a power of two from 32 to 1073741824, not 1000
     """
 
-    n_features: int = 2**20
+    n_features: int | None = 2**20
     decay: float = 0.4
-    budget: int = 10
+    budget: int | None = 4
+    damping: str = "sqrt"
+    rest: str | None = None
+    rest_size: int = 6144
     seed: int = 0
-    normalize: bool = False
+    normalize: bool = True
     dtype: str = "float32"
     version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
-        self._check("n_features", "budget")
-        if not (32 <= self.n_features <= MAX_FEATURES and self.n_features & (self.n_features - 1) == 0):
+        self._check("rest_size")
+        if self.budget is not None:
+            object.__setattr__(self, "budget", checked_integer("budget", self.budget))
+            if not 0 <= self.budget <= MAX_BUDGET:
+                raise ParameterError(f"budget must be None or from 0 to {MAX_BUDGET}, not {self.budget}")
+        if self.n_features is not None:
+            width = checked_integer("n_features", self.n_features)
+            object.__setattr__(self, "n_features", width)
+            if not (32 <= width <= MAX_FEATURES and width & (width - 1) == 0):
+                raise ParameterError(
+                    f"n_features must be None or a power of two from 32 to {MAX_FEATURES}, not {width}"
+                )
+        checked_choice("damping", self.damping, DAMPINGS)
+        checked_choice("rest", self.rest, (None, *RESTS))
+        if self.rest is not None and self.damping != "linear":
             raise ParameterError(
-                f"n_features must be a power of two from 32 to {MAX_FEATURES}, not {self.n_features}"
+                f"rest={self.rest!r} makes rows of the full kernel, which counts fragments as they are: "
+                f"use damping='linear', not {self.damping!r}"
             )
-        if not 1 <= self.budget <= MAX_BUDGET:
-            raise ParameterError(f"budget must be from 1 to {MAX_BUDGET}, not {self.budget}")
+        if self.rest is not None and (self.budget is None or self.budget > MAX_REST_BUDGET):
+            raise ParameterError(f"rest={self.rest!r} wants a budget of at most {MAX_REST_BUDGET}")
+        if self.rest_size < 256 or self.rest_size % 256:
+            raise ParameterError(f"rest_size must be a positive multiple of 256, not {self.rest_size}")
 
 
 def _checked_dtype(dtype: Any) -> str:

@@ -1,10 +1,10 @@
 """The scikit-learn face of treedot."""
 
 from treedot.learn.approximate import ApproximateGramTransformer
-from treedot.learn.explicit import FragmentSelector, FragmentVectorizer
+from treedot.learn.explicit import FragmentSelector
+from treedot.learn.fragments import FragmentVectorizer
 from treedot.learn.gram import GramTransformer
 from treedot.learn.linear import GramLinearSVC
-from treedot.learn.stratified import StratifiedTreeVectorizer
 from treedot.learn.vectorizer import TreeVectorizer
 
 __all__ = [
@@ -13,6 +13,5 @@ __all__ = [
     "FragmentVectorizer",
     "GramLinearSVC",
     "GramTransformer",
-    "StratifiedTreeVectorizer",
     "TreeVectorizer",
 ]

@@ -50,66 +50,6 @@ class _FragmentSpace(TreeTransformer):
         return np.array([str(fragment) for fragment in self.fragments_], dtype=object)
 
 
-class FragmentVectorizer(_FragmentSpace):
-    """The explicit fragment space: a column for every fragment of the training trees.
-
-    A row holds ``count · √λ^(p-1)`` for each fragment with p productions, so that dot products with the
-    rows of training trees are ``SubsetTreeKernel`` exactly. Trees have exponentially many fragments:
-    this is for small trees, and for comparison. scikit-learn's random projections or ``TruncatedSVD``
-    behind it make the dense vectors that ``TreeVectorizer`` makes without writing any fragment out.
-
-    Parameters
-    ----------
-    decay : float
-        λ in [0, 1].
-    normalize : bool
-        Divide every row by √K(a, a), the norm of all its fragments, known or not, so that dot products
-        are the normalised kernel.
-    max_fragments : int
-        How many fragments ``fit`` may write out, counted over the distinct subtrees of all trees.
-
-    Attributes
-    ----------
-    fragments_ : list of Tree
-        The fragment of every column, the small ones first.
-
-    Examples
-    --------
-    >>> from treedot import FragmentVectorizer
-    >>> vectorizer = FragmentVectorizer(decay=0.25)
-    >>> print(vectorizer.fit_transform(["(A (B b))", "(A (B c) (B c))"]).toarray())
-    [[1.   1.   0.   0.   0.5  0.   0.   0.  ]
-     [0.   0.   2.   1.   0.   0.5  0.5  0.25]]
-    >>> print(*vectorizer.get_feature_names_out(), sep=", ")
-    (B b), (A B), (B c), (A B B), (A (B b)), (A (B c) B), (A B (B c)), (A (B c) (B c))
-    >>> print(vectorizer.transform(["(A (B c))"]).toarray())
-    [[0. 1. 1. 0. 0. 0. 0. 0.]]
-    """
-
-    def __init__(self, decay: float = 0.4, normalize: bool = False, max_fragments: int = MAX_WRITTEN) -> None:
-        self.decay = decay
-        self.normalize = normalize
-        self.max_fragments = max_fragments
-
-    def fit(self, X: Any, y: Any = None) -> FragmentVectorizer:
-        """Write out the fragments of the training trees."""
-        self._write_out(read_trees(X))
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Return the rows of the training trees."""
-        trees = read_trees(X)
-        return self._weighed(self._write_out(trees), trees)
-
-    def _write_out(self, trees: Forest) -> Any:
-        checked_decay(self.decay)
-        checked_flag("normalize", self.normalize)
-        limit = checked_integer("max_fragments", self.max_fragments, at_least=1)
-        self.index_, counts = write_out(trees, limit)
-        _check_found(self.index_)
-        return counts
-
-
 class FragmentSelector(_FragmentSpace):
     """The fragments that weigh most in an exact kernel machine (Pighin & Moschitti 2010, "FTK+FS").
 

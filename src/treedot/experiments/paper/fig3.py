@@ -12,7 +12,7 @@ import numpy as np
 
 from treedot.experiments.paper.classify import as_bits, choose_cost, mcnemar, one_vs_rest
 from treedot.experiments.paper.corpora import Corpora
-from treedot.experiments.paper.methods import DENSE, METHODS, STRATIFIED, Stratified
+from treedot.experiments.paper.methods import BOUNDED, DENSE, METHODS, Method
 from treedot.experiments.paper.record import Record, Step, alone
 from treedot.experiments.paper.section import Drawing, Section, Table, spread
 from treedot.experiments.paper.settings import SIZE, Settings
@@ -21,7 +21,7 @@ from treedot.learn import (
     ApproximateGramTransformer,
     FragmentSelector,
     GramLinearSVC,
-    StratifiedTreeVectorizer,
+    FragmentVectorizer,
 )
 from treedot.trees import Forest
 
@@ -29,7 +29,7 @@ TITLE = "Fig. 3: question classification"
 NEEDS = ("qc",)
 COST_DECAY = 0.4  # at which C is chosen, and at which costs are compared
 BUDGET = 0.5
-LINEAR = Stratified(size=2**20)  # columns enough for a linear machine
+ROWS: tuple[Method, ...] = (*METHODS, BOUNDED)
 
 Grams = tuple[np.ndarray, np.ndarray]
 Represent = Callable[[Forest, Forest, float, int], tuple[Grams, dict[str, Any]]]
@@ -76,14 +76,14 @@ def contenders(settings: Settings) -> dict[str, Represent]:
 
     return {
         "TK": exact,
-        **{method.name: vectors(method) for method in METHODS},
+        **{method.name: vectors(method) for method in ROWS},
         "ATK": approximate,
         "FTK+FS": selected,
     }
 
 
-TITLES = {"TK": "TK", **{method.name: method.title for method in METHODS}, "ATK": "ATK", "FTK+FS": "FTK+FS"}
-RANDOM = tuple(method.name for method in METHODS)
+TITLES = {"TK": "TK", **{method.name: method.title for method in ROWS}, "ATK": "ATK", "FTK+FS": "FTK+FS"}
+RANDOM = tuple(method.name for method in ROWS)
 
 
 def steps(corpora: Corpora, settings: Settings) -> dict[str, Step]:
@@ -119,14 +119,14 @@ def work(train: Forest) -> dict[str, int]:
 
 
 def linear_machines(train: Forest, test: Forest, settings: Settings) -> dict[str, Any]:
-    """Choose λ and C by cross-validation, then train machines on stratified rows and classify with weights.
+    """Choose λ and C by cross-validation, then train machines on bounded rows and classify with weights.
 
     Beside it the exact kernel, chosen alike, with what learning and classification cost each.
     """
     classes = np.array(train.columns["coarse"])
     decays = [decay for decay in settings.decays if decay <= 0.4]
     chosen: dict[str, tuple[float, float, float]] = {}
-    for name, represent in (("exact", _exact_gram), ("stratified", _stratified_gram)):
+    for name, represent in (("exact", _exact_gram), ("bounded", _bounded_gram)):
         for decay in decays:
             found = choose_cost([represent(train, decay)], [classes], settings.costs, settings.folds)
             chosen[name] = max(
@@ -143,15 +143,15 @@ def linear_machines(train: Forest, test: Forest, settings: Settings) -> dict[str
     across = kernel.gram(test, train)
     spent = clock.done("classification")
     result["exact"] = _graded(one_vs_rest(gram, classes, across, cost) == answers, spent)
-    _, decay, cost = chosen["stratified"]
-    result["stratified"] = []
+    _, decay, cost = chosen["bounded"]
+    result["bounded"] = []
     for seed in range(settings.table_seeds):
-        vectorizer = StratifiedTreeVectorizer(LINEAR.size, decay, random_state=seed, normalize=True)
+        vectorizer = FragmentVectorizer(decay=decay, random_state=seed)
         clock = _Clock()
         machine = GramLinearSVC(cost, n_jobs=-1).fit(vectorizer.transform(train), classes)
         clock.lap("learning")
         right = machine.predict(vectorizer.transform(test)) == answers
-        result["stratified"].append(_graded(right, clock.done("classification")))
+        result["bounded"].append(_graded(right, clock.done("classification")))
     return result
 
 
@@ -164,8 +164,8 @@ def _exact_gram(train: Forest, decay: float) -> np.ndarray:
     return SubsetTreeKernel(decay, normalize=True).gram(train)
 
 
-def _stratified_gram(train: Forest, decay: float) -> np.ndarray:
-    return LINEAR.gram(LINEAR.rows(train, decay, 0))
+def _bounded_gram(train: Forest, decay: float) -> np.ndarray:
+    return BOUNDED.gram(BOUNDED.rows(train, decay, 0))
 
 
 def _some(forest: Forest, n: int | None) -> Forest:
@@ -205,12 +205,12 @@ def section(record: Record, settings: Settings) -> Section:
     best = {name: max(_accuracy(record, settings, name, decay) for decay in low) for name in TITLES}
     dense = max((method.name for method in DENSE), key=lambda name: best[name])
     lost = {name: best[name] - _accuracy(record, settings, name, settings.decays[-1]) for name in TITLES}
-    rows = STRATIFIED.name
+    rows = BOUNDED.name
     result = Section(
         "fig3",
         TITLE,
         f"At its best λ ≤ 0.4 the exact kernel classifies {best['TK']:.1%} of the test questions rightly, "
-        f"the best dense distributed one ({TITLES[dense]}) {best[dense]:.1%} and stratified rows "
+        f"the best dense distributed one ({TITLES[dense]}) {best[dense]:.1%} and bounded rows "
         f"{best[rows]:.1%}; from there to λ = {settings.decays[-1]:g} they lose {100 * lost['TK']:.1f}, "
         f"{100 * lost[dense]:.1f} and {100 * lost[rows]:.1f} points.",
     )
@@ -297,12 +297,12 @@ def section(record: Record, settings: Settings) -> Section:
 
 def _linear_section(record: Record) -> list[str | Table]:
     found = record["linear machines"]
-    runs = found["stratified"]
+    runs = found["bounded"]
     exact = found["exact"]
     p = ", ".join(f"{mcnemar(exact['correct'], run['correct']):.2f}" for run in runs)
     columns = ["λ, C by cross-validation", "accuracy", "learning, s", "classification, µs per question"]
     return [
-        "Stratified rows with a linear machine (``GramLinearSVC``: trained on their Gram matrix, folded "
+        "Bounded rows with a linear machine (``GramLinearSVC``: trained on their Gram matrix, folded "
         f"into weights), beside the exact kernel; λ and C by cross-validation, {len(runs)} seeds. "
         "Classification is the kernels with all training questions, or encoding and weights, on one core. "
         f"McNemar's p against the exact kernel: {p}.",
@@ -317,8 +317,8 @@ def _linear_section(record: Record) -> list[str | Table]:
                     f"{exact['classification'] * 1e6:.0f}",
                 ],
                 [
-                    "stratified, 2^20 columns",
-                    f"{found['chosen']['stratified'][1]}, {found['chosen']['stratified'][2]:g}",
+                    "bounded rows, 2^20 columns",
+                    f"{found['chosen']['bounded'][1]}, {found['chosen']['bounded'][2]:g}",
                     spread([r["accuracy"] for r in runs]),
                     f"{np.median([r['learning'] for r in runs]):.2f}",
                     f"{np.median([r['classification'] for r in runs]) * 1e6:.0f}",

@@ -11,13 +11,14 @@ import numpy as np
 
 from treedot.experiments.paper.classify import as_bits, choose_cost, mcnemar, one_vs_rest, t_test
 from treedot.experiments.paper.corpora import ENTAILMENT_SETS, Corpora, Pairs
-from treedot.experiments.paper.methods import DENSE, METHODS, Method
+from treedot.experiments.paper.methods import BOUNDED, DENSE, Method
 from treedot.experiments.paper.overlap import LexicalOverlap, co_indexed
 from treedot.experiments.paper.record import Record, Step, alone
 from treedot.experiments.paper.section import Drawing, Section, Table
 from treedot.experiments.paper.settings import Settings
 from treedot.kernels import SubsetTreeKernel
 
+ROWS: tuple[Method, ...] = (*DENSE, BOUNDED)
 TITLE = "Fig. 4: textual entailment"
 NEEDS = ("rte",)
 SCHEMES = ("PK_S", "PK_S+Lex")
@@ -54,7 +55,7 @@ def steps(corpora: Corpora, settings: Settings) -> dict[str, Step]:
     def measured(name: str, kind: str, method: Method | None, decay: float, seed: int, record: Record) -> Any:
         return accuracies(load(name, kind), method, decay, seed, record[f"C {_name(method)}"])
 
-    methods = (None, *METHODS)
+    methods = (None, *ROWS)
     plan: dict[str, Step] = {f"C {_name(method)}": alone(costs, load, method, settings) for method in methods}
     for decay, method in product(settings.decays, methods):
         for seed in range(1 if method is None else settings.seeds):  # label vectors serve all sets in a row
@@ -134,15 +135,15 @@ def section(record: Record, settings: Settings) -> Section:
     result.blocks += [
         Drawing("fig4", _draw(record, settings), "Average accuracy over RTE-1, -2, -3 and -5 by λ."),
         Table(
-            ["trees", "scheme", "λ", "TK", *(m.title for m in METHODS), *(f"p, {m.title}" for m in METHODS)],
+            ["trees", "scheme", "λ", "TK", *(m.title for m in ROWS), *(f"p, {m.title}" for m in ROWS)],
             [
                 [
                     kind,
                     scheme,
                     decay,
                     f"{_average(record, settings, kind, scheme, decay, None):.3f}",
-                    *(f"{_average(record, settings, kind, scheme, decay, m):.3f}" for m in METHODS),
-                    *(f"{_t_test(record, settings, kind, scheme, decay, m):.2f}" for m in METHODS),
+                    *(f"{_average(record, settings, kind, scheme, decay, m):.3f}" for m in ROWS),
+                    *(f"{_t_test(record, settings, kind, scheme, decay, m):.2f}" for m in ROWS),
                 ]
                 for kind in KINDS
                 for scheme in SCHEMES
@@ -157,7 +158,7 @@ def section(record: Record, settings: Settings) -> Section:
         "the content words that text and hypothesis share by co-indexed marks.",
         "Each set alone, with the p-value of McNemar's exact test between TK and each DTK (first seed):",
         Table(
-            ["set", "trees", "scheme", "λ", "TK", *(f"{m.title} (p)" for m in METHODS)],
+            ["set", "trees", "scheme", "λ", "TK", *(f"{m.title} (p)" for m in ROWS)],
             [
                 [
                     name.upper().replace("RTE", "RTE-"),
@@ -165,7 +166,7 @@ def section(record: Record, settings: Settings) -> Section:
                     scheme,
                     decay,
                     f"{record[_key(None, kind, decay, name, 0)][scheme]['accuracy']:.3f}",
-                    *(_beside(record, settings, m, kind, decay, name, scheme) for m in METHODS),
+                    *(_beside(record, settings, m, kind, decay, name, scheme) for m in ROWS),
                 ]
                 for name in ENTAILMENT_SETS
                 for kind in KINDS
@@ -232,7 +233,7 @@ def _mcnemar_summary(record: Record, settings: Settings) -> str:
     low = [decay for decay in settings.decays if decay <= 0.4]
     values = [
         _mcnemar(record, method, kind, decay, name, scheme)
-        for method in METHODS
+        for method in ROWS
         for kind in KINDS
         for decay in low
         for name in ENTAILMENT_SETS
@@ -252,7 +253,7 @@ def _draw(record: Record, settings: Settings) -> Any:
     drawing, panels = plt.subplots(1, 2, figsize=(11, 4), sharey=True, layout="constrained")
     for axes, kind in zip(panels, KINDS, strict=True):
         for scheme, style in zip(SCHEMES, ("--", "-"), strict=True):
-            for k, method in enumerate((None, *METHODS)):
+            for k, method in enumerate((None, *ROWS)):
                 means = [_average(record, settings, kind, scheme, decay, method) for decay in settings.decays]
                 label = ("TK" if method is None else method.title) + scheme.removeprefix("PK_S")
                 axes.plot(settings.decays, means, style, marker="o", color=f"C{k}", label=label, markersize=4)

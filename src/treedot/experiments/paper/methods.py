@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from treedot.encode import Encoder, Spec, StratifiedEncoder, StratifiedSpec
+from treedot.encode import Encoder, Spec
 from treedot.encode.postings import products
 from treedot.encode.spec import MAX_FEATURES
 from treedot.experiments.paper.settings import SIZE
+from treedot.learn import FragmentVectorizer
 from treedot.trees import Forest
 
 
@@ -42,34 +43,44 @@ class Dense(_Rows):
 
 
 @dataclass(frozen=True)
-class Stratified(_Rows):
-    """Sparse stratified rows, so wide that hardly two strata share a column."""
+class Fragments(_Rows):
+    """Sparse rows of fragments, so wide that hardly two share a column."""
 
-    name: str = "stratified"
-    title: str = "stratified"
-    budget: int = 10
+    name: str
+    title: str
+    budget: int = 4
+    rest: str | None = None
     size: int = MAX_FEATURES
 
     def rows(self, forest: Forest, decay: float, seed: int, normalize: bool = True, n_jobs: int = -1) -> Any:
-        """Return one sparse row per tree."""
-        dtype = "float32" if normalize else "float64"
-        spec = StratifiedSpec(self.size, decay, self.budget, seed, normalize, dtype)
-        return _encoder(spec).encode(forest, n_jobs=n_jobs)
+        """Return one sparse row per tree; in float64 where the rows are not normalised."""
+        return FragmentVectorizer(
+            n_features=self.size,
+            decay=decay,
+            budget=self.budget,
+            rest=self.rest,
+            random_state=seed,
+            normalize=normalize,
+            dtype="float32" if normalize else "float64",
+            n_jobs=n_jobs,
+        ).transform(forest)
 
 
 @lru_cache(maxsize=2)
-def _encoder(spec: Spec | StratifiedSpec) -> Any:
+def _encoder(spec: Spec) -> Encoder:
     """Keep what is known of the labels for the next set of trees."""
-    return Encoder(spec) if isinstance(spec, Spec) else StratifiedEncoder(spec)
+    return Encoder(spec)
 
 
-Method = Dense | Stratified
+Method = Dense | Fragments
 
 PRODUCT = Dense("product", "DTK ⊠")
 CONVOLUTION = Dense("convolution", "DTK ⊡")
 MIXED = Dense("mixed", "DTK mixed")
-STRATIFIED = Stratified()
-SMALL = Stratified("stratified small", "stratified, budget 7", budget=7)
+BOUNDED = Fragments("bounded", "bounded rows")
+WITH_DENSE = Fragments("dense rest", "with dense rest", rest="dense")
+WITH_BLOCKS = Fragments("blocks", "with blocks", budget=12, rest="blocks")
 
 DENSE: tuple[Dense, ...] = (PRODUCT, CONVOLUTION, MIXED)
-METHODS: tuple[Method, ...] = (*DENSE, STRATIFIED)
+FULL_ROWS: tuple[Fragments, ...] = (WITH_DENSE, WITH_BLOCKS)  # sparse rows of the full kernel
+METHODS: tuple[Method, ...] = (*DENSE, *FULL_ROWS)

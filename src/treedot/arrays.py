@@ -1,0 +1,218 @@
+"""One file of named arrays and a short description, in the layout of safetensors.
+
+Eight bytes with the length of the header, a JSON header with the type, shape and place of every array, and
+the numbers, little-endian. Data starts at a multiple of 64 bytes and wider numbers come first, so that
+every array is aligned and can be used where it lies: files are mapped into memory, not loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.errors import SourceError
+from treedot.files import open_raw, write_whole
+
+Array = npt.NDArray[Any]
+
+DTYPES = {
+    name: np.dtype(code)
+    for name, code in {
+        "F64": "<f8", "F32": "<f4", "F16": "<f2",
+        "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
+        "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1",
+    }.items()
+}  # fmt: skip
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+ALIGNMENT = 64
+CHUNK = 1 << 22  # numbers that are copied at a time
+MAX_HEADER = 100_000_000  # as safetensors itself has it
+DESCRIPTION = "treedot"  # the key of the description among the header's metadata
+
+
+class GrowingArray:
+    """A one-dimensional array in a nameless temporary file, for what memory should not have to hold.
+
+    Parameters
+    ----------
+    dtype : dtype
+        The type of the numbers.
+    folder : path
+        Where there is room. The file has no name there (where the system allows), so nothing is left
+        behind even by a process that is killed. Use it in a ``with`` statement.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike, folder: str | os.PathLike[str]) -> None:
+        self.dtype = np.dtype(dtype)
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed by __exit__)
+        self._size = 0
+
+    def append(self, values: npt.ArrayLike) -> None:
+        """Add numbers at the end."""
+        array = np.ascontiguousarray(values, self.dtype)
+        self._file.write(array.data)
+        self._size += array.size
+
+    def read(self, start: int, stop: int) -> Array:
+        """Return some of the numbers."""
+        found = np.empty(stop - start, self.dtype)
+        self._file.seek(start * self.dtype.itemsize)
+        self._file.readinto(found.view(np.uint8))  # type: ignore[attr-defined]
+        self._file.seek(0, os.SEEK_END)
+        return found
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def shape(self) -> tuple[int]:
+        """How many numbers there are, as an array says it."""
+        return (self._size,)
+
+    def chunks(self) -> Iterator[Array]:
+        """Yield all numbers, some at a time."""
+        for start in range(0, self._size, CHUNK):
+            yield self.read(start, min(start + CHUNK, self._size))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def chunks(array: Array | GrowingArray) -> Iterator[Array]:
+    """Yield the numbers of an array in C order, some at a time."""
+    if isinstance(array, GrowingArray):
+        yield from array.chunks()
+        return
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, CHUNK):
+        yield np.ascontiguousarray(flat[start : start + CHUNK])
+
+
+def write_arrays(
+    path: str | os.PathLike[str],
+    description: Mapping[str, Any],
+    arrays: Mapping[str, Array | GrowingArray],
+) -> None:
+    """Write a description that JSON can carry, and arrays; the file appears whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, numpy as np
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "numbers.safetensors")
+    >>> write_arrays(path, {"unit": "metre"}, {"length": np.arange(3.0)})
+    >>> read_arrays(path)
+    ({'unit': 'metre'}, {'length': array([0., 1., 2.])})
+    """
+    header: dict[str, Any] = {"__metadata__": {DESCRIPTION: json.dumps(description)}}
+    order = sorted(arrays, key=lambda name: -arrays[name].dtype.itemsize)
+    end = 0
+    for name in order:
+        array = arrays[name]
+        dtype = array.dtype.newbyteorder("<")
+        if dtype not in NAMES:
+            raise SourceError(f"cannot write {name!r} to {path}: there is no room for numbers of {dtype}")
+        start, end = end, end + math.prod(array.shape) * dtype.itemsize
+        header[name] = {"dtype": NAMES[dtype], "shape": list(array.shape), "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(8 + len(text)) % ALIGNMENT)
+    with write_whole(path) as aside, aside.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name in order:
+            for chunk in chunks(arrays[name]):
+                file.write(chunk.astype(chunk.dtype.newbyteorder("<"), copy=False).data)
+        if file.tell() != 8 + len(text) + end:
+            raise SourceError(f"cannot write {path}: an array changed while it was being written")
+
+
+def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the description and the arrays of a file, mapped into memory and not to be written to.
+
+    Everything that the header says is checked against the file's size before it is believed.
+    """
+    with open_raw(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        length = int.from_bytes(file.read(8), "little")
+        if size < 8 or not 2 <= length <= min(size - 8, MAX_HEADER):
+            raise SourceError(f"{path} is not a file of arrays, or it is cut short: its header does not fit")
+        header = _parsed(file.read(length), path)
+    metadata = header.pop("__metadata__", {})
+    places = {name: _place(name, entry, path) for name, entry in header.items()}
+    end = 0
+    for _, _, start, stop in sorted(places.values(), key=lambda place: place[2:]):
+        if start != end:
+            raise SourceError(f"{path} is damaged: its arrays overlap, or leave gaps")
+        end = stop
+    if 8 + length + end != size:
+        raise SourceError(
+            f"{path} is damaged or cut short: it holds {size - 8 - length} bytes of data, not {end}"
+        )
+    raw = np.memmap(Path(path), np.uint8, "r")
+    if raw.size != size:
+        raise SourceError(f"{path} changed while it was being read")
+    data = np.asarray(raw)[8 + length :]
+    try:
+        arrays = {
+            name: data[start:stop].view(dtype).reshape(shape)
+            for name, (dtype, shape, start, stop) in places.items()
+        }
+    except ValueError as error:  # more dimensions, or larger ones, than NumPy has
+        raise SourceError(f"{path} is damaged: {error}") from None
+    return _description(metadata, path), arrays
+
+
+def _parsed(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
+    try:
+        found = json.loads(text.decode(), object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{path} is not a file of arrays, or its header is damaged: {error}") from None
+    if not isinstance(found, dict):
+        raise SourceError(f"{path} is not a file of arrays: its header is not a JSON object")
+    return found
+
+
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name!r} occurs twice")
+        found[name] = value
+    return found
+
+
+def _place(name: str, entry: Any, path: str | os.PathLike[str]) -> tuple[np.dtype[Any], list[int], int, int]:
+    """Return dtype, shape, first and last byte of an array whose entry in the header makes sense."""
+    if isinstance(entry, dict) and entry.keys() == {"dtype", "shape", "data_offsets"}:
+        dtype = DTYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None
+        shape, offsets = entry["shape"], entry["data_offsets"]
+        if dtype is not None and _sizes(shape) and _sizes(offsets) and len(offsets) == 2:
+            start, stop = offsets
+            if stop - start == math.prod(shape) * dtype.itemsize:
+                return dtype, shape, start, stop
+    raise SourceError(f"{path} is damaged: its header does not make sense of the array {name!r}")
+
+
+def _sizes(values: Any) -> bool:
+    return isinstance(values, list) and all(type(x) is int and 0 <= x < 2**63 for x in values)
+
+
+def _description(metadata: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
+    text = metadata.get(DESCRIPTION, "{}") if isinstance(metadata, dict) else None
+    try:
+        description = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        description = None
+    if not isinstance(description, dict):
+        raise SourceError(f"{path} is damaged: its description is not a JSON object")
+    return description

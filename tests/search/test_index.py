@@ -194,6 +194,12 @@ def test_progress_is_told_and_nothing_is_no_index(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
+def test_forests_may_come_one_after_the_other(tmp_path):
+    forest = random_forest(0, 30)
+    for source in (iter([forest[:7], forest[7:8], forest[8:]]), iter(list(forest))):
+        assert TreeIndex.build(source, tmp_path / "x").forest(range(30)) == forest
+
+
 @pytest.mark.parametrize("rows", [[150, 200], [-1], [0.5], [[1, 2]]])
 def test_rows_that_are_not_there_are_refused(small, rows):
     with pytest.raises(ParameterError):

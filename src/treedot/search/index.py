@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,8 @@ class TreeIndex:
         Parameters
         ----------
         source : path, open file, Forest, or iterable
-            As ``iter_trees`` takes it; trees are read in batches and need not fit into memory.
+            As ``iter_trees`` takes it, or an iterator of Forests; trees are read in batches and need not
+            fit into memory.
         path : path
             The file to write. Beside it, there must be room for about three times as much.
         vectorizer : FragmentVectorizer, optional
@@ -89,7 +91,7 @@ class TreeIndex:
         vectorizer = _default() if vectorizer is None else vectorizer
         fast = _with_threads(vectorizer, n_jobs)
         with Inversion(target.parent) as lists, PackedWriter(target.parent) as trees:
-            for forest in iter_trees(source, batch_size=BATCH):
+            for forest in _batches(source):
                 lists.add(fast.transform(forest))
                 trees.add(forest)
                 if progress is not None:
@@ -144,6 +146,11 @@ class TreeIndex:
 
     def __len__(self) -> int:
         return len(self._trees)
+
+    @property
+    def n_postings(self) -> int:
+        """The number of non-zeros of all rows."""
+        return int(self._holder.size)
 
     @property
     def fingerprint(self) -> str:
@@ -244,7 +251,7 @@ class TreeIndex:
 
     def __repr__(self) -> str:
         return (
-            f"<TreeIndex of {len(self)} trees, {self._column.size} columns, {self._holder.size} non-zeros: "
+            f"<TreeIndex of {len(self)} trees, {self._column.size} columns, {self.n_postings} non-zeros: "
             f"{self.path}>"
         )
 
@@ -304,6 +311,17 @@ def _checked_lists(arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
     if start.size != column.size + 1 or start[0] != 0 or not start[-1] == holder.size == value.size:
         raise SourceError("the lists of rows do not end where they should")
     return column, start, holder, value
+
+
+def _batches(source: Any) -> Iterator[Forest]:
+    if not isinstance(source, Iterator):
+        yield from iter_trees(source, batch_size=BATCH)
+        return
+    for item in source:
+        if not isinstance(item, Forest):  # an iterator of trees, then
+            yield from iter_trees(itertools.chain([item], source), batch_size=BATCH)
+            return
+        yield from iter_trees(item, batch_size=BATCH)
 
 
 def _vectorizer_class() -> Any:

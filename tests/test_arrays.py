@@ -64,6 +64,8 @@ def test_an_array_that_grew_on_disk_is_written_like_any_other(tmp_path, monkeypa
             grown.append(np.arange(start, start + 10))
             assert grown.read(start, start + 3).tolist() == [start, start + 1, start + 2]
         assert not list(tmp_path.iterdir())
+        with pytest.raises(SourceError, match="ends before number 101"):
+            grown.read(90, 101)
         write_arrays(tmp_path / "x", {}, {"grown": grown, "transposed": transposed})
     found = read_arrays(tmp_path / "x")[1]
     assert found["grown"].tolist() == list(range(100))

@@ -66,7 +66,8 @@ class GrowingArray:
         """Return some of the numbers."""
         found = np.empty(stop - start, self.dtype)
         self._file.seek(start * self.dtype.itemsize)
-        self._file.readinto(found.view(np.uint8))  # type: ignore[attr-defined]
+        if self._file.readinto(found.view(np.uint8)) != found.nbytes:  # type: ignore[attr-defined]
+            raise SourceError(f"a temporary file ends before number {stop}")
         self._file.seek(0, os.SEEK_END)
         return found
 

@@ -22,10 +22,7 @@ COMPRESSED = (".gz", ".xz", ".zst")
 def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside the target to write to; it takes the target's name when all went well."""
     target = Path(path)
-    if not target.parent.is_dir():
-        raise SourceError(f"cannot write {target}: the folder {target.parent} does not exist")
-    if target.is_dir():
-        raise SourceError(f"cannot write {target}: it is a folder")
+    check_target(target)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     aside = Path(name)
@@ -38,6 +35,14 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         aside.replace(target)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def check_target(target: Path) -> None:
+    """Raise where a file cannot be written; worth knowing before the work that fills it."""
+    if not target.parent.is_dir():
+        raise SourceError(f"cannot write {target}: the folder {target.parent} does not exist")
+    if target.is_dir():
+        raise SourceError(f"cannot write {target}: it is a folder")
 
 
 def content_suffix(path: str | os.PathLike[str]) -> str:

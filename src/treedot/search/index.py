@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from treedot.arrays import read_arrays, write_arrays
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
+from treedot.files import check_target
 from treedot.jit import njit
 from treedot.parameters import checked_integer, n_threads
 from treedot.readers import iter_trees, read_trees
@@ -86,8 +87,7 @@ class TreeIndex:
             Called after each batch with the number of trees so far.
         """
         target = Path(path)
-        if not target.parent.is_dir():
-            raise SourceError(f"cannot write {target}: the folder {target.parent} does not exist")
+        check_target(target)
         vectorizer = _default() if vectorizer is None else vectorizer
         fast = _with_threads(vectorizer, n_jobs)
         with Inversion(target.parent) as lists, PackedWriter(target.parent) as trees:

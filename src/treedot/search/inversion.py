@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ MAX_ROWS = 2**31 - 1
 Records = tuple[np.ndarray, np.ndarray, np.ndarray]  # columns, rows, values
 
 
-class Inversion(contextlib.AbstractContextManager["Inversion"]):
+class Inversion(contextlib.ExitStack):
     """Collects rows, at least one, and turns them into lists by column.
 
     Non-zeros go to a file in portions, each sorted into buckets of columns. At the end, the records of one
@@ -36,7 +36,7 @@ class Inversion(contextlib.AbstractContextManager["Inversion"]):
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._stack = contextlib.ExitStack()
+        super().__init__()
         self._folder = folder
         self._spilled: tuple[GrowingArray, ...] = ()  # columns, rows, values
         self._ends: list[np.ndarray] = []  # for every portion, where its buckets end
@@ -46,13 +46,7 @@ class Inversion(contextlib.AbstractContextManager["Inversion"]):
         self.n_columns = 0
 
     def _file(self, dtype: Any) -> GrowingArray:
-        return self._stack.enter_context(GrowingArray(dtype, self._folder))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        return self.enter_context(GrowingArray(dtype, self._folder))
 
     def add(self, rows: Any) -> None:
         """Take the next rows, CSR."""

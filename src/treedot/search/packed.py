@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -25,23 +25,17 @@ ARRAYS = {
 }
 
 
-class PackedWriter(contextlib.AbstractContextManager["PackedWriter"]):
+class PackedWriter(contextlib.ExitStack):
     """Collects trees: labels get one number for all of them, columns become a JSON object for each tree."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._stack = contextlib.ExitStack()
+        super().__init__()
         self._files = {
-            name: self._stack.enter_context(GrowingArray(dtype, folder)) for name, dtype in ARRAYS.items()
+            name: self.enter_context(GrowingArray(dtype, folder)) for name, dtype in ARRAYS.items()
         }
         for name in ("offsets", "label_offsets", "column_offsets"):
             self._files[name].append([0])
         self._numbers: dict[str, int] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def add(self, forest: Forest) -> None:
         """Take the next trees."""

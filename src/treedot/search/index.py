@@ -38,6 +38,15 @@ class TreeIndex:
     columns, and the trees with their columns of metadata, so that what is found can be compared exactly,
     shown and explained. Make one with ``TreeIndex.build``, and use it again with ``TreeIndex.open``.
 
+    Attributes
+    ----------
+    path : Path
+        The file.
+    vectorizer : FragmentVectorizer
+        What turned the trees into rows, and turns queries into rows.
+    fingerprint : str
+        The name of everything that determines a row.
+
     Examples
     --------
     >>> import pathlib, tempfile
@@ -54,9 +63,12 @@ class TreeIndex:
     array([[2.5]])
     """
 
-    def __init__(self, path: Path, vectorizer: Any, arrays: Mapping[str, np.ndarray]) -> None:
+    def __init__(
+        self, path: Path, vectorizer: Any, fingerprint: str, arrays: Mapping[str, np.ndarray]
+    ) -> None:
         self.path = path
         self.vectorizer = vectorizer
+        self.fingerprint = fingerprint
         self._trees = PackedTrees(_group(arrays, "trees"))
         self._column, self._start, self._holder, self._value = _checked_lists(_group(arrays, "lists"))
 
@@ -128,14 +140,15 @@ class TreeIndex:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SourceError(f"{path} is damaged: its vectorizer cannot be rebuilt: {error}") from error
-        if vectorizer.fingerprint != description.get("fingerprint"):
+        fingerprint = vectorizer.fingerprint
+        if fingerprint != description.get("fingerprint"):
             raise SpecMismatchError(
                 f"{path} was made by a vectorizer with the fingerprint {description.get('fingerprint')!r}, "
-                f"but its settings now give {vectorizer.fingerprint!r}: it is damaged, or another version "
+                f"but its settings now give {fingerprint!r}: it is damaged, or another version "
                 "of treedot made it; build it again"
             )
         try:
-            index = cls(Path(path), vectorizer, arrays)
+            index = cls(Path(path), vectorizer, fingerprint, arrays)
         except SourceError as error:
             raise SourceError(f"{path} is damaged: {error}") from None
         if len(index) != description.get("trees"):
@@ -151,12 +164,6 @@ class TreeIndex:
     def n_postings(self) -> int:
         """The number of non-zeros of all rows."""
         return int(self._holder.size)
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint of everything that determines a row."""
-        fingerprint: str = self.vectorizer.fingerprint
-        return fingerprint
 
     def forest(self, rows: npt.ArrayLike) -> Forest:
         """Return the trees of some rows, with their columns."""

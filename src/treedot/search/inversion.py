@@ -26,8 +26,8 @@ Records = tuple[np.ndarray, np.ndarray, np.ndarray]  # columns, rows, values
 class Inversion(contextlib.ExitStack):
     """Collects rows, at least one, and turns them into lists by column.
 
-    Non-zeros go to a file in portions, each sorted into buckets of columns. At the end, the records of one
-    bucket after the other are fetched, sorted, and written.
+    Non-zeros go to files in portions, each sorted into buckets of columns that hold about as many of the
+    first portion. At the end, the records of one bucket after the other are fetched, sorted, and written.
 
     Parameters
     ----------
@@ -71,14 +71,12 @@ class Inversion(contextlib.ExitStack):
             np.concatenate(part, dtype=file.dtype) for part, file in zip(parts, self._spilled, strict=True)
         )
         self._waiting, self._n_waiting = [], 0
-        order, ends = _by_bucket(columns, self._bucket_size, BUCKETS)
+        if not self._ends:
+            self._limits = np.sort(columns)[np.arange(1, BUCKETS) * columns.size // BUCKETS]
+        order, ends = _by_bucket(columns, self._limits)
         self._ends.append(ends + len(self._spilled[0]))
         for file, array in zip(self._spilled, (columns, rows, values), strict=True):
             file.append(array[order])
-
-    @property
-    def _bucket_size(self) -> int:
-        return -(-self.n_columns // BUCKETS)
 
     def finish(self, n_jobs: int | None = None) -> dict[str, GrowingArray]:
         """Return columns in use, where their lists start, who holds them, and values."""
@@ -118,16 +116,20 @@ def _sorted_lists(records: Records) -> tuple[np.ndarray, np.ndarray, np.ndarray,
 
 
 @njit
-def _by_bucket(columns: np.ndarray, bucket_size: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the order of records by bucket, as they stand within each, and where the buckets end."""
-    ends = np.zeros(buckets + 1, np.int64)
-    for column in columns:
-        ends[column // bucket_size + 1] += 1
+def _by_bucket(columns: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order of records by bucket, as they stand within each, and where the buckets end.
+
+    A bucket begins with its limit; the first begins with 0.
+    """
+    ends = np.zeros(limits.size + 2, np.int64)
+    buckets = np.empty(columns.size, np.int32)
+    for k in range(columns.size):
+        buckets[k] = np.searchsorted(limits, columns[k], "right")
+        ends[buckets[k] + 1] += 1
     ends = np.cumsum(ends)
     place = ends.copy()
     order = np.empty(columns.size, np.int64)
     for k in range(columns.size):
-        bucket = columns[k] // bucket_size
-        order[place[bucket]] = k
-        place[bucket] += 1
+        order[place[buckets[k]]] = k
+        place[buckets[k]] += 1
     return order, ends

@@ -27,6 +27,7 @@ _HOME = {
     "SubsetTreeKernel": "treedot.kernels",
     "SubtreeKernel": "treedot.kernels",
     "Tree": "treedot.trees",
+    "TreeIndex": "treedot.search",
     "TreeVectorizer": "treedot.learn",
     "count_fragments": "treedot.kernels",
     "fragments": "treedot.kernels",
@@ -49,6 +50,7 @@ __all__ = [
     "SubsetTreeKernel",
     "SubtreeKernel",
     "Tree",
+    "TreeIndex",
     "TreeVectorizer",
     "count_fragments",
     "fragments",
@@ -76,7 +78,7 @@ if TYPE_CHECKING:
         TreeVectorizer,
     )
     from treedot.readers import iter_trees, read_trees
-    from treedot.search import nearest
+    from treedot.search import TreeIndex, nearest
     from treedot.trees import Forest, Tree
 
 

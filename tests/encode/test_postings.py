@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, random_array
 
 from treedot import sparse_gram
-from treedot.encode.postings import _order
+from treedot.encode.postings import order_of
 from treedot.errors import ParameterError
 
 
@@ -24,14 +24,14 @@ def test_products_are_those_of_dense_matrices(rows, columns, density, seed):
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 @given(st.lists(st.one_of(st.integers(0, 3), st.integers(2**11 - 2, 2**11 + 2), st.integers(0, 2**31 - 1))))
-def test_columns_are_sorted_and_equal_ones_stay_in_order(dtype, columns):
+def test_columns_are_sorted_and_equal_ones_stay_inorder_of(dtype, columns):
     columns = np.array(columns, dtype)
-    assert _order(columns).tolist() == np.argsort(columns, kind="stable").tolist()
+    assert order_of(columns).tolist() == np.argsort(columns, kind="stable").tolist()
 
 
 def test_very_wide_rows_are_sorted_too():
     columns = np.array([2**40 + 1, 5, 2**62, 2**40, 5, 0])
-    assert _order(columns).tolist() == [5, 1, 4, 3, 0, 2]
+    assert order_of(columns).tolist() == [5, 1, 4, 3, 0, 2]
 
 
 def test_repeated_columns_of_a_row_are_added_up():

@@ -81,6 +81,33 @@ def test_the_folded_machine_scores_as_the_kernel_machine(sparse, n_classes):
     assert (model.predict(rows[40:]) == wanted).all()
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_are_kept_for_the_columns_of_the_examples_alone(n_classes):
+    random = np.random.default_rng(2)
+    small = np.round(random.normal(size=(60, 100)) * (random.random((60, 100)) < 0.2), 3)
+    y = random.integers(n_classes, size=60)
+    spread = np.sort(random.choice(2**30, 100, replace=False))  # the same rows among very many columns
+    found = csr_matrix(small)
+    wide = csr_matrix((found.data, spread[found.indices], found.indptr), shape=(60, 2**30))
+    model = GramLinearSVC().fit(wide[:30], y[:30])
+    occur = np.flatnonzero(small[:30].any(axis=0))
+    assert model.columns_.tolist() == spread[occur].tolist()
+    assert model.coef_.shape == (1 if n_classes == 2 else 3, occur.size)
+    narrow = GramLinearSVC().fit(small[:30], y[:30])
+    assert narrow.columns_.tolist() == list(range(100))
+    assert model.decision_function(wide[30:]) == pytest.approx(narrow.decision_function(small[30:]))
+    assert (model.predict(wide[30:]) == narrow.predict(small[30:])).all()
+
+
+def test_dense_and_sparse_rows_may_take_turns():
+    random = np.random.default_rng(3)
+    x = random.normal(size=(40, 30)) * (random.random((40, 30)) < 0.1)
+    y = np.arange(40) % 3
+    for train, test in ((x, csr_matrix(x)), (csr_matrix(x), x)):
+        model = GramLinearSVC().fit(train[:25], y[:25])
+        assert model.decision_function(test) == pytest.approx(model.decision_function(train))
+
+
 def test_the_folded_machine_keeps_scikit_learns_rules():
     check_estimator(GramLinearSVC(), on_skip=None)
 

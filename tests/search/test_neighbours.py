@@ -1,9 +1,16 @@
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
+from strategies import random_forest
+from treedot import StratifiedTreeVectorizer, SubsetTreeKernel, TreeVectorizer
 from treedot.errors import ParameterError
 from treedot.search import neighbours
 from treedot.search.neighbours import nearest
+
+
+def sparse_rows(forest):
+    return StratifiedTreeVectorizer(2**30, normalize=True).transform(forest)
 
 
 @pytest.mark.parametrize("tile", [3, 7, 1000])
@@ -49,3 +56,83 @@ def test_integers_and_lists_are_vectors_too():
 def test_impossible_questions_are_refused(x, y, k):
     with pytest.raises(ParameterError):
         nearest(np.zeros(x), None if y is None else np.zeros(y), k)
+
+
+def whole_numbers(rows, seed, columns=2**30):
+    """Return sparse rows of small whole numbers, whose products are exact and often equal."""
+    random = np.random.default_rng(seed)
+    places = random.integers(30, size=(rows, 8)) * (columns // 30)
+    found = csr_matrix(
+        (random.integers(1, 3, 8 * rows), places.ravel(), np.arange(rows + 1) * 8), (rows, columns)
+    )
+    found.sum_duplicates()
+    return found.astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("queries", "others"), [(0, 9), (1, 400), (5, 300), (300, 5), (120, 120), (200, None)]
+)
+@pytest.mark.parametrize("k", [1, 4, 1000])
+def test_sparse_rows_have_the_neighbours_of_dense_ones_whichever_side_is_larger(queries, others, k):
+    x, y = whole_numbers(queries, 0), None if others is None else whole_numbers(others, 1)
+    products = (x @ (x if y is None else y).T).toarray().astype(float)
+    if y is None:
+        np.fill_diagonal(products, -np.inf)
+    order = np.argsort(-products, axis=1, kind="stable")[:, : min(k, products.shape[1] - (y is None))]
+    rows, values = nearest(x, y, k)
+    assert (rows == order).all()
+    assert (values == np.take_along_axis(products, order, 1)).all()
+
+
+@pytest.mark.parametrize("many", [1, 50])
+def test_neighbours_of_sparse_rows_do_not_depend_on_the_threads(many, monkeypatch):
+    x, y = sparse_rows(random_forest(0, many)), sparse_rows(random_forest(1, 40))
+    found = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr("treedot.search.neighbours.n_threads", lambda _, threads=threads: threads)
+        found.append([array.tobytes() for array in nearest(x, y, 7)])
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("queries", [1, 40])
+def test_sparse_rows_that_are_not_finite_are_refused(number, queries):
+    x, y = whole_numbers(queries, 0, 1000), whole_numbers(20, 1, 1000)
+    x.data[:] = number
+    with pytest.raises(ParameterError, match="not finite"):
+        nearest(x, y, 3)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("pair", [True, False])
+def test_ranking_again_orders_the_candidates_by_the_exact_kernel(sparse, pair):
+    forest, others = random_forest(2, 30, 15), random_forest(3, 25, 15)
+    kernel = SubsetTreeKernel(0.6, normalize=True)
+    x, y = (sparse_rows(f) if sparse else TreeVectorizer(512).transform(f) for f in (forest, others))
+    if not pair:
+        y, others = None, forest
+    candidates, _ = nearest(x, y, 12)
+    exact = np.take_along_axis(kernel.gram(forest, others), candidates, 1)
+    order = np.lexsort((candidates, -exact))[:, :5]
+    trees = (forest, others) if pair else forest
+    rows, values = nearest(x, y, 5, rerank=kernel, trees=trees, candidates=12)
+    assert values == pytest.approx(np.take_along_axis(exact, order, 1))
+    assert (
+        rows == np.take_along_axis(candidates, order, 1)
+    ).mean() > 0.95  # near-equal ones may change places
+
+
+def test_ranking_again_needs_a_kernel_and_all_trees():
+    forest, kernel = random_forest(0, 4), SubsetTreeKernel()
+    x = TreeVectorizer(256).transform(forest)
+    for wrong, message in (
+        ({"rerank": kernel}, "give both"),
+        ({"trees": forest}, "give both"),
+        ({"rerank": "exact", "trees": forest}, "must be a kernel"),
+        ({"rerank": kernel, "trees": forest[:3]}, "X has 4 rows, but there are 3 trees"),
+        ({"rerank": kernel, "trees": forest, "k": 3, "candidates": 2}, "at least k=3"),
+        ({"Y": x, "rerank": kernel, "trees": forest}, "must be a pair"),
+        ({"Y": x[:2], "rerank": kernel, "trees": (forest, forest)}, "Y has 2 rows, but there are 4 trees"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            nearest(x, **wrong)

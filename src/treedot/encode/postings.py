@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +22,23 @@ TILE = 256  # rows of products at a time
 DIGIT = 11  # bits by which columns are sorted at a time: three times for 2^30 columns
 
 
+class Lists(NamedTuple):
+    """Who holds each column: ``holder[start[c]:start[c + 1]]`` hold ``column[c]``, with these values.
+
+    Columns are sorted, and so are the holders of each; ``table`` finds a column by its hash.
+    """
+
+    column: IntArray
+    start: IntArray
+    holder: IntArray
+    value: npt.NDArray[np.floating[Any]]
+    table: IntArray
+
+
 class Postings:
     """The rows of a sparse matrix by column: for each column in use, who holds it, and which value.
+
+    Time and memory follow the non-zeros, whatever the number of columns.
 
     Parameters
     ----------
@@ -33,64 +47,56 @@ class Postings:
     """
 
     def __init__(self, rows: Any) -> None:
-        self.rows = _real_rows(rows)
-        self._sort()
-        again = (self.holder[1:] == self.holder[:-1]) & (self._columns[1:] == self._columns[:-1])
-        if again.any():
+        self.rows = real_rows(rows)
+        columns, holder = self._sort()
+        if ((holder[1:] == holder[:-1]) & (columns[1:] == columns[:-1])).any():
             self.rows = self.rows.copy()
             self.rows.sum_duplicates()
-            self._sort()
+            columns, holder = self._sort()
+        column, start = runs(columns)
+        self.lists = Lists(column, start, holder, self.rows.data[self._order], _hash_table(column))
 
-    def _sort(self) -> None:
+    def _sort(self) -> tuple[IntArray, IntArray]:
+        """Return columns, sorted, and the row that each comes from."""
         count = np.diff(self.rows.indptr)
-        self.order = _order(self.rows.indices)
-        self._columns = self.rows.indices[self.order]
-        self.holder = np.repeat(np.arange(count.size, dtype=np.int32), count)[self.order]
-        self.value = self.rows.data[self.order]
-        changes = np.flatnonzero(self._columns[1:] != self._columns[:-1]) + 1
-        limits = (
-            np.concatenate([[0], changes, [self._columns.size]]) if self._columns.size else np.zeros(1, int)
-        )
-        self.column, self.start = self._columns[limits[:-1]], limits
+        self._order = order_of(self.rows.indices)
+        holder = np.repeat(np.arange(count.size, dtype=np.int32), count)[self._order]
+        return self.rows.indices[self._order], holder
 
     def __len__(self) -> int:
         return int(self.rows.shape[0])
 
-    def products(self, rows: csr_matrix, n_jobs: int | None = None) -> Iterator[tuple[int, FloatArray]]:
-        """Yield the products of some rows at a time with all rows here, and the number of the first.
+    def products(self, rows: csr_matrix, n_jobs: int | None = None) -> FloatArray:
+        """Return the products of some rows, of as many columns, with all rows here.
 
         Sums run over the columns of a row in its own order, in float64, whatever the threads.
         """
-        if rows.shape[1] != self.rows.shape[1]:
-            raise ParameterError(
-                f"cannot compare rows of {rows.shape[1]} and of {self.rows.shape[1]} columns"
-            )
-        place = np.searchsorted(self.column, rows.indices)
-        known = np.append(self.column, -1)[place] == rows.indices
-        limits = np.append(self.start, self.start[-1])
-        first, last = limits[place], np.where(known, limits[place + 1], limits[place])
-        return self._tiles(rows, first, last, n_jobs)
 
-    def own_products(self, n_jobs: int | None = None) -> Iterator[tuple[int, FloatArray]]:
-        """Yield the products of the rows with themselves and with those behind them; before, zeros."""
-        first, last = np.empty((2, self.order.size), np.int64)
-        first[self.order] = np.arange(self.order.size)  # lists are in the order of the rows
-        last[self.order] = np.repeat(self.start[1:], np.diff(self.start))
-        return self._tiles(self.rows, first, last, n_jobs)
+        def tile(part: slice, out: FloatArray) -> None:
+            _multiply(rows.indptr[part.start :], rows.indices, rows.data, self.lists, out)
 
-    def _tiles(
-        self, rows: csr_matrix, first: IntArray, last: IntArray, n_jobs: int | None
-    ) -> Iterator[tuple[int, FloatArray]]:
-        def tile(start: int) -> FloatArray:
-            out = np.zeros((min(TILE, rows.shape[0] - start), len(self)))
-            _multiply(rows.indptr[start:], rows.data, first, last, self.holder, self.value, out)
-            return out
+        return self._by_tiles(tile, rows.shape[0], n_jobs)
 
-        threads = n_threads(n_jobs)
-        with ThreadPoolExecutor(threads) as pool:
-            for first_tile in range(0, rows.shape[0], TILE * threads):  # no more tiles than are being used
-                starts = range(first_tile, min(first_tile + TILE * threads, rows.shape[0]), TILE)
-                yield from zip(starts, pool.map(tile, starts), strict=True)
+    def own_products(self, n_jobs: int | None = None) -> FloatArray:
+        """Return the products of the rows with each other."""
+        first, last = np.empty((2, self._order.size), np.int64)
+        first[self._order] = np.arange(self._order.size)  # lists are in the order of the rows
+        last[self._order] = np.repeat(self.lists.start[1:], np.diff(self.lists.start))
+
+        def tile(part: slice, out: FloatArray) -> None:
+            indptr = self.rows.indptr[part.start :]
+            _multiply_following(indptr, self.rows.data, first, last, self.lists.holder, self.lists.value, out)
+
+        out = self._by_tiles(tile, len(self), n_jobs)
+        _mirror(out)
+        return out
+
+    def _by_tiles(self, tile: Any, count: int, n_jobs: int | None) -> FloatArray:
+        out = np.zeros((count, len(self)))
+        parts = [slice(start, min(start + TILE, count)) for start in range(0, count, TILE)]
+        with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
+            list(pool.map(lambda part: tile(part, out[part]), parts))
+        return out
 
 
 def sparse_gram(X: Any, Y: Any = None, n_jobs: int | None = None) -> FloatArray:
@@ -107,14 +113,15 @@ def sparse_gram(X: Any, Y: Any = None, n_jobs: int | None = None) -> FloatArray:
      [0.   1.   0.  ]
      [1.   0.   2.25]]
     """
-    lists = Postings(X if Y is None else Y)
-    rows = lists.rows if Y is None else _real_rows(X)
-    out = np.empty((rows.shape[0], len(lists)))
-    for start, values in lists.own_products(n_jobs) if Y is None else lists.products(rows, n_jobs):
-        out[start : start + len(values)] = values
+    x = real_rows(X)
     if Y is None:
-        _mirror(out)
-    return out
+        return Postings(x).own_products(n_jobs)
+    y = real_rows(Y)
+    if x.shape[1] != y.shape[1]:
+        raise ParameterError(f"cannot compare rows of {x.shape[1]} and of {y.shape[1]} columns")
+    if x.nnz < y.nnz:  # lists of the few, a pass over the many
+        return Postings(x).products(y, n_jobs).T
+    return Postings(y).products(x, n_jobs)
 
 
 def products(X: Any, Y: Any = None, n_jobs: int | None = None) -> npt.NDArray[np.floating[Any]]:
@@ -125,7 +132,8 @@ def products(X: Any, Y: Any = None, n_jobs: int | None = None) -> npt.NDArray[np
     return dense
 
 
-def _real_rows(rows: Any) -> csr_matrix:
+def real_rows(rows: Any) -> csr_matrix:
+    """Return rows as CSR of float32 or float64."""
     from scipy.sparse import csr_matrix
 
     found = csr_matrix(rows)
@@ -134,10 +142,24 @@ def _real_rows(rows: Any) -> csr_matrix:
     return found if found.dtype in (np.float32, np.float64) else found.astype(np.float64)
 
 
+def runs(columns: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the distinct numbers of a sorted array, and where each begins (with the end of all)."""
+    changes = np.flatnonzero(columns[1:] != columns[:-1]) + 1
+    start = np.concatenate([[0], changes, [columns.size]]) if columns.size else np.zeros(1, np.int64)
+    return columns[start[:-1]], start
+
+
+def order_of(columns: IntArray) -> IntArray:
+    """Return the order of columns, equal ones as they stand."""
+    return _sorted_order(
+        columns, np.arange(columns.size, dtype=np.int32 if columns.size < 2**31 else np.int64)
+    )
+
+
 @njit
-def _order(columns: IntArray) -> IntArray:
-    """Return the order of columns, equal ones as they stand: sorted by eleven bits after eleven bits."""
-    order, column = np.arange(columns.size), columns
+def _sorted_order(columns: IntArray, order: IntArray) -> IntArray:
+    """Sort by eleven bits after eleven bits."""
+    column = columns
     largest = columns.max() if columns.size else 0
     for shift in range(0, 64, DIGIT):
         if largest >> shift == 0:
@@ -156,10 +178,65 @@ def _order(columns: IntArray) -> IntArray:
 
 
 @njit
+def _hash_table(column: IntArray) -> IntArray:
+    """Return open addresses, at most half of them in use: the number of the column there, or -1."""
+    slots = 16
+    while slots < 2 * column.size:
+        slots *= 2
+    table = np.full(slots, -1, np.int32)
+    for number in range(column.size):
+        slot = _slot(column[number], slots)
+        while table[slot] >= 0:
+            slot = (slot + 1) & (slots - 1)
+        table[slot] = number
+    return table
+
+
+@njit
+def _slot(column: int, slots: int) -> int:
+    # 62-bit arithmetic keeps products inside a signed word.
+    code = (np.int64(column) ^ (np.int64(column) >> 31)) & 0x7FFFFFFF
+    code *= 0x4C957F2D
+    return int((code ^ (code >> 32)) & (slots - 1))
+
+
+@njit
+def find(column: int, lists: Lists) -> int:
+    """Return the number of a column's list, or -1."""
+    slot = _slot(column, lists.table.size)
+    while True:
+        number = lists.table[slot]
+        if number < 0 or lists.column[number] == column:
+            return int(number)
+        slot = (slot + 1) & (lists.table.size - 1)
+
+
+@njit
+def add_products(indices: IntArray, data: npt.NDArray[Any], lists: Lists, line: FloatArray) -> None:
+    """Add the products of one row with all rows of the lists to a line of numbers, one for each."""
+    for k in range(indices.size):
+        number = find(indices[k], lists)
+        if number < 0:
+            continue
+        x = np.float64(data[k])
+        for other in range(lists.start[number], lists.start[number + 1]):
+            line[lists.holder[other]] += x * np.float64(lists.value[other])
+
+
+@njit
 def _multiply(
+    indptr: IntArray, indices: IntArray, data: npt.NDArray[Any], lists: Lists, out: FloatArray
+) -> None:
+    for i in range(out.shape[0]):
+        add_products(indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]], lists, out[i])
+
+
+@njit
+def _multiply_following(
     indptr: IntArray, data: npt.NDArray[Any], first: IntArray, last: IntArray,
     holder: IntArray, value: npt.NDArray[Any], out: FloatArray,
 ) -> None:  # fmt: skip
+    """Fill in the products of rows with themselves and with those behind them."""
     for i in range(out.shape[0]):
         line = out[i]
         for k in range(indptr[i], indptr[i + 1]):

@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
@@ -18,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from treedot.arrays import GrowingArray, chunks
 from treedot.encode.spec import Spec, StratifiedSpec
 from treedot.errors import ParameterError, SourceError
 from treedot.files import write_whole
@@ -46,7 +49,10 @@ def vector_file(path: str | os.PathLike[str], spec: Spec | StratifiedSpec) -> It
     if isinstance(spec, Spec) and suffix not in (".npy", ".parquet"):
         raise ParameterError(f"cannot tell the format of {path}: use .npy or .parquet")
     if isinstance(spec, StratifiedSpec) or suffix == ".npy":
-        with described_file(path, _described(spec)) as file, matrix_rows(file, spec) as rows:
+        with (
+            described_file(path, _described(spec)) as file,
+            matrix_rows(file, spec, Path(path).parent) as rows,
+        ):
             yield rows
     else:
         with write_whole(path) as aside:
@@ -58,11 +64,21 @@ def vector_file(path: str | os.PathLike[str], spec: Spec | StratifiedSpec) -> It
 
 
 @contextlib.contextmanager
-def matrix_rows(file: IO[bytes], spec: Spec | StratifiedSpec) -> Iterator[VectorWriter]:
-    """Write a matrix to an open file, dense or sparse as the spec says."""
-    rows = _SparseRows(file, spec) if isinstance(spec, StratifiedSpec) else _NpyRows(file, spec)
-    yield rows
-    rows.finish()
+def matrix_rows(
+    file: IO[bytes], spec: Spec | StratifiedSpec, folder: str | os.PathLike[str] | None = None
+) -> Iterator[VectorWriter]:
+    """Write a matrix to an open file, dense or sparse as the spec says.
+
+    Sparse rows wait in nameless files in a folder, by default that of temporary files.
+    """
+    if isinstance(spec, Spec):
+        dense = _NpyRows(file, spec)
+        yield dense
+        dense.finish()
+    else:
+        with _SparseRows(file, spec, folder or tempfile.gettempdir()) as sparse:
+            yield sparse
+            sparse.finish()
 
 
 @contextlib.contextmanager
@@ -137,24 +153,47 @@ class _NpyRows:
         np.lib.format.write_array_header_1_0(self._file, header)
 
 
-class _SparseRows:
-    """A sparse matrix, kept until it is whole."""
+class _SparseRows(contextlib.ExitStack):
+    """A sparse matrix as ``scipy.sparse.save_npz`` writes it.
 
-    def __init__(self, file: IO[bytes], spec: StratifiedSpec) -> None:
-        from scipy.sparse import csr_matrix
+    The parts of the matrix stand one behind the other in the file, so they grow in files of their own first.
+    Uncompressed, they take twice the space, but a fiftieth of the time.
+    """
 
-        self._file = file
-        self._parts = [csr_matrix((0, spec.n_features), dtype=spec.dtype)]
+    def __init__(self, file: IO[bytes], spec: StratifiedSpec, folder: str | os.PathLike[str]) -> None:
+        super().__init__()
+        self._file, self._spec = file, spec
+        self._indices = self.enter_context(GrowingArray(np.int32, folder))
+        self._data = self.enter_context(GrowingArray(spec.dtype, folder))
+        self._ends = [np.zeros(1, np.int64)]
 
     def write(self, vectors: csr_matrix, columns: Mapping[str, Sequence[Any]]) -> None:
         """Append rows; ``.npz`` has no room for columns."""
-        self._parts.append(vectors)
+        self._ends.append(vectors.indptr[1:].astype(np.int64) + len(self._indices))
+        self._indices.append(vectors.indices)
+        self._data.append(vectors.data)
 
     def finish(self) -> None:
-        """Write all rows, uncompressed: twice the space, but a fiftieth of the time."""
-        from scipy.sparse import save_npz, vstack
-
-        save_npz(self._file, vstack(self._parts, format="csr"), compressed=False)
+        """Put the parts together."""
+        indptr = np.concatenate(self._ends)
+        parts = {
+            "indices": self._indices,
+            "indptr": indptr.astype(np.int32) if indptr[-1] < 2**31 else indptr,
+            "format": np.array(b"csr"),
+            "shape": np.array([indptr.size - 1, self._spec.n_features]),
+            "data": self._data,
+        }
+        with zipfile.ZipFile(self._file, "w") as archive:
+            for name, array in parts.items():
+                header = {
+                    "descr": np.lib.format.dtype_to_descr(array.dtype),
+                    "fortran_order": False,
+                    "shape": array.shape,
+                }
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    np.lib.format.write_array_header_1_0(entry, header)
+                    for chunk in chunks(array):
+                        entry.write(chunk.tobytes())
 
 
 class _ParquetRows:

@@ -3,28 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
+from treedot.encode.postings import Lists, Postings, add_products, real_rows
 from treedot.errors import ParameterError
-from treedot.parameters import checked_integer
+from treedot.jit import njit
+from treedot.parameters import checked_integer, n_threads
+from treedot.readers import read_trees
+from treedot.search import best
+from treedot.search.best import keep_best
+from treedot.search.rerank import checked_candidates, ranked_again
+from treedot.trees import Forest
 
 # A tile of dot products is large enough for matrix multiplication at full speed, and small beside
 # the vectors themselves.
 TILE = 2048
+LINES = 16  # sparse rows that a thread compares at a time
+
+NOT_FINITE = "a dot product is not finite: there is nan or inf among the vectors"
 
 
-def nearest(X: Any, Y: Any = None, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
+def nearest(
+    X: Any, Y: Any = None, k: int = 10, *, rerank: Any = None, trees: Any = None, candidates: int = 100
+) -> tuple[np.ndarray, np.ndarray]:
     """Return for every row of X the ``k`` rows of Y with the largest dot products, best first.
 
     Parameters
     ----------
     X, Y : arrays or sparse matrices of shape (rows, dimensions)
         Vectors of trees; memory maps are read tile by tile. Without Y, the rows of X are compared
-        with each other, and a row is not its own neighbour.
+        with each other, and a row is not its own neighbour. Of sparse rows, the matrix with fewer
+        non-zeros is turned into lists by column, and one pass over the other does the rest: a few
+        queries need hardly any memory, however many rows they are compared with.
     k : int
         How many neighbours; fewer where there are not so many rows.
+    rerank : kernel, optional
+        Compare the best by dot product again, exactly, by a kernel such as ``SubsetTreeKernel()``, and
+        return the best of those, with their kernels as values.
+    trees : source of trees, or pair of sources
+        With ``rerank``, the trees of X, or (trees of X, trees of Y) where there is Y.
+    candidates : int
+        With ``rerank``, how many of the best by dot product are compared exactly.
 
     Returns
     -------
@@ -35,10 +57,21 @@ def nearest(X: Any, Y: Any = None, k: int = 10) -> tuple[np.ndarray, np.ndarray]
     --------
     >>> from treedot import TreeVectorizer, nearest
     >>> trees = ["(S (A b) (C d))", "(T (X y) z)", "(S (A b) (C e))", "(T (X y) w)"]
-    >>> nearest(TreeVectorizer(normalize=True).transform(trees), k=1)[0].ravel()
+    >>> rows = TreeVectorizer(normalize=True).transform(trees)
+    >>> nearest(rows, k=1)[0].ravel()
     array([2, 3, 0, 1])
+
+    Exact values of the neighbours:
+
+    >>> from treedot import SubsetTreeKernel
+    >>> nearest(rows, k=1, rerank=SubsetTreeKernel(), trees=trees)[1].ravel()
+    array([2.4, 1. , 2.4, 1. ])
     """
     k = checked_integer("k", k, at_least=1)
+    if (rerank is None) != (trees is None):
+        raise ParameterError(
+            "to rank again, give both: rerank, an exact kernel, and trees, those of the rows"
+        )
     if sparse := _is_sparse(X):
         others = X if Y is None else Y
     else:
@@ -48,16 +81,112 @@ def nearest(X: Any, Y: Any = None, k: int = 10) -> tuple[np.ndarray, np.ndarray]
         raise ParameterError("cannot compare sparse rows with dense ones: give both alike")
     if len(X.shape) != 2 or len(others.shape) != 2 or X.shape[1] != others.shape[1]:
         raise ParameterError(f"cannot compare rows of shapes {X.shape} and {others.shape}")
-    k = min(k, others.shape[0] - (Y is None))
-    if k < 1:
+    most = others.shape[0] - (Y is None)
+    if most < 1:
         raise ParameterError("there is nothing to compare with")
+    k = min(k, most)
+    wanted = min(checked_candidates(rerank, candidates, k), most)
+    forests = None if rerank is None else _forests(trees, X.shape[0], None if Y is None else others.shape[0])
+    rows, values = (_sparse_nearest if sparse else _dense_nearest)(X, None if Y is None else others, wanted)
+    if forests is None:
+        return rows, values
+    return ranked_again(rerank, forests[0], forests[1].__getitem__, rows, k)
+
+
+def _forests(trees: Any, rows: int, others: int | None) -> tuple[Forest, Forest]:
+    """Return the trees of X and of what it is compared with."""
+    if others is None:
+        forest = read_trees(trees)
+        forests = forest, forest
+    elif isinstance(trees, (tuple, list)) and len(trees) == 2:
+        forests = read_trees(trees[0]), read_trees(trees[1])
+    else:
+        raise ParameterError("trees must be a pair, (trees of X, trees of Y), since Y is given")
+    for name, forest, count in zip("XY", forests, (rows, rows if others is None else others), strict=True):
+        if len(forest) != count:
+            raise ParameterError(f"{name} has {count} rows, but there are {len(forest)} trees for it")
+    return forests
+
+
+def _is_sparse(X: Any) -> bool:
+    return hasattr(X, "tocsr")
+
+
+def _sparse_nearest(X: Any, Y: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    x = real_rows(X)
+    y = x if Y is None else real_rows(Y)
+    few = y is not x and x.nnz < y.nnz
+    postings = Postings(x if few else y)
+    rows = y if few else postings.rows if Y is None else x
+    csr = rows.indptr, rows.indices, rows.data
+
+    def part(start: int) -> tuple[np.ndarray, np.ndarray]:
+        stop = min(start + step, rows.shape[0])
+        found, values = best.empty(len(postings) if few else stop - start, k)
+        ok = (
+            _pass_over(csr, start, stop, postings.lists, found, values)
+            if few
+            else _line_by_line(csr, start, stop, postings.lists, len(postings), Y is None, found, values)
+        )
+        if not ok:
+            raise ParameterError(NOT_FINITE)
+        return found, values
+
+    threads = n_threads(-1)
+    step = max(1, -(-rows.shape[0] // threads)) if few else LINES
+    with ThreadPoolExecutor(threads) as pool:
+        parts = list(pool.map(part, range(0, max(1, rows.shape[0]), step)))
+    found, values = (np.concatenate(arrays, axis=int(few)) for arrays in zip(*parts, strict=True))
+    return best.ranked(found, values, k)
+
+
+@njit
+def _line_by_line(
+    csr: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, stop: int, lists: Lists, count: int,
+    others_only: bool, rows: np.ndarray, values: np.ndarray,
+) -> bool:  # fmt: skip
+    """Keep the best of the lists' rows for row after row."""
+    indptr, indices, data = csr
+    line = np.empty(count)
+    ok = True
+    for i in range(start, stop):
+        line[:] = 0.0
+        here = slice(indptr[i], indptr[i + 1])
+        add_products(indices[here], data[here], lists, line)
+        mine, its = rows[i - start], values[i - start]
+        if others_only:
+            ok &= keep_best(line[:i], 0, mine, its)
+            ok &= keep_best(line[i + 1 :], i + 1, mine, its)
+        else:
+            ok &= keep_best(line, 0, mine, its)
+    return ok
+
+
+@njit
+def _pass_over(
+    csr: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, stop: int, lists: Lists,
+    rows: np.ndarray, values: np.ndarray,
+) -> bool:  # fmt: skip
+    """Keep the best of some rows for each of the lists' rows, in one pass over them."""
+    indptr, indices, data = csr
+    line = np.empty(rows.shape[0])
+    for i in range(start, stop):
+        line[:] = 0.0
+        here = slice(indptr[i], indptr[i + 1])
+        add_products(indices[here], data[here], lists, line)
+        for query in range(line.size):
+            if not keep_best(line[query : query + 1], i, rows[query], values[query]):
+                return False
+    return True
+
+
+def _dense_nearest(X: np.ndarray, Y: np.ndarray | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+    others = X if Y is None else Y
     rows = np.full((X.shape[0], k), -1, np.int64)
-    values = np.full(
-        (X.shape[0], k), -np.inf, np.float64 if sparse else np.result_type(X, others, np.float32)
-    )
-    for start, first, products in _sparse_tiles(X, others) if sparse else _dense_tiles(X, others, Y is None):
+    values = np.full((X.shape[0], k), -np.inf, np.result_type(X, others, np.float32))
+    for start, first, products in _dense_tiles(X, others, Y is None):
         if not np.isfinite(products).all():
-            raise ParameterError("a dot product is not finite: there is nan or inf among the vectors")
+            raise ParameterError(NOT_FINITE)
         here = slice(start, start + len(products))
         if Y is None and first <= start < first + products.shape[1]:
             products[np.arange(len(products)), np.arange(len(products)) + start - first] = -np.inf
@@ -68,10 +197,6 @@ def nearest(X: Any, Y: Any = None, k: int = 10) -> tuple[np.ndarray, np.ndarray]
     return rows, values
 
 
-def _is_sparse(X: Any) -> bool:
-    return hasattr(X, "tocsr")
-
-
 def _dense_tiles(X: np.ndarray, Y: np.ndarray, symmetric: bool) -> Iterator[tuple[int, int, np.ndarray]]:
     """Yield first row, first column and products of tile after tile; of the upper half where symmetric."""
     kind = np.result_type(X, Y, np.float32)
@@ -79,14 +204,6 @@ def _dense_tiles(X: np.ndarray, Y: np.ndarray, symmetric: bool) -> Iterator[tupl
         part = np.asarray(X[start : start + TILE], kind)
         for first in range(start if symmetric else 0, len(Y), TILE):
             yield start, first, part @ np.asarray(Y[first : first + TILE], kind).T
-
-
-def _sparse_tiles(X: Any, Y: Any) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Yield first row, 0, and the products of some rows with all others."""
-    from treedot.encode.postings import Postings
-
-    for start, products in Postings(Y).products(X.tocsr(), n_jobs=-1):
-        yield start, 0, products
 
 
 def _keep_best(rows: np.ndarray, values: np.ndarray, products: np.ndarray, first: int) -> None:

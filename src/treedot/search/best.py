@@ -1,0 +1,57 @@
+"""The k largest of many numbers, in one pass: equal ones by their row number."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treedot.jit import njit
+
+NOBODY = 2**62  # the row number of a place that is still free: it loses to any other
+
+
+def empty(count: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows and values of the k best of nothing, ``count`` times."""
+    return np.full((count, k), NOBODY, np.int64), np.full((count, k), -np.inf)
+
+
+def ranked(rows: np.ndarray, values: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k best of each line, best first; -1 and -inf where there are fewer."""
+    order = np.lexsort((rows, -values))[:, :k]
+    rows, values = np.take_along_axis(rows, order, 1), np.take_along_axis(values, order, 1)
+    return np.where(rows == NOBODY, -1, rows), values
+
+
+@njit
+def keep(row: int, value: float, rows: np.ndarray, values: np.ndarray) -> None:
+    """Put a number in the place of the worst of the best, which stands on top of a heap."""
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= rows.size:
+            break
+        other = child + 1
+        if other < rows.size and (
+            values[other] < values[child] or (values[other] == values[child] and rows[other] > rows[child])
+        ):
+            child = other
+        if value < values[child] or (value == values[child] and row > rows[child]):
+            break
+        rows[at], values[at] = rows[child], values[child]
+        at = child
+    rows[at], values[at] = row, value
+
+
+@njit
+def keep_best(line: np.ndarray, first: int, rows: np.ndarray, values: np.ndarray) -> bool:
+    """Keep the best of a line whose row numbers start at ``first``; return whether all were finite.
+
+    Lines come in the order of their rows, so what only equals the worst of the best comes too late.
+    """
+    for i in range(line.size):
+        value = line[i]
+        if -np.inf < value <= values[0]:
+            continue
+        if not np.isfinite(value):
+            return False
+        keep(first + i, value, rows, values)
+    return True

@@ -1,0 +1,352 @@
+"""An index of trees on disk: their rows by column, and the trees themselves."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.arrays import read_arrays, write_arrays
+from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
+from treedot.files import check_target
+from treedot.jit import njit
+from treedot.parameters import checked_integer, n_threads
+from treedot.readers import iter_trees, read_trees
+from treedot.search import best
+from treedot.search.best import keep_best
+from treedot.search.inversion import Inversion
+from treedot.search.packed import PackedTrees, PackedWriter
+from treedot.search.rerank import checked_candidates, ranked_again
+from treedot.trees import Forest
+
+FORMAT, VERSION = "treedot index", 1
+
+BATCH = 4096  # trees that are turned into rows at a time
+BLOCK = 1 << 15  # rows whose sums are in the cache together
+
+
+class TreeIndex:
+    """Many trees that can be searched: made once, kept in one file, mapped into memory.
+
+    The file holds a list of trees for every column, so that a query reads only the lists of its own
+    columns, and the trees with their columns of metadata, so that what is found can be compared exactly,
+    shown and explained. Make one with ``TreeIndex.build``, and use it again with ``TreeIndex.open``.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    vectorizer : FragmentVectorizer
+        What turned the trees into rows, and turns queries into rows.
+    fingerprint : str
+        The name of everything that determines a row.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from treedot import SubsetTreeKernel, TreeIndex
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "trees.index")
+    >>> trees = ["(S (NP Ann) (VP runs))", "(S (NP Bob) (VP runs))", "(T (X y) (Z w))"]
+    >>> index = TreeIndex.build(trees, path)
+    >>> rows, values = index.search(["(S (NP Eve) (VP runs))", "(T (X y) (Z w))"], k=2)
+    >>> rows[:, 0]
+    array([0, 2])
+    >>> print(index.forest(rows[1, :1])[0])
+    (T (X y) (Z w))
+    >>> TreeIndex.open(path).search(["(S (NP Eve) (VP runs))"], k=1, rerank=SubsetTreeKernel(0.5))[1]
+    array([[2.5]])
+    """
+
+    def __init__(
+        self, path: Path, vectorizer: Any, fingerprint: str, arrays: Mapping[str, np.ndarray]
+    ) -> None:
+        self.path = path
+        self.vectorizer = vectorizer
+        self.fingerprint = fingerprint
+        self._trees = PackedTrees(_group(arrays, "trees"))
+        self._column, self._start, self._holder, self._value = _checked_lists(_group(arrays, "lists"))
+
+    @classmethod
+    def build(
+        cls,
+        source: Any,
+        path: str | os.PathLike[str],
+        vectorizer: Any = None,
+        *,
+        n_jobs: int | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> TreeIndex:
+        """Make the index of a source of trees; it appears whole or not at all, and is then open.
+
+        Parameters
+        ----------
+        source : path, open file, Forest, or iterable
+            As ``iter_trees`` takes it, or an iterator of Forests; trees are read in batches and need not
+            fit into memory.
+        path : path
+            The file to write. Beside it, there must be room for about three times as much.
+        vectorizer : FragmentVectorizer, optional
+            What turns trees into rows; ``FragmentVectorizer(n_features=2**30)`` by default.
+        n_jobs : int, optional
+            Threads; -1 for all cores. The file is the same to the byte.
+        progress : callable, optional
+            Called after each batch with the number of trees so far.
+        """
+        target = Path(path)
+        check_target(target)
+        vectorizer = _default() if vectorizer is None else vectorizer
+        fast = _with_threads(vectorizer, n_jobs)
+        with Inversion(target.parent) as lists, PackedWriter(target.parent) as trees:
+            for forest in _batches(source):
+                lists.add(fast.transform(forest))
+                trees.add(forest)
+                if progress is not None:
+                    progress(lists.n_rows)
+            if not lists.n_rows:
+                raise SourceError("there is no tree to make an index of")
+            settings, state = vectorizer.state()
+            description = {
+                "format": FORMAT,
+                "version": VERSION,
+                "fingerprint": vectorizer.fingerprint,
+                "vectorizer": settings,
+                "trees": lists.n_rows,
+            }
+            groups = {"trees": trees.finish(), "lists": lists.finish(n_jobs), "vectorizer": state}
+            arrays = {f"{group}.{name}": array for group in groups for name, array in groups[group].items()}
+            write_arrays(target, description, arrays)
+        return cls.open(target)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> TreeIndex:
+        """Open an index that ``build`` made; it is mapped into memory, not loaded."""
+        description, arrays = read_arrays(path)
+        if description.get("format") != FORMAT:
+            raise SourceError(f"{path} is not an index of trees: make one with TreeIndex.build")
+        if description.get("version") != VERSION:
+            raise SourceError(
+                f"{path} is an index of version {description.get('version')!r}, "
+                f"and this is version {VERSION}: build it again"
+            )
+        try:
+            vectorizer = _vectorizer_class().from_state(
+                description["vectorizer"], _group(arrays, "vectorizer")
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SourceError(f"{path} is damaged: its vectorizer cannot be rebuilt: {error}") from error
+        fingerprint = vectorizer.fingerprint
+        if fingerprint != description.get("fingerprint"):
+            raise SpecMismatchError(
+                f"{path} was made by a vectorizer with the fingerprint {description.get('fingerprint')!r}, "
+                f"but its settings now give {fingerprint!r}: it is damaged, or another version "
+                "of treedot made it; build it again"
+            )
+        try:
+            index = cls(Path(path), vectorizer, fingerprint, arrays)
+        except SourceError as error:
+            raise SourceError(f"{path} is damaged: {error}") from None
+        if len(index) != description.get("trees"):
+            raise SourceError(
+                f"{path} is damaged: it holds {len(index)} trees, not {description.get('trees')!r}"
+            )
+        return index
+
+    def __len__(self) -> int:
+        return len(self._trees)
+
+    @property
+    def n_postings(self) -> int:
+        """The number of non-zeros of all rows."""
+        return int(self._holder.size)
+
+    def forest(self, rows: npt.ArrayLike) -> Forest:
+        """Return the trees of some rows, with their columns."""
+        numbers = np.atleast_1d(np.asarray(rows))
+        if numbers.size == 0:
+            numbers = numbers.astype(np.int64)
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+            raise ParameterError(f"rows must be a list of row numbers, not {rows!r}")
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(self):
+            raise ParameterError(f"a row number lies outside the {len(self)} trees of the index")
+        try:
+            return self._trees.take(numbers.astype(np.int64))
+        except TreedotError as error:
+            raise SourceError(f"{self.path}: {error}") from None
+        except ValueError as error:  # text that is not UTF-8 or not JSON
+            raise SourceError(f"{self.path}: the stored trees are damaged: {error}") from None
+
+    def search(
+        self, trees: Any, k: int = 10, *, rerank: Any = None, candidates: int = 100, n_jobs: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return for every tree the ``k`` trees of the index with the largest dot products, best first.
+
+        Nothing is left out or approximated: these are the dot products of rows, which are cosines where the
+        vectorizer normalises.
+
+        Parameters
+        ----------
+        trees : source of trees
+            The queries, as ``read_trees`` takes them.
+        k : int
+            How many to find.
+        rerank : kernel, optional
+            Compare the best by dot product again, exactly, by a kernel such as ``SubsetTreeKernel()``, and
+            return the best of those, with their kernels as values.
+        candidates : int
+            With ``rerank``, how many of the best by dot product are compared exactly.
+        n_jobs : int, optional
+            Threads; -1 for all cores. The results are the same.
+
+        Returns
+        -------
+        rows, values : arrays of shape (queries, k)
+            Row numbers and dot products. Equal values are ordered by row number. Where there are fewer than
+            k trees, -1 and -inf.
+        """
+        k = checked_integer("k", k, at_least=1)
+        wanted = checked_candidates(rerank, candidates, k)
+        queries = read_trees(trees)
+        rows, values = self._best(_with_threads(self.vectorizer, n_jobs).transform(queries), wanted, n_jobs)
+        if rerank is None:
+            return rows, values
+        return ranked_again(rerank, queries, self.forest, rows, k)
+
+    def _best(self, queries: Any, k: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best rows for each query: queries in parallel, or, of a few, parts of the rows."""
+        threads = n_threads(n_jobs)
+        count = queries.shape[0]
+        parts = 1 if count >= threads else threads
+        step = max(1, -(-len(self) // parts))
+        lists = [self._lists_of(queries[i]) for i in range(count)]
+
+        def task(which: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+            query, first_row = which
+            rows, values = best.empty(1, min(k, len(self)))
+            last_row = min(first_row + step, len(self))
+            sound = _search(
+                *lists[query], self._holder, self._value, first_row, last_row, len(self), rows[0], values[0]
+            )
+            if not sound:
+                raise SourceError(f"{self.path} is damaged: a list of rows is out of order; build it again")
+            return rows, values
+
+        tasks = [(query, first) for query in range(count) for first in range(0, len(self), step)]
+        with ThreadPoolExecutor(threads) as pool:
+            found = list(pool.map(task, tasks))
+        rows, values = best.empty(count, k * parts)
+        for (query, first), (some_rows, some_values) in zip(tasks, found, strict=True):
+            here = slice(first // step * k, first // step * k + some_rows.shape[1])
+            rows[query, here], values[query, here] = some_rows[0], some_values[0]
+        return best.ranked(rows, values, k)
+
+    def _lists_of(self, query: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return where the lists of a row's columns start and end, and the row's values."""
+        columns = query.indices.astype(self._column.dtype)
+        place = np.searchsorted(self._column, columns)
+        known = np.flatnonzero(place < self._column.size)
+        known = known[self._column[place[known]] == columns[known]]
+        first, last = self._start[place[known]], self._start[place[known] + 1]
+        if not ((first >= 0) & (first <= last) & (last <= self._holder.size)).all():
+            raise SourceError(f"{self.path} is damaged: a list of rows leads out of the file; build it again")
+        return first, last, query.data[known].astype(np.float64)
+
+    def __repr__(self) -> str:
+        return (
+            f"<TreeIndex of {len(self)} trees, {self._column.size} columns, {self.n_postings} non-zeros: "
+            f"{self.path}>"
+        )
+
+
+@njit
+def _search(
+    first: np.ndarray, last: np.ndarray, weight: np.ndarray, holder: np.ndarray, value: np.ndarray,
+    first_row: int, last_row: int, n_rows: int, rows: np.ndarray, values: np.ndarray,
+) -> bool:  # fmt: skip
+    """Add up a query's lists for some rows and keep the best; return whether the lists are sound.
+
+    Rows are taken in blocks whose sums stay in the cache; each list is read once, from block to block. A
+    list that does not ascend stops the reading, so that nothing is ever written outside of the block.
+    """
+    place = first.copy()
+    if first_row > 0:
+        for j in range(place.size):
+            place[j] += np.searchsorted(holder[first[j] : last[j]], first_row)
+    line = np.empty(min(BLOCK, last_row - first_row))
+    for block in range(first_row, last_row, BLOCK):
+        size = min(BLOCK, last_row - block)
+        line[:] = 0
+        for j in range(place.size):
+            x, k, end = weight[j], place[j], last[j]
+            while k < end:
+                row = np.int64(holder[k]) - block
+                if row < 0 or row >= size:
+                    break
+                line[row] += x * np.float64(value[k])
+                k += 1
+            place[j] = k
+        if not keep_best(line[:size], block, rows, values):
+            return False
+    for j in range(place.size):
+        if place[j] < last[j] and (last_row == n_rows or holder[place[j]] < last_row):
+            return False
+    return True
+
+
+def _group(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
+    """Return the arrays of one part of the file, by the rest of their names."""
+    before = f"{group}."
+    return {name.removeprefix(before): array for name, array in arrays.items() if name.startswith(before)}
+
+
+def _checked_lists(arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Return the arrays of the lists, or raise where they do not fit together."""
+    for name, types in {
+        "column": ("i4", "i8"),
+        "start": ("i8",),
+        "holder": ("i4",),
+        "value": ("f4",),
+    }.items():
+        if name not in arrays or arrays[name].dtype.str[1:] not in types or arrays[name].ndim != 1:
+            raise SourceError(f"the array {name!r} is missing or of another type")
+    column, start, holder, value = (arrays[name] for name in ("column", "start", "holder", "value"))
+    if start.size != column.size + 1 or start[0] != 0 or not start[-1] == holder.size == value.size:
+        raise SourceError("the lists of rows do not end where they should")
+    return column, start, holder, value
+
+
+def _batches(source: Any) -> Iterator[Forest]:
+    if not isinstance(source, Iterator):
+        yield from iter_trees(source, batch_size=BATCH)
+        return
+    for item in source:
+        if not isinstance(item, Forest):  # an iterator of trees, then
+            yield from iter_trees(itertools.chain([item], source), batch_size=BATCH)
+            return
+        yield from iter_trees(item, batch_size=BATCH)
+
+
+def _vectorizer_class() -> Any:
+    from treedot.learn import FragmentVectorizer
+
+    return FragmentVectorizer
+
+
+def _default() -> Any:
+    return _vectorizer_class()(n_features=2**30)
+
+
+def _with_threads(vectorizer: Any, n_jobs: int | None) -> Any:
+    """Return the vectorizer, made to use some threads where it can."""
+    if n_jobs is None or not hasattr(vectorizer, "n_jobs"):
+        return vectorizer
+    from copy import copy
+
+    fast = copy(vectorizer)
+    fast.n_jobs = n_jobs
+    return fast

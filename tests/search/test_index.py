@@ -1,0 +1,332 @@
+"""An index finds what a search through all rows finds, and its file is whole, or not there, or refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strategies import ANY_LABEL, random_forest, trees
+from treedot import Forest, StratifiedTreeVectorizer, SubsetTreeKernel, Tree, TreeIndex, nearest
+from treedot.arrays import read_arrays, write_arrays
+from treedot.errors import ParameterError, SourceError, SpecMismatchError
+from treedot.search import index as module
+
+
+class Rows:
+    """Rows with a state, as an index asks for them."""
+
+    def __init__(self, n_features=2**30, scale=()):
+        self.n_features, self.scale, self.n_jobs = n_features, np.array(scale, np.float32), None
+
+    def transform(self, forest):
+        rows = StratifiedTreeVectorizer(self.n_features, normalize=True).transform(forest)
+        rows.sum_duplicates()
+        return rows * self.scale[0] if self.scale.size else rows
+
+    @property
+    def fingerprint(self):
+        return f"rows-{self.n_features}-{self.scale.tolist()}"
+
+    def state(self):
+        return {"n_features": self.n_features}, {"scale": self.scale}
+
+    @classmethod
+    def from_state(cls, settings, arrays):
+        return cls(settings["n_features"], arrays["scale"])
+
+
+@pytest.fixture(autouse=True)
+def _stand_in(monkeypatch):
+    monkeypatch.setattr(module, "_vectorizer_class", lambda: Rows)
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Return an index of some trees, twenty of them twice, in small portions, and the trees."""
+    forest = random_forest(0, 150, 15)
+    forest = forest + forest[:20]
+    forest.columns["name"] = [f"tree {i}" for i in range(len(forest))]
+    return TreeIndex.build(forest, tmp_path / "small.index"), forest
+
+
+def wanted(queries, forest, k):
+    rows, values = nearest(Rows().transform(queries), Rows().transform(forest), k)
+    return rows, values
+
+
+@pytest.mark.parametrize("k", [1, 7, 170])
+@pytest.mark.parametrize("records", [100, 1 << 23])
+def test_an_index_finds_what_a_search_through_all_rows_finds(tmp_path, monkeypatch, k, records):
+    monkeypatch.setattr("treedot.search.inversion.RECORDS", records)
+    monkeypatch.setattr(module, "BATCH", 16)
+    forest, queries = random_forest(0, 170, 15), random_forest(1, 30, 15)
+    index = TreeIndex.build(forest, tmp_path / "x")
+    rows, values = index.search(queries, k)
+    expected, products = wanted(queries, forest, k)
+    assert rows.shape == values.shape == (30, k)
+    assert (values == products).all()
+    assert (rows == expected).all()
+
+
+def test_a_tree_finds_itself_and_equal_ones_by_row_number(small):
+    index, forest = small
+    rows, values = index.search(forest[:20], 2)
+    assert (rows == np.arange(20)[:, None] + [0, 150]).all()
+    assert values == pytest.approx(1.0, abs=1e-6)
+    assert (values[:, 0] == values[:, 1]).all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 30])
+@pytest.mark.parametrize("block", [7, 1 << 16])
+def test_results_do_not_depend_on_threads_or_blocks(small, monkeypatch, count, block):
+    index, forest = small
+    plain = [array.tobytes() for array in index.search(forest[:count], 9)]
+    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(module, "_search", getattr(module._search, "py_func", module._search))
+    for n_jobs in (1, 2, 5):
+        assert [array.tobytes() for array in index.search(forest[:count], 9, n_jobs=n_jobs)] == plain
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(trees(), min_size=1, max_size=12), st.lists(trees(), min_size=1, max_size=3))
+def test_any_trees_can_be_indexed_and_taken_out_again(tmp_path_factory, some, queries):
+    forest = Forest.from_trees(some)
+    index = TreeIndex.build(forest, tmp_path_factory.mktemp("index") / "x")
+    assert index.forest(range(len(some))) == forest
+    _, values = index.search(queries, 3)
+    products = wanted(Forest.from_trees(queries), forest, 3)[1]
+    assert (values[:, : products.shape[1]] == products).all()
+    assert (values[:, products.shape[1] :] == -np.inf).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(trees(ANY_LABEL), min_size=1, max_size=5))
+def test_labels_may_be_any_text(tmp_path_factory, some):
+    index = TreeIndex.build(some, tmp_path_factory.mktemp("index") / "x")
+    assert list(index.forest(range(len(some)))) == some
+
+
+def test_where_there_are_fewer_trees_the_rest_is_padding(tmp_path):
+    index = TreeIndex.build(["(A b)", "(C d)"], tmp_path / "x")
+    rows, values = index.search([Tree.parse("(A b)"), Tree("b")], 4)
+    assert rows.tolist() == [[0, 1, -1, -1]] * 2
+    assert values.tolist() == [[1.0, 0.0, -np.inf, -np.inf], [0.0, 0.0, -np.inf, -np.inf]]
+    rows, values = index.search(["(C d)"], 4, rerank=SubsetTreeKernel())
+    assert rows.tolist() == [[1, 0, -1, -1]]
+    assert values.tolist() == [[1.0, 0.0, -np.inf, -np.inf]]
+    assert index.search([], 4)[0].shape == (0, 4)
+
+
+def test_an_index_opened_again_gives_the_same_answers(small):
+    index, forest = small
+    again = TreeIndex.open(index.path)
+    for a, b in zip(index.search(forest[::7]), again.search(forest[::7]), strict=True):
+        assert a.tobytes() == b.tobytes()
+    assert len(again) == len(forest)
+    assert again.fingerprint == index.fingerprint == "rows-1073741824-[]"
+    assert repr(again).startswith("<TreeIndex of 170 trees, ")
+
+
+def test_what_the_vectorizer_has_learned_is_kept(tmp_path):
+    path = tmp_path / "x"
+    TreeIndex.build(["(A b)"], path, Rows(2**12, [3.0]))
+    index = TreeIndex.open(path)
+    assert index.search(["(A b)"], 1)[1].tolist() == [[9.0]]
+    assert index.fingerprint == "rows-4096-[3.0]"
+
+
+def test_the_file_is_the_same_to_the_byte_whatever_the_threads_and_portions(tmp_path, monkeypatch):
+    forest = random_forest(5, 120, 12)
+    TreeIndex.build(forest, tmp_path / "a")
+    monkeypatch.setattr("treedot.search.inversion.RECORDS", 500)
+    TreeIndex.build(forest, tmp_path / "b", n_jobs=3)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_columns_of_metadata_survive(tmp_path):
+    source = tmp_path / "trees.tsv"
+    source.write_text("tree\tclass\n(A b)\tgrün\n(C d)\tred\n(A c)\t\n")
+    found = TreeIndex.build(source, tmp_path / "x").forest([2, 0, 0])
+    assert dict(found.columns) == {"class": ["", "grün", "grün"]}
+    assert [str(tree) for tree in found] == ["(A c)", "(A b)", "(A b)"]
+    forest = Forest.from_trees(
+        random_forest(0, 2), {"n": [np.int64(3), None], "more": [[1, "x"], {"a": 0.5}]}
+    )
+    both = Forest.concat([forest, random_forest(1, 1)])
+    found = TreeIndex.build(both, tmp_path / "x").forest([0, 1, 2])
+    assert dict(found.columns) == {"n": [3, None, None], "more": [[1, "x"], {"a": 0.5}, None]}
+    forest.columns["bad"] = [1, {1, 2}]
+    with pytest.raises(SourceError, match="columns of tree 2 cannot be kept as JSON"):
+        TreeIndex.build(forest, tmp_path / "x")
+
+
+def test_ranking_again_orders_the_candidates_by_the_exact_kernel(small):
+    index, forest = small
+    kernel = SubsetTreeKernel(0.8, normalize=True)
+    queries = random_forest(9, 12, 15)
+    candidates, _ = index.search(queries, 20)
+    exact = np.take_along_axis(kernel.gram(queries, forest), candidates, 1)
+    order = np.lexsort((candidates, -exact))[:, :4]
+    rows, values = index.search(queries, 4, rerank=kernel, candidates=20)
+    assert values == pytest.approx(np.take_along_axis(exact, order, 1))
+    assert (rows == np.take_along_axis(candidates, order, 1)).mean() > 0.95
+    with pytest.raises(ParameterError, match="at least k=4"):
+        index.search(queries, 4, rerank=kernel, candidates=3)
+
+
+def test_progress_is_told_and_nothing_is_no_index(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 2)
+    seen = []
+    TreeIndex.build(["(A b)"] * 5, tmp_path / "x", progress=seen.append)
+    assert seen == [2, 4, 5]
+    with pytest.raises(SourceError, match="no tree"):
+        TreeIndex.build([], tmp_path / "y")
+    with pytest.raises(SourceError, match="does not exist"):
+        TreeIndex.build(["(A b)"], tmp_path / "none" / "y")
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_forests_may_come_one_after_the_other(tmp_path):
+    forest = random_forest(0, 30)
+    for source in (iter([forest[:7], forest[7:8], forest[8:]]), iter(list(forest))):
+        assert TreeIndex.build(source, tmp_path / "x").forest(range(30)) == forest
+
+
+@pytest.mark.parametrize("rows", [[150, 200], [-1], [0.5], [[1, 2]]])
+def test_rows_that_are_not_there_are_refused(small, rows):
+    with pytest.raises(ParameterError):
+        small[0].forest(rows)
+
+
+def test_every_truncation_is_refused(tmp_path):
+    path = tmp_path / "x"
+    TreeIndex.build(["(A b)"], path)
+    raw = path.read_bytes()
+    for size in range(0, len(raw), 3):
+        path.write_bytes(raw[:size])
+        with pytest.raises(SourceError, match="cut short"):
+            TreeIndex.open(path)
+
+
+def rewritten(index, change):
+    """Write the file again with another description or other arrays, as someone else might."""
+    description, arrays = read_arrays(index.path)
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    change(description, arrays)
+    write_arrays(index.path, description, arrays)
+    return index.path
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d, a: d.clear(), "not an index"),
+        (lambda d, a: d.update(version=2), "version 2"),
+        (lambda d, a: d.update(fingerprint="other"), "fingerprint 'other'"),
+        (lambda d, a: d.update(trees=3), "170 trees, not 3"),
+        (lambda d, a: d.pop("vectorizer"), "cannot be rebuilt"),
+        (lambda d, a: d.update(vectorizer={"n_features": 7}), "fingerprint"),
+        (lambda d, a: a.pop("vectorizer.scale"), "cannot be rebuilt"),
+        (lambda d, a: a.pop("lists.holder"), "'holder' is missing"),
+        (lambda d, a: a.update({"lists.value": a["lists.value"].astype(float)}), "'value' is missing or of"),
+        (lambda d, a: a.update({"lists.value": a["lists.value"][1:]}), "do not end"),
+        (lambda d, a: a["lists.start"].__setitem__(-1, 5), "do not end"),
+        (lambda d, a: a.update({"trees.arity": a["trees.arity"][1:]}), "'arity' does not end"),
+        (lambda d, a: a.update({"trees.offsets": a["trees.offsets"][[0, -1]]}), "as many trees"),
+    ],
+)
+def test_a_file_that_does_not_fit_together_is_refused(small, change, message):
+    with pytest.raises((SourceError, SpecMismatchError), match=message):
+        TreeIndex.open(rewritten(small[0], change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a["lists.holder"].__setitem__(slice(None), 10**9),
+        lambda a: a["lists.holder"].__setitem__(slice(None), -1),
+        lambda a: a["lists.start"].__setitem__(slice(1, -1), 10**12),
+        lambda a: a["lists.start"].__setitem__(slice(1, -1), -5),
+        lambda a: a["lists.value"].__setitem__(slice(None), np.nan),
+    ],
+)
+def test_damaged_lists_are_noticed_by_the_search(small, change):
+    index, forest = small
+    damaged = TreeIndex.open(rewritten(index, lambda _, arrays: change(arrays)))
+    for n_jobs in (1, 3):
+        with pytest.raises(SourceError, match="damaged"):
+            damaged.search(forest[:1], n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a["trees.label"].__setitem__(slice(None), 10**9),
+        lambda a: a["trees.arity"].__setitem__(slice(None), 3),
+        lambda a: a["trees.offsets"].__setitem__(slice(1, -1), 10**12),
+        lambda a: a["trees.label_text"].__setitem__(slice(None), 0xFF),
+        lambda a: a["trees.column_text"].__setitem__(slice(None), ord("[")),
+        lambda a: a["trees.column_text"].__setitem__(slice(None), ord("1")),
+        lambda a: a["trees.column_offsets"].__setitem__(slice(1, -1), -3),
+    ],
+)
+def test_damaged_trees_are_noticed_when_they_are_taken_out(small, change):
+    damaged = TreeIndex.open(rewritten(small[0], lambda _, arrays: change(arrays)))
+    with pytest.raises(SourceError, match=r"small\.index"):
+        damaged.forest([3, 4])
+
+
+BUILD = """
+import sys, time
+sys.path[:0] = {paths}
+from test_index import Rows
+from treedot import TreeIndex, arrays
+from treedot.search import index
+
+def trees():
+    for i in range(5000):
+        yield f"(A (B w{{i}}))"
+        if i == 4500 and {where!r} == "reading":
+            wait()
+
+def wait():
+    print("now", flush=True)
+    time.sleep(60)
+
+def slow(array):
+    for chunk in whole(array):
+        yield chunk[: chunk.size // 2]
+        wait()
+
+if {where!r} == "writing":
+    whole, arrays.chunks = arrays.chunks, slow
+index._vectorizer_class = lambda: Rows
+TreeIndex.build(trees(), {path!r})
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
+@pytest.mark.parametrize("where", ["reading", "writing"])
+def test_a_build_that_is_killed_leaves_the_old_index_as_it_was(small, where):
+    path = small[0].path
+    before = path.read_bytes()
+    paths = [str(Path(__file__).parent), str(Path(__file__).parents[1]), *sys.path]
+    script = BUILD.format(paths=json.dumps(paths), path=str(path), where=where)
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"now\n"
+        os.kill(process.pid, signal.SIGKILL)
+    assert path.read_bytes() == before
+    assert len(TreeIndex.open(path)) == 170
+    for left in set(path.parent.iterdir()) - {path}:  # at most the new one, under a name of its own
+        assert where == "writing"
+        assert left.name.startswith(".small.index.")
+        with pytest.raises(SourceError, match="cut short"):
+            TreeIndex.open(left)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from treedot import __version__
 from treedot.errors import TreedotError
-from treedot.parameters import COMPOSITIONS, DTYPES, EXPERIMENTS, FORMATS
+from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, EXPERIMENTS, FORMATS, RESTS
 
 SOURCE_HELP = (
     "file of trees (brackets, .tsv, .csv, .jsonl, .parquet, .arrow; also .gz, .xz, .zst), or - for stdin"
@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
         "--output",
         required=True,
         metavar="FILE",
-        help="where to write: .npy, .parquet, or - for .npy on stdout; with --stratified .npz",
+        help="where to write: .npy, .parquet, or - for .npy on stdout; with --sparse .npz",
     )
     _add_encoding(encode)
     _add_reading(encode)
@@ -101,18 +101,32 @@ def _add_encoding(command: argparse.ArgumentParser) -> None:
         "--dim",
         type=int,
         metavar="D",
-        help="dimensions (default: 8192; with --stratified columns, 2^20, or 2^30 for kernels)",
+        help="dimensions (default: 8192; with --sparse columns, 2^20, or 2^30 for kernels)",
     )
     group.add_argument(
         "--decay", type=float, default=0.4, metavar="λ", help="decay λ in [0, 1] (default: 0.4)"
     )
     group.add_argument("--composition", choices=COMPOSITIONS, help="of dense vectors (default: mixed)")
     group.add_argument(
-        "--stratified", action="store_true", help="sparse rows, which follow the exact kernel closely"
+        "--sparse", action="store_true", help="sparse rows: a column for every fragment within a budget"
     )
-    group.add_argument("--budget", type=int, metavar="B", help="how far those read fragments (default: 10)")
+    group.add_argument(
+        "--budget", type=int, metavar="B", help="of sparse rows: the largest cost of a fragment (default: 4)"
+    )
+    group.add_argument(
+        "--damping",
+        choices=DAMPINGS,
+        help="of sparse rows: how repeated fragments count (default: sqrt; linear with --rest)",
+    )
+    group.add_argument(
+        "--rest", choices=RESTS, help="of sparse rows: how to hold what lies beyond the budget (default: not)"
+    )
     group.add_argument("--seed", type=int, default=0, help="seed of all random vectors (default: 0)")
-    group.add_argument("--normalize", action="store_true", help="give every tree kernel 1 with itself")
+    group.add_argument(
+        "--normalize",
+        action=argparse.BooleanOptionalAction,
+        help="give every tree kernel 1 with itself (default: for sparse rows alone)",
+    )
     group.add_argument("--dtype", default="float32", choices=DTYPES, help="(default: float32)")
     group.add_argument("-j", "--jobs", type=int, default=-1, metavar="N", help="threads (default: all cores)")
 

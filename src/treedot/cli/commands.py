@@ -9,7 +9,8 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -18,7 +19,7 @@ import numpy as np
 
 from treedot import __version__
 from treedot.cli.progress import Progress
-from treedot.encode import Encoder, Spec, StratifiedEncoder, StratifiedSpec
+from treedot.encode import Encoder, FragmentSpec, Spec
 from treedot.encode.postings import products
 from treedot.encode.spec import MAX_FEATURES
 from treedot.encode.store import VectorWriter, described_file, matrix_rows, read_description, vector_file
@@ -30,9 +31,9 @@ from treedot.trees import Forest
 
 def encode(options: argparse.Namespace) -> None:
     """Stream trees from files into a file of vectors."""
-    encoder = _encoder(options)
+    spec, encode = _encoding(options)
     skipped = _Skipped(options.skip_bad)
-    output = _to_stdout(encoder.spec) if options.output == "-" else vector_file(options.output, encoder.spec)
+    output = _to_stdout(spec) if options.output == "-" else vector_file(options.output, spec)
     with output as writer, Progress(options.trees) as progress:
         for source in options.trees:
             for batch in iter_trees(
@@ -43,14 +44,14 @@ def encode(options: argparse.Namespace) -> None:
                 on_bad=skipped.callback,
                 on_read=progress.read,
             ):
-                writer.write(encoder.encode(batch, n_jobs=options.jobs), batch.columns)
+                writer.write(encode(batch), batch.columns)
                 progress.advance(len(batch))
             progress.finished(source)
     skipped.report()
 
 
 @contextlib.contextmanager
-def _to_stdout(spec: Spec | StratifiedSpec) -> Iterator[VectorWriter]:
+def _to_stdout(spec: Spec | FragmentSpec) -> Iterator[VectorWriter]:
     with tempfile.TemporaryFile() as file:  # the header, which comes first, needs the number of rows
         with matrix_rows(file, spec) as rows:
             yield rows
@@ -68,8 +69,8 @@ def kernel(options: argparse.Namespace) -> None:
         exact = _exact_kernel(options)
         values: Iterator[float] = (exact(a[i % len(a)], b[i % len(b)]) for i in range(pairs))
     else:
-        encoder = _encoder(options, MAX_FEATURES)
-        x, y = (encoder.encode(trees, n_jobs=options.jobs).astype(float) for trees in (a, b))
+        _, encode = _encoding(options, MAX_FEATURES)
+        x, y = (encode(trees).astype(float) for trees in (a, b))
         values = (float(_finite_products(x[[i % len(a)]], y[[i % len(b)]], 1)[0, 0]) for i in range(pairs))
     for value in values:
         print(f"{value:.10g}")
@@ -83,14 +84,17 @@ def gram(options: argparse.Namespace) -> None:
     rows = _trees_or_text(options.trees, options, skipped)
     columns = _trees_or_text(options.against, options, skipped) if options.against else None
     if options.exact:
-        matrix = _exact_kernel(options).gram(rows, columns)
-        made = {"kernel": "exact subset tree kernel", "decay": options.decay, "normalize": options.normalize}
+        made = {
+            "kernel": "exact subset tree kernel",
+            "decay": options.decay,
+            "normalize": bool(options.normalize),
+        }
     else:
-        encoder = _encoder(options, MAX_FEATURES)
-        x = encoder.encode(rows, n_jobs=options.jobs)
-        y = None if columns is None else encoder.encode(columns, n_jobs=options.jobs)
+        spec, encode = _encoding(options, MAX_FEATURES)
+        x = encode(rows)
+        y = None if columns is None else encode(columns)
         matrix = _finite_products(x, y, options.jobs)
-        made = {"kernel": "dot products of vectors", "vectors": encoder.spec.to_dict()}
+        made = {"kernel": "dot products of vectors", "vectors": spec.to_dict()}
     if options.output == "-":
         np.save(sys.stdout.buffer, matrix)
     else:
@@ -206,27 +210,44 @@ def _tree_facts(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _encoder(
-    options: argparse.Namespace, n_features: int = StratifiedSpec.n_features
-) -> Encoder | StratifiedEncoder:
-    """Return the encoder that the options ask for; sparse rows of ``n_features`` unless they say how many."""
-    shared: Any = {name: getattr(options, name) for name in ("decay", "seed", "normalize", "dtype")}
-    if not options.stratified:
-        if options.budget is not None:
-            raise ParameterError("--budget is for sparse rows: add --stratified")
-        size = Spec.n_components if options.dim is None else options.dim
-        return Encoder(Spec(size, composition=options.composition or Spec.composition, **shared))
+def _encoding(
+    options: argparse.Namespace, n_features: int = 2**20
+) -> tuple[Spec | FragmentSpec, Callable[[Forest], Any]]:
+    """Return what the options ask for, and what does it; sparse rows of ``n_features`` unless they say."""
+    if not options.sparse:
+        if wrong := [name for name in ("budget", "damping", "rest") if getattr(options, name) is not None]:
+            raise ParameterError(f"--{wrong[0]} is for sparse rows: add --sparse")
+        spec = Spec(
+            Spec.n_components if options.dim is None else options.dim,
+            options.decay,
+            options.composition or Spec.composition,
+            options.seed,
+            bool(options.normalize),
+            options.dtype,
+        )
+        return spec, partial(Encoder(spec).encode, n_jobs=options.jobs)
     if options.composition is not None:
-        raise ParameterError("--composition is for dense vectors: leave out that or --stratified")
-    columns = n_features if options.dim is None else options.dim
-    budget = StratifiedSpec.budget if options.budget is None else options.budget
-    return StratifiedEncoder(StratifiedSpec(columns, budget=budget, **shared))
+        raise ParameterError("--composition is for dense vectors: leave out that or --sparse")
+    from treedot.learn import FragmentVectorizer
+
+    vectorizer = FragmentVectorizer(
+        n_features=n_features if options.dim is None else options.dim,
+        decay=options.decay,
+        budget=FragmentSpec.budget if options.budget is None else options.budget,
+        damping=options.damping,
+        normalize=options.normalize is not False,
+        rest=options.rest,
+        random_state=options.seed,
+        dtype=options.dtype,
+        n_jobs=options.jobs,
+    )
+    return vectorizer.spec, vectorizer.transform
 
 
 def _exact_kernel(options: argparse.Namespace) -> Any:
     from treedot.kernels import SubsetTreeKernel
 
-    return SubsetTreeKernel(decay=options.decay, normalize=options.normalize)
+    return SubsetTreeKernel(decay=options.decay, normalize=bool(options.normalize))
 
 
 def _trees_or_text(source: str, options: argparse.Namespace, skipped: _Skipped) -> Forest:

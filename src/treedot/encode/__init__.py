@@ -1,4 +1,4 @@
-"""Forests in, vectors out: the paper's recursion as its definition and as fast stack machines, and sparse rows."""
+"""Forests in, vectors out: dense ones by the paper's recursion, and sparse rows of fragments."""
 
 from treedot.encode.encoder import Encoder
 from treedot.encode.postings import sparse_gram

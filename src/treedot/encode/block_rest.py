@@ -122,13 +122,17 @@ def make_room(nodes: int, inner: int, prefixes: int) -> Room:
     rows = 2 * inner + 2
     below = Below(np.empty(nodes, np.int32), np.empty(rows * ROW), np.empty(rows, np.int64), np.empty(ROW))
     below.value[:V], below.value[V:ROW], below.exponent[0] = 1.0, 0.0, 0
+    first, last = np.empty((2, nodes), np.int32)
+    extendable, cut = np.empty((2, prefixes), np.int32)
     return Room(
         make_found(nodes, 1),
         below,
-        *np.empty((2, nodes), np.int32),
+        first,
+        last,
         np.recarray(prefixes, PREFIX),
         np.recarray(prefixes, TAIL),
-        *np.empty((2, prefixes), np.int32),
+        extendable,
+        cut,
         make_sorted(prefixes),
         np.empty(prefixes * BLOCK),
     )
@@ -339,7 +343,7 @@ def _write(
         key = table.key[place]
         if key == NOTHING:
             continue
-        column = np.int64(key >> shift)
+        column = int(np.int64(key >> shift))
         if column != last:
             for j in range(BLOCK):
                 indices[size + j], values[size + j] = origin + BLOCK * column + j, 0.0

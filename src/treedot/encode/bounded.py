@@ -100,7 +100,7 @@ def make_found(nodes: int, fragments: int) -> Found:
     """Return room for trees of so many nodes and bounded fragments."""
     of_nodes = [np.empty(nodes, kind) for kind in (np.int32, np.uint64, np.int32, np.int32)]
     kinds = (np.uint64, np.int32, np.int32, np.int32, np.int32, np.int32)
-    return Found(*of_nodes, *(np.empty(fragments, kind) for kind in kinds))
+    return Found._make([*of_nodes, *(np.empty(fragments, kind) for kind in kinds)])
 
 
 def make_sorted(keys: int) -> Sorted:
@@ -189,7 +189,7 @@ def insert(key: np.uint64, fresh: int, shift: np.uint64, table: Sorted) -> int:
     while table.key[place] != NOTHING and table.key[place] < key:
         place += 1
     if table.key[place] == key:
-        return table.number[place]
+        return int(table.number[place])
     number = fresh
     while table.key[place] != NOTHING:  # move the larger ones up
         larger, its_number = table.key[place], table.number[place]

@@ -74,7 +74,7 @@ class Room(NamedTuple):
 
     found: Found
     table: Sorted
-    count: IntArray  # of every distinct fragment, by its number
+    occurrences: IntArray  # of every distinct fragment, by its number
     first: IntArray  # where it was found first
     value: FloatArray
 
@@ -101,8 +101,8 @@ def make_rules(spec: FragmentSpec, looked_up: bool, normalize: bool, dtype: str)
 
 def make_room(nodes: int, fragments: int) -> Room:
     """Return room for trees of so many nodes and bounded fragments."""
-    integers = np.empty((2, fragments), np.int32)
-    return Room(make_found(nodes, fragments), make_sorted(fragments), *integers, np.empty(fragments))
+    occurrences, first = np.empty((2, fragments), np.int32)
+    return Room(make_found(nodes, fragments), make_sorted(fragments), occurrences, first, np.empty(fragments))
 
 
 @njit
@@ -147,17 +147,19 @@ def _write(count: int, rules: Rules, known: Known, room: Room, indices: IntArray
     for k in range(count):
         which = insert(key_of(room.found.sum[k]), distinct, shift, table)
         if which == distinct:
-            room.count[which], room.first[which] = 0, k
+            room.occurrences[which], room.first[which] = 0, k
             distinct += 1
-        room.count[which] += 1
+        room.occurrences[which] += 1
     at, square, last = -1, 0.0, -1
     for place in range(places):
         key = table.key[place]
         if key == NOTHING:
             continue
         which = table.number[place]
-        number = rules.weight[room.found.productions[room.first[which]]] * _counted(room.count[which], rules)
-        column = np.int64(key >> rules.shift)
+        number = rules.weight[room.found.productions[room.first[which]]] * _counted(
+            room.occurrences[which], rules
+        )
+        column = int(np.int64(key >> rules.shift))
         if rules.looked_up:
             position = _position(key & rules.mask, known)
             number *= known.weight[position] if position >= 0 else known.other

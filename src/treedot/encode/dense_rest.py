@@ -6,9 +6,9 @@ rooted at a node n with the children c1 … cm is
 
     s(n) = P(n) ⊗ ∏ (1 + √λ Q_i s(c_i)),
 
-where P(n) are the signs of the node's production and Q_i is the mixer, turned by the place i. At nodes of more
-than three children, products of so many factors would scatter: there what is composed so far is mixed too,
-``s ← s + √λ M(s) ⊗ Q_i s(c_i)`` for one child after the other.
+where P(n) are the signs of the node's production and Q_i is the mixer, turned by the place i. At nodes of
+more than three children, products of so many factors would scatter: there what is composed so far is mixed
+too, ``s ← s + √λ M(s) ⊗ Q_i s(c_i)`` for one child after the other.
 
 What must not be in the sum, the bounded fragments, is kept apart by cost: a node has one row for each cost up
 to the budget, besides the row of all its fragments, and they multiply as polynomials do. A node without
@@ -120,28 +120,28 @@ def _write_signs(hash: np.uint64, out: SignWords) -> None:
 
 @njit
 def _multiply(row: Row, z: Row, a: Any, b: Any) -> None:
-    """row ← row ⊗ (a + b z)."""
+    """Row ← row ⊗ (a + b z)."""
     for j in range(0, row.size, LANES):
         store(row, j, load(row, j) * (splat(a) + splat(b) * load(z, j)))
 
 
 @njit
 def _sign_products(row: Row, signs: SignWords, z: Row, a: Any, b: Any) -> None:
-    """row ← signs ⊗ (a + b z)."""
+    """Row ← signs ⊗ (a + b z)."""
     for k in range(signs.size):
         store(row, LANES * k, flip(splat(a) + splat(b) * load(z, LANES * k), signs[k]))
 
 
 @njit
 def _add_products(row: Row, x: Row, z: Row, a: Any, b: Any) -> None:
-    """row ← a row + b x ⊗ z."""
+    """Row ← a row + b x ⊗ z."""
     for j in range(0, row.size, LANES):
         store(row, j, splat(a) * load(row, j) + splat(b) * load(x, j) * load(z, j))
 
 
 @njit
 def _add_sign_products(row: Row, signs: SignWords, z: Row, a: Any, b: Any) -> None:
-    """row ← a row + b signs ⊗ z."""
+    """Row ← a row + b signs ⊗ z."""
     for k in range(signs.size):
         product = flip(splat(b) * load(z, LANES * k), signs[k])
         store(row, LANES * k, splat(a) * load(row, LANES * k) + product)
@@ -149,14 +149,14 @@ def _add_sign_products(row: Row, signs: SignWords, z: Row, a: Any, b: Any) -> No
 
 @njit
 def _add(row: Row, x: Row, b: Any) -> None:
-    """row ← row + b x."""
+    """Row ← row + b x."""
     for j in range(0, row.size, LANES):
         store(row, j, load(row, j) + splat(b) * load(x, j))
 
 
 @njit
 def _add_signs(row: Row, signs: SignWords, b: Any) -> None:
-    """row ← row + b signs."""
+    """Row ← row + b signs."""
     for k in range(signs.size):
         store(row, LANES * k, load(row, LANES * k) + flip(splat(b), signs[k]))
 
@@ -273,9 +273,7 @@ def encode(
                     pool, free = _more_rows(pool, free, n_free)
                     n_free += pool.shape[0] // 2
                 place = nodes.place[node] % (size // LANES)
-                _mix_child(
-                    slot, nodes.hash[node], place, budget - m, open, pool, mixers.child, work
-                )
+                _mix_child(slot, nodes.hash[node], place, budget - m, open, pool, mixers.child, work)
                 n_free = _compose(
                     slot, nodes.open[above], m, budget, b, open, pool, free, n_free, mixers.node, work
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -69,11 +70,18 @@ def list_fragments(
     return tree, number
 
 
+def joined(parts: list[Fragments]) -> Fragments:
+    """Return the distinct fragments of several lists."""
+    return distinct(
+        Fragments._make(np.concatenate(column) for column in zip(_nothing(), *parts, strict=True))
+    )
+
+
 def distinct(fragments: Fragments) -> Fragments:
     """Return each fragment once, the trees that hold it added up, sorted by key."""
     key, first, group = np.unique(fragments.key, return_index=True, return_inverse=True)
     documents = np.bincount(group, fragments.documents, key.size).astype(np.int64)
-    return Fragments(key, documents, *(column[first] for column in fragments[2:]))
+    return Fragments._make([key, documents, *(column[first] for column in fragments[2:])])
 
 
 class FragmentDictionary:
@@ -102,7 +110,9 @@ class FragmentDictionary:
     @classmethod
     def of_parts(cls, parts: Iterable[tuple[Forest, Fragments]]) -> Self:
         """Join what was listed from several forests."""
-        n_trees, found, texts = 0, [_nothing()], {}
+        n_trees = 0
+        found: list[Fragments] = []
+        texts: dict[int, tuple[str, ...]] = {}
         for forest, fragments in parts:
             n_trees += len(forest)
             found.append(fragments)
@@ -112,12 +122,12 @@ class FragmentDictionary:
                     node = fragments.node[k]
                     family = child[start[node] : start[node + 1]]
                     texts[key] = tuple(forest.labels[i] for i in forest.label[[node, *family]])
-        joined = distinct(Fragments(*(np.concatenate(column) for column in zip(*found, strict=True))))
-        single = np.flatnonzero(joined.place == 0)
-        base, part = (np.searchsorted(joined.key, keys).astype(np.int64) for keys in (joined.base, joined.part))
+        every = joined(found)
+        single = np.flatnonzero(every.place == 0)
+        base, part = (np.searchsorted(every.key, key).astype(np.int64) for key in (every.base, every.part))
         part[single] = np.arange(single.size)
-        productions = [texts[int(key)] for key in joined.key[single]]
-        return cls(n_trees, joined.key, joined.documents, base, part, joined.place, productions)
+        productions = [texts[int(key)] for key in every.key[single]]
+        return cls(n_trees, every.key, every.documents, base, part, every.place, productions)
 
     def __len__(self) -> int:
         return int(self.key.size)
@@ -173,13 +183,13 @@ class FragmentDictionary:
         """Return the dictionary that ``arrays`` described."""
         try:
             text, starts = bytes(arrays["label_text"]), arrays["label_start"].tolist()
-            labels = [text[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, starts[1:], strict=False)]
+            labels = [text[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(starts)]
             ids, limits = arrays["production_label"].tolist(), arrays["production_start"].tolist()
-            productions = [
-                tuple(labels[i] for i in ids[a:b]) for a, b in zip(limits, limits[1:], strict=False)
-            ]
-            columns = [np.asarray(arrays[name]) for name in ("key", "documents", "base", "part", "place")]
-            made = cls(int(arrays["n_trees"][0]), *columns, productions)
+            productions = [tuple(labels[i] for i in ids[a:b]) for a, b in pairwise(limits)]
+            key, documents, base, part, place = (
+                np.asarray(arrays[name]) for name in ("key", "documents", "base", "part", "place")
+            )
+            made = cls(int(arrays["n_trees"][0]), key, documents, base, part, place, productions)
             _check(made)
         except (KeyError, IndexError, ValueError, TypeError) as error:
             raise SourceError(f"this is not a dictionary of fragments: {error}") from None

@@ -102,13 +102,14 @@ class Postings:
 def sparse_gram(X: Any, Y: Any = None, n_jobs: int | None = None) -> FloatArray:
     """Return the dot products of all rows of X with all rows of Y, or of X itself, as a dense matrix.
 
-    For the rows of ``StratifiedTreeVectorizer`` this is about 1.5 times as fast as ``(X @ Y.T).toarray()``,
-    and takes no memory for the number of columns.
+    For sparse rows of fragments this is faster than ``(X @ Y.T).toarray()``, and takes no memory for the
+    number of columns.
 
     Examples
     --------
-    >>> from treedot import StratifiedTreeVectorizer, sparse_gram
-    >>> print(sparse_gram(StratifiedTreeVectorizer(decay=0.25).transform(["(A b)", "(A c)", "(B (A b))"])))
+    >>> from treedot import FragmentVectorizer, sparse_gram
+    >>> rows = FragmentVectorizer(decay=0.25, normalize=False).transform(["(A b)", "(A c)", "(B (A b))"])
+    >>> print(sparse_gram(rows))
     [[1.   0.   1.  ]
      [0.   1.   0.  ]
      [1.   0.   2.25]]

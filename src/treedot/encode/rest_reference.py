@@ -69,7 +69,7 @@ def _signs(node: Tree, size: int, seed: int) -> FloatArray:
     """Return the signs of a node's production: SplitMix64's bits, from the production's hash on."""
     own = _hash(node, seed)
     words = np.array([mix(own + k * GOLDEN) for k in range(1, size // 64 + 1)], "<u8")
-    return 1.0 - 2.0 * np.unpackbits(words.view(np.uint8), bitorder="little")
+    return np.where(np.unpackbits(words.view(np.uint8), bitorder="little") == 1, -1.0, 1.0)
 
 
 def _hash(node: Tree, seed: int) -> int:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from treedot.encode import block_rest, columns, dense_rest
 from treedot.encode.bounded import fragment_key, label_keys, make_found, make_sorted
 from treedot.encode.columns import Known, make_room, make_rules
-from treedot.encode.dictionary import Fragments, distinct, list_fragments
+from treedot.encode.dictionary import Fragments, distinct, joined, list_fragments
 from treedot.encode.encoder import forest_chunks
 from treedot.encode.rest_reference import BLOCK, block, dense_vector
 from treedot.encode.spec import FragmentSpec
@@ -130,8 +130,7 @@ class FragmentEncoder:
         def run(first: int, last: int) -> Fragments:
             return self._listed(forest, keys, first, last)
 
-        parts = list(_in_chunks(run, forest, 1, n_jobs))
-        return distinct(Fragments(*(np.concatenate(column) for column in zip(*parts, strict=True))))
+        return joined(list(_in_chunks(run, forest, 1, n_jobs)))
 
     def fragment(self, tree: Tree) -> csr_matrix:
         """Return the row of one fragment: ±1 in its column, or its vector in the rest.
@@ -140,17 +139,18 @@ class FragmentEncoder:
         """
         if not tree.children:
             raise ParameterError(f"{tree.label!r} is a single node, and fragments have more than one")
+        indices, values = np.zeros(0, np.int64), np.zeros(0)
         if _cost(tree) > self._rules.budget:
-            indices, values = (np.zeros(0), np.zeros(0)) if self._rest is None else self._rest.fragment(tree)
+            if self._rest is not None:
+                indices, values = self._rest.fragment(tree)
         else:
             key = fragment_key(tree, self.spec.seed)
-            indices, values = np.array([key >> int(self._rules.shift)], np.uint64), np.ones(1)
             if self.spec.n_features is None:
-                place = np.searchsorted(self.known.key, indices)
-                held = np.append(self.known.key, np.uint64(0))[place] == indices
-                indices, values = place[held], values[held]
-            elif key & 1:
-                values = -values
+                indices = np.flatnonzero(self.known.key == np.uint64(key))
+                values = np.ones(indices.size)
+            else:
+                indices = np.array([key >> int(self._rules.shift)])
+                values = np.array([-1.0 if key & 1 else 1.0])
         row = Rows(np.array([indices.size]), indices.astype(np.int32), values)
         return _matrix([row], self.n_columns, self.spec.dtype)
 
@@ -165,10 +165,8 @@ class FragmentEncoder:
             self._keys = known  # in one go: other threads may read it
         return np.array([known[text] for text in texts], np.uint64)
 
-    def _explicit(
-        self, forest: Forest, keys: WordArray, first: int, last: int
-    ) -> tuple[Rows, FloatArray]:
-        """Encode bounded fragments, in more room where it does not suffice; return the sums of squares too."""
+    def _explicit(self, forest: Forest, keys: WordArray, first: int, last: int) -> tuple[Rows, FloatArray]:
+        """Encode bounded fragments, in more room where it does not suffice; return sums of squares too."""
         nodes, count = int(forest.sizes[first:last].max()), last - first
         fragments = FRAGMENTS
         room = make_room(nodes, fragments)
@@ -197,7 +195,7 @@ class FragmentEncoder:
         room = FRAGMENTS
         size = VALUES_PER_NODE * int(forest.offsets[last] - forest.offsets[first]) + room
         kinds = (np.uint64, np.int64, np.uint64, np.uint64, np.int32, np.int64)
-        out = Fragments(*(np.empty(size, kind) for kind in kinds))
+        out = Fragments._make(np.empty(size, kind) for kind in kinds)
         found, table = make_found(nodes, room), make_sorted(room)
         done = number = 0
         while done < count:
@@ -207,11 +205,11 @@ class FragmentEncoder:
                     self._rules.budget, found, table, number, out,
                 )  # fmt: skip
             if done < count and out.key.size < number + room:
-                out = Fragments(*(_doubled(column) for column in out))
+                out = Fragments._make(map(_doubled, out))
             elif done < count:
                 room = _more(room, forest, first + done, self.spec.budget)
                 found, table = make_found(nodes, room), make_sorted(room)
-        return distinct(Fragments(*(column[:number] for column in out)))
+        return distinct(Fragments._make(column[:number] for column in out))
 
     def _joined(
         self, explicit: Rows, squares: FloatArray, rest: Rows, log_lengths: FloatArray,
@@ -226,19 +224,19 @@ class FragmentEncoder:
                 log_lengths = np.where(rest.lengths > 0, log_norms + 0.5 * np.log(beyond), -np.inf)
             scale = -log_norms if self.spec.normalize else np.zeros(squares.size)
             scale[log_norms == -np.inf] = 0.0  # a tree without fragments
-            joined = _side_by_side(
+            both = _side_by_side(
                 Rows(explicit.lengths, explicit.indices, _scaled(explicit, np.exp(scale))),
                 Rows(rest.lengths, rest.indices, _scaled(rest, np.exp(log_lengths + scale))),
             )
-            values = joined.values.astype(self.spec.dtype)
+            values = both.values.astype(self.spec.dtype)
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
-            row = int(np.searchsorted(np.cumsum(joined.lengths), bad[0], side="right"))
+            row = int(np.searchsorted(np.cumsum(both.lengths), bad[0], side="right"))
             raise RangeError(
                 f"the row of tree {first + row + 1} is too large for {self.spec.dtype} with "
                 f"decay={self.spec.decay}: use normalize=True, dtype='float64' or a smaller decay"
             )
-        return joined._replace(values=values)
+        return both._replace(values=values)
 
 
 class _Dense:
@@ -246,6 +244,7 @@ class _Dense:
 
     def __init__(self, spec: FragmentSpec, origin: int) -> None:
         self.spec, self.origin, self.width = spec, origin, spec.rest_size
+        self._budget = int(spec.budget or 0)
         self._mixers = dense_rest.make_mixers(spec.rest_size, spec.seed)
 
     def encode(self, forest: Forest, keys: WordArray, first: int, last: int) -> tuple[Rows, FloatArray]:
@@ -255,7 +254,7 @@ class _Dense:
         with np.errstate(over="ignore"):
             dense_rest.encode(
                 forest.offsets[first : last + 1], forest.arity, forest.label, keys,
-                self.spec.budget, math.sqrt(self.spec.decay), self._mixers, vectors, log_lengths,
+                self._budget, math.sqrt(self.spec.decay), self._mixers, vectors, log_lengths,
             )  # fmt: skip
         held = log_lengths > -np.inf
         indices = np.tile(np.arange(self.origin, self.origin + self.width, dtype=np.int32), int(held.sum()))
@@ -307,9 +306,7 @@ class _Blocks:
         return self.origin + BLOCK * (key >> self._shift) + np.arange(BLOCK), values
 
 
-def _in_chunks(
-    run: Callable[[int, int], T], forest: Forest, scale: int, n_jobs: int | None
-) -> Iterator[T]:
+def _in_chunks(run: Callable[[int, int], T], forest: Forest, scale: int, n_jobs: int | None) -> Iterator[T]:
     """Yield the results for runs of trees, in order."""
     chunks = list(forest_chunks(forest, scale * CHUNK_TREES, scale * CHUNK_NODES))
     threads = min(n_threads(n_jobs), len(chunks))
@@ -329,8 +326,7 @@ def _cost(fragment: Tree) -> int:
 
 
 def _scaled(rows: Rows, factor: FloatArray) -> FloatArray:
-    scaled: FloatArray = rows.values * np.repeat(factor, rows.lengths)
-    return scaled
+    return rows.values.astype(np.float64) * np.repeat(factor, rows.lengths)
 
 
 def _side_by_side(a: Rows, b: Rows) -> Rows:

@@ -2,7 +2,7 @@
 
 ``.npy`` holds the plain matrix, with the spec beside it in ``NAME.npy.json``. ``.parquet`` holds a
 column ``vector`` (a fixed-size list), the columns that came with the trees, and the spec in the
-schema's metadata under ``treedot.spec``. Stratified rows go to ``.npz``, as ``scipy.sparse.load_npz``
+schema's metadata under ``treedot.spec``. Sparse rows go to ``.npz``, as ``scipy.sparse.load_npz``
 reads it, with the spec beside it. Files appear whole or not at all.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.arrays import GrowingArray, chunks
-from treedot.encode.spec import Spec, StratifiedSpec
+from treedot.encode.spec import FragmentSpec, Spec
 from treedot.errors import ParameterError, SourceError
 from treedot.files import write_whole
 
@@ -41,14 +41,14 @@ class VectorWriter(Protocol):
 
 
 @contextlib.contextmanager
-def vector_file(path: str | os.PathLike[str], spec: Spec | StratifiedSpec) -> Iterator[VectorWriter]:
-    """Open a file of vectors for writing: ``.npy`` or ``.parquet``, for stratified rows ``.npz``."""
+def vector_file(path: str | os.PathLike[str], spec: Spec | FragmentSpec) -> Iterator[VectorWriter]:
+    """Open a file of vectors for writing: ``.npy`` or ``.parquet``, for sparse rows ``.npz``."""
     suffix = Path(path).suffix.lower()
-    if isinstance(spec, StratifiedSpec) and suffix != ".npz":
+    if isinstance(spec, FragmentSpec) and suffix != ".npz":
         raise ParameterError(f"cannot write sparse rows to {path}: use .npz")
     if isinstance(spec, Spec) and suffix not in (".npy", ".parquet"):
         raise ParameterError(f"cannot tell the format of {path}: use .npy or .parquet")
-    if isinstance(spec, StratifiedSpec) or suffix == ".npy":
+    if isinstance(spec, FragmentSpec) or suffix == ".npy":
         with (
             described_file(path, _described(spec)) as file,
             matrix_rows(file, spec, Path(path).parent) as rows,
@@ -65,7 +65,7 @@ def vector_file(path: str | os.PathLike[str], spec: Spec | StratifiedSpec) -> It
 
 @contextlib.contextmanager
 def matrix_rows(
-    file: IO[bytes], spec: Spec | StratifiedSpec, folder: str | os.PathLike[str] | None = None
+    file: IO[bytes], spec: Spec | FragmentSpec, folder: str | os.PathLike[str] | None = None
 ) -> Iterator[VectorWriter]:
     """Write a matrix to an open file, dense or sparse as the spec says.
 
@@ -109,12 +109,12 @@ def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
     return description
 
 
-def read_spec(path: str | os.PathLike[str]) -> Spec | StratifiedSpec | None:
+def read_spec(path: str | os.PathLike[str]) -> Spec | FragmentSpec | None:
     """Return the spec of a file of vectors, or None where it does not name one."""
     fields = read_description(path)
     if fields.pop("fingerprint", None) is None:
         return None
-    return StratifiedSpec.from_dict(fields) if "budget" in fields else Spec.from_dict(fields)
+    return FragmentSpec.from_dict(fields) if "budget" in fields else Spec.from_dict(fields)
 
 
 def description_path(path: str | os.PathLike[str]) -> Path:
@@ -122,7 +122,7 @@ def description_path(path: str | os.PathLike[str]) -> Path:
     return Path(f"{os.fspath(path)}.json")
 
 
-def _described(spec: Spec | StratifiedSpec) -> dict[str, Any]:
+def _described(spec: Spec | FragmentSpec) -> dict[str, Any]:
     return {**spec.to_dict(), "fingerprint": spec.fingerprint}
 
 
@@ -160,15 +160,16 @@ class _SparseRows(contextlib.ExitStack):
     Uncompressed, they take twice the space, but a fiftieth of the time.
     """
 
-    def __init__(self, file: IO[bytes], spec: StratifiedSpec, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, file: IO[bytes], spec: FragmentSpec, folder: str | os.PathLike[str]) -> None:
         super().__init__()
-        self._file, self._spec = file, spec
+        self._file, self._width = file, spec.n_features or 0
         self._indices = self.enter_context(GrowingArray(np.int32, folder))
         self._data = self.enter_context(GrowingArray(spec.dtype, folder))
         self._ends = [np.zeros(1, np.int64)]
 
     def write(self, vectors: csr_matrix, columns: Mapping[str, Sequence[Any]]) -> None:
         """Append rows; ``.npz`` has no room for columns."""
+        self._width = vectors.shape[1]  # with what lies beyond the budget
         self._ends.append(vectors.indptr[1:].astype(np.int64) + len(self._indices))
         self._indices.append(vectors.indices)
         self._data.append(vectors.data)
@@ -180,7 +181,7 @@ class _SparseRows(contextlib.ExitStack):
             "indices": self._indices,
             "indptr": indptr.astype(np.int32) if indptr[-1] < 2**31 else indptr,
             "format": np.array(b"csr"),
-            "shape": np.array([indptr.size - 1, self._spec.n_features]),
+            "shape": np.array([indptr.size - 1, self._width]),
             "data": self._data,
         }
         with zipfile.ZipFile(self._file, "w") as archive:

@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from treedot.errors import ParameterError, SourceError
 from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.base import MAX_PAIRS
-from treedot.kernels.fragments import MAX_WRITTEN, FragmentIndex, write_out
+from treedot.kernels.fragments import FragmentIndex
 from treedot.kernels.mining import BEAM, mine
 from treedot.learn.inputs import TreeTransformer
 from treedot.learn.machines import machines
-from treedot.parameters import checked_decay, checked_flag, checked_integer, checked_positive, checked_share
+from treedot.parameters import checked_integer, checked_positive, checked_share
 from treedot.readers import read_trees
 from treedot.trees import Forest, Tree
 

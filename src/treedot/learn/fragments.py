@@ -94,7 +94,7 @@ class FragmentVectorizer(TreeTransformer):
     >>> rows.shape, rows.nnz
     ((2, 1048576), 24)
     >>> print(f"{(rows[0] @ rows[1].T).toarray()[0, 0]:.2f}")
-    0.67
+    0.78
     >>> vectorizer = FragmentVectorizer(n_features=None, budget=1).fit(["(A (B b))", "(A (B c) (B c))"])
     >>> print(*sorted(vectorizer.get_feature_names_out()), sep=", ")
     (A (B b)), (A B B), (A B), (B b), (B c)
@@ -176,8 +176,8 @@ class FragmentVectorizer(TreeTransformer):
         return self._encoder().fragment(read_tree(fragment)[0])
 
     def fragments(self, X: Any) -> dict[int, list[Tree]]:
-        """Return which bounded fragments of some trees each column holds; more than one where they collide."""
-        encoder, found = self._encoder(), {}
+        """Return which bounded fragments of some trees each column holds, several where they collide."""
+        encoder, found = self._encoder(), dict[int, list[Tree]]()
         batches = ((batch, encoder.fragments(batch, self.n_jobs)) for batch in _batches(X))
         dictionary = FragmentDictionary.of_parts(batches)
         if self.n_features is None:

@@ -43,9 +43,9 @@ class GramLinearSVC(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.pipeline import make_pipeline
-    >>> from treedot import GramLinearSVC, StratifiedTreeVectorizer
+    >>> from treedot import FragmentVectorizer, GramLinearSVC
     >>> trees = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
-    >>> model = make_pipeline(StratifiedTreeVectorizer(n_features=2**12), GramLinearSVC())
+    >>> model = make_pipeline(FragmentVectorizer(), GramLinearSVC())
     >>> print(*model.fit(trees, ["S", "S", "T", "T"]).predict(["(T (A e) (C e))"]))
     T
     """

@@ -20,8 +20,8 @@ from treedot.kernels import ApproximateTreeKernel, SubsetTreeKernel
 from treedot.learn import (
     ApproximateGramTransformer,
     FragmentSelector,
-    GramLinearSVC,
     FragmentVectorizer,
+    GramLinearSVC,
 )
 from treedot.trees import Forest
 

@@ -84,11 +84,9 @@ def gram(options: argparse.Namespace) -> None:
     rows = _trees_or_text(options.trees, options, skipped)
     columns = _trees_or_text(options.against, options, skipped) if options.against else None
     if options.exact:
-        made = {
-            "kernel": "exact subset tree kernel",
-            "decay": options.decay,
-            "normalize": bool(options.normalize),
-        }
+        exact = _exact_kernel(options)
+        matrix = exact.gram(rows, columns)
+        made = {"kernel": "exact subset tree kernel", "decay": exact.decay, "normalize": exact.normalize}
     else:
         spec, encode = _encoding(options, MAX_FEATURES)
         x = encode(rows)

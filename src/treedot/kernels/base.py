@@ -195,6 +195,11 @@ def check_pairs(pairs: int, max_pairs: int, kind: str = "matching pairs of nodes
         )
 
 
+def joined(x: Forest, y: Forest | None) -> tuple[Forest, int | None]:
+    """Return the trees of both sides of a Gram matrix as one forest, and how many are columns alone."""
+    return (x, None) if y is None else (x + y, len(y))
+
+
 def _tree_numbers(name: str, values: npt.ArrayLike, n_trees: int) -> IntArray:
     numbers = np.atleast_1d(np.asarray(values))
     if numbers.size == 0:

@@ -20,6 +20,9 @@ IntArray = npt.NDArray[np.signedinteger[Any]]
 FloatArray = npt.NDArray[np.float64]
 
 
+UNBOUNDED = -1  # the budget of kernels that count all fragments
+
+
 class Items(NamedTuple):
     """One side of the programme: each item's production (-1 for leaves) and children."""
 
@@ -61,6 +64,12 @@ def _ranks(production: IntArray, n_productions: int) -> tuple[IntArray, IntArray
 
 
 @njit
+def coefficients(budget: int) -> int:
+    """Return how many numbers one Δ is: one for every cost up to the budget, or one in all."""
+    return 1 if budget == UNBOUNDED else budget + 1
+
+
+@njit
 def _factor(
     at: Blocks, delta: FloatArray, decay: float, rows: Items, columns: Items, u: int, v: int
 ) -> float:
@@ -90,6 +99,52 @@ def fill(rows: Items, columns: Items, at: Blocks, decay: float, symmetric: bool,
             delta[line + rank] = value
             if symmetric:
                 delta[at.base[p] + rank * at.width[p] + at.row_rank[u]] = value
+
+
+@njit
+def times_expanded(product: FloatArray, below: FloatArray, decay: float, step: int) -> None:
+    """Multiply a polynomial by ``1 + λ x^step below``, in place, and leave out powers beyond its last."""
+    for power in range(product.size - 1, step - 1, -1):
+        value = 0.0
+        for k in range(power - step + 1):
+            value += product[power - step - k] * below[k]
+        product[power] += decay * value
+
+
+@njit
+def fill_bounded(
+    rows: Items, columns: Items, at: Blocks, decay: float, symmetric: bool, delta: FloatArray, out: FloatArray
+) -> None:
+    """Compute Δ of all matching pairs as polynomials in the cost of fragments, and the sums of each.
+
+    Row ``k`` of ``delta`` has one coefficient for every cost from 0 to the budget, ``out[k]`` their sum.
+    """
+    for u in range(rows.production.size):
+        p = rows.production[u]
+        if p < 0:
+            continue
+        begin = rows.start[u]
+        arity = rows.start[u + 1] - begin
+        for rank in range(at.width[p]):
+            if symmetric and rank > at.row_rank[u]:
+                break
+            entry = at.base[p] + at.row_rank[u] * at.width[p] + rank
+            product = delta[entry]
+            product[:] = 0.0
+            product[0] = 1.0
+            other = columns.start[at.members[at.first[p] + rank]]
+            for k in range(arity if arity < product.size else 0):
+                a, b = rows.child[begin + k], columns.child[other + k]
+                q = rows.production[a]
+                if q >= 0 and q == columns.production[b]:
+                    below = delta[at.base[q] + at.row_rank[a] * at.width[q] + at.column_rank[b]]
+                    times_expanded(product, below, decay, arity)
+            value = product.sum()
+            out[entry] = value
+            if symmetric:
+                mirrored = at.base[p] + rank * at.width[p] + at.row_rank[u]
+                delta[mirrored] = product
+                out[mirrored] = value
 
 
 @njit

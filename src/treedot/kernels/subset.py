@@ -9,7 +9,7 @@ import numpy as np
 
 from treedot.errors import ParameterError
 from treedot.kernels import pairwise, shared
-from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel, check_pairs, one_of
+from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel, check_pairs, joined, one_of
 from treedot.kernels.features import feature_gram, feature_pairs, gram_of
 from treedot.kernels.fragments import write_out
 from treedot.kernels.nodes import Nodes
@@ -97,7 +97,7 @@ class SubsetTreeKernel(TreeKernel):
         if self.weighting == "distinct":
             raise ParameterError("weighting='distinct' writes the fragments out: there is no Δ to count")
         x, y = read_trees(X), None if Y is None else read_trees(Y)
-        both, n_columns = _joined(x, y)
+        both, n_columns = joined(x, y)
         nodes = Nodes(both)
         algorithm = self._algorithm(x, y)
         if algorithm == "TK":
@@ -133,7 +133,7 @@ class SubsetTreeKernel(TreeKernel):
 
     def _sums(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return ΣΔ for pairs of trees, one after another."""
-        trees = x.derived("trees by production", lambda: pairwise.trees_of(Nodes(x)))
+        trees = pairwise.trees_by_production(x)
         if self.algorithm == "TK":
             return pairwise.table_pairs(trees, rows, columns, self.decay, self.max_pairs)
         raw = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs)
@@ -144,7 +144,7 @@ class SubsetTreeKernel(TreeKernel):
         return raw
 
     def _looped_gram(self, x: Forest, y: Forest | None) -> FloatArray:
-        both, n_columns = _joined(x, y)
+        both, n_columns = joined(x, y)
         out = np.empty((len(x), len(x) if n_columns is None else n_columns))
         for i in range(len(x)):
             columns = np.arange(i if y is None else len(x), len(both))
@@ -165,13 +165,9 @@ class SubsetTreeKernel(TreeKernel):
         return result + math.log(self._unit) if self._unit > 0 else -math.inf
 
     def _shared_gram(self, x: Forest, y: Forest | None) -> FloatArray:
-        both, n_columns = _joined(x, y)
+        both, n_columns = joined(x, y)
         whole = shared.programme_of(x) if y is None else None
         return shared.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole)
-
-
-def _joined(x: Forest, y: Forest | None) -> tuple[Forest, int | None]:
-    return (x, None) if y is None else (x + y, len(y))
 
 
 def _table_work(sizes: IntArray, n_rows: int, n_columns: int | None) -> int:

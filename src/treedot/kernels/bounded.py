@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from treedot.errors import ParameterError
-from treedot.kernels import pairwise, shared
+from treedot.kernels import packed, pairwise, shared
 from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel, joined
 from treedot.kernels.nodes import Nodes
 from treedot.parameters import checked_integer
@@ -68,6 +68,10 @@ class BoundedTreeKernel(TreeKernel):
         whole = shared.programme_of(x) if y is None else None
         return shared.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole, self.budget)
 
+    def _raw_pair(self, x: Forest, y: Forest) -> float:
+        value = packed.sum_of_pair(x, y, self.decay, self.max_pairs, self.budget)
+        return value if value >= 0 else super()._raw_pair(x, y)
+
     def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         trees = pairwise.trees_by_production(x)
         raw = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs, self.budget)
@@ -76,5 +80,5 @@ class BoundedTreeKernel(TreeKernel):
         return raw
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
-        value = float(self._raw_gram(x, y)[0, 0])
+        value = self._raw_pair(x, y)
         return math.log(value) if value > 0 else -math.inf

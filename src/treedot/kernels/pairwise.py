@@ -155,26 +155,33 @@ def _fill_bounded(
 
 
 @njit
+def compare(
+    rows: Trees, i: int, columns: Trees, j: int, decay: float, budget: int, max_pairs: int,
+    scratch: Scratch, delta: FloatArray,
+) -> tuple[float, FloatArray]:  # fmt: skip
+    """Return ΣΔ of two trees, and ``delta`` or something larger to compute the next in.
+
+    Two trees whose Δ takes more than ``max_pairs`` numbers get minus that number.
+    """
+    size = _match(rows, i, columns, j, scratch) * coefficients(budget)
+    if size > max_pairs:
+        return float(-size), delta
+    if size > delta.size:
+        delta = np.empty(max(size, min(2 * delta.size, max_pairs)))
+    if budget == UNBOUNDED:
+        return _fill(rows, i, columns, decay, scratch, delta), delta
+    return _fill_bounded(rows, i, columns, decay, budget, scratch, delta), delta
+
+
+@njit
 def fast(
     trees: Trees, rows: IntArray, columns: IntArray, decay: float, budget: int, max_pairs: int,
     scratch: Scratch, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Moschitti's (2006) fast tree kernel of tree ``rows[k]`` with tree ``columns[k]``, for every k.
-
-    Two trees whose Δ takes more than ``max_pairs`` numbers get minus that number.
-    """
+    """Moschitti's (2006) fast tree kernel of tree ``rows[k]`` with tree ``columns[k]``, for every k."""
     delta = np.empty(256)
     for k in range(rows.size):
-        size = _match(trees, rows[k], trees, columns[k], scratch) * coefficients(budget)
-        if size > max_pairs:
-            out[k] = -size
-            continue
-        if size > delta.size:
-            delta = np.empty(max(size, min(2 * delta.size, max_pairs)))
-        if budget == UNBOUNDED:
-            out[k] = _fill(trees, rows[k], trees, decay, scratch, delta)
-        else:
-            out[k] = _fill_bounded(trees, rows[k], trees, decay, budget, scratch, delta)
+        out[k], delta = compare(trees, rows[k], trees, columns[k], decay, budget, max_pairs, scratch, delta)
 
 
 @njit

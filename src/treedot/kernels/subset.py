@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from treedot.errors import ParameterError
-from treedot.kernels import pairwise, shared
+from treedot.kernels import packed, pairwise, shared
 from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel, check_pairs, joined, one_of
 from treedot.kernels.features import feature_gram, feature_pairs, gram_of
 from treedot.kernels.fragments import write_out
@@ -123,6 +124,14 @@ class SubsetTreeKernel(TreeKernel):
             raw += _leaf_gram(x, y)
         return self._unit * raw
 
+    def _raw_pair(self, x: Forest, y: Forest) -> float:
+        if self.weighting == "distinct" or self.algorithm not in ("auto", "FTK"):
+            return super()._raw_pair(x, y)
+        value = packed.sum_of_pair(x, y, self.decay, self.max_pairs)
+        if value < 0:
+            return super()._raw_pair(x, y)
+        return self._unit * (value + leaf_pair(x, y) if self.leaves else value)
+
     def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         if self.weighting == "distinct":
             return super()._raw_pairs(x, rows, columns)
@@ -160,7 +169,7 @@ class SubsetTreeKernel(TreeKernel):
             return math.log(value) if value > 0 else -math.inf
         result = pairwise.log_sum(Nodes(x + y), self.decay, self.max_pairs)
         if self.leaves:
-            equal = float(_leaf_gram(x, y)[0, 0])
+            equal = leaf_pair(x, y)
             result = float(np.logaddexp(result, math.log(equal) if equal else -math.inf))
         return result + math.log(self._unit) if self._unit > 0 else -math.inf
 
@@ -194,6 +203,19 @@ def _leaf_gram(x: Forest, y: Forest | None) -> FloatArray:
     leaf = both.arity == 0
     tree = np.repeat(np.arange(len(both)), both.sizes)[leaf]
     return feature_gram(tree, both.label[leaf], np.ones(tree.size), len(both), len(x), y is None)
+
+
+def leaf_pair(x: Forest, y: Forest) -> int:
+    """Return the number of pairs of equal leaves of two one-tree forests."""
+    counts, others = _leaf_counts(x), _leaf_counts(y)
+    return sum(count * others.get(text, 0) for text, count in counts.items())
+
+
+def _leaf_counts(forest: Forest) -> dict[str, int]:
+    return forest.derived(
+        "leaf counts",
+        lambda: Counter(forest.labels[k] for k in forest.label[forest.arity == 0].tolist()),
+    )
 
 
 def _leaf_pairs(x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:

@@ -80,7 +80,7 @@ class ApproximateTreeKernel(TreeKernel):
         return raw
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
-        return pairwise.log_sum(Nodes(x + y, self.labels), self.decay, self.max_pairs)
+        return shared.log_pair(Nodes(x + y, self.labels), self.decay, self.max_pairs)
 
 
 def label_counts(forest: Forest) -> IntArray:

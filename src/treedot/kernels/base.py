@@ -19,6 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.signedinteger[Any]]
 
 MAX_PAIRS = 2**27
+CONVENTIONS = ("paper", "collins-duffy")
 
 
 class TreeKernel(ABC):
@@ -206,6 +207,11 @@ def check_pairs(pairs: int, max_pairs: int, kind: str = "matching pairs of nodes
             f"two trees have {pairs} {kind}, more than max_pairs={max_pairs}: "
             f"raise max_pairs (8 bytes each), or compare vectors (TreeVectorizer)"
         )
+
+
+def unit(convention: str, decay: float) -> float:
+    """Return what a fragment of one production counts: 1 in the paper's convention, λ in the other."""
+    return decay if convention == "collins-duffy" else 1.0
 
 
 def joined(x: Forest, y: Forest | None) -> tuple[Forest, int | None]:

@@ -149,9 +149,13 @@ def fill_bounded(
 
 @njit
 def fill_scaled(
-    rows: Items, columns: Items, at: Blocks, decay: float, mantissa: FloatArray, exponent: IntArray
-) -> tuple[float, int]:
-    """Compute Δ as ``mantissa · 2^exponent`` and return ΣΔ in the same form: no tree is too large."""
+    rows: Items, columns: Items, at: Blocks, decay: float, row_weight: FloatArray, column_weight: FloatArray,
+    mantissa: FloatArray, exponent: IntArray,
+) -> tuple[float, int]:  # fmt: skip
+    """Compute Δ as ``mantissa · 2^exponent`` and return its weighted sum in the same form.
+
+    No tree is too large. The weight of a pair of items is the product of theirs, of which none is large.
+    """
     total, total_exponent = 0.0, 0
     for u in range(rows.production.size):
         p = rows.production[u]
@@ -178,7 +182,8 @@ def fill_scaled(
             if power > total_exponent:
                 total = math.ldexp(total, max(total_exponent - power, -2000))
                 total_exponent = power
-            total += math.ldexp(value, max(power - total_exponent, -2000))
+            weight = row_weight[u] * column_weight[v]
+            total += weight * math.ldexp(value, max(power - total_exponent, -2000))
             total, shift = math.frexp(total)
             total_exponent += shift
     return total, total_exponent

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy.typing as npt
 
 from treedot.jit import njit
 from treedot.kernels.base import check_pairs
-from treedot.kernels.delta import UNBOUNDED, Items, blocks, coefficients, fill_scaled, times_expanded
+from treedot.kernels.delta import UNBOUNDED, coefficients, times_expanded
 from treedot.kernels.nodes import Nodes
 from treedot.trees import Forest
 
@@ -257,17 +256,6 @@ def own_production_sums(nodes: Nodes, weights: FloatArray, decay: float, max_pai
     scratch = _scratch(trees, np.arange(weights.size))
     check_pairs(own_sums(trees, weights, decay, max_pairs, scratch, out), max_pairs)
     return out
-
-
-def log_sum(nodes: Nodes, decay: float, max_pairs: int) -> float:
-    """Return log ΣΔ of the first tree with the second, however large; -inf where they share nothing."""
-    cut, edge = nodes.offsets[1], nodes.start[nodes.offsets[1]]
-    rows = Items(nodes.production[:cut], nodes.start[: cut + 1], nodes.child)
-    columns = Items(nodes.production[cut:], nodes.start[cut:] - edge, nodes.child[edge:] - np.int32(cut))
-    layout, pairs = blocks(rows, columns, nodes.n_productions)
-    check_pairs(pairs, max_pairs)
-    mantissa, exponent = fill_scaled(rows, columns, layout, decay, np.empty(pairs), np.empty(pairs, np.int64))
-    return math.log(mantissa) + exponent * math.log(2.0) if mantissa > 0 else -math.inf
 
 
 def _scratch(trees: Trees, rows: IntArray) -> Scratch:

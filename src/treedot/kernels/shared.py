@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,6 +60,14 @@ class Programme:
             self.symmetric, out,
         )  # fmt: skip
         return out
+
+    def log_sum(self, decay: float) -> float:
+        """Return the logarithm of the sum of the Gram matrix, however large; -inf where nothing is shared."""
+        mantissa, exponent = delta.fill_scaled(
+            self.rows.items, self.columns.items, self.layout, decay, self.rows.totals, self.columns.totals,
+            np.empty(self.size), np.empty(self.size, np.int64),
+        )  # fmt: skip
+        return math.log(mantissa) + exponent * math.log(2.0) if mantissa > 0 else -math.inf
 
     def production_sums(self, decay: float, weights: FloatArray) -> FloatArray:
         """Return every production's part in Σ ⟨weights[i], weights[j]⟩ K(i, j) over rows i and columns j."""
@@ -121,6 +130,12 @@ def pair(nodes: Nodes, i: int, j: int, decay: float, max_pairs: int, budget: int
     """Return the kernel of two trees."""
     (programme,) = tiles(nodes, (i, i + 1), None if i == j else (j, j + 1), max_pairs, budget=budget)
     return float(programme.gram(decay, budget)[0, 0])
+
+
+def log_pair(nodes: Nodes, decay: float, max_pairs: int) -> float:
+    """Return the logarithm of the kernel of the first tree with the second; -inf where they share nothing."""
+    (programme,) = tiles(nodes, (0, 1), (1, 2), max_pairs)
+    return programme.log_sum(decay)
 
 
 def work(nodes: Nodes, n_rows: int, n_columns: int | None, max_pairs: int) -> int:

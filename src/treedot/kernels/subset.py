@@ -10,7 +10,17 @@ import numpy as np
 
 from treedot.errors import ParameterError
 from treedot.kernels import packed, pairwise, shared
-from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel, check_pairs, joined, one_of
+from treedot.kernels.base import (
+    CONVENTIONS,
+    MAX_PAIRS,
+    FloatArray,
+    IntArray,
+    TreeKernel,
+    check_pairs,
+    joined,
+    one_of,
+    unit,
+)
 from treedot.kernels.features import feature_gram, feature_pairs, gram_of
 from treedot.kernels.fragments import write_out
 from treedot.kernels.nodes import Nodes
@@ -18,7 +28,6 @@ from treedot.parameters import checked_flag
 from treedot.readers import read_trees
 from treedot.trees import Forest
 
-CONVENTIONS = ("paper", "collins-duffy")
 WEIGHTINGS = ("count", "distinct")
 ALGORITHMS = ("auto", "TK", "FTK", "shared")
 
@@ -84,10 +93,6 @@ class SubsetTreeKernel(TreeKernel):
         self.weighting = one_of("weighting", weighting, WEIGHTINGS)
         self.algorithm = one_of("algorithm", algorithm, ALGORITHMS)
 
-    @property
-    def _unit(self) -> float:
-        return self.decay if self.convention == "collins-duffy" else 1.0
-
     def work(self, X: Any, Y: Any = None) -> int:
         """Return how many entries of Δ the algorithm computes for ``gram(X, Y)``, normalisation aside.
 
@@ -122,7 +127,7 @@ class SubsetTreeKernel(TreeKernel):
             raw = self._looped_gram(x, y)
         if self.leaves:
             raw += _leaf_gram(x, y)
-        return self._unit * raw
+        return unit(self.convention, self.decay) * raw
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
         if self.weighting == "distinct" or self.algorithm not in ("auto", "FTK"):
@@ -130,7 +135,9 @@ class SubsetTreeKernel(TreeKernel):
         value = packed.sum_of_pair(x, y, self.decay, self.max_pairs)
         if value < 0:
             return super()._raw_pair(x, y)
-        return self._unit * (value + leaf_pair(x, y) if self.leaves else value)
+        if self.leaves:
+            value += _leaf_pair(x, y)
+        return unit(self.convention, self.decay) * value
 
     def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         if self.weighting == "distinct":
@@ -138,7 +145,7 @@ class SubsetTreeKernel(TreeKernel):
         raw = self._sums(x, rows, columns)
         if self.leaves:
             raw += _leaf_pairs(x, rows, columns)
-        return self._unit * raw
+        return unit(self.convention, self.decay) * raw
 
     def _sums(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return ΣΔ for pairs of trees, one after another."""
@@ -167,11 +174,12 @@ class SubsetTreeKernel(TreeKernel):
         if self.weighting == "distinct":
             value = float(self._raw_gram(x, y)[0, 0])
             return math.log(value) if value > 0 else -math.inf
-        result = pairwise.log_sum(Nodes(x + y), self.decay, self.max_pairs)
+        result = shared.log_pair(Nodes(x + y), self.decay, self.max_pairs)
         if self.leaves:
-            equal = leaf_pair(x, y)
+            equal = _leaf_pair(x, y)
             result = float(np.logaddexp(result, math.log(equal) if equal else -math.inf))
-        return result + math.log(self._unit) if self._unit > 0 else -math.inf
+        share = unit(self.convention, self.decay)
+        return result + math.log(share) if share > 0 else -math.inf
 
     def _shared_gram(self, x: Forest, y: Forest | None) -> FloatArray:
         both, n_columns = joined(x, y)
@@ -205,7 +213,7 @@ def _leaf_gram(x: Forest, y: Forest | None) -> FloatArray:
     return feature_gram(tree, both.label[leaf], np.ones(tree.size), len(both), len(x), y is None)
 
 
-def leaf_pair(x: Forest, y: Forest) -> int:
+def _leaf_pair(x: Forest, y: Forest) -> int:
     """Return the number of pairs of equal leaves of two one-tree forests."""
     counts, others = _leaf_counts(x), _leaf_counts(y)
     return sum(count * others.get(text, 0) for text, count in counts.items())

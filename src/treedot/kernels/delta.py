@@ -118,33 +118,33 @@ def fill_bounded(
     """Compute Δ of all matching pairs as polynomials in the cost of fragments, and the sums of each.
 
     Row ``k`` of ``delta`` has one coefficient for every cost from 0 to the budget, ``out[k]`` their sum.
+    With ``symmetric``, only ``out`` is filled beyond the lower half.
     """
     for u in range(rows.production.size):
         p = rows.production[u]
         if p < 0:
             continue
-        begin = rows.start[u]
+        begin, own = rows.start[u], at.row_rank[u]
         arity = rows.start[u + 1] - begin
-        for rank in range(at.width[p]):
-            if symmetric and rank > at.row_rank[u]:
-                break
-            entry = at.base[p] + at.row_rank[u] * at.width[p] + rank
+        for rank in range(own + 1 if symmetric else at.width[p]):
+            entry = at.base[p] + own * at.width[p] + rank
             product = delta[entry]
             product[:] = 0.0
             product[0] = 1.0
+            value = 1.0
             other = columns.start[at.members[at.first[p] + rank]]
             for k in range(arity if arity < product.size else 0):
                 a, b = rows.child[begin + k], columns.child[other + k]
                 q = rows.production[a]
                 if q >= 0 and q == columns.production[b]:
-                    below = delta[at.base[q] + at.row_rank[a] * at.width[q] + at.column_rank[b]]
-                    times_expanded(product, below, decay, arity)
-            value = product.sum()
+                    high, low = at.row_rank[a], at.column_rank[b]
+                    if symmetric and high < low:
+                        high, low = low, high
+                    times_expanded(product, delta[at.base[q] + high * at.width[q] + low], decay, arity)
+                    value = product.sum()
             out[entry] = value
             if symmetric:
-                mirrored = at.base[p] + rank * at.width[p] + at.row_rank[u]
-                delta[mirrored] = product
-                out[mirrored] = value
+                out[at.base[p] + rank * at.width[p] + own] = value
 
 
 @njit

@@ -17,6 +17,7 @@ __version__ = "0.1.0.dev0"
 _HOME = {
     "ApproximateGramTransformer": "treedot.learn",
     "ApproximateTreeKernel": "treedot.kernels",
+    "BoundedTreeKernel": "treedot.kernels",
     "Encoder": "treedot.encode",
     "Forest": "treedot.trees",
     "FragmentSelector": "treedot.learn",
@@ -40,6 +41,7 @@ _HOME = {
 __all__ = [
     "ApproximateGramTransformer",
     "ApproximateTreeKernel",
+    "BoundedTreeKernel",
     "Encoder",
     "Forest",
     "FragmentSelector",
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from treedot.encode import Encoder, Spec, sparse_gram
     from treedot.kernels import (
         ApproximateTreeKernel,
+        BoundedTreeKernel,
         SubsetTreeKernel,
         SubtreeKernel,
         count_fragments,

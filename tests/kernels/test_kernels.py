@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import ANY_LABEL, corpus, random_forest, trees
-from treedot import Forest, SubsetTreeKernel, SubtreeKernel, Tree, count_fragments, fragments, read_trees
+from treedot import (
+    ApproximateTreeKernel,
+    Forest,
+    SubsetTreeKernel,
+    SubtreeKernel,
+    Tree,
+    count_fragments,
+    fragments,
+    read_trees,
+)
 from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.kernels import reference
 
@@ -47,6 +56,45 @@ def test_labels_may_be_anything(a, b):
 def test_the_subtree_kernel_is_its_reference(first, second, decay):
     expected = np.array([[reference.subtree_kernel(a, b, decay) for b in second] for a in first])
     assert np.allclose(SubtreeKernel(decay=decay).gram(first, second), expected, rtol=EXACT, atol=0)
+
+
+def equal_subtrees(a, b, decay, leaves):
+    """Return Σ λ^(p-1) over all pairs of equal subtrees; a pair of leaves, if they count, is 1."""
+    equal = [x for x in a.postorder() for y in b.postorder() if x == y]
+    sizes = [sum(not node.is_leaf for node in x.postorder()) for x in equal]
+    return math.fsum(decay ** max(p - 1, 0) for p in sizes if p or leaves)
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+@pytest.mark.parametrize("convention", ["paper", "collins-duffy"])
+@given(first=FORESTS, second=FORESTS, decay=DECAY)
+def test_the_subtree_kernel_has_the_conventions_of_the_subset_tree_kernel(
+    convention, leaves, first, second, decay
+):
+    share = decay if convention == "collins-duffy" else 1.0
+    kernel = SubtreeKernel(decay, convention=convention, leaves=leaves)
+    expected = np.array([[share * equal_subtrees(a, b, decay, leaves) for b in second] for a in first])
+    assert np.allclose(kernel.gram(first, second), expected, rtol=EXACT, atol=0)
+    assert kernel(first[0], second[0]) == pytest.approx(expected[0, 0], rel=EXACT)
+    if expected[0, 0] > 0:
+        assert kernel.log(first[0], second[0]) == pytest.approx(math.log(expected[0, 0]), abs=EXACT)
+    own = kernel.gram(first)
+    rows, columns = np.indices(own.shape).reshape(2, -1)
+    assert np.allclose(kernel.pairs(first, rows, columns), own.ravel(), rtol=EXACT, atol=0)
+    if decay:
+        norms = np.sqrt(np.outer(np.diagonal(own), np.diagonal(own)))
+        cosines = np.divide(own, norms, out=np.zeros_like(own), where=norms > 0)
+        found = SubtreeKernel(decay, True, convention=convention, leaves=leaves).gram(first)
+        assert np.allclose(found, cosines, rtol=EXACT, atol=0)
+
+
+@given(trees(), trees())
+def test_both_kernels_count_the_same_leaves(a, b):
+    plain, leaves = (
+        [kernel(0.3, leaves=leaves)(a, b) for kernel in (SubtreeKernel, SubsetTreeKernel)]
+        for leaves in (False, True)
+    )
+    assert leaves[0] - plain[0] == pytest.approx(leaves[1] - plain[1], rel=1e-9, abs=1e-9)
 
 
 @given(FORESTS, DECAY)
@@ -206,6 +254,9 @@ def test_too_many_fragments_are_refused():
 def test_impossible_settings_are_refused(settings):
     with pytest.raises(ParameterError):
         SubsetTreeKernel(**settings)
+    if "weighting" not in settings:
+        with pytest.raises(ParameterError):
+            SubtreeKernel(**settings)
 
 
 def test_the_limit_counts_distinct_subtrees_where_nodes_are_too_many():
@@ -231,3 +282,32 @@ def test_leaves_alone_share_nothing():
     assert kernel.log("(a)", "(a)") == -math.inf
     assert SubsetTreeKernel(normalize=True)("(a)", "(a)") == 0
     assert kernel.gram(Forest.from_trees([]), ["(a b)"]).shape == (0, 1)
+
+
+def families(*counts):
+    """Return a tree A of many equal children, B b and then others."""
+    return "(A" + "".join(f" (B {word})" * count for word, count in zip("bc", counts, strict=False)) + ")"
+
+
+def test_logarithms_count_distinct_subtrees():
+    a, b = families(12_000), families(11_990, 10)  # 144 million matching pairs of nodes, few of subtrees
+    kernel = SubsetTreeKernel(0.4)
+
+    def log_of(expanded, pairs):
+        return float(np.logaddexp(expanded * math.log1p(0.4), math.log(pairs)))
+
+    own_a, own_b = log_of(12_000, 12_000**2), log_of(12_000, 11_990**2 + 10**2)
+    both = log_of(11_990, 12_000 * 11_990)
+    assert kernel.log(a, a) == pytest.approx(own_a, rel=EXACT)
+    assert kernel.log(b, b) == pytest.approx(own_b, rel=EXACT)
+    assert kernel.log(a, b) == pytest.approx(both, rel=EXACT)
+    expected = math.exp(both - (own_a + own_b) / 2)
+    normalised = SubsetTreeKernel(0.4, normalize=True)
+    assert normalised(a, b) == pytest.approx(expected, rel=1e-9)
+    assert normalised.gram([a], [b])[0, 0] == pytest.approx(expected, rel=1e-9)
+    assert normalised.pairs([a, b], [0], [1])[0] == pytest.approx(expected, rel=1e-9)
+    assert ApproximateTreeKernel(["A", "B"], 0.4).log(a, b) == pytest.approx(both, rel=EXACT)
+    assert kernel.log_norms([a, b]) == pytest.approx([own_a / 2, own_b / 2], rel=EXACT)
+    # Where pairs of subtrees are many times as heavy as their root, their numbers count.
+    few = SubsetTreeKernel(0.0).log(a, b)
+    assert few == pytest.approx(math.log(12_000 * 11_990 + 1), rel=EXACT)

@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from strategies import trees
+from strategies import ANY_LABEL, trees
 from treedot import Tree, read_trees
 from treedot.errors import ParameterError, SourceError
+from treedot.readers import read_tree
 from treedot.readers.python_code import read_functions
 
 
@@ -18,6 +19,23 @@ def nested(tree):
 def test_nested_lists_and_tuples(tree):
     if not tree.is_leaf:
         assert read_trees([nested(tree), tuple(nested(tree))])[1] == tree
+
+
+@given(trees(ANY_LABEL))
+def test_one_tree_is_read_as_many_are(tree):
+    for thing in (str(tree), f" {tree}\n", "\ufeff" + str(tree), tree):
+        assert list(read_tree(thing)) == [tree]
+        assert read_tree(thing) == read_trees([thing]) == read_trees([thing, "(a b)"])[:1]
+
+
+@pytest.mark.parametrize("text", ["", "a", "(a", "(a b))", "(a b) c", "(a b) (c d)", "(a \udc80)", "a (b c)"])
+def test_one_bad_text_is_refused_as_among_many(text):
+    with pytest.raises(SourceError) as alone:
+        read_tree(text)
+    with pytest.raises(SourceError) as among_many:
+        read_trees([text, "(a b)"])
+    assert str(alone.value) == str(among_many.value)
+    assert len(read_trees([text], on_bad=lambda error: None)) == 0
 
 
 def test_nltk_trees_and_their_like():

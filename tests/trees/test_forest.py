@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import ANY_LABEL, random_forest, trees
-from treedot import Forest, Tree
+from treedot import Forest, Tree, read_trees
 from treedot.errors import ParameterError, SourceError
 
 
@@ -16,6 +16,37 @@ def test_packing_keeps_every_tree(given_trees):
     assert list(forest) == given_trees
     assert len(forest) == len(given_trees)
     assert forest.n_nodes == sum(tree.size for tree in given_trees)
+
+
+@given(st.lists(trees(ANY_LABEL), min_size=1, max_size=5))
+def test_what_is_made_without_checks_would_pass_them(given_trees):
+    packed = Forest.from_trees(given_trees)
+    texts = [str(tree) for tree in given_trees]
+    for forest in (
+        packed,
+        packed[::-1],
+        packed + packed[:1],
+        Forest.from_tree(given_trees[0]),
+        read_trees(texts),
+        read_trees(texts[:1]),
+    ):
+        again = Forest(forest.label, forest.arity, forest.offsets, forest.labels)
+        assert again == forest
+        for name in ("label", "arity", "offsets"):
+            array = getattr(forest, name)
+            assert array.dtype == getattr(again, name).dtype
+            assert not array.flags.writeable
+
+
+def test_a_tree_keeps_what_is_derived_but_no_columns():
+    tree = Tree.parse("(A (B b) c)")
+    first = Forest.from_tree(tree)
+    first.columns["class"] = ["x"]
+    second = Forest.from_tree(tree)
+    assert first == second == Forest.from_trees([tree])
+    assert second.columns == read_trees([tree]).columns == {}
+    assert second.production is first.production
+    assert pickle.loads(pickle.dumps(tree)) == tree
 
 
 @given(st.lists(trees(), min_size=1, max_size=5))
@@ -140,3 +171,5 @@ def test_labels_are_different_texts(labels):
 def test_a_column_needs_one_value_per_tree():
     with pytest.raises(SourceError, match="3 values for 1 trees"):
         Forest([0], [0], [0, 1], ["x"], {"c": [1, 2, 3]})
+    with pytest.raises(SourceError, match="0 values for 1 trees"):
+        Forest.from_trees([Tree("x")], {"c": []})

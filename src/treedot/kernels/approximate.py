@@ -9,7 +9,7 @@ import numpy as np
 
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels import pairwise, shared
-from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel
+from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel, joined
 from treedot.kernels.nodes import Nodes
 from treedot.kernels.subset import SubsetTreeKernel
 from treedot.readers import read_trees
@@ -66,8 +66,8 @@ class ApproximateTreeKernel(TreeKernel):
         return shared.work(*self._joined(x, y), self.max_pairs)
 
     def _joined(self, x: Forest, y: Forest | None) -> tuple[Nodes, int, int | None]:
-        both = x if y is None else x + y
-        return Nodes(both, self.labels), len(x), None if y is None else len(y)
+        both, n_columns = joined(x, y)
+        return Nodes(both, self.labels), len(x), n_columns
 
     def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
         return shared.gram(*self._joined(x, y), self.decay, self.max_pairs)
@@ -80,7 +80,7 @@ class ApproximateTreeKernel(TreeKernel):
         return raw
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
-        return pairwise.log_sum(Nodes(x + y, self.labels), self.decay, self.max_pairs)
+        return shared.log_pair(Nodes(x + y, self.labels), self.decay, self.max_pairs)
 
 
 def label_counts(forest: Forest) -> IntArray:

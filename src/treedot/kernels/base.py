@@ -19,6 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.signedinteger[Any]]
 
 MAX_PAIRS = 2**27
+CONVENTIONS = ("paper", "collins-duffy")
 
 
 class TreeKernel(ABC):
@@ -44,9 +45,18 @@ class TreeKernel(ABC):
     def __call__(self, a: Any, b: Any) -> float:
         """Return the kernel of two trees."""
         x, y = read_tree(a), read_tree(b)
-        if self.normalize:
-            return float(self._normalized(self._raw_gram(x, y), x, y)[0, 0])
-        return float(self._finite(self._raw_gram(x, y))[0, 0])
+        value = self._raw_pair(x, y)
+        if not self.normalize:
+            if math.isfinite(value):
+                return value
+            raise self._too_large(0, 0)
+        own_x, own_y = self._raw_pair(x, x), self._raw_pair(y, y)
+        if value == 0 or own_x == 0 or own_y == 0:
+            return 0.0
+        if math.isfinite(value) and math.isfinite(own_x) and math.isfinite(own_y):
+            return value / math.sqrt(own_x) / math.sqrt(own_y)
+        log = math.log(value) if math.isfinite(value) else self._log_pair(x, y)
+        return math.exp(log - 0.5 * (self._log_pair(x, x) + self._log_pair(y, y)))
 
     def log(self, a: Any, b: Any) -> float:
         """Return the natural logarithm of the kernel, also where the kernel itself is too large for a float.
@@ -114,6 +124,10 @@ class TreeKernel(ABC):
     @abstractmethod
     def _log_pair(self, x: Forest, y: Forest) -> float:
         """Return the logarithm of the unnormalised kernel of two one-tree forests."""
+
+    def _raw_pair(self, x: Forest, y: Forest) -> float:
+        """Return the unnormalised kernel of two one-tree forests."""
+        return float(self._raw_gram(x, y)[0, 0])
 
     def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return the unnormalised kernels of some pairs of trees."""
@@ -193,6 +207,16 @@ def check_pairs(pairs: int, max_pairs: int, kind: str = "matching pairs of nodes
             f"two trees have {pairs} {kind}, more than max_pairs={max_pairs}: "
             f"raise max_pairs (8 bytes each), or compare vectors (TreeVectorizer)"
         )
+
+
+def unit(convention: str, decay: float) -> float:
+    """Return what a fragment of one production counts: 1 in the paper's convention, λ in the other."""
+    return decay if convention == "collins-duffy" else 1.0
+
+
+def joined(x: Forest, y: Forest | None) -> tuple[Forest, int | None]:
+    """Return the trees of both sides of a Gram matrix as one forest, and how many are columns alone."""
+    return (x, None) if y is None else (x + y, len(y))
 
 
 def _tree_numbers(name: str, values: npt.ArrayLike, n_trees: int) -> IntArray:

@@ -20,6 +20,9 @@ IntArray = npt.NDArray[np.signedinteger[Any]]
 FloatArray = npt.NDArray[np.float64]
 
 
+UNBOUNDED = -1  # the budget of kernels that count all fragments
+
+
 class Items(NamedTuple):
     """One side of the programme: each item's production (-1 for leaves) and children."""
 
@@ -61,6 +64,12 @@ def _ranks(production: IntArray, n_productions: int) -> tuple[IntArray, IntArray
 
 
 @njit
+def coefficients(budget: int) -> int:
+    """Return how many numbers one Δ is: one for every cost up to the budget, or one in all."""
+    return 1 if budget == UNBOUNDED else budget + 1
+
+
+@njit
 def _factor(
     at: Blocks, delta: FloatArray, decay: float, rows: Items, columns: Items, u: int, v: int
 ) -> float:
@@ -93,10 +102,60 @@ def fill(rows: Items, columns: Items, at: Blocks, decay: float, symmetric: bool,
 
 
 @njit
+def times_expanded(product: FloatArray, below: FloatArray, decay: float, step: int) -> None:
+    """Multiply a polynomial by ``1 + λ x^step below``, in place, and leave out powers beyond its last."""
+    for power in range(product.size - 1, step - 1, -1):
+        value = 0.0
+        for k in range(power - step + 1):
+            value += product[power - step - k] * below[k]
+        product[power] += decay * value
+
+
+@njit
+def fill_bounded(
+    rows: Items, columns: Items, at: Blocks, decay: float, symmetric: bool, delta: FloatArray, out: FloatArray
+) -> None:
+    """Compute Δ of all matching pairs as polynomials in the cost of fragments, and the sums of each.
+
+    Row ``k`` of ``delta`` has one coefficient for every cost from 0 to the budget, ``out[k]`` their sum.
+    With ``symmetric``, only ``out`` is filled beyond the lower half.
+    """
+    for u in range(rows.production.size):
+        p = rows.production[u]
+        if p < 0:
+            continue
+        begin, own = rows.start[u], at.row_rank[u]
+        arity = rows.start[u + 1] - begin
+        for rank in range(own + 1 if symmetric else at.width[p]):
+            entry = at.base[p] + own * at.width[p] + rank
+            product = delta[entry]
+            product[:] = 0.0
+            product[0] = 1.0
+            value = 1.0
+            other = columns.start[at.members[at.first[p] + rank]]
+            for k in range(arity if arity < product.size else 0):
+                a, b = rows.child[begin + k], columns.child[other + k]
+                q = rows.production[a]
+                if q >= 0 and q == columns.production[b]:
+                    high, low = at.row_rank[a], at.column_rank[b]
+                    if symmetric and high < low:
+                        high, low = low, high
+                    times_expanded(product, delta[at.base[q] + high * at.width[q] + low], decay, arity)
+                    value = product.sum()
+            out[entry] = value
+            if symmetric:
+                out[at.base[p] + rank * at.width[p] + own] = value
+
+
+@njit
 def fill_scaled(
-    rows: Items, columns: Items, at: Blocks, decay: float, mantissa: FloatArray, exponent: IntArray
-) -> tuple[float, int]:
-    """Compute Δ as ``mantissa · 2^exponent`` and return ΣΔ in the same form: no tree is too large."""
+    rows: Items, columns: Items, at: Blocks, decay: float, row_weight: FloatArray, column_weight: FloatArray,
+    mantissa: FloatArray, exponent: IntArray,
+) -> tuple[float, int]:  # fmt: skip
+    """Compute Δ as ``mantissa · 2^exponent`` and return its weighted sum in the same form.
+
+    No tree is too large. The weight of a pair of items is the product of theirs, of which none is large.
+    """
     total, total_exponent = 0.0, 0
     for u in range(rows.production.size):
         p = rows.production[u]
@@ -123,7 +182,8 @@ def fill_scaled(
             if power > total_exponent:
                 total = math.ldexp(total, max(total_exponent - power, -2000))
                 total_exponent = power
-            total += math.ldexp(value, max(power - total_exponent, -2000))
+            weight = row_weight[u] * column_weight[v]
+            total += weight * math.ldexp(value, max(power - total_exponent, -2000))
             total, shift = math.frexp(total)
             total_exponent += shift
     return total, total_exponent

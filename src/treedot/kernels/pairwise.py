@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +9,9 @@ import numpy.typing as npt
 
 from treedot.jit import njit
 from treedot.kernels.base import check_pairs
-from treedot.kernels.delta import Items, blocks, fill_scaled
+from treedot.kernels.delta import UNBOUNDED, coefficients, times_expanded
 from treedot.kernels.nodes import Nodes
+from treedot.trees import Forest
 
 IntArray = npt.NDArray[np.signedinteger[Any]]
 FloatArray = npt.NDArray[np.float64]
@@ -36,6 +36,11 @@ class Trees(NamedTuple):
     def sizes(self, which: IntArray) -> IntArray:
         """Return the numbers of nodes of some trees."""
         return self.offsets[which + 1] - self.offsets[which]
+
+
+def trees_by_production(forest: Forest) -> Trees:
+    """Return the sorted nodes of a forest, computed once."""
+    return forest.derived("trees by production", lambda: trees_of(Nodes(forest)))
 
 
 def trees_of(nodes: Nodes) -> Trees:
@@ -68,25 +73,25 @@ class Scratch(NamedTuple):
 
 
 @njit
-def _match(trees: Trees, i: int, j: int, scratch: Scratch) -> int:
+def _match(rows: Trees, i: int, columns: Trees, j: int, scratch: Scratch) -> int:
     """Find the partners of all nodes by merging two sorted lists; return the number of matching pairs."""
-    origin = trees.offsets[i]
-    scratch.width[: trees.offsets[i + 1] - origin] = 0
-    a, end = trees.first[i], trees.first[i + 1]
-    b, stop = trees.first[j], trees.first[j + 1]
+    origin = rows.offsets[i]
+    scratch.width[: rows.offsets[i + 1] - origin] = 0
+    a, end = rows.first[i], rows.first[i + 1]
+    b, stop = columns.first[j], columns.first[j + 1]
     pairs = 0
     while a < end and b < stop:
-        p, q = trees.sorted[a], trees.sorted[b]
+        p, q = rows.sorted[a], columns.sorted[b]
         if p < q:
             a += 1
         elif q < p:
             b += 1
         else:
             past = b + 1
-            while past < stop and trees.sorted[past] == p:
+            while past < stop and columns.sorted[past] == p:
                 past += 1
-            while a < end and trees.sorted[a] == p:
-                node = trees.order[a] - origin
+            while a < end and rows.sorted[a] == p:
+                node = rows.order[a] - origin
                 scratch.line[node] = pairs
                 scratch.partners[node] = b
                 scratch.width[node] = past - b
@@ -97,25 +102,25 @@ def _match(trees: Trees, i: int, j: int, scratch: Scratch) -> int:
 
 
 @njit
-def _fill(trees: Trees, i: int, decay: float, scratch: Scratch, delta: FloatArray) -> float:
+def _fill(rows: Trees, i: int, columns: Trees, decay: float, scratch: Scratch, delta: FloatArray) -> float:
     """Compute Δ of the pairs that ``_match`` found, children before parents, and return ΣΔ."""
-    origin = trees.offsets[i]
+    origin = rows.offsets[i]
     value = 0.0
-    for u in range(origin, trees.offsets[i + 1]):
+    for u in range(origin, rows.offsets[i + 1]):
         width = scratch.width[u - origin]
         if width == 0:
             continue
         line, partners = scratch.line[u - origin], scratch.partners[u - origin]
-        begin, arity = trees.start[u], trees.start[u + 1] - trees.start[u]
+        begin, arity = rows.start[u], rows.start[u + 1] - rows.start[u]
         total = 0.0
         for k in range(width):
-            other = trees.start[trees.order[partners + k]]
+            other = columns.start[columns.order[partners + k]]
             product = 1.0
             for c in range(arity):
-                a, b = trees.child[begin + c], trees.child[other + c]
-                p = trees.production[a]
-                if p >= 0 and p == trees.production[b]:
-                    product *= 1.0 + decay * delta[scratch.line[a - origin] + trees.rank[b]]
+                a, b = rows.child[begin + c], columns.child[other + c]
+                p = rows.production[a]
+                if p >= 0 and p == columns.production[b]:
+                    product *= 1.0 + decay * delta[scratch.line[a - origin] + columns.rank[b]]
             delta[line + k] = product
             total += product
         scratch.total[u - origin] = total
@@ -124,23 +129,58 @@ def _fill(trees: Trees, i: int, decay: float, scratch: Scratch, delta: FloatArra
 
 
 @njit
-def fast(
-    trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int, scratch: Scratch,
-    out: FloatArray,
-) -> None:  # fmt: skip
-    """Moschitti's (2006) fast tree kernel of tree ``rows[k]`` with tree ``columns[k]``, for every k.
+def _fill_bounded(
+    rows: Trees, i: int, columns: Trees, decay: float, budget: int, scratch: Scratch, delta: FloatArray
+) -> float:
+    """Do the same for the fragments within a budget, with one coefficient of Δ for every cost."""
+    origin, size = rows.offsets[i], budget + 1
+    value = 0.0
+    for u in range(origin, rows.offsets[i + 1]):
+        line, partners = scratch.line[u - origin], scratch.partners[u - origin]
+        begin, arity = rows.start[u], rows.start[u + 1] - rows.start[u]
+        for k in range(scratch.width[u - origin]):
+            other = columns.start[columns.order[partners + k]]
+            product = delta[(line + k) * size : (line + k + 1) * size]
+            product[:] = 0.0
+            product[0] = 1.0
+            for c in range(arity if arity <= budget else 0):
+                a, b = rows.child[begin + c], columns.child[other + c]
+                p = rows.production[a]
+                if p >= 0 and p == columns.production[b]:
+                    entry = scratch.line[a - origin] + columns.rank[b]
+                    times_expanded(product, delta[entry * size : (entry + 1) * size], decay, arity)
+            value += product.sum()
+    return value
 
-    Two trees with more than ``max_pairs`` matching pairs get minus that number.
+
+@njit
+def compare(
+    rows: Trees, i: int, columns: Trees, j: int, decay: float, budget: int, max_pairs: int,
+    scratch: Scratch, delta: FloatArray,
+) -> tuple[float, FloatArray]:  # fmt: skip
+    """Return ΣΔ of two trees, and ``delta`` or something larger to compute the next in.
+
+    Two trees whose Δ takes more than ``max_pairs`` numbers get minus that number.
     """
+    size = _match(rows, i, columns, j, scratch) * coefficients(budget)
+    if size > max_pairs:
+        return float(-size), delta
+    if size > delta.size:
+        delta = np.empty(max(size, min(2 * delta.size, max_pairs)))
+    if budget == UNBOUNDED:
+        return _fill(rows, i, columns, decay, scratch, delta), delta
+    return _fill_bounded(rows, i, columns, decay, budget, scratch, delta), delta
+
+
+@njit
+def fast(
+    trees: Trees, rows: IntArray, columns: IntArray, decay: float, budget: int, max_pairs: int,
+    scratch: Scratch, out: FloatArray,
+) -> None:  # fmt: skip
+    """Moschitti's (2006) fast tree kernel of tree ``rows[k]`` with tree ``columns[k]``, for every k."""
     delta = np.empty(256)
     for k in range(rows.size):
-        pairs = _match(trees, rows[k], columns[k], scratch)
-        if pairs > max_pairs:
-            out[k] = -pairs
-            continue
-        if pairs > delta.size:
-            delta = np.empty(max(pairs, min(2 * delta.size, max_pairs)))
-        out[k] = _fill(trees, rows[k], decay, scratch, delta)
+        out[k], delta = compare(trees, rows[k], trees, columns[k], decay, budget, max_pairs, scratch, delta)
 
 
 @njit
@@ -153,12 +193,12 @@ def own_sums(
     """
     delta = np.empty(256)
     for t in range(weights.size):
-        pairs = _match(trees, t, t, scratch)
+        pairs = _match(trees, t, trees, t, scratch)
         if pairs > max_pairs:
             return pairs
         if pairs > delta.size:
             delta = np.empty(max(pairs, min(2 * delta.size, max_pairs)))
-        _fill(trees, t, decay, scratch, delta)
+        _fill(trees, t, trees, decay, scratch, delta)
         origin = trees.offsets[t]
         for u in range(origin, trees.offsets[t + 1]):
             if trees.production[u] >= 0:
@@ -201,10 +241,12 @@ def table_pairs(trees: Trees, rows: IntArray, columns: IntArray, decay: float, m
     return out
 
 
-def fast_pairs(trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int) -> FloatArray:
-    """Return ΣΔ of pairs of trees, or minus the number of matching pairs of nodes where it is too large."""
+def fast_pairs(
+    trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int, budget: int = UNBOUNDED
+) -> FloatArray:
+    """Return ΣΔ of pairs of trees, or minus the numbers that Δ would take where they are too many."""
     out = np.empty(rows.size)
-    fast(trees, rows, columns, decay, max_pairs, _scratch(trees, rows), out)
+    fast(trees, rows, columns, decay, budget, max_pairs, _scratch(trees, rows), out)
     return out
 
 
@@ -214,17 +256,6 @@ def own_production_sums(nodes: Nodes, weights: FloatArray, decay: float, max_pai
     scratch = _scratch(trees, np.arange(weights.size))
     check_pairs(own_sums(trees, weights, decay, max_pairs, scratch, out), max_pairs)
     return out
-
-
-def log_sum(nodes: Nodes, decay: float, max_pairs: int) -> float:
-    """Return log ΣΔ of the first tree with the second, however large; -inf where they share nothing."""
-    cut, edge = nodes.offsets[1], nodes.start[nodes.offsets[1]]
-    rows = Items(nodes.production[:cut], nodes.start[: cut + 1], nodes.child)
-    columns = Items(nodes.production[cut:], nodes.start[cut:] - edge, nodes.child[edge:] - np.int32(cut))
-    layout, pairs = blocks(rows, columns, nodes.n_productions)
-    check_pairs(pairs, max_pairs)
-    mantissa, exponent = fill_scaled(rows, columns, layout, decay, np.empty(pairs), np.empty(pairs, np.int64))
-    return math.log(mantissa) + exponent * math.log(2.0) if mantissa > 0 else -math.inf
 
 
 def _scratch(trees: Trees, rows: IntArray) -> Scratch:

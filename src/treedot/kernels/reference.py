@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from treedot.trees import Tree
 
@@ -31,6 +31,44 @@ def fragment_values(tree: Tree, decay: float) -> dict[Tree, float]:
     return {
         fragment: count * decay ** ((sum(not node.is_leaf for node in fragment.postorder()) - 1) / 2)
         for fragment, count in fragment_counts(tree).items()
+    }
+
+
+def fragment_cost(fragment: Tree) -> int:
+    """Return the sum over the productions below the root's of the number of siblings, itself included."""
+    return sum(
+        len(node.children) for node in fragment.postorder() for child in node.children if not child.is_leaf
+    )
+
+
+def bounded_fragment_counts(tree: Tree, budget: int) -> Counter[Tree]:
+    """Return how often each fragment of at most some cost occurs."""
+    found: Counter[Tree] = Counter()
+    rooted: list[list[tuple[Tree, int]]] = []  # as in fragment_counts, with the costs
+    for node in tree.postorder():
+        family = len(node.children)
+        first = len(rooted) - family
+        here: list[tuple[tuple[Tree, ...], int]] = [((), 0)]  # the children chosen so far, and their cost
+        for child, below in zip(node.children, rooted[first:], strict=True):
+            choices = [(Tree(child.label), 0), *((part, family + cost) for part, cost in below)]
+            here = [
+                ((*chosen, part), cost + extra)
+                for chosen, cost in here
+                for part, extra in choices
+                if cost + extra <= budget
+            ]
+        rooted[first:] = [[(Tree(node.label, chosen), cost) for chosen, cost in here] if family else []]
+        found.update(fragment for fragment, _ in rooted[-1])
+    return found
+
+
+def bounded_fragment_values(
+    tree: Tree, budget: int, decay: float, damping: Callable[[int], float] = float
+) -> dict[Tree, float]:
+    """Return g(count) √λ^(p-1) for each fragment of at most some cost; the damping is g."""
+    return {
+        fragment: damping(count) * decay ** ((sum(not node.is_leaf for node in fragment.postorder()) - 1) / 2)
+        for fragment, count in bounded_fragment_counts(tree, budget).items()
     }
 
 
@@ -61,6 +99,12 @@ def subset_tree_kernel(a: Tree, b: Tree, decay: float) -> float:
         total += sum(delta)
         waiting[first:] = [delta]
     return total
+
+
+def bounded_tree_kernel(a: Tree, b: Tree, budget: int, decay: float) -> float:
+    """Return the kernel of the fragments of at most some cost, by writing them out."""
+    values_a, values_b = (bounded_fragment_values(tree, budget, decay) for tree in (a, b))
+    return math.fsum(value * values_b.get(fragment, 0.0) for fragment, value in values_a.items())
 
 
 def approximate_tree_kernel(a: Tree, b: Tree, decay: float, labels: Collection[str]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from treedot.kernels import delta
 from treedot.kernels.base import check_pairs
+from treedot.kernels.delta import UNBOUNDED
 from treedot.kernels.nodes import Nodes
 from treedot.kernels.subtrees import SubtreeItems
 from treedot.trees import Forest
@@ -37,21 +39,35 @@ class Programme:
             return self.size
         return (self.size + int(np.count_nonzero(self.rows.items.production >= 0))) // 2
 
-    def delta(self, decay: float) -> FloatArray:
-        """Return Δ for one λ."""
+    def delta(self, decay: float, budget: int = UNBOUNDED) -> FloatArray:
+        """Return Δ for one λ, of all fragments or of those within a budget."""
         values = np.empty(self.size)
-        delta.fill(self.rows.items, self.columns.items, self.layout, decay, self.symmetric, values)
+        if budget == UNBOUNDED:
+            delta.fill(self.rows.items, self.columns.items, self.layout, decay, self.symmetric, values)
+        else:
+            by_cost = np.empty((self.size, delta.coefficients(budget)))
+            delta.fill_bounded(
+                self.rows.items, self.columns.items, self.layout, decay, self.symmetric, by_cost, values
+            )
         return values
 
-    def gram(self, decay: float) -> FloatArray:
+    def gram(self, decay: float, budget: int = UNBOUNDED) -> FloatArray:
         """Return the Gram matrix for one λ."""
         (first, last), (begin, end) = self.spans
         out = np.empty((last - first, end - begin))
         delta.gram(
-            self.rows.items, self.layout, self.delta(decay), *self.rows.counts, *self.columns.counts,
+            self.rows.items, self.layout, self.delta(decay, budget), *self.rows.counts, *self.columns.counts,
             self.symmetric, out,
         )  # fmt: skip
         return out
+
+    def log_sum(self, decay: float) -> float:
+        """Return the logarithm of the sum of the Gram matrix, however large; -inf where nothing is shared."""
+        mantissa, exponent = delta.fill_scaled(
+            self.rows.items, self.columns.items, self.layout, decay, self.rows.totals, self.columns.totals,
+            np.empty(self.size), np.empty(self.size, np.int64),
+        )  # fmt: skip
+        return math.log(mantissa) + exponent * math.log(2.0) if mantissa > 0 else -math.inf
 
     def production_sums(self, decay: float, weights: FloatArray) -> FloatArray:
         """Return every production's part in Σ ⟨weights[i], weights[j]⟩ K(i, j) over rows i and columns j."""
@@ -69,16 +85,19 @@ def programme_of(forest: Forest) -> Programme:
 
 
 def tiles(
-    nodes: Nodes, rows: Span, columns: Span | None, max_pairs: int, whole: Programme | None = None
-) -> Iterator[Programme]:
-    """Cut a matrix (its lower half, without ``columns``) into programmes of at most ``max_pairs`` entries."""
+    nodes: Nodes, rows: Span, columns: Span | None, max_pairs: int, whole: Programme | None = None,
+    budget: int = UNBOUNDED,
+) -> Iterator[Programme]:  # fmt: skip
+    """Cut a matrix (its lower half, without ``columns``) into programmes of at most ``max_pairs`` numbers."""
     programme = Programme(nodes, rows, columns) if whole is None else whole
-    if programme.size <= max_pairs:
+    numbers = programme.size * delta.coefficients(budget)
+    if numbers <= max_pairs:
         yield programme
         return
     height, width = (last - first for first, last in programme.spans)
     if height == width == 1:
-        check_pairs(programme.size, max_pairs)
+        kind = "matching pairs of nodes" if budget == UNBOUNDED else "coefficients of matching pairs of nodes"
+        check_pairs(numbers, max_pairs, kind)
     if columns is None:
         upper, lower = _halves(rows)
         parts: list[tuple[Span, Span | None]] = [(upper, None), (lower, None), (lower, upper)]
@@ -87,30 +106,36 @@ def tiles(
     else:
         parts = [(rows, half) for half in _halves(columns)]
     for part in parts:
-        yield from tiles(nodes, *part, max_pairs)
+        yield from tiles(nodes, *part, max_pairs, budget=budget)
 
 
 def gram(
     nodes: Nodes, n_rows: int, n_columns: int | None, decay: float, max_pairs: int,
-    whole: Programme | None = None,
+    whole: Programme | None = None, budget: int = UNBOUNDED,
 ) -> FloatArray:  # fmt: skip
     """Return the kernels of the first ``n_rows`` trees with each other, or with the ``n_columns`` after."""
     columns = None if n_columns is None else (n_rows, n_rows + n_columns)
     shift = 0 if n_columns is None else n_rows
     out = np.empty((n_rows, n_rows if n_columns is None else n_columns))
-    for programme in tiles(nodes, (0, n_rows), columns, max_pairs, whole):
+    for programme in tiles(nodes, (0, n_rows), columns, max_pairs, whole, budget):
         (first, last), (begin, end) = programme.spans
-        values = programme.gram(decay)
+        values = programme.gram(decay, budget)
         out[first:last, begin - shift : end - shift] = values
         if n_columns is None and not programme.symmetric:
             out[begin:end, first:last] = values.T
     return out
 
 
-def pair(nodes: Nodes, i: int, j: int, decay: float, max_pairs: int) -> float:
+def pair(nodes: Nodes, i: int, j: int, decay: float, max_pairs: int, budget: int = UNBOUNDED) -> float:
     """Return the kernel of two trees."""
-    (programme,) = tiles(nodes, (i, i + 1), None if i == j else (j, j + 1), max_pairs)
-    return float(programme.gram(decay)[0, 0])
+    (programme,) = tiles(nodes, (i, i + 1), None if i == j else (j, j + 1), max_pairs, budget=budget)
+    return float(programme.gram(decay, budget)[0, 0])
+
+
+def log_pair(nodes: Nodes, decay: float, max_pairs: int) -> float:
+    """Return the logarithm of the kernel of the first tree with the second; -inf where they share nothing."""
+    (programme,) = tiles(nodes, (0, 1), (1, 2), max_pairs)
+    return programme.log_sum(decay)
 
 
 def work(nodes: Nodes, n_rows: int, n_columns: int | None, max_pairs: int) -> int:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from treedot.errors import ParameterError
-from treedot.kernels import pairwise, shared
-from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel, check_pairs, one_of
+from treedot.kernels import packed, pairwise, shared
+from treedot.kernels.base import (
+    CONVENTIONS,
+    MAX_PAIRS,
+    FloatArray,
+    IntArray,
+    TreeKernel,
+    check_pairs,
+    joined,
+    one_of,
+    unit,
+)
 from treedot.kernels.features import feature_gram, feature_pairs, gram_of
 from treedot.kernels.fragments import write_out
 from treedot.kernels.nodes import Nodes
@@ -17,7 +28,6 @@ from treedot.parameters import checked_flag
 from treedot.readers import read_trees
 from treedot.trees import Forest
 
-CONVENTIONS = ("paper", "collins-duffy")
 WEIGHTINGS = ("count", "distinct")
 ALGORITHMS = ("auto", "TK", "FTK", "shared")
 
@@ -83,10 +93,6 @@ class SubsetTreeKernel(TreeKernel):
         self.weighting = one_of("weighting", weighting, WEIGHTINGS)
         self.algorithm = one_of("algorithm", algorithm, ALGORITHMS)
 
-    @property
-    def _unit(self) -> float:
-        return self.decay if self.convention == "collins-duffy" else 1.0
-
     def work(self, X: Any, Y: Any = None) -> int:
         """Return how many entries of Δ the algorithm computes for ``gram(X, Y)``, normalisation aside.
 
@@ -97,7 +103,7 @@ class SubsetTreeKernel(TreeKernel):
         if self.weighting == "distinct":
             raise ParameterError("weighting='distinct' writes the fragments out: there is no Δ to count")
         x, y = read_trees(X), None if Y is None else read_trees(Y)
-        both, n_columns = _joined(x, y)
+        both, n_columns = joined(x, y)
         nodes = Nodes(both)
         algorithm = self._algorithm(x, y)
         if algorithm == "TK":
@@ -121,7 +127,17 @@ class SubsetTreeKernel(TreeKernel):
             raw = self._looped_gram(x, y)
         if self.leaves:
             raw += _leaf_gram(x, y)
-        return self._unit * raw
+        return unit(self.convention, self.decay) * raw
+
+    def _raw_pair(self, x: Forest, y: Forest) -> float:
+        if self.weighting == "distinct" or self.algorithm not in ("auto", "FTK"):
+            return super()._raw_pair(x, y)
+        value = packed.sum_of_pair(x, y, self.decay, self.max_pairs)
+        if value < 0:
+            return super()._raw_pair(x, y)
+        if self.leaves:
+            value += _leaf_pair(x, y)
+        return unit(self.convention, self.decay) * value
 
     def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         if self.weighting == "distinct":
@@ -129,11 +145,11 @@ class SubsetTreeKernel(TreeKernel):
         raw = self._sums(x, rows, columns)
         if self.leaves:
             raw += _leaf_pairs(x, rows, columns)
-        return self._unit * raw
+        return unit(self.convention, self.decay) * raw
 
     def _sums(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return ΣΔ for pairs of trees, one after another."""
-        trees = x.derived("trees by production", lambda: pairwise.trees_of(Nodes(x)))
+        trees = pairwise.trees_by_production(x)
         if self.algorithm == "TK":
             return pairwise.table_pairs(trees, rows, columns, self.decay, self.max_pairs)
         raw = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs)
@@ -144,7 +160,7 @@ class SubsetTreeKernel(TreeKernel):
         return raw
 
     def _looped_gram(self, x: Forest, y: Forest | None) -> FloatArray:
-        both, n_columns = _joined(x, y)
+        both, n_columns = joined(x, y)
         out = np.empty((len(x), len(x) if n_columns is None else n_columns))
         for i in range(len(x)):
             columns = np.arange(i if y is None else len(x), len(both))
@@ -158,20 +174,17 @@ class SubsetTreeKernel(TreeKernel):
         if self.weighting == "distinct":
             value = float(self._raw_gram(x, y)[0, 0])
             return math.log(value) if value > 0 else -math.inf
-        result = pairwise.log_sum(Nodes(x + y), self.decay, self.max_pairs)
+        result = shared.log_pair(Nodes(x + y), self.decay, self.max_pairs)
         if self.leaves:
-            equal = float(_leaf_gram(x, y)[0, 0])
+            equal = _leaf_pair(x, y)
             result = float(np.logaddexp(result, math.log(equal) if equal else -math.inf))
-        return result + math.log(self._unit) if self._unit > 0 else -math.inf
+        share = unit(self.convention, self.decay)
+        return result + math.log(share) if share > 0 else -math.inf
 
     def _shared_gram(self, x: Forest, y: Forest | None) -> FloatArray:
-        both, n_columns = _joined(x, y)
+        both, n_columns = joined(x, y)
         whole = shared.programme_of(x) if y is None else None
         return shared.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole)
-
-
-def _joined(x: Forest, y: Forest | None) -> tuple[Forest, int | None]:
-    return (x, None) if y is None else (x + y, len(y))
 
 
 def _table_work(sizes: IntArray, n_rows: int, n_columns: int | None) -> int:
@@ -198,6 +211,19 @@ def _leaf_gram(x: Forest, y: Forest | None) -> FloatArray:
     leaf = both.arity == 0
     tree = np.repeat(np.arange(len(both)), both.sizes)[leaf]
     return feature_gram(tree, both.label[leaf], np.ones(tree.size), len(both), len(x), y is None)
+
+
+def _leaf_pair(x: Forest, y: Forest) -> int:
+    """Return the number of pairs of equal leaves of two one-tree forests."""
+    counts, others = _leaf_counts(x), _leaf_counts(y)
+    return sum(count * others.get(text, 0) for text, count in counts.items())
+
+
+def _leaf_counts(forest: Forest) -> dict[str, int]:
+    return forest.derived(
+        "leaf counts",
+        lambda: Counter(forest.labels[k] for k in forest.label[forest.arity == 0].tolist()),
+    )
 
 
 def _leaf_pairs(x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:

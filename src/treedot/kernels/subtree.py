@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from treedot.kernels.base import FloatArray, TreeKernel
-from treedot.kernels.features import feature_gram
+from treedot.kernels.base import CONVENTIONS, MAX_PAIRS, FloatArray, IntArray, TreeKernel, one_of, unit
+from treedot.kernels.features import feature_gram, feature_pairs
+from treedot.parameters import checked_flag
 from treedot.trees import Forest
 
 
@@ -17,23 +18,55 @@ class SubtreeKernel(TreeKernel):
     A pair of equal subtrees that are not leaves counts λ^(p-1), where p is the number of nodes with
     children in the subtree: the subset tree kernel restricted to fragments that reach the leaves.
 
+    Parameters
+    ----------
+    decay, normalize, max_pairs
+        See ``TreeKernel``; no Δ is kept in memory here, so ``max_pairs`` makes no difference.
+    convention : {"paper", "collins-duffy"}
+        ``"paper"`` is the above. In ``"collins-duffy"`` a pair counts λ^p, exactly λ times as much.
+    leaves : bool
+        Also count every pair of equal leaves (1, or λ in the other convention).
+
     Examples
     --------
     >>> SubtreeKernel(decay=0.5)("(NP (DT a) (NN tree))", "(NP (DT the) (NN tree))")
     1.0
+    >>> SubtreeKernel(decay=0.5, leaves=True)("(NP (DT a) (NN tree))", "(NP (DT the) (NN tree))")
+    2.0
     """
+
+    def __init__(
+        self,
+        decay: float = 0.4,
+        normalize: bool = False,
+        *,
+        convention: str = "paper",
+        leaves: bool = False,
+        max_pairs: int = MAX_PAIRS,
+    ) -> None:
+        super().__init__(decay, normalize, max_pairs)
+        self.convention = one_of("convention", convention, CONVENTIONS)
+        self.leaves = checked_flag("leaves", leaves)
 
     def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
         both = x if y is None else x + y
-        inner = both.arity > 0
-        tree = np.repeat(np.arange(len(both)), both.sizes)[inner]
-        root_decay = math.sqrt(self.decay)
-        weight = np.power(root_decay, _productions(both)[inner] - 1.0)
-        return feature_gram(tree, both.subtree[inner], weight, len(both), len(x), y is None)
+        raw = feature_gram(*self._subtrees(both), len(both), len(x), y is None)
+        return unit(self.convention, self.decay) * raw
+
+    def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
+        raw = feature_pairs(*self._subtrees(x), len(x), rows, columns)
+        return unit(self.convention, self.decay) * raw
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
-        value = float(self._raw_gram(x, y)[0, 0])  # at most the number of pairs of nodes
+        value = self._raw_pair(x, y)  # at most the number of pairs of nodes
         return math.log(value) if value > 0 else -math.inf
+
+    def _subtrees(self, forest: Forest) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return for every node that counts its tree, the number of its subtree, and √λ^(p-1)."""
+        counts = (forest.arity > 0) | self.leaves
+        tree = np.repeat(np.arange(len(forest)), forest.sizes)[counts]
+        expanded = np.maximum(_productions(forest)[counts] - 1.0, 0.0)  # a leaf has nothing to expand
+        return tree, forest.subtree[counts], np.power(math.sqrt(self.decay), expanded)
 
 
 def _productions(forest: Forest) -> FloatArray:

@@ -39,6 +39,12 @@ class SubtreeItems:
             count.astype(np.float64),
         )
 
+    @property
+    def totals(self) -> FloatArray:
+        """How often all trees together hold each subtree."""
+        _, item, count = self.counts
+        return np.bincount(item, count, self.items.production.size).astype(np.float64)  # also where empty
+
     def count_matrix(self) -> Any:
         """Return the counts as a sparse matrix, trees by subtrees."""
         from scipy.sparse import csr_matrix

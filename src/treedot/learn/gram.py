@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.errors import ParameterError
-from treedot.kernels import SubsetTreeKernel, SubtreeKernel
+from treedot.kernels import BoundedTreeKernel, SubsetTreeKernel, SubtreeKernel
 from treedot.kernels.base import MAX_PAIRS, TreeKernel
 from treedot.learn.inputs import TreeTransformer
 from treedot.readers import read_trees
@@ -20,10 +20,12 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
 
     Parameters
     ----------
-    kernel : {"subset", "subtree"}
-        ``SubsetTreeKernel`` or ``SubtreeKernel``.
+    kernel : {"subset", "subtree", "bounded"}
+        ``SubsetTreeKernel``, ``SubtreeKernel`` or ``BoundedTreeKernel``.
     decay, normalize, max_pairs
         The kernel's parameters.
+    budget : int
+        The largest cost of a fragment, for ``"bounded"``; the others have none.
 
     Examples
     --------
@@ -37,19 +39,26 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
     """
 
     def __init__(
-        self, kernel: str = "subset", decay: float = 0.4, normalize: bool = False, max_pairs: int = MAX_PAIRS
+        self,
+        kernel: str = "subset",
+        decay: float = 0.4,
+        normalize: bool = False,
+        budget: int = 4,
+        max_pairs: int = MAX_PAIRS,
     ) -> None:
         self.kernel = kernel
         self.decay = decay
         self.normalize = normalize
+        self.budget: float = budget  # a whole number here, a share where labels are learned
         self.max_pairs = max_pairs
 
     def make_kernel(self) -> TreeKernel:
         """Return the kernel that the parameters describe."""
-        kinds = {"subset": SubsetTreeKernel, "subtree": SubtreeKernel}
+        kinds = {"subset": SubsetTreeKernel, "subtree": SubtreeKernel, "bounded": BoundedTreeKernel}
         if self.kernel not in kinds:
             raise ParameterError(f"kernel must be one of {', '.join(kinds)}, not {self.kernel!r}")
-        return kinds[self.kernel](decay=self.decay, normalize=self.normalize, max_pairs=self.max_pairs)
+        own = {"budget": self.budget} if self.kernel == "bounded" else {}
+        return kinds[self.kernel](self.decay, self.normalize, max_pairs=self.max_pairs, **own)
 
     def fit(self, X: Any, y: Any = None) -> GramTransformer:
         """Keep the training trees."""

@@ -64,8 +64,16 @@ def read_trees(
 
 
 def read_tree(thing: Any) -> Forest:
-    """Return the Forest of the one tree that a thing stands for: text, a ``Tree``, nested lists."""
-    forest = read_trees([thing])
+    """Return the Forest of the one tree that a thing stands for: text, a ``Tree``, nested lists, a Forest."""
+    if isinstance(thing, Tree):
+        return Forest.from_tree(thing)
+    if isinstance(thing, str):
+        from treedot.readers.brackets import read_cell
+
+        found = read_cell(thing)
+        if found is not None:
+            return found
+    forest = thing if isinstance(thing, Forest) else read_trees([thing])
     if len(forest) != 1:
         raise ParameterError(f"expected one tree, found {len(forest)} in {thing}")
     return forest

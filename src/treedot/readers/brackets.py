@@ -116,8 +116,22 @@ def _read_window(window: _Window, batch_size: int, on_bad: OnBad) -> Iterator[Fo
             window.drop(used)
 
 
+def read_cell(cell: str) -> Forest | None:
+    """Pack the text of one tree; return None where it is anything else."""
+    raw = cell.encode(errors="surrogatepass")
+    stop, _, _, *columns = scanner.scan(np.frombuffer(raw, np.uint8), 2, False, scanner.BYTE_KIND)
+    if stop != scanner.COMPLETE or columns[2].size != 1:
+        return None
+    try:
+        return _packed(_tokens(raw, columns), columns, b"\\x" not in raw)
+    except UnicodeDecodeError:
+        return None
+
+
 def read_cells(cells: Sequence[str | None], places: Sequence[str], on_bad: OnBad) -> tuple[Forest, list[int]]:
     """Pack texts of one tree each; return the forest and the indices of the texts that were good."""
+    if len(cells) == 1 and cells[0] is not None and (one := read_cell(cells[0])) is not None:
+        return one, [0]
     texts = [cell for cell in cells if cell is not None]
     if len(texts) == len(cells):
         raw = [text.encode(errors="surrogatepass") for text in texts]
@@ -154,22 +168,44 @@ def read_cells(cells: Sequence[str | None], places: Sequence[str], on_bad: OnBad
     return Forest.concat(forests), good
 
 
+def _tokens(raw: bytes, columns: list[Any]) -> list[str]:
+    """Return the distinct tokens that the scanner found in a text."""
+    extents = zip(columns[4].tolist(), columns[5].tolist(), strict=True)
+    if raw.isascii():
+        text = raw.decode()
+        return [text[a:b] for a, b in extents]
+    return [raw[a:b].decode() for a, b in extents]
+
+
+def _packed(tokens: list[str], columns: list[Any], one_to_one: bool) -> Forest:
+    """Return the forest that the scanner found; unless ``one_to_one``, two tokens may stand for one label."""
+    label, arity, ends = columns[:3]
+    if not one_to_one:
+        index: dict[str, int] = {}
+        moves = np.array([index.setdefault(unescape(token), len(index)) for token in tokens], np.int32)
+        label, tokens = moves[label] if label.size else label, list(index)
+    offsets = np.zeros(ends.size + 1, np.int64)
+    offsets[1:] = ends
+    return Forest._trusted(label, arity, offsets, tuple(tokens))
+
+
 def _forest(window: _Window, columns: list[Any], trees_before: int, on_bad: OnBad) -> Forest:
     """Name the scanned labels; trees with labels that are not UTF-8 go to ``on_bad``."""
-    label, arity, ends, starts, token_start, token_end = columns
-    index: dict[str, int] = {}
-    moves = np.empty(token_start.size, np.int32)
+    label, _, ends, starts, token_start, token_end = columns
+    text = window.text[: token_end.max(initial=0)].tobytes()
+    try:
+        return _packed(_tokens(text, columns), columns, b"\\x" not in text)
+    except UnicodeDecodeError:
+        pass
+    tokens: list[str] = []
     broken: dict[int, bytes] = {}
     for k, (a, b) in enumerate(zip(token_start.tolist(), token_end.tolist(), strict=True)):
-        raw = window.text[a:b].tobytes()
         try:
-            moves[k] = index.setdefault(unescape(raw.decode()), len(index))
+            tokens.append(text[a:b].decode())
         except UnicodeDecodeError:
-            broken[k] = raw
-            moves[k] = index.setdefault("", len(index))  # only until its trees are left out
-    forest = Forest(moves[label] if label.size else label, arity, np.concatenate([[0], ends]), tuple(index))
-    if not broken:
-        return forest
+            broken[k] = text[a:b]
+            tokens.append("")  # only until its trees are left out
+    forest = _packed(tokens, columns, False)
     nodes = np.flatnonzero(np.isin(label, list(broken)))
     bad_trees, first = np.unique(np.searchsorted(ends, nodes, side="right"), return_index=True)
     for tree, node in zip(bad_trees, nodes[first], strict=True):

@@ -15,6 +15,8 @@ def read_items(items: list[Any], places: list[str], on_bad: OnBad) -> tuple[Fore
     """Pack trees given as text or objects; return the forest and the indices of the items that were good."""
     if all(isinstance(item, str) or item is None for item in items):
         return read_cells(items, places, on_bad)
+    if len(items) == 1 and isinstance(items[0], Tree):
+        return Forest.from_tree(items[0]), [0]
     good: list[int] = []
     trees: list[Tree] = []
     for i, (item, place) in enumerate(zip(items, places, strict=True)):

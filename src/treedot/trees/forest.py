@@ -67,10 +67,7 @@ class Forest:
         columns: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         self.offsets: IntArray = _frozen(offsets, np.int64)
-        if self.offsets.size and self.offsets[-1] > MAX_NODES:
-            raise LimitError(
-                f"a Forest holds at most {MAX_NODES} nodes, not {self.offsets[-1]}: use iter_trees"
-            )
+        _check_size(self.offsets[-1] if self.offsets.size else 0)
         self.label: IntArray = _frozen(label, np.int32)
         self.arity: IntArray = _frozen(arity, np.int32)
         self.labels: tuple[str, ...] = tuple(labels)
@@ -100,9 +97,33 @@ class Forest:
         bad[self.offsets[1:] - 1] |= height[self.offsets[1:] - 1] != np.arange(1, len(self) + 1)
         if bad.any():
             raise SourceError(f"the arities of tree {start[bad.argmax()]} do not form one tree")
+        self._check_columns()
+
+    def _check_columns(self) -> None:
         for name, values in self.columns.items():
             if len(values) != len(self):
                 raise SourceError(f"column {name!r} has {len(values)} values for {len(self)} trees")
+
+    @classmethod
+    def _trusted(
+        cls,
+        label: IntArray,
+        arity: IntArray,
+        offsets: IntArray,
+        labels: tuple[str, ...],
+        derived: dict[str, Any] | None = None,
+    ) -> Forest:
+        """Return the forest of arrays of the right types that are known to describe one, unchecked.
+
+        No one else may hold the arrays; ``derived`` is what is already known to follow from them.
+        """
+        forest = cls.__new__(cls)
+        for array in (label, arity, offsets):
+            array.setflags(write=False)
+        forest.label, forest.arity, forest.offsets, forest.labels = label, arity, offsets, labels
+        forest.columns = {}
+        forest._derived = {} if derived is None else derived
+        return forest
 
     @classmethod
     def from_trees(cls, trees: Iterable[Tree], columns: Mapping[str, Sequence[Any]] | None = None) -> Forest:
@@ -112,11 +133,32 @@ class Forest:
         arity: list[int] = []
         offsets = [0]
         for tree in trees:
-            for node in tree.postorder():
+            backwards = []
+            waiting = [tree]
+            while waiting:
+                node = waiting.pop()
+                backwards.append(node)
+                waiting.extend(node.children)
+            for node in reversed(backwards):
                 label.append(index.setdefault(node.label, len(index)))
                 arity.append(len(node.children))
             offsets.append(len(label))
-        return cls(label, arity, offsets, tuple(index), columns)
+        _check_size(len(label))
+        forest = cls._trusted(
+            np.array(label, np.int32), np.array(arity, np.int32), np.array(offsets, np.int64), tuple(index)
+        )
+        forest.columns.update(columns or {})
+        forest._check_columns()
+        return forest
+
+    @classmethod
+    def from_tree(cls, tree: Tree) -> Forest:
+        """Pack one tree; the tree keeps what was packed and what will be derived from it."""
+        kept = getattr(tree, "_forest", None)
+        if kept is None:
+            kept = cls.from_trees([tree])
+            object.__setattr__(tree, "_forest", kept)
+        return cls._trusted(kept.label, kept.arity, kept.offsets, kept.labels, kept._derived)
 
     @classmethod
     def concat(cls, forests: Iterable[Forest]) -> Forest:
@@ -133,17 +175,17 @@ class Forest:
             moved.append(moves[part.label] if part.label.size else part.label)
             offsets.append(part.offsets[1:] + nodes)
             nodes += part.n_nodes
-        names = dict.fromkeys(name for part in parts for name in part.columns)
-        return cls(
+        _check_size(nodes)
+        forest = cls._trusted(
             np.concatenate(moved),
             np.concatenate([np.zeros(0, np.int32), *(part.arity for part in parts)]),
             np.concatenate(offsets),
             tuple(index),
-            {
-                name: [value for part in parts for value in part.columns.get(name, [None] * len(part))]
-                for name in names
-            },
         )
+        for name in dict.fromkeys(name for part in parts for name in part.columns):
+            values = (part.columns.get(name, [None] * len(part)) for part in parts)
+            forest.columns[name] = [value for part in values for value in part]
+        return forest
 
     @property
     def n_nodes(self) -> int:
@@ -273,9 +315,12 @@ class Forest:
         sizes = self.sizes[trees]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         nodes = np.arange(offsets[-1]) + np.repeat(self.offsets[trees] - offsets[:-1], sizes)
+        _check_size(nodes.size)
         used, label = np.unique(self.label[nodes], return_inverse=True)
-        columns = {name: [values[i] for i in trees] for name, values in self.columns.items()}
-        return Forest(label, self.arity[nodes], offsets, [self.labels[k] for k in used], columns)
+        texts = tuple(self.labels[k] for k in used)
+        forest = Forest._trusted(label.astype(np.int32), self.arity[nodes], offsets, texts)
+        forest.columns = {name: [values[i] for i in trees] for name, values in self.columns.items()}
+        return forest
 
     def __add__(self, other: Forest) -> Forest:
         return Forest.concat([self, other])
@@ -299,6 +344,11 @@ class Forest:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
+
+
+def _check_size(nodes: int) -> None:
+    if nodes > MAX_NODES:
+        raise LimitError(f"a Forest holds at most {MAX_NODES} nodes, not {nodes}: use iter_trees")
 
 
 def _frozen(values: npt.ArrayLike, dtype: npt.DTypeLike) -> IntArray:

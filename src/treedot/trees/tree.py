@@ -30,11 +30,12 @@ class Tree:
     (5, 3)
     """
 
-    __slots__ = ("_hash", "children", "label")
+    __slots__ = ("_forest", "_hash", "children", "label")
 
     label: str
     children: tuple[Tree, ...]
     _hash: int
+    _forest: Any  # the tree packed, once it has been
 
     def __init__(self, label: str, children: Iterable[Tree | str] = ()) -> None:
         if not isinstance(label, str):

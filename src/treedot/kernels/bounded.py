@@ -1,0 +1,84 @@
+"""The bounded tree kernel: tree fragments within a budget of cost."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from treedot.errors import ParameterError
+from treedot.kernels import packed, pairwise, shared
+from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel, joined
+from treedot.kernels.nodes import Nodes
+from treedot.parameters import checked_integer
+from treedot.trees import Forest
+
+MAX_BUDGET = 256  # fewer than 4^(budget + 1) fragments are rooted at a node, so every kernel fits a float
+
+
+class BoundedTreeKernel(TreeKernel):
+    """Counts the tree fragments of bounded cost that two trees share.
+
+    The cost of a fragment is the sum, over its productions but the root's, of the number of siblings of
+    the node that is expanded, itself included: to expand one of m children costs m. The kernel is the
+    subset tree kernel restricted to fragments that cost at most ``budget``: with polynomials in x that
+    are cut off after that power,
+    ``Δ(n1, n2) = ∏ (1 + λ x^m Δ(children))`` for nodes with equal productions of m children, else 0, and
+    the kernel is the sum of all coefficients of Δ over all pairs of nodes.
+
+    Large trees do not drown it: at most about 4^budget fragments are rooted at any node.
+
+    Parameters
+    ----------
+    decay, normalize
+        See ``TreeKernel``.
+    budget : int
+        The largest cost of a fragment, from 0 (single productions) to 256.
+    max_pairs : int
+        See ``TreeKernel``; every coefficient of Δ counts, budget + 1 for each matching pair.
+
+    See Also
+    --------
+    SubsetTreeKernel : The kernel of all fragments.
+
+    Examples
+    --------
+    >>> a, b = "(S (NP (DT a) (NN tree)) (VP grows))", "(S (NP (DT a) (NN tree)) (VP sings))"
+    >>> [BoundedTreeKernel(decay=0.5, budget=budget)(a, b) for budget in (0, 2, 4, 6)]
+    [4.0, 5.5, 6.25, 6.375]
+    """
+
+    def __init__(
+        self,
+        decay: float = 0.4,
+        normalize: bool = False,
+        *,
+        budget: int = 4,
+        max_pairs: int = MAX_PAIRS,
+    ) -> None:
+        super().__init__(decay, normalize, max_pairs)
+        self.budget = checked_integer("budget", budget, at_least=0)
+        if self.budget > MAX_BUDGET:
+            raise ParameterError(
+                f"budget must be at most {MAX_BUDGET}, not {self.budget}: SubsetTreeKernel has no bound"
+            )
+
+    def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
+        both, n_columns = joined(x, y)
+        whole = shared.programme_of(x) if y is None else None
+        return shared.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole, self.budget)
+
+    def _raw_pair(self, x: Forest, y: Forest) -> float:
+        value = packed.sum_of_pair(x, y, self.decay, self.max_pairs, self.budget)
+        return value if value >= 0 else super()._raw_pair(x, y)
+
+    def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
+        trees = pairwise.trees_by_production(x)
+        raw = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs, self.budget)
+        for k in np.flatnonzero(raw < 0):
+            raw[k] = shared.pair(Nodes(x), rows[k], columns[k], self.decay, self.max_pairs, self.budget)
+        return raw
+
+    def _log_pair(self, x: Forest, y: Forest) -> float:
+        value = self._raw_pair(x, y)
+        return math.log(value) if value > 0 else -math.inf

@@ -18,31 +18,40 @@ for name, algebra in ALGEBRAS.items():
     found = Encoder(Spec(256, composition=name)).encode(forest)
     expected = np.array([reference.distributed_tree(tree, algebra(256), 0.4) for tree in forest])
     assert np.allclose(found, expected, atol=1e-5), name
-from treedot.encode import StratifiedEncoder, StratifiedSpec
-rows = StratifiedEncoder(StratifiedSpec(4096, decay=0.5)).encode(forest).toarray()
-assert np.allclose(rows @ rows.T, SubsetTreeKernel(decay=0.5).gram(forest), atol=1e-5)
+from treedot.encode import FragmentEncoder, FragmentSpec
 from treedot.kernels import fragments
-machine = StratifiedEncoder(StratifiedSpec(4096, decay=0.5, budget=2))
-parts = [weight * machine.fragment(part).toarray()[0] for part, weight in fragments(forest[0], 0.5).items()]
-assert np.allclose(machine.encode(forest[[0]]).toarray()[0], sum(parts), atol=1e-5)
+for rest in (None, "dense", "blocks"):
+    spec = FragmentSpec(4096, 0.5, 2, "linear", rest, 256, normalize=False, dtype="float64")
+    machine = FragmentEncoder(spec)
+    rows = [weight * machine.fragment(part).toarray()[0] for part, weight in fragments(forest[0], 0.5).items()]
+    assert np.allclose(machine.encode(forest[[0]]).toarray()[0], sum(rows), atol=1e-9), rest
 print(SubsetTreeKernel(decay=0.5).gram(forest)[0, 1], forest.production.max())
 """
 
 SCALED = """
 import sys
 sys.modules["numba"] = None  # compiled code would keep the old limits
+import numpy as np
 from strategies import random_forest
-from treedot.encode import StratifiedEncoder, StratifiedSpec, slots, stratified
-forest = random_forest(3, 12, 20)
-machine = StratifiedEncoder(StratifiedSpec(2**30, decay=1.0, budget=3, dtype="float64"))
-before = machine.encode(forest, n_jobs=1)
-for module in (slots, stratified):
-    module.STEP, module.SMALL, module.LARGE = 3, 2.0**-3, 2.0**1
-exponents = []
-stratified.power = lambda exponent: exponents.append(exponent) or slots.power(exponent)
-after = machine.encode(forest, n_jobs=1)
-assert (before.indices == after.indices).all() and (before.data == after.data).all()
-assert max(exponents) >= 6
+from treedot.encode import FragmentEncoder, FragmentSpec, block_rest, dense_rest, scaled
+forest = random_forest(3, 12, 24)
+for rest in ("dense", "blocks"):
+    spec = FragmentSpec(2**30, 1.0, 3, "linear", rest, 256, normalize=False, dtype="float64")
+    machine = FragmentEncoder(spec)
+    before = machine.encode(forest)
+    limits = scaled.LARGE, block_rest.STEP, block_rest.SMALL, block_rest.LARGE
+    scaled.LARGE, block_rest.STEP, block_rest.SMALL, block_rest.LARGE = 2.0, 3, 2.0**-3, 2.0**1
+    dense_rest.SLACK = 1
+    seen = []
+    power = block_rest._power
+    dense_rest._rescale = (lambda old: lambda slot, open, pool: (
+        old(slot, open, pool), seen.append(open.exponent[slot])))(dense_rest._rescale)
+    block_rest._power = lambda exponent: seen.append(exponent) or power(exponent)
+    after = machine.encode(forest)
+    assert (before.indices == after.indices).all()
+    assert np.allclose(before.data, after.data, rtol=1e-9, atol=1e-9), abs(before.data - after.data).max()
+    assert max(seen) >= 6, max(seen)
+    scaled.LARGE, block_rest.STEP, block_rest.SMALL, block_rest.LARGE = limits
 """
 
 
@@ -56,5 +65,5 @@ def test_everything_but_scikit_learn_runs_on_numpy_alone():
     assert run(CODE) == ["4.25", "6"]
 
 
-def test_stratified_rows_do_not_depend_on_when_products_are_scaled_down():
+def test_rests_do_not_depend_on_when_products_are_scaled_down():
     assert run(SCALED) == []

@@ -55,7 +55,7 @@ Following = tuple[float, float, float, float, int]
 
 PREFIX = np.dtype(
     [
-        ("sum", np.uint64),  # becomes the key when it is mixed
+        ("hash", np.uint64),  # becomes the key when it is mixed
         ("cost", np.int32),
         ("before", np.int32),  # the cost without the last production
         ("productions", np.int32),
@@ -244,7 +244,7 @@ def _find_prefixes(arity: IntArray, budget: int, room: Room) -> tuple[int, int]:
                 return -1, 0
             start, n_open = count, 1
             root = prefixes[count]
-            root.sum, root.cost, root.before, root.productions = room.found.hash[node], 0, ROOT, 1
+            root.hash, root.cost, root.before, root.productions = room.found.hash[node], 0, ROOT, 1
             _set_tail(tails[tail], 0, _following(below.first[node], 0, below), (1.0, 0.0, 1.0, 0.0, 0))
             root.tail, room.open[0] = tail, count
             count, tail = count + 1, tail + 1
@@ -266,13 +266,13 @@ def _find_prefixes(arity: IntArray, budget: int, room: Room) -> tuple[int, int]:
                     turn = (last.turn + TURN) % V
                     inside = (last.x, last.xi, last.y, last.yi, last.exponent)
                     _set_tail(tails[tail], turn, _following(follows, turn, below), inside)
-                    sum, added = mix64(part.sum + salt), part.cost + m
+                    salted, added = mix64(part.hash + salt), part.cost + m
                     for k in range(waiting):
                         base = prefixes[room.open[k]]
                         if base.cost + before > budget:
                             continue
                         new = prefixes[count]
-                        new.sum, new.tail = base.sum + sum, tail
+                        new.hash, new.tail = base.hash + salted, tail
                         new.cost, new.before = base.cost + added, base.cost + max(before, 0)
                         new.productions = base.productions + part.productions
                         if new.cost > budget:
@@ -327,7 +327,7 @@ def _write(
     distinct = 0
     for k in range(n_cut):
         prefix = prefixes[room.cut[k]]
-        key, tail = key_of(prefix.sum), tails[prefix.tail]
+        key, tail = key_of(prefix.hash), tails[prefix.tail]
         number = insert(key, distinct, first_bits, table)
         at = BLOCK * number
         if number == distinct:

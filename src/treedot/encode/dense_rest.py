@@ -41,6 +41,7 @@ Matrix = npt.NDArray[np.floating[Any]]
 
 GOLD = np.uint64(GOLDEN)
 GROWTH = 4.0  # the most that a mixer can enlarge the largest element
+SLACK = 20  # of two, the power that rows may have without being scaled down: their bound is pessimistic
 ALL = 0  # among the rows of a node, the one of all its fragments; k is the one of cost k
 
 
@@ -375,7 +376,7 @@ def _rescale(slot: int, open: Open, pool: Matrix) -> None:
         if open.row[slot, k] >= 0:
             top = max(top, scaled.largest(pool[open.row[slot, k]]))
     _, exponent = math.frexp(top)
-    if exponent > 20:
+    if exponent > SLACK:
         factor = pool.dtype.type(math.ldexp(1.0, -exponent))
         for k in range(open.row.shape[1]):
             if open.row[slot, k] >= 0:

@@ -229,10 +229,3 @@ def _tree_numbers(name: str, values: npt.ArrayLike, n_trees: int) -> IntArray:
         raise ParameterError(f"{name} holds a tree number outside the {n_trees} trees")
     numbers = numbers.astype(np.int64)
     return np.where(numbers < 0, numbers + n_trees, numbers)
-
-
-def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
-    """Return a choice, or raise where it is none."""
-    if value not in choices:
-        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
-    return value

@@ -18,13 +18,12 @@ from treedot.kernels.base import (
     TreeKernel,
     check_pairs,
     joined,
-    one_of,
     unit,
 )
 from treedot.kernels.features import feature_gram, feature_pairs, gram_of
 from treedot.kernels.fragments import write_out
 from treedot.kernels.nodes import Nodes
-from treedot.parameters import checked_flag
+from treedot.parameters import checked_choice, checked_flag
 from treedot.readers import read_trees
 from treedot.trees import Forest
 
@@ -88,10 +87,10 @@ class SubsetTreeKernel(TreeKernel):
         max_pairs: int = MAX_PAIRS,
     ) -> None:
         super().__init__(decay, normalize, max_pairs)
-        self.convention = one_of("convention", convention, CONVENTIONS)
+        self.convention = checked_choice("convention", convention, CONVENTIONS)
         self.leaves = checked_flag("leaves", leaves)
-        self.weighting = one_of("weighting", weighting, WEIGHTINGS)
-        self.algorithm = one_of("algorithm", algorithm, ALGORITHMS)
+        self.weighting = checked_choice("weighting", weighting, WEIGHTINGS)
+        self.algorithm: str = checked_choice("algorithm", algorithm, ALGORITHMS)
 
     def work(self, X: Any, Y: Any = None) -> int:
         """Return how many entries of Δ the algorithm computes for ``gram(X, Y)``, normalisation aside.

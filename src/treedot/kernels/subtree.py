@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from treedot.kernels.base import CONVENTIONS, MAX_PAIRS, FloatArray, IntArray, TreeKernel, one_of, unit
+from treedot.kernels.base import CONVENTIONS, MAX_PAIRS, FloatArray, IntArray, TreeKernel, unit
 from treedot.kernels.features import feature_gram, feature_pairs
-from treedot.parameters import checked_flag
+from treedot.parameters import checked_choice, checked_flag
 from treedot.trees import Forest
 
 
@@ -45,7 +45,7 @@ class SubtreeKernel(TreeKernel):
         max_pairs: int = MAX_PAIRS,
     ) -> None:
         super().__init__(decay, normalize, max_pairs)
-        self.convention = one_of("convention", convention, CONVENTIONS)
+        self.convention = checked_choice("convention", convention, CONVENTIONS)
         self.leaves = checked_flag("leaves", leaves)
 
     def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:

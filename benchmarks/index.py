@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.grammar import KINDS, forests
-from treedot import Forest, TreeIndex
+from treedot import Forest, FragmentVectorizer, TreeIndex
 
 QUERIES = 50
 
@@ -24,21 +24,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.index", description=__doc__)
     parser.add_argument("--trees", type=int, default=100_000, help="how many trees (default: 100000)")
     parser.add_argument("--kind", choices=list(KINDS), default="questions", help="how large they are")
+    parser.add_argument("--budget", type=int, default=4, help="of the vectorizer (default: 4)")
     parser.add_argument("--n-jobs", type=int, default=None, help="threads (default: 1)")
     parser.add_argument("--folder", default=None, help="where there is room for the index")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        measure(Path(folder, "trees.index"), options.kind, options.trees, options.n_jobs)
+        vectorizer = FragmentVectorizer(2**30, budget=options.budget)
+        measure(Path(folder, "trees.index"), vectorizer, options.kind, options.trees, options.n_jobs)
 
 
-def measure(path: Path, kind: str, trees: int, n_jobs: int | None) -> None:
+def measure(path: Path, vectorizer: FragmentVectorizer, kind: str, trees: int, n_jobs: int | None) -> None:
     warm = path.with_name("warm.index")
-    TreeIndex.build(forests(kind, 10), warm, n_jobs=n_jobs).search(["(A b)"])  # compiles
+    TreeIndex.build(forests(kind, 10), warm, vectorizer, n_jobs=n_jobs).search(["(A b)"])  # compiles
     began = time.perf_counter()
     nodes = sum(forest.n_nodes for forest in forests(kind, trees))
     generating = time.perf_counter() - began
     began = time.perf_counter()
-    built = TreeIndex.build(forests(kind, trees), path, n_jobs=n_jobs)
+    built = TreeIndex.build(forests(kind, trees), path, vectorizer, n_jobs=n_jobs)
     seconds = time.perf_counter() - began - generating
     size = path.stat().st_size
     print(f"{trees} trees like {kind}, {nodes / trees:.0f} nodes each: {built!r}")

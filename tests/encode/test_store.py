@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, load_npz, random_array, save_npz, vstack
 
-from treedot.encode import StratifiedSpec
+from treedot.encode import FragmentSpec
 from treedot.encode.store import matrix_rows, vector_file
 
 
@@ -20,7 +20,7 @@ def batches(dtype):
 def test_streamed_rows_are_the_file_that_scipy_writes(tmp_path, monkeypatch, dtype, count):
     monkeypatch.setattr("treedot.arrays.CHUNK", 50)
     parts = [csr_matrix((0, 2**12), dtype=dtype), *batches(dtype)[:count]]
-    spec = StratifiedSpec(2**12, dtype=dtype)
+    spec = FragmentSpec(2**12, dtype=dtype)
     with vector_file(tmp_path / "rows.npz", spec) as file:
         for part in parts:
             file.write(part, {})
@@ -33,7 +33,7 @@ def test_streamed_rows_are_the_file_that_scipy_writes(tmp_path, monkeypatch, dty
 
 def test_a_stream_will_do(tmp_path):
     stream = io.BytesIO()
-    with matrix_rows(stream, StratifiedSpec(2**12)) as rows:
+    with matrix_rows(stream, FragmentSpec(2**12)) as rows:
         for part in batches("float32"):
             rows.write(part, {})
     assert load_npz(io.BytesIO(stream.getvalue())).shape == (13, 2**12)
@@ -41,7 +41,7 @@ def test_a_stream_will_do(tmp_path):
 
 def test_nothing_is_left_where_writing_fails(tmp_path):
     def write():
-        with vector_file(tmp_path / "rows.npz", StratifiedSpec(2**12)) as file:
+        with vector_file(tmp_path / "rows.npz", FragmentSpec(2**12)) as file:
             file.write(batches("float32")[0], {})
             raise RuntimeError
 

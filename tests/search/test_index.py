@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,38 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies import ANY_LABEL, random_forest, trees
-from treedot import Forest, StratifiedTreeVectorizer, SubsetTreeKernel, Tree, TreeIndex, nearest
+from treedot import Forest, FragmentVectorizer, SubsetTreeKernel, Tree, TreeIndex, nearest
 from treedot.arrays import read_arrays, write_arrays
 from treedot.errors import ParameterError, SourceError, SpecMismatchError
 from treedot.search import index as module
-
-
-class Rows:
-    """Rows with a state, as an index asks for them."""
-
-    def __init__(self, n_features=2**30, scale=()):
-        self.n_features, self.scale, self.n_jobs = n_features, np.array(scale, np.float32), None
-
-    def transform(self, forest):
-        rows = StratifiedTreeVectorizer(self.n_features, normalize=True).transform(forest)
-        rows.sum_duplicates()
-        return rows * self.scale[0] if self.scale.size else rows
-
-    @property
-    def fingerprint(self):
-        return f"rows-{self.n_features}-{self.scale.tolist()}"
-
-    def state(self):
-        return {"n_features": self.n_features}, {"scale": self.scale}
-
-    @classmethod
-    def from_state(cls, settings, arrays):
-        return cls(settings["n_features"], arrays["scale"])
-
-
-@pytest.fixture(autouse=True)
-def _stand_in(monkeypatch):
-    monkeypatch.setattr(module, "_vectorizer_class", lambda: Rows)
 
 
 @pytest.fixture
@@ -57,8 +28,8 @@ def small(tmp_path):
 
 
 def wanted(queries, forest, k):
-    rows, values = nearest(Rows().transform(queries), Rows().transform(forest), k)
-    return rows, values
+    vectorizer = FragmentVectorizer(2**30)
+    return nearest(vectorizer.transform(queries), vectorizer.transform(forest), k)
 
 
 @pytest.mark.parametrize("k", [1, 7, 170])
@@ -130,16 +101,30 @@ def test_an_index_opened_again_gives_the_same_answers(small):
     for a, b in zip(index.search(forest[::7]), again.search(forest[::7]), strict=True):
         assert a.tobytes() == b.tobytes()
     assert len(again) == len(forest)
-    assert again.fingerprint == index.fingerprint == "rows-1073741824-[]"
+    assert again.fingerprint == index.fingerprint == FragmentVectorizer(2**30).fingerprint
     assert repr(again).startswith("<TreeIndex of 170 trees, ")
 
 
-def test_what_the_vectorizer_has_learned_is_kept(tmp_path):
-    path = tmp_path / "x"
-    TreeIndex.build(["(A b)"], path, Rows(2**12, [3.0]))
-    index = TreeIndex.open(path)
-    assert index.search(["(A b)"], 1)[1].tolist() == [[9.0]]
-    assert index.fingerprint == "rows-4096-[3.0]"
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_features": None},
+        {"n_features": None, "idf": True},
+        {"n_features": 2**12, "idf": True},
+        {"n_features": 2**12, "normalize": False, "damping": "log1p"},
+        {"n_features": 2**12, "rest": "dense", "rest_size": 256},
+    ],
+)
+def test_what_the_vectorizer_is_and_has_learned_is_kept(tmp_path, settings):
+    forest, queries = random_forest(0, 40, 15), random_forest(1, 5, 15)
+    vectorizer = FragmentVectorizer(**settings).fit(forest)
+    TreeIndex.build(forest, tmp_path / "x", vectorizer)
+    index = TreeIndex.open(tmp_path / "x")
+    expected, products = nearest(vectorizer.transform(queries), vectorizer.transform(forest), 6)
+    rows, values = index.search(queries, 6)
+    assert (values == products).all()
+    assert (rows == expected).all()
+    assert index.fingerprint == vectorizer.fingerprint
 
 
 def test_the_file_is_the_same_to_the_byte_whatever_the_threads_and_portions(tmp_path, monkeypatch):
@@ -233,8 +218,10 @@ def rewritten(index, change):
         (lambda d, a: d.update(fingerprint="other"), "fingerprint 'other'"),
         (lambda d, a: d.update(trees=3), "170 trees, not 3"),
         (lambda d, a: d.pop("vectorizer"), "cannot be rebuilt"),
-        (lambda d, a: d.update(vectorizer={"n_features": 7}), "fingerprint"),
-        (lambda d, a: a.pop("vectorizer.scale"), "cannot be rebuilt"),
+        (lambda d, a: d["vectorizer"].update(n_features=7), "cannot be rebuilt"),
+        (lambda d, a: d["vectorizer"].update(decay=0.5), "fingerprint"),
+        (lambda d, a: d["vectorizer"].update(idf=True), "cannot be rebuilt"),
+        (lambda d, a: d.update(vectorizer=3), "cannot be rebuilt"),
         (lambda d, a: a.pop("lists.holder"), "'holder' is missing"),
         (lambda d, a: a.update({"lists.value": a["lists.value"].astype(float)}), "'value' is missing or of"),
         (lambda d, a: a.update({"lists.value": a["lists.value"][1:]}), "do not end"),
@@ -287,9 +274,7 @@ def test_damaged_trees_are_noticed_when_they_are_taken_out(small, change):
 BUILD = """
 import sys, time
 sys.path[:0] = {paths}
-from test_index import Rows
 from treedot import TreeIndex, arrays
-from treedot.search import index
 
 def trees():
     for i in range(5000):
@@ -308,7 +293,6 @@ def slow(array):
 
 if {where!r} == "writing":
     whole, arrays.chunks = arrays.chunks, slow
-index._vectorizer_class = lambda: Rows
 TreeIndex.build(trees(), {path!r})
 """
 
@@ -318,8 +302,7 @@ TreeIndex.build(trees(), {path!r})
 def test_a_build_that_is_killed_leaves_the_old_index_as_it_was(small, where):
     path = small[0].path
     before = path.read_bytes()
-    paths = [str(Path(__file__).parent), str(Path(__file__).parents[1]), *sys.path]
-    script = BUILD.format(paths=json.dumps(paths), path=str(path), where=where)
+    script = BUILD.format(paths=json.dumps(sys.path), path=str(path), where=where)
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"now\n"
         os.kill(process.pid, signal.SIGKILL)

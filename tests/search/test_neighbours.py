@@ -3,14 +3,14 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from strategies import random_forest
-from treedot import StratifiedTreeVectorizer, SubsetTreeKernel, TreeVectorizer
+from treedot import FragmentVectorizer, SubsetTreeKernel, TreeVectorizer
 from treedot.errors import ParameterError
 from treedot.search import neighbours
 from treedot.search.neighbours import nearest
 
 
 def sparse_rows(forest):
-    return StratifiedTreeVectorizer(2**30, normalize=True).transform(forest)
+    return FragmentVectorizer(2**30).transform(forest)
 
 
 @pytest.mark.parametrize("tile", [3, 7, 1000])
@@ -92,6 +92,12 @@ def test_neighbours_of_sparse_rows_do_not_depend_on_the_threads(many, monkeypatc
         monkeypatch.setattr("treedot.search.neighbours.n_threads", lambda _, threads=threads: threads)
         found.append([array.tobytes() for array in nearest(x, y, 7)])
     assert found[0] == found[1] == found[2]
+
+
+def test_sparse_rows_are_not_compared_with_dense_ones():
+    forest = random_forest(0, 4)
+    with pytest.raises(ParameterError, match="sparse rows with dense"):
+        nearest(FragmentVectorizer(256).transform(forest), TreeVectorizer(256).transform(forest))
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])

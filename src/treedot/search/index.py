@@ -6,6 +6,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from treedot.arrays import read_arrays, write_arrays
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
 from treedot.files import check_target
 from treedot.jit import njit
+from treedot.learn import FragmentVectorizer
 from treedot.parameters import checked_integer, n_threads
 from treedot.readers import iter_trees, read_trees
 from treedot.search import best
@@ -64,7 +66,7 @@ class TreeIndex:
     """
 
     def __init__(
-        self, path: Path, vectorizer: Any, fingerprint: str, arrays: Mapping[str, np.ndarray]
+        self, path: Path, vectorizer: FragmentVectorizer, fingerprint: str, arrays: Mapping[str, np.ndarray]
     ) -> None:
         self.path = path
         self.vectorizer = vectorizer
@@ -77,7 +79,7 @@ class TreeIndex:
         cls,
         source: Any,
         path: str | os.PathLike[str],
-        vectorizer: Any = None,
+        vectorizer: FragmentVectorizer | None = None,
         *,
         n_jobs: int | None = None,
         progress: Callable[[int], object] | None = None,
@@ -100,7 +102,7 @@ class TreeIndex:
         """
         target = Path(path)
         check_target(target)
-        vectorizer = _default() if vectorizer is None else vectorizer
+        vectorizer = FragmentVectorizer(n_features=2**30) if vectorizer is None else vectorizer
         fast = _with_threads(vectorizer, n_jobs)
         with Inversion(target.parent) as lists, PackedWriter(target.parent) as trees:
             for forest in _batches(source):
@@ -118,7 +120,11 @@ class TreeIndex:
                 "vectorizer": settings,
                 "trees": lists.n_rows,
             }
-            groups = {"trees": trees.finish(), "lists": lists.finish(n_jobs), "vectorizer": state}
+            groups: dict[str, Mapping[str, Any]] = {
+                "trees": trees.finish(),
+                "lists": lists.finish(n_jobs),
+                "vectorizer": state,
+            }
             arrays = {f"{group}.{name}": array for group in groups for name, array in groups[group].items()}
             write_arrays(target, description, arrays)
         return cls.open(target)
@@ -135,7 +141,7 @@ class TreeIndex:
                 f"and this is version {VERSION}: build it again"
             )
         try:
-            vectorizer = _vectorizer_class().from_state(
+            vectorizer = FragmentVectorizer.from_state(
                 description["vectorizer"], _group(arrays, "vectorizer")
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -331,22 +337,10 @@ def _batches(source: Any) -> Iterator[Forest]:
         yield from iter_trees(item, batch_size=BATCH)
 
 
-def _vectorizer_class() -> Any:
-    from treedot.learn import FragmentVectorizer
-
-    return FragmentVectorizer
-
-
-def _default() -> Any:
-    return _vectorizer_class()(n_features=2**30)
-
-
-def _with_threads(vectorizer: Any, n_jobs: int | None) -> Any:
-    """Return the vectorizer, made to use some threads where it can."""
-    if n_jobs is None or not hasattr(vectorizer, "n_jobs"):
+def _with_threads(vectorizer: FragmentVectorizer, n_jobs: int | None) -> FragmentVectorizer:
+    """Return the vectorizer, made to use some threads where it does not say how many."""
+    if n_jobs is None or vectorizer.n_jobs is not None:
         return vectorizer
-    from copy import copy
-
     fast = copy(vectorizer)
     fast.n_jobs = n_jobs
     return fast

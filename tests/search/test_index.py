@@ -271,6 +271,26 @@ def test_damaged_trees_are_noticed_when_they_are_taken_out(small, change):
         damaged.forest([3, 4])
 
 
+def test_a_file_with_wrong_bytes_is_refused_or_gives_answers_of_the_right_shape(small):
+    index, forest = small
+    raw = index.path.read_bytes()
+    header = 8 + int.from_bytes(raw[:8], "little")
+    random = np.random.default_rng(0)
+    for k in range(300):
+        changed = bytearray(raw)
+        end = header if k % 3 == 0 else len(raw)
+        for place in random.integers(end, size=1 << random.integers(8)):
+            changed[place] = random.integers(256)
+        index.path.write_bytes(changed)
+        try:
+            found = TreeIndex.open(index.path)
+            rows, _ = found.search(forest[:3], 5, n_jobs=1 + k % 2)
+            assert rows.shape == (3, 5)
+            assert len(found.forest(rows[0])) == 5
+        except (SourceError, SpecMismatchError):
+            continue
+
+
 BUILD = """
 import sys, time
 sys.path[:0] = {paths}

@@ -184,7 +184,7 @@ class TreeIndex:
             return self._trees.take(numbers.astype(np.int64))
         except TreedotError as error:
             raise SourceError(f"{self.path}: {error}") from None
-        except ValueError as error:  # text that is not UTF-8 or not JSON
+        except (ValueError, RecursionError) as error:  # text that is not UTF-8 or not JSON
             raise SourceError(f"{self.path}: the stored trees are damaged: {error}") from None
 
     def search(

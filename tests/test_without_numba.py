@@ -23,7 +23,8 @@ from treedot.kernels import fragments
 for rest in (None, "dense", "blocks"):
     spec = FragmentSpec(4096, 0.5, 2, "linear", rest, 256, normalize=False, dtype="float64")
     machine = FragmentEncoder(spec)
-    rows = [weight * machine.fragment(part).toarray()[0] for part, weight in fragments(forest[0], 0.5).items()]
+    parts = fragments(forest[0], 0.5).items()
+    rows = [weight * machine.fragment(part).toarray()[0] for part, weight in parts]
     assert np.allclose(machine.encode(forest[[0]]).toarray()[0], sum(rows), atol=1e-9), rest
 print(SubsetTreeKernel(decay=0.5).gram(forest)[0, 1], forest.production.max())
 """

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from scipy.sparse import vstack
 
 from strategies import corpus, random_forest, trees
-from treedot import BoundedTreeKernel, Forest, SubsetTreeKernel, Tree, count_fragments, read_trees, sparse_gram
+from treedot import (
+    BoundedTreeKernel,
+    Forest,
+    SubsetTreeKernel,
+    Tree,
+    count_fragments,
+    read_trees,
+    sparse_gram,
+)
 from treedot.encode import FragmentEncoder, FragmentSpec
 from treedot.encode.bounded import fragment_key
 from treedot.encode.rest_reference import block

@@ -27,6 +27,10 @@ from treedot.kernels.reference import fragment_values
 FORESTS = st.lists(trees(max_leaves=6).filter(lambda tree: not tree.is_leaf), min_size=1, max_size=4)
 
 
+def every_fragment(decay=0.4, normalize=False):
+    return FragmentVectorizer(None, decay, None, "linear", normalize=normalize, dtype="float64")
+
+
 def labelled(seed=5, n=60):
     """Trees that differ in one small fragment among much else."""
     classes = [("yes", "no", "maybe")[k % 3] for k in range(n)]
@@ -48,7 +52,7 @@ def literal_values(forest, fragments, decay, normalize):
 
 @given(FORESTS, FORESTS, st.sampled_from([0.0, 0.4, 1.0]), st.booleans())
 def test_the_explicit_space_gives_the_exact_kernel(first, second, decay, normalize):
-    vectorizer = FragmentVectorizer(decay=decay, normalize=normalize)
+    vectorizer = every_fragment(decay, normalize)
     rows = vectorizer.fit_transform(first)
     kernel = SubsetTreeKernel(decay=decay, normalize=normalize)
     assert (rows @ rows.T).toarray() == pytest.approx(kernel.gram(first), rel=1e-12)
@@ -56,17 +60,18 @@ def test_the_explicit_space_gives_the_exact_kernel(first, second, decay, normali
     assert (vectorizer.transform(second) @ rows.T).toarray() == pytest.approx(
         kernel.gram(second, first), rel=1e-12
     )
-    assert rows.toarray() == pytest.approx(literal_values(first, vectorizer.fragments_, decay, normalize))
+    assert rows.toarray() == pytest.approx(
+        literal_values(first, vectorizer.dictionary_.fragments(), decay, normalize)
+    )
 
 
-def test_a_vocabulary_is_learned_from_the_training_trees_alone():
-    vectorizer = FragmentVectorizer().fit(["(A (B b))"])
-    assert list(vectorizer.get_feature_names_out()) == ["(B b)", "(A B)", "(A (B b))"]
+def test_a_vocabulary_is_learned_from_the_training_trees_alone(monkeypatch):
+    vectorizer = every_fragment().fit(["(A (B b))"])
+    assert sorted(vectorizer.get_feature_names_out()) == ["(A (B b))", "(A B)", "(B b)"]
     assert vectorizer.transform(["(C c)", "(x)"]).nnz == 0
-    with pytest.raises(LimitError, match="more than max_fragments=2"):
-        FragmentVectorizer(max_fragments=2).fit(["(A (B b))"])
-    with pytest.raises(SourceError, match="no fragment"):
-        FragmentVectorizer().fit(["(x)"])
+    monkeypatch.setattr("treedot.encode.rows.MAX_FRAGMENTS", 2000)
+    with pytest.raises(LimitError, match="more than 2000 fragments"):
+        every_fragment().fit(["(A" + " (B b)" * 11 + ")"])
 
 
 def spread(transformer_of, pairs, dimensions, seeds):
@@ -99,7 +104,7 @@ def assert_standard(z):
 )
 def test_random_projections_of_the_explicit_space_err_by_the_johnson_lindenstrauss_deviation(projection):
     z = spread(
-        lambda seed: make_pipeline(FragmentVectorizer(), clone(projection).set_params(random_state=seed)),
+        lambda seed: make_pipeline(every_fragment(), clone(projection).set_params(random_state=seed)),
         np.triu_indices(6),
         dimensions=256,
         seeds=200,
@@ -123,7 +128,7 @@ def test_truncated_svd_is_the_best_approximation_of_its_rank():
     kernel = SubsetTreeKernel().gram(forest)
     eigenvalues = np.linalg.eigvalsh(kernel)
     for rank in (1, 5, 10):
-        model = make_pipeline(FragmentVectorizer(), TruncatedSVD(rank, algorithm="arpack", random_state=0))
+        model = make_pipeline(every_fragment(), TruncatedSVD(rank, algorithm="arpack", random_state=0))
         vectors = model.fit_transform(forest)
         error = np.linalg.norm(vectors @ vectors.T - kernel)
         assert error == pytest.approx(np.linalg.norm(eigenvalues[:-rank]), rel=1e-6)
@@ -137,7 +142,7 @@ def test_selected_fragments_are_the_heaviest_in_the_machines_gradient(seed, n_cl
     y = np.random.default_rng(seed).integers(n_classes, size=45)
     selector = FragmentSelector(100, C=2.0, normalize=normalize).fit(forest, y)
 
-    every = FragmentVectorizer(normalize=normalize)
+    every = every_fragment(normalize=normalize)
     rows = every.fit_transform(forest)
     gram = SubsetTreeKernel(normalize=normalize).gram(forest)
     positive = [y == 1] if n_classes == 2 else [y == c for c in range(n_classes)]
@@ -151,7 +156,7 @@ def test_selected_fragments_are_the_heaviest_in_the_machines_gradient(seed, n_cl
 
     score = abs(literal).max(axis=0)
     top = np.argsort(-score)[:100]
-    column = {fragment: k for k, fragment in enumerate(every.fragments_)}
+    column = {fragment: k for k, fragment in enumerate(every.dictionary_.fragments())}
     chosen = [column[fragment] for fragment in selector.fragments_]
     assert len(set(chosen) & set(np.flatnonzero(score >= score[top[-1]] * (1 - 1e-9)))) >= 90  # recall
     assert selector.exact_

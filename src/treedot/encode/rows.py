@@ -218,8 +218,8 @@ class FragmentEncoder:
         """Return rows with their rest, both with the right length; rests come with lengths apart."""
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             if log_norms is None:
-                row = np.repeat(np.arange(squares.size), rest.lengths)
-                beyond = np.bincount(row, rest.values.astype(np.float64) ** 2, squares.size)
+                tree = np.repeat(np.arange(squares.size), rest.lengths)
+                beyond = np.bincount(tree, rest.values.astype(np.float64) ** 2, squares.size)
                 log_norms = 0.5 * np.logaddexp(np.log(squares), np.log(beyond) + 2 * log_lengths)
             elif isinstance(self._rest, _Dense):
                 beyond = np.clip(1.0 - np.exp(np.log(squares) - 2 * log_norms), 0.0, 1.0)

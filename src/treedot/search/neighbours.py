@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treedot.encode.postings import Lists, Postings, add_products, real_rows
+from treedot.encode.postings import Lists, Postings, add_products, dense_columns, products, real_rows
 from treedot.errors import ParameterError
 from treedot.jit import njit
 from treedot.parameters import checked_integer, n_threads
@@ -87,7 +87,11 @@ def nearest(
     k = min(k, most)
     wanted = min(checked_candidates(rerank, candidates, k), most)
     forests = None if rerank is None else _forests(trees, X.shape[0], None if Y is None else others.shape[0])
-    rows, values = (_sparse_nearest if sparse else _dense_nearest)(X, None if Y is None else others, wanted)
+    if sparse:
+        X, others = real_rows(X), real_rows(others)
+    by_lists = sparse and dense_columns(others) is None
+    search = _sparse_nearest if by_lists else _dense_nearest
+    rows, values = search(X, None if Y is None else others, wanted)
     if forests is None:
         return rows, values
     return ranked_again(rerank, forests[0], forests[1].__getitem__, rows, k)
@@ -113,11 +117,9 @@ def _is_sparse(X: Any) -> bool:
 
 
 def _sparse_nearest(X: Any, Y: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-    x = real_rows(X)
-    y = x if Y is None else real_rows(Y)
-    few = y is not x and x.nnz < y.nnz
-    postings = Postings(x if few else y)
-    rows = y if few else postings.rows if Y is None else x
+    few = Y is not None and X.nnz < Y.nnz
+    postings = Postings(X if few or Y is None else Y)
+    rows = Y if few else postings.rows if Y is None else X
     csr = rows.indptr, rows.indices, rows.data
 
     def part(start: int) -> tuple[np.ndarray, np.ndarray]:
@@ -183,27 +185,32 @@ def _pass_over(
 def _dense_nearest(X: np.ndarray, Y: np.ndarray | None, k: int) -> tuple[np.ndarray, np.ndarray]:
     others = X if Y is None else Y
     rows = np.full((X.shape[0], k), -1, np.int64)
-    values = np.full((X.shape[0], k), -np.inf, np.result_type(X, others, np.float32))
-    for start, first, products in _dense_tiles(X, others, Y is None):
-        if not np.isfinite(products).all():
+    values = np.full((X.shape[0], k), -np.inf, np.result_type(X.dtype, others.dtype, np.float32))
+    for start, first, tile in _dense_tiles(X, others, Y is None):
+        if not np.isfinite(tile).all():
             raise ParameterError(NOT_FINITE)
-        here = slice(start, start + len(products))
-        if Y is None and first <= start < first + products.shape[1]:
-            products[np.arange(len(products)), np.arange(len(products)) + start - first] = -np.inf
-        _keep_best(rows[here], values[here], products, first)
+        here = slice(start, start + len(tile))
+        if Y is None and first <= start < first + tile.shape[1]:
+            tile[np.arange(len(tile)), np.arange(len(tile)) + start - first] = -np.inf
+        _keep_best(rows[here], values[here], tile, first)
         if Y is None and first > start:  # the same products serve the other rows
-            there = slice(first, first + products.shape[1])
-            _keep_best(rows[there], values[there], np.ascontiguousarray(products.T), start)
+            there = slice(first, first + tile.shape[1])
+            _keep_best(rows[there], values[there], np.ascontiguousarray(tile.T), start)
     return rows, values
 
 
 def _dense_tiles(X: np.ndarray, Y: np.ndarray, symmetric: bool) -> Iterator[tuple[int, int, np.ndarray]]:
     """Yield first row, first column and products of tile after tile; of the upper half where symmetric."""
-    kind = np.result_type(X, Y, np.float32)
-    for start in range(0, len(X), TILE):
-        part = np.asarray(X[start : start + TILE], kind)
-        for first in range(start if symmetric else 0, len(Y), TILE):
-            yield start, first, part @ np.asarray(Y[first : first + TILE], kind).T
+    kind = np.result_type(X.dtype, Y.dtype, np.float32)
+    for start in range(0, X.shape[0], TILE):
+        part = _tile(X, start, kind)
+        for first in range(start if symmetric else 0, Y.shape[0], TILE):
+            yield start, first, products(part, _tile(Y, first, kind)).astype(kind, copy=False)
+
+
+def _tile(rows: Any, start: int, kind: Any) -> Any:
+    part = rows[start : start + TILE]
+    return part if _is_sparse(rows) else np.asarray(part, kind)
 
 
 def _keep_best(rows: np.ndarray, values: np.ndarray, products: np.ndarray, first: int) -> None:

@@ -44,11 +44,16 @@ for rest in ("dense", "blocks"):
     scaled.LARGE, block_rest.STEP, block_rest.SMALL, block_rest.LARGE = 2.0, 3, 2.0**-3, 2.0**1
     dense_rest.SLACK = 1
     seen = []
-    power = block_rest._power
-    dense_rest._rescale = (lambda old: lambda slot, open, pool: (
-        old(slot, open, pool), seen.append(open.exponent[slot])))(dense_rest._rescale)
+    power, rescale = block_rest._power, dense_rest._rescale
+
+    def watched(slot, opened, pool):
+        rescale(slot, opened, pool)
+        seen.append(opened.exponent[slot])
+
+    dense_rest._rescale = watched
     block_rest._power = lambda exponent: seen.append(exponent) or power(exponent)
     after = machine.encode(forest)
+    dense_rest._rescale, block_rest._power = rescale, power
     assert (before.indices == after.indices).all()
     assert np.allclose(before.data, after.data, rtol=1e-9, atol=1e-9), abs(before.data - after.data).max()
     assert max(seen) >= 6, max(seen)

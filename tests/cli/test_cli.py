@@ -10,9 +10,8 @@ import pytest
 from scipy.sparse import load_npz
 
 from strategies import random_forest
-from treedot import Encoder, Spec, SubsetTreeKernel
+from treedot import Encoder, FragmentVectorizer, Spec, SubsetTreeKernel, sparse_gram
 from treedot.cli import main
-from treedot.encode import StratifiedEncoder, StratifiedSpec, sparse_gram
 from treedot.encode.store import read_spec
 
 COMMAND = [sys.executable, "-m", "treedot"]
@@ -49,13 +48,13 @@ def test_encode_keeps_columns_in_parquet(tmp_path):
     assert read_spec(target) == Spec(256)
 
 
-def test_encode_writes_stratified_rows(trees, tmp_path, capsys):
+def test_encode_writes_sparse_rows(trees, tmp_path, capsys):
     forest, path = trees
     target = tmp_path / "rows.npz"
-    options = ["--stratified", "--budget", "4", "--decay", "0.3"]
+    options = ["--sparse", "--budget", "5", "--decay", "0.3", "--damping", "log1p"]
     assert main(["encode", path, path, "-o", str(target), *options]) == 0
-    spec = StratifiedSpec(2**20, 0.3, budget=4)
-    wanted = StratifiedEncoder(spec).encode(forest + forest)
+    vectorizer = FragmentVectorizer(decay=0.3, budget=5, damping="log1p")
+    spec, wanted = vectorizer.spec, vectorizer.transform(forest + forest)
     found = load_npz(target)
     assert found.shape == wanted.shape
     for name in ("data", "indices", "indptr"):
@@ -72,17 +71,20 @@ def test_encode_writes_stratified_rows(trees, tmp_path, capsys):
     assert "cannot read" in capsys.readouterr().err
 
 
-def test_kernels_of_stratified_rows_come_from_wide_rows(trees, tmp_path, capsys):
+@pytest.mark.parametrize("rest", [None, "dense", "blocks"])
+def test_kernels_of_sparse_rows_come_from_wide_rows(trees, tmp_path, capsys, rest):
     forest, path = trees
-    wanted = sparse_gram(StratifiedEncoder(StratifiedSpec(2**30)).encode(forest))
+    options = ["--sparse", *(["--rest", rest, "--no-normalize"] if rest else [])]
+    rows = FragmentVectorizer(n_features=2**30, rest=rest, normalize=rest is None).transform(forest)
+    wanted = sparse_gram(rows)
     target = str(tmp_path / "K.npy")
-    assert main(["gram", path, "-o", target, "--stratified"]) == 0
-    assert (np.load(target) == wanted).all()
-    assert main(["gram", path, "--against", str(forest[3]), "-o", target, "--stratified"]) == 0
-    assert np.load(target) == pytest.approx(wanted[:, 3:4], rel=1e-9, abs=1e-9)
-    assert main(["kernel", path, str(forest[3]), "--stratified"]) == 0
+    assert main(["gram", path, "-o", target, *options]) == 0
+    assert np.load(target) == pytest.approx(wanted, rel=1e-6, abs=1e-6)
+    assert main(["gram", path, "--against", str(forest[3]), "-o", target, *options]) == 0
+    assert np.load(target) == pytest.approx(wanted[:, 3:4], rel=1e-5, abs=1e-5)
+    assert main(["kernel", path, str(forest[3]), *options]) == 0
     printed = [float(line) for line in capsys.readouterr().out.split()]
-    assert printed == pytest.approx(wanted[:, 3], rel=1e-9, abs=1e-9)
+    assert printed == pytest.approx(wanted[:, 3], rel=1e-5, abs=1e-5)
 
 
 def test_pipelines(trees):
@@ -187,11 +189,17 @@ def test_check_names_every_optional_part(capsys, monkeypatch):
         (["encode", "good.mrg", "-o", "v.npy", "--decay", "2"], 1, "from 0 to 1"),
         (["encode", "good.mrg", "-o", "v.txt"], 1, "use .npy or .parquet"),
         (["encode", "good.mrg", "-o", "v.npz"], 1, "use .npy or .parquet"),
-        (["encode", "good.mrg", "-o", "v.npy", "--stratified"], 1, "use .npz"),
-        (["encode", "good.mrg", "-o", "v.npz", "--stratified", "-d", "1000"], 1, "power of two"),
-        (["encode", "good.mrg", "-o", "v.npz", "--stratified", "--composition", "mixed"], 1, "leave out"),
-        (["encode", "good.mrg", "-o", "v.npy", "--budget", "4"], 1, "add --stratified"),
-        (["encode", "bad.mrg", "-o", "v.npz", "--stratified"], 1, "bad.mrg:2:1 (tree 2)"),
+        (["encode", "good.mrg", "-o", "v.npy", "--sparse"], 1, "use .npz"),
+        (["encode", "good.mrg", "-o", "v.npz", "--sparse", "-d", "1000"], 1, "power of two"),
+        (["encode", "good.mrg", "-o", "v.npz", "--sparse", "--composition", "mixed"], 1, "leave out"),
+        (["encode", "good.mrg", "-o", "v.npy", "--budget", "4"], 1, "add --sparse"),
+        (["encode", "good.mrg", "-o", "v.npy", "--rest", "dense"], 1, "add --sparse"),
+        (
+            ["encode", "good.mrg", "-o", "v.npz", "--sparse", "--rest", "dense", "--damping", "sqrt"],
+            1,
+            "use damping='linear'",
+        ),
+        (["encode", "bad.mrg", "-o", "v.npz", "--sparse"], 1, "bad.mrg:2:1 (tree 2)"),
         (["encode", "good.mrg", "-o", "nowhere/v.npy"], 1, "does not exist"),
         (["encode", "good.mrg", "-o", "folder.npy"], 1, "it is a folder"),
         (["demo", "--functions", "0"], 1, "at least 50"),

@@ -209,14 +209,7 @@ class FragmentVectorizer(TreeTransformer):
     @property
     def fingerprint(self) -> str:
         """A short stable name of all that determines a row, what ``fit`` learned included."""
-        settings, arrays = self.state()
-        if not arrays and not settings["idf"]:
-            return self.spec.fingerprint
-        digest = hashlib.blake2b(f"{self.spec.fingerprint} {settings['idf']}".encode(), digest_size=8)
-        for name in sorted(arrays):
-            digest.update(name.encode())
-            digest.update(np.ascontiguousarray(arrays[name]).data)
-        return digest.hexdigest()
+        return _fingerprint(self.spec, *self.state())
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the parameters as plain JSON values, and what was learned as arrays."""
@@ -264,8 +257,9 @@ class FragmentVectorizer(TreeTransformer):
         description, arrays = read_arrays(path)
         if description.get("format") != "treedot fragment vectorizer":
             raise SourceError(f"{os.fspath(path)} does not hold a FragmentVectorizer")
-        made = cls.from_state(dict(description.get("settings", {})), arrays)
-        if made.fingerprint != description.get("fingerprint"):
+        settings = dict(description.get("settings", {}))
+        made = cls.from_state(settings, arrays)
+        if _fingerprint(made.spec, settings, arrays) != description.get("fingerprint"):
             raise SourceError(f"{os.fspath(path)} is damaged: it does not hold what its fingerprint names")
         return made
 
@@ -336,6 +330,16 @@ class FragmentVectorizer(TreeTransformer):
     def __sklearn_is_fitted__(self) -> bool:
         learned = "dictionary_" if self.n_features is None else "documents_"
         return self._is_stateless or hasattr(self, learned)
+
+
+def _fingerprint(spec: FragmentSpec, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
+    if not arrays and not settings["idf"]:
+        return spec.fingerprint
+    digest = hashlib.blake2b(f"{spec.fingerprint} {settings['idf']}".encode(), digest_size=8)
+    for name in sorted(arrays):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(arrays[name]).data)
+    return digest.hexdigest()
 
 
 def _batches(X: Any) -> Iterator[Forest]:

@@ -4,22 +4,42 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from treedot import Forest, read_trees
 from treedot.experiments.demo import standard_library
 
 CORPORA = {  # file, column
     "questions": ("qc_train.tsv.gz", "tree"),
+    "test questions": ("qc_test.tsv.gz", "tree"),
     "Penn sentences": ("ptb_sample.tsv.gz", "tree"),
     "RTE-5 texts": ("rte5_dev.tsv.gz", "text_tree"),
     "Java functions": ("bcb_functions.tsv.gz", "tree"),
+    "GUM sentences": ("gum_permissive.tsv.gz", "tree"),
+    "CRAFT sentences": ("craft.tsv.gz", "tree"),
+    "RNA": ("rna_archive2.tsv.gz", "tree"),
+    "glycans": ("glycans.tsv.gz", "tree"),
 }
 PYTHON = "Python functions"
+JSON = "JSON-like lists"
 
 
 def benchmark_forest(data: str | None, name: str) -> tuple[Forest, str]:
     """Return trees and what they are: the corpus with a name, or functions where it is missing."""
+    if name == JSON:
+        return json_lists(1000), JSON
     if data and name in CORPORA:
         file, column = CORPORA[name]
         if (Path(data) / file).exists():
             return read_trees(Path(data) / file, column=column), name
     return standard_library(1000), PYTHON
+
+
+def json_lists(count: int) -> Forest:
+    """Return lists of 1 to 60 items that are alike but for their words."""
+    rng = np.random.default_rng(0)
+    item = " (item (op add) (path p{0}) (value v{0}))".format
+    starts, sizes = rng.integers(100_000, size=count), rng.integers(1, 61, size=count)
+    return read_trees(
+        [f"($ {''.join(map(item, range(a, a + n)))})" for a, n in zip(starts, sizes, strict=True)]
+    )

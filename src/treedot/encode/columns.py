@@ -79,7 +79,7 @@ class Room(NamedTuple):
     value: FloatArray
 
 
-def make_rules(spec: FragmentSpec, looked_up: bool, normalize: bool, dtype: str) -> Rules:
+def make_rules(spec: FragmentSpec, looked_up: bool, normalize: bool) -> Rules:
     """Return the rules of a spec."""
     budget = MAX_BUDGET if spec.budget is None else spec.budget
     shift = 0 if spec.n_features is None else 65 - spec.n_features.bit_length()
@@ -92,7 +92,7 @@ def make_rules(spec: FragmentSpec, looked_up: bool, normalize: bool, dtype: str)
         np.uint64(shift),
         looked_up,
         spec.n_features is None,
-        float(np.finfo(dtype).max),
+        float(np.finfo(spec.dtype).max),
         np.power(math.sqrt(spec.decay), np.maximum(productions - 1.0, 0.0)),
         np.array([damped(count, damping) for count in range(TABLED)]),
         damping,
@@ -197,4 +197,39 @@ def _position(key: np.uint64, known: Known) -> int:
     for k in range(known.start[bucket], known.start[bucket + 1]):
         if known.key[k] == key:
             return k
+    return -1
+
+
+class Part(NamedTuple):
+    """Part of some rows: how many values each row has, their columns, the values, and each row's factor.
+
+    Without columns, those of every row are neighbours, from ``origin`` on.
+    """
+
+    lengths: IntArray
+    indices: IntArray
+    values: npt.NDArray[Any]
+    factor: FloatArray
+    origin: int = 0
+
+
+@njit
+def join(left: Part, right: Part, limit: float, indices: IntArray, values: npt.NDArray[Any]) -> int:
+    """Write rows that begin with one part and end with another; return the first too large one, or -1."""
+    at, a, b = 0, 0, 0
+    for row in range(left.lengths.size):
+        fits = True
+        for _ in range(left.lengths[row]):
+            value = left.values[a] * left.factor[row]
+            fits &= abs(value) <= limit
+            indices[at], values[at] = left.indices[a], value
+            at, a = at + 1, a + 1
+        for k in range(right.lengths[row]):
+            value = right.values[b] * right.factor[row]
+            fits &= abs(value) <= limit
+            indices[at] = right.indices[b] if right.indices.size else right.origin + k
+            values[at] = value
+            at, b = at + 1, b + 1
+        if not fits:
+            return row
     return -1

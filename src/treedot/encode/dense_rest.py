@@ -156,6 +156,14 @@ def _add(row: Row, x: Row, b: Any) -> None:
 
 
 @njit
+def _add_both(row: Row, x: Row, b: Any, signs: SignWords, c: Any) -> None:
+    """Add b x + c signs to a row."""
+    for k in range(signs.size):
+        both = splat(b) * load(x, LANES * k) + flip(splat(c), signs[k])
+        store(row, LANES * k, load(row, LANES * k) + both)
+
+
+@njit
 def _add_signs(row: Row, signs: SignWords, b: Any) -> None:
     """Row ← row + b signs."""
     for k in range(signs.size):
@@ -251,9 +259,8 @@ def encode(
             if nodes.reach[node] > budget:
                 total_exponent, factor = scaled.meet(total, total_exponent, open.exponent[slot])
                 scale = number(factor)
-                _add(total, pool[open.row[slot, ALL]], scale)
-                one = scaled.power_of_two(-open.exponent[slot])
-                _add_signs(total, open.signs[slot], number(-factor * one))
+                one = number(-factor * scaled.power_of_two(-open.exponent[slot]))
+                _add_both(total, pool[open.row[slot, ALL]], scale, open.signs[slot], one)
                 for k in range(1, budget + 1):
                     if open.row[slot, k] >= 0:
                         _add(total, pool[open.row[slot, k]], -scale)

@@ -75,9 +75,7 @@ class FragmentEncoder:
             raise ParameterError("n_features=None wants the keys of the fragments that have columns")
         # With a rest, rows are scaled when that is known too.
         alone = spec.rest is None
-        self._rules = make_rules(
-            spec, known is not None, spec.normalize and alone, spec.dtype if alone else "float64"
-        )
+        self._rules = make_rules(spec, known is not None, spec.normalize and alone)
         self._keys: dict[str, int] = {}
 
     @property
@@ -117,7 +115,7 @@ class FragmentEncoder:
                 return explicit
             rest, log_lengths = self._rest.encode(forest, keys, first, last)
             own = None if log_norms is None else log_norms[first:last]
-            return self._joined(explicit, squares, rest, log_lengths, own, first)
+            return self._joined(explicit, squares, rest, log_lengths, own, forest, first)
 
         # Fewer, larger chunks where there is nothing to share out.
         scale = 16 if n_threads(n_jobs) == 1 and self._rest is None else 1
@@ -213,7 +211,7 @@ class FragmentEncoder:
 
     def _joined(
         self, explicit: Rows, squares: FloatArray, rest: Rows, log_lengths: FloatArray,
-        log_norms: FloatArray | None, first: int,
+        log_norms: FloatArray | None, forest: Forest, first: int,
     ) -> Rows:  # fmt: skip
         """Return rows with their rest, both with the right length; rests come with lengths apart."""
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
@@ -226,19 +224,14 @@ class FragmentEncoder:
                 log_lengths = np.where(rest.lengths > 0, log_norms + 0.5 * np.log(beyond), -np.inf)
             scale = -log_norms if self.spec.normalize else np.zeros(squares.size)
             scale[log_norms == -np.inf] = 0.0  # a tree without fragments
-            both = _side_by_side(
-                Rows(explicit.lengths, explicit.indices, _scaled(explicit, np.exp(scale))),
-                Rows(rest.lengths, rest.indices, _scaled(rest, np.exp(log_lengths + scale))),
-            )
-            values = both.values.astype(self.spec.dtype)
-        bad = np.flatnonzero(~np.isfinite(values))
-        if bad.size:
-            row = int(np.searchsorted(np.cumsum(both.lengths), bad[0], side="right"))
-            raise RangeError(
-                f"the row of tree {first + row + 1} is too large for {self.spec.dtype} with "
-                f"decay={self.spec.decay}: use normalize=True, dtype='float64' or a smaller decay"
-            )
-        return both._replace(values=values)
+            left = columns.Part(*explicit, np.exp(scale))
+            right = columns.Part(*rest, np.exp(log_lengths + scale), self.n_explicit)
+        lengths = explicit.lengths + rest.lengths
+        indices, values = np.empty(lengths.sum(), np.int32), np.empty(lengths.sum(), self.spec.dtype)
+        too_large = columns.join(left, right, self._rules.limit, indices, values)
+        if too_large >= 0:
+            raise _too_large(forest, first + too_large, self.spec)
+        return Rows(lengths, indices, values)
 
 
 class _Dense:
@@ -259,8 +252,8 @@ class _Dense:
                 self._budget, math.sqrt(self.spec.decay), self._mixers, vectors, log_lengths,
             )  # fmt: skip
         held = log_lengths > -np.inf
-        indices = np.tile(np.arange(self.origin, self.origin + self.width, dtype=np.int32), int(held.sum()))
-        return Rows(held * self.width, indices, vectors[held].ravel()), log_lengths
+        vectors = vectors if held.all() else vectors[held]
+        return Rows(held * self.width, np.zeros(0, np.int32), vectors.ravel()), log_lengths
 
     def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
         """Return columns and values of one fragment."""
@@ -327,23 +320,6 @@ def _cost(fragment: Tree) -> int:
     )
 
 
-def _scaled(rows: Rows, factor: FloatArray) -> FloatArray:
-    return rows.values.astype(np.float64) * np.repeat(factor, rows.lengths)
-
-
-def _side_by_side(a: Rows, b: Rows) -> Rows:
-    """Return rows that begin with the values of one and end with those of another."""
-    lengths = a.lengths + b.lengths
-    starts = np.cumsum(lengths) - lengths
-    indices = np.empty(int(lengths.sum()), np.int32)
-    values = np.empty(indices.size)
-    for part, offset in ((a, starts), (b, starts + a.lengths)):
-        before = np.cumsum(part.lengths) - part.lengths
-        place = np.arange(part.indices.size) + np.repeat(offset - before, part.lengths)
-        indices[place], values[place] = part.indices, part.values
-    return Rows(lengths, indices, values)
-
-
 def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.concatenate([array, np.empty_like(array)])
 
@@ -360,8 +336,8 @@ def _more(room: int, forest: Forest, tree: int, budget: int | None) -> int:
 
 def _too_large(forest: Forest, tree: int, spec: FragmentSpec) -> RangeError:
     return RangeError(
-        f"the row of {_named(forest, tree)} is too large for {spec.dtype}: "
-        "use normalize=True or dtype='float64'"
+        f"the row of {_named(forest, tree)} is too large for {spec.dtype} with decay={spec.decay}: "
+        "use normalize=True, dtype='float64' or a smaller decay"
     )
 
 

@@ -1,0 +1,293 @@
+"""Measure rows of fragments at both ends of similarity: ``python -m benchmarks.rows``.
+
+Normalised kernels against the exact ones, for random pairs and for near-duplicates (trees with one leaf in 25
+renamed), by corpus and λ: bounded rows with hashed columns against the kernel of bounded fragments, rows with
+a dense rest against the full kernel. Then what blocks rank, what rows are good for (classes of questions,
+nearest neighbours of functions, RNA and glycans), and how fast they are made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.__main__ import encode_seconds, seconds
+from benchmarks.trees import CORPORA, JSON, PYTHON, benchmark_forest
+from treedot import (
+    Forest,
+    FragmentVectorizer,
+    GramLinearSVC,
+    SubsetTreeKernel,
+    nearest,
+    sparse_gram,
+)
+from treedot.experiments.fidelity import spearman
+from treedot.learn.machines import machines
+
+SENTENCES = ("questions", "Penn sentences", "GUM sentences", "CRAFT sentences")
+OTHERS = (PYTHON, JSON, "Java functions", "RNA", "glycans")
+WIDE = 2**30
+RENAMED = 25  # leaves, of which one is renamed
+COST = 10.0
+
+
+class Ends(NamedTuple):
+    """Errors of normalised kernels: of random pairs and of near-duplicates."""
+
+    random: float  # root mean square
+    random_max: float
+    near: float
+    near_max: float
+    false: int  # estimated above 0.8, exact below 0.3
+    lost: int  # estimated below 0.5, exact above 0.8
+    nearest: float  # how often the nearest other tree is the exact one
+
+
+def renamed(forest: Forest, seed: int = 1) -> Forest:
+    """Return the same trees with one leaf in 25, at least one, renamed at random."""
+    rng = np.random.default_rng(seed)
+    label, new = forest.label.copy(), [f"renamed {k}" for k in range(50)]
+    for first, last in zip(forest.offsets, forest.offsets[1:], strict=False):
+        leaves = first + np.flatnonzero(forest.arity[first:last] == 0)
+        chosen = rng.choice(leaves, max(1, round(leaves.size / RENAMED)), replace=False)
+        label[chosen] = len(forest.labels) + rng.integers(len(new), size=chosen.size)
+    return Forest(label, forest.arity, forest.offsets, [*forest.labels, *new])
+
+
+def compare(exact: np.ndarray, estimate: np.ndarray) -> Ends:
+    """Compare the kernels of trees and of their near-duplicates, which follow them."""
+    n = len(exact) // 2
+    pairs, twins = np.triu_indices(n, 1), (np.arange(n), np.arange(n, 2 * n))
+    error = estimate - exact
+    both = np.concatenate([np.stack(pairs), np.stack(twins)], axis=1)
+    found, true = estimate[tuple(both)], exact[tuple(both)]
+    own, guess = exact[:n, :n].copy(), estimate[:n, :n].copy()
+    np.fill_diagonal(own, -1)
+    np.fill_diagonal(guess, -1)
+    return Ends(
+        float(np.sqrt(np.mean(error[pairs] ** 2))),
+        float(np.abs(error[pairs]).max()),
+        float(np.sqrt(np.mean(error[twins] ** 2))),
+        float(np.abs(error[twins]).max()),
+        int(((found > 0.8) & (true < 0.3)).sum()),
+        int(((found < 0.5) & (true > 0.8)).sum()),
+        float(np.mean(own[np.arange(n), guess.argmax(axis=1)] >= own.max(axis=1) - 1e-9)),
+    )
+
+
+def line(*cells: Any) -> None:
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def header(*cells: str) -> None:
+    print()
+    line(*cells)
+    print("|---" * len(cells) + "|")
+
+
+def shown(runs: list[Ends]) -> Iterator[str]:
+    """Yield the cells of a row: means of root mean squares, the worst of all else."""
+    ends = [np.array(values) for values in zip(*runs, strict=True)]
+    yield f"{ends[0].mean():.4f} / {ends[1].max():.3f}"
+    yield f"{ends[2].mean():.4f} / {ends[3].max():.3f}"
+    yield f"{ends[4].max()}, {ends[5].max()}"
+    yield f"{ends[6].mean():.2f}"
+
+
+def hashed(options: argparse.Namespace) -> None:
+    """Bounded rows: the default with hashed columns against a dictionary of columns."""
+    header(
+        "bounded rows, default", "columns", "random rms / max", "near-dup rms / max", "false, lost", "nearest"
+    )
+    for name, both in corpora(options):
+        settings = {"dtype": "float64"}
+        exact = sparse_gram(FragmentVectorizer(None, **settings).fit_transform(both))
+        for bits in (30, 20):
+            runs = [
+                compare(
+                    exact,
+                    sparse_gram(FragmentVectorizer(2**bits, random_state=s, **settings).transform(both)),
+                )
+                for s in range(options.seeds)
+            ]
+            line(name, f"2^{bits}", *shown(runs))
+
+
+def dense(options: argparse.Namespace) -> None:
+    """Rows with a dense rest against the full kernel."""
+    size, budget = options.rest_size, options.budget
+    header(
+        f"dense rest, budget {budget}, {size} numbers", "λ", "KB of values",
+        "random rms / max", "near-dup rms / max", "false, lost", "nearest",
+    )  # fmt: skip
+    for name, both in corpora(options):
+        for decay in (0.2, 0.4):
+            exact = SubsetTreeKernel(decay, normalize=True).gram(both)
+            runs, held = [], 0.0
+            for seed in range(options.seeds):
+                vectorizer = FragmentVectorizer(
+                    WIDE, decay, budget, rest="dense", rest_size=size, random_state=seed
+                )
+                rows = vectorizer.transform(both)
+                held = 4 * float(np.diff(rows.indptr).max()) / 1024
+                runs.append(compare(exact, sparse_gram(rows)))
+            line(name, decay, f"at most {held:.1f}", *shown(runs))
+
+
+def blocks(options: argparse.Namespace) -> None:
+    """Spearman's correlation of rows with blocks with the full kernel, random pairs."""
+    decays = (0.2, 0.4, 0.6, 0.8, 1.0)
+    header(
+        "blocks",
+        "budget",
+        "non-zeros",
+        *(f"ρ at λ = {decay}" for decay in decays),
+        "norm² at 0.4 (5 %, 95 %)",
+    )
+    for name in ("questions", "Penn sentences"):
+        forest = sample(options, name)
+        for budget in (4, 8, 10, 12):
+            ranks, scatter, non_zeros = [], np.zeros(0), 0.0
+            for decay in decays:
+                exact = SubsetTreeKernel(decay).gram(forest)
+                found = []
+                for seed in range(options.seeds):
+                    rows = FragmentVectorizer(
+                        WIDE,
+                        decay,
+                        budget,
+                        rest="blocks",
+                        random_state=seed,
+                        normalize=False,
+                        dtype="float64",
+                    ).transform(forest)
+                    estimate = sparse_gram(rows)
+                    found.append(spearman(exact, estimate))
+                    non_zeros = rows.nnz / len(forest)
+                    if decay == 0.4:
+                        scatter = np.append(scatter, np.diagonal(estimate) / np.diagonal(exact))
+                ranks.append(f"{np.mean(found):.4f}")
+            low, middle, high = np.quantile(scatter, (0.05, 0.5, 0.95))
+            line(name, budget, f"{non_zeros:.0f}", *ranks, f"{middle:.2f} ({low:.2f}, {high:.2f})")
+
+
+def useful(options: argparse.Namespace) -> None:
+    """Show what the default rows are good for, beside the full kernel at two λ."""
+    header("task", "default rows, mean over seeds", "full kernel, λ = 0.2", "λ = 0.4")
+    train, name = benchmark_forest(options.data, "questions")
+    if name == "questions":
+        test, _ = benchmark_forest(options.data, "test questions")
+        classes, answers = (np.array(forest.columns["coarse"]) for forest in (train, test))
+        scores = []
+        for seed in range(options.seeds):
+            vectorizer = FragmentVectorizer(random_state=seed)
+            model = GramLinearSVC(n_jobs=-1).fit(vectorizer.transform(train), classes)
+            scores.append(model.score(vectorizer.transform(test), answers))
+        exact = [f"{_exact_score(train, test, classes, answers, decay):.3f}" for decay in (0.2, 0.4)]
+        line("question classes, C = 10", f"{np.mean(scores):.4f} ± {np.std(scores):.4f}", *exact)
+    for name, column in (("Java functions", "clone_class"), ("RNA", "family"), ("glycans", "kingdom")):
+        forest, found = benchmark_forest(options.data, name)
+        if found != name:
+            continue
+        labels = np.array(forest.columns[column])
+        _, group, size = np.unique(labels, return_inverse=True, return_counts=True)
+        chosen = np.flatnonzero(size[group] >= 20)  # classes in which a neighbour can be found
+        chosen = chosen[np.sort(np.random.default_rng(0).permutation(chosen.size)[: options.neighbours])]
+        forest, labels = forest[chosen], labels[chosen]
+        scores = []
+        for seed in range(options.seeds):
+            rows = FragmentVectorizer(WIDE, random_state=seed).transform(forest)
+            scores.append(np.mean(labels[nearest(rows, k=1)[0][:, 0]] == labels))
+        exact = []
+        for decay in (0.2, 0.4):
+            gram = SubsetTreeKernel(decay, normalize=True).gram(forest)
+            np.fill_diagonal(gram, -1)
+            exact.append(f"{np.mean(labels[gram.argmax(axis=1)] == labels):.3f}")
+        line(f"{name}, nearest of {len(forest)}", f"{np.mean(scores):.4f} ± {np.std(scores):.4f}", *exact)
+
+
+def _exact_score(
+    train: Forest, test: Forest, classes: np.ndarray, answers: np.ndarray, decay: float
+) -> float:
+    kernel = SubsetTreeKernel(decay, normalize=True)
+    names = np.unique(classes)
+    across = np.ascontiguousarray(kernel.gram(test, train))
+    trained = machines(kernel.gram(train), (classes == name for name in names), COST, -1)
+    scores = [machine.decision_function(across) for machine in trained]
+    return float(np.mean(names[np.argmax(scores, axis=0)] == answers))
+
+
+def speed(options: argparse.Namespace) -> None:
+    """Trees encoded per second on one core, against dense vectors of 8192 numbers."""
+    header(
+        "encoding, one core",
+        "nodes",
+        "mixed, d = 8192, µs",
+        "bounded rows",
+        "dense rest",
+        "blocks, budget 12",
+    )
+    for name in (*SENTENCES[:2], "Java functions", PYTHON, JSON):
+        forest = sample(options, name)
+        whole = encode_seconds(forest, "mixed")
+        cells = []
+        for vectorizer in (
+            FragmentVectorizer(),
+            FragmentVectorizer(budget=options.budget, rest="dense", rest_size=options.rest_size),
+            FragmentVectorizer(WIDE, budget=12, rest="blocks"),
+        ):
+            took = seconds(partial(vectorizer.transform, forest[:]))
+            cells.append(f"{1e6 * took / len(forest):.1f} µs, {whole / took:.2f} times")
+        line(name, f"{forest.n_nodes / len(forest):.0f}", f"{1e6 * whole / len(forest):.1f}", *cells)
+    forest = sample(options, "questions")
+    one = [str(tree) for tree in forest][:50]
+    print()
+    for label, vectorizer in (
+        ("bounded rows", FragmentVectorizer()),
+        ("dense rest", FragmentVectorizer(rest="dense")),
+    ):
+        took = seconds(lambda vectorizer=vectorizer: [vectorizer.transform([text]) for text in one])  # type: ignore[misc]
+        print(f"one question, text to row, {label}: {1e6 * took / len(one):.0f} µs")
+
+
+def sample(options: argparse.Namespace, name: str) -> Forest:
+    """Return some trees at random, always the same."""
+    forest, _ = benchmark_forest(options.data, name)
+    count = min(options.trees, len(forest))
+    chosen = forest[np.random.default_rng(0).choice(len(forest), count, replace=False)]
+    return Forest(chosen.label, chosen.arity, chosen.offsets, chosen.labels)
+
+
+def corpora(options: argparse.Namespace) -> Iterator[tuple[str, Forest]]:
+    """Yield the corpora that are at hand: trees, and then their near-duplicates."""
+    for name in (*SENTENCES, *OTHERS):
+        if name in CORPORA and benchmark_forest(options.data, name)[1] != name:
+            continue
+        forest = sample(options, name)
+        yield name, forest + renamed(forest)
+
+
+PARTS = {"hashed": hashed, "dense": dense, "blocks": blocks, "useful": useful, "speed": speed}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.rows", description=__doc__)
+    parser.add_argument("parts", nargs="*", default=list(PARTS), choices=[*PARTS], metavar="PART")
+    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
+    parser.add_argument("--trees", type=int, default=200)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--budget", type=int, default=4, help="of the rows with a dense rest")
+    parser.add_argument("--rest-size", type=int, default=6144)
+    parser.add_argument("--neighbours", type=int, default=4000, help="trees whose neighbours are looked for")
+    options = parser.parse_args()
+    for part in options.parts:
+        PARTS[part](options)
+
+
+if __name__ == "__main__":
+    main()

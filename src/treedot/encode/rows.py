@@ -35,6 +35,7 @@ CHUNK_NODES = 1 << 16
 FRAGMENTS = 1 << 10  # room to begin with
 VALUES_PER_NODE = 4
 KEPT_LABELS = 1 << 20
+KEPT_NODES = 1 << 14  # working memory for larger trees is not kept
 MAX_FRAGMENTS = 1 << 22
 
 
@@ -77,6 +78,7 @@ class FragmentEncoder:
         alone = spec.rest is None
         self._rules = make_rules(spec, known is not None, spec.normalize and alone)
         self._keys: dict[str, int] = {}
+        self._rooms: list[columns.Room] = []  # that no thread is using
 
     @property
     def n_explicit(self) -> int:
@@ -166,8 +168,10 @@ class FragmentEncoder:
     def _explicit(self, forest: Forest, keys: WordArray, first: int, last: int) -> tuple[Rows, FloatArray]:
         """Encode bounded fragments, in more room where it does not suffice; return sums of squares too."""
         nodes, count = int(forest.sizes[first:last].max()), last - first
-        fragments = FRAGMENTS
-        room = make_room(nodes, fragments)
+        room = self._rooms.pop() if self._rooms else make_room(nodes, FRAGMENTS)
+        if room.found.stack.size < nodes:
+            room = make_room(nodes, FRAGMENTS)
+        fragments = room.value.size
         size = VALUES_PER_NODE * int(forest.offsets[last] - forest.offsets[first]) + fragments
         dtype = self.spec.dtype if self._rest is None else "float64"
         indices, values = np.empty(size, np.int32), np.empty(size, dtype)
@@ -186,6 +190,8 @@ class FragmentEncoder:
                 room = make_room(nodes, fragments)
             elif why == columns.TOO_LARGE:
                 raise _too_large(forest, first + done, self.spec)
+        if nodes <= KEPT_NODES and fragments <= KEPT_NODES:
+            self._rooms.append(room)
         return Rows(np.diff(indptr), indices[: indptr[-1]], values[: indptr[-1]]), squares
 
     def _listed(self, forest: Forest, keys: WordArray, first: int, last: int) -> Fragments:

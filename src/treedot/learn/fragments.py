@@ -130,17 +130,15 @@ class FragmentVectorizer(TreeTransformer):
     def spec(self) -> FragmentSpec:
         """Everything that determines a row but what ``fit`` learns; ``fingerprint`` names both."""
         default = "sqrt" if self.rest is None else "linear"
-        return FragmentSpec(
-            n_features=self.n_features,
-            decay=self.decay,
-            budget=self.budget,
-            damping=default if self.damping is None else self.damping,
-            rest=self.rest,
-            rest_size=self.rest_size,
-            seed=checked_integer("random_state", self.random_state),
-            normalize=self.normalize,
-            dtype=self.dtype,
-        )
+        fields = (
+            self.n_features, self.decay, self.budget, default if self.damping is None else self.damping,
+            self.rest, self.rest_size, checked_integer("random_state", self.random_state),
+            self.normalize, self.dtype,
+        )  # fmt: skip
+        try:
+            return _known_spec(*fields)
+        except TypeError:  # something that cannot be looked up: the spec says what is wrong with it
+            return FragmentSpec(*fields)
 
     def fit(self, X: Any = None, y: Any = None) -> FragmentVectorizer:
         """Learn the columns or their weights where the parameters ask for it, else only check them.
@@ -363,6 +361,12 @@ def _checked_documents(arrays: dict[str, np.ndarray], n_features: int) -> tuple[
     if columns.dtype.kind != "i" or columns.shape != documents.shape or not ascending:
         raise SourceError("this is not the state of a FragmentVectorizer: its columns are out of order")
     return columns, documents, n_trees
+
+
+@lru_cache(maxsize=64, typed=True)
+def _known_spec(*fields: Any) -> FragmentSpec:
+    """Keep the last specs: checking their fields takes longer than encoding a tree."""
+    return FragmentSpec(*fields)
 
 
 @lru_cache(maxsize=4)

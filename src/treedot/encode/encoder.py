@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from threading import Lock
 from typing import Any, Protocol
@@ -17,6 +16,7 @@ from treedot.encode.spec import Spec
 from treedot.errors import ParameterError, RangeError
 from treedot.parameters import n_threads
 from treedot.readers import read_trees
+from treedot.threads import thread_map
 from treedot.trees import Forest
 
 Matrix = npt.NDArray[np.floating[Any]]
@@ -67,12 +67,11 @@ class Encoder:
         forest = read_trees(trees)
         shape = (len(forest), self.spec.n_components)
         result = np.empty(shape, self.spec.dtype) if out is None else self._checked(out, shape)
-        threads = n_threads(n_jobs)
-        with ThreadPoolExecutor(threads) as pool:
+        with thread_map(n_jobs, len(forest)) as run_all:
             for first, last in forest_chunks(forest, CHUNK_TREES, CHUNK_NODES):
                 chunk = forest if last - first == len(forest) else forest[first:last]
                 with self._lock:  # the label table serves one chunk at a time
-                    self._encode_chunk(chunk, result[first:last], first, pool, threads)
+                    self._encode_chunk(chunk, result[first:last], first, run_all, n_jobs)
                 if progress is not None:
                     progress(last - first)
         return result
@@ -88,7 +87,7 @@ class Encoder:
         return out
 
     def _encode_chunk(
-        self, chunk: Forest, out: Matrix, first: int, pool: ThreadPoolExecutor, threads: int
+        self, chunk: Forest, out: Matrix, first: int, run_all: Callable[..., Any], n_jobs: int | None
     ) -> None:
         numbers, table = self._labels.lookup(chunk.labels)
         program = schedule(chunk, numbers[chunk.label], from_right=not self._machine.folds_left)
@@ -97,8 +96,9 @@ class Encoder:
         def run(start: int, stop: int) -> int:
             return self._machine.encode(program, table, start, stop, root_decay, self.spec.normalize, out)
 
-        limits = _even_parts(chunk, 1 if threads == 1 else 8 * threads)
-        for too_large in pool.map(run, limits[:-1], limits[1:]):
+        threads = n_threads(n_jobs)
+        limits = [0, len(chunk)] if threads == 1 else _even_parts(chunk, 8 * threads)
+        for too_large in run_all(run, limits[:-1], limits[1:]):
             if too_large >= 0:
                 raise RangeError(
                     f"the vector of tree {first + too_large + 1} ({chunk.sizes[too_large]} nodes) is too "

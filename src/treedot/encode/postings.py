@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy.typing as npt
 
 from treedot.errors import ParameterError
 from treedot.jit import njit
-from treedot.parameters import n_threads
+from treedot.threads import thread_map
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -95,8 +94,8 @@ class Postings:
     def _by_tiles(self, tile: Any, count: int, n_jobs: int | None) -> FloatArray:
         out = np.zeros((count, len(self)))
         parts = [slice(start, min(start + TILE, count)) for start in range(0, count, TILE)]
-        with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
-            list(pool.map(lambda part: tile(part, out[part]), parts))
+        with thread_map(n_jobs, len(parts)) as run_all:
+            list(run_all(lambda part: tile(part, out[part]), parts))
         return out
 
 

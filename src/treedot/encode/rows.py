@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -20,6 +19,7 @@ from treedot.encode.rest_reference import BLOCK, block, dense_vector
 from treedot.encode.spec import FragmentSpec
 from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.parameters import n_threads
+from treedot.threads import thread_map
 from treedot.trees import Forest, Tree
 
 if TYPE_CHECKING:
@@ -310,12 +310,8 @@ class _Blocks:
 def _in_chunks(run: Callable[[int, int], T], forest: Forest, scale: int, n_jobs: int | None) -> Iterator[T]:
     """Yield the results for runs of trees, in order."""
     chunks = list(forest_chunks(forest, scale * CHUNK_TREES, scale * CHUNK_NODES))
-    threads = min(n_threads(n_jobs), len(chunks))
-    if threads <= 1:
-        yield from (run(first, last) for first, last in chunks)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            yield from pool.map(run, *zip(*chunks, strict=True))
+    with thread_map(n_jobs, len(chunks)) as run_all:
+        yield from run_all(lambda limits: run(*limits), chunks)
 
 
 def _cost(fragment: Tree) -> int:

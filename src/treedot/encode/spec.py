@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from functools import lru_cache
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -148,6 +149,22 @@ class FragmentSpec(_Described):
             raise ParameterError(f"rest={self.rest!r} wants a budget of at most {MAX_REST_BUDGET}")
         if self.rest_size < 256 or self.rest_size % 256:
             raise ParameterError(f"rest_size must be a positive multiple of 256, not {self.rest_size}")
+
+
+S = TypeVar("S", Spec, FragmentSpec)
+
+
+def spec_of(kind: type[S], *fields: Any) -> S:
+    """Return a spec; the last ones are kept, since checking fields takes longer than encoding a tree."""
+    try:
+        return _known(kind, *fields)
+    except TypeError:  # a field that cannot be looked up: the spec itself says what is wrong with it
+        return kind(*fields)
+
+
+@lru_cache(maxsize=64, typed=True)
+def _known(kind: Any, *fields: Any) -> Any:
+    return kind(*fields)
 
 
 def _checked_dtype(dtype: Any) -> str:

@@ -15,6 +15,7 @@ from treedot.arrays import read_arrays, write_arrays
 from treedot.encode import FragmentEncoder, FragmentSpec
 from treedot.encode.columns import Known
 from treedot.encode.dictionary import FragmentDictionary
+from treedot.encode.spec import spec_of
 from treedot.errors import ParameterError, SourceError
 from treedot.kernels import SubsetTreeKernel
 from treedot.learn.inputs import TreeTransformer
@@ -130,15 +131,11 @@ class FragmentVectorizer(TreeTransformer):
     def spec(self) -> FragmentSpec:
         """Everything that determines a row but what ``fit`` learns; ``fingerprint`` names both."""
         default = "sqrt" if self.rest is None else "linear"
-        fields = (
-            self.n_features, self.decay, self.budget, default if self.damping is None else self.damping,
-            self.rest, self.rest_size, checked_integer("random_state", self.random_state),
-            self.normalize, self.dtype,
+        return spec_of(
+            FragmentSpec, self.n_features, self.decay, self.budget,
+            default if self.damping is None else self.damping, self.rest, self.rest_size,
+            checked_integer("random_state", self.random_state), self.normalize, self.dtype,
         )  # fmt: skip
-        try:
-            return _known_spec(*fields)
-        except TypeError:  # something that cannot be looked up: the spec says what is wrong with it
-            return FragmentSpec(*fields)
 
     def fit(self, X: Any = None, y: Any = None) -> FragmentVectorizer:
         """Learn the columns or their weights where the parameters ask for it, else only check them.
@@ -361,12 +358,6 @@ def _checked_documents(arrays: dict[str, np.ndarray], n_features: int) -> tuple[
     if columns.dtype.kind != "i" or columns.shape != documents.shape or not ascending:
         raise SourceError("this is not the state of a FragmentVectorizer: its columns are out of order")
     return columns, documents, n_trees
-
-
-@lru_cache(maxsize=64, typed=True)
-def _known_spec(*fields: Any) -> FragmentSpec:
-    """Keep the last specs: checking their fields takes longer than encoding a tree."""
-    return FragmentSpec(*fields)
 
 
 @lru_cache(maxsize=4)

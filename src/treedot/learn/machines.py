@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from sklearn.svm import SVC
 
-from treedot.parameters import n_threads
+from treedot.threads import thread_map
 
 
 def machines(gram: np.ndarray, sides: Iterable[np.ndarray], cost: float, n_jobs: int | None) -> list[SVC]:
@@ -18,5 +17,5 @@ def machines(gram: np.ndarray, sides: Iterable[np.ndarray], cost: float, n_jobs:
     def train(side: np.ndarray) -> SVC:
         return SVC(C=cost, kernel="precomputed", cache_size=500).fit(gram, side)
 
-    with ThreadPoolExecutor(n_threads(n_jobs)) as pool:  # the machines run outside of Python's lock
-        return list(pool.map(train, sides))
+    with thread_map(n_jobs) as run_all:  # the machines run outside of Python's lock
+        return list(run_all(train, sides))

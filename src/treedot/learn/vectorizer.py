@@ -9,6 +9,7 @@ import numpy as np
 
 from treedot.encode import Encoder, Spec
 from treedot.encode.reference import fragment_vector
+from treedot.encode.spec import spec_of
 from treedot.learn.inputs import StatelessTreeTransformer
 from treedot.parameters import checked_integer
 from treedot.readers import read_tree, read_trees
@@ -73,13 +74,9 @@ class TreeVectorizer(StatelessTreeTransformer):
     @property
     def spec(self) -> Spec:
         """Everything that determines a vector; its ``fingerprint`` names it."""
-        return Spec(
-            n_components=self.n_components,
-            decay=self.decay,
-            composition=self.composition,
-            seed=checked_integer("random_state", self.random_state),
-            normalize=self.normalize,
-            dtype=self.dtype,
+        seed = checked_integer("random_state", self.random_state)
+        return spec_of(
+            Spec, self.n_components, self.decay, self.composition, seed, self.normalize, self.dtype
         )
 
     def transform(self, X: Any, out: np.ndarray | None = None) -> np.ndarray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from treedot.search.best import keep_best
 from treedot.search.inversion import Inversion
 from treedot.search.packed import PackedTrees, PackedWriter
 from treedot.search.rerank import checked_candidates, ranked_again
+from treedot.threads import thread_map
 from treedot.trees import Forest
 
 FORMAT, VERSION = "treedot index", 1
@@ -243,8 +243,8 @@ class TreeIndex:
             return rows, values
 
         tasks = [(query, first) for query in range(count) for first in range(0, len(self), step)]
-        with ThreadPoolExecutor(threads) as pool:
-            found = list(pool.map(task, tasks))
+        with thread_map(n_jobs, len(tasks)) as run_all:
+            found = list(run_all(task, tasks))
         rows, values = best.empty(count, k * parts)
         for (query, first), (some_rows, some_values) in zip(tasks, found, strict=True):
             here = slice(first // step * k, first // step * k + some_rows.shape[1])

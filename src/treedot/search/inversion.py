@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from treedot.encode.postings import order_of, runs
 from treedot.errors import LimitError
 from treedot.jit import njit
 from treedot.parameters import n_threads
+from treedot.threads import thread_map
 
 BUCKETS = 256  # parts of the columns that are sorted one by one
 RECORDS = 1 << 23  # non-zeros that are kept in memory before they go to the buckets
@@ -88,10 +88,10 @@ class Inversion(contextlib.ExitStack):
             "value": self._file(np.float32),
         }
         threads = n_threads(n_jobs)
-        with ThreadPoolExecutor(threads) as pool:
+        with thread_map(n_jobs) as run_all:
             for first in range(0, BUCKETS, threads):  # no more buckets in memory than are being sorted
                 buckets = [self._bucket(b) for b in range(first, min(first + threads, BUCKETS))]
-                for column, start, holder, value in pool.map(_sorted_lists, buckets):
+                for column, start, holder, value in run_all(_sorted_lists, buckets):
                     lists["start"].append(start[:-1] + len(lists["holder"]))
                     lists["column"].append(column)
                     lists["holder"].append(holder)

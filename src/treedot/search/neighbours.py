@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from treedot.readers import read_trees
 from treedot.search import best
 from treedot.search.best import keep_best
 from treedot.search.rerank import checked_candidates, ranked_again
+from treedot.threads import thread_map
 from treedot.trees import Forest
 
 # A tile of dot products is large enough for matrix multiplication at full speed, and small beside
@@ -134,10 +134,10 @@ def _sparse_nearest(X: Any, Y: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
             raise ParameterError(NOT_FINITE)
         return found, values
 
-    threads = n_threads(-1)
-    step = max(1, -(-rows.shape[0] // threads)) if few else LINES
-    with ThreadPoolExecutor(threads) as pool:
-        parts = list(pool.map(part, range(0, max(1, rows.shape[0]), step)))
+    step = max(1, -(-rows.shape[0] // n_threads(-1))) if few else LINES
+    starts = range(0, max(1, rows.shape[0]), step)
+    with thread_map(-1, len(starts)) as run_all:
+        parts = list(run_all(part, starts))
     found, values = (np.concatenate(arrays, axis=int(few)) for arrays in zip(*parts, strict=True))
     return best.ranked(found, values, k)
 

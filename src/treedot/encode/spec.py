@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
@@ -157,7 +157,8 @@ S = TypeVar("S", Spec, FragmentSpec)
 def spec_of(kind: type[S], *fields: Any) -> S:
     """Return a spec; the last ones are kept, since checking fields takes longer than encoding a tree."""
     try:
-        return _known(kind, *fields)
+        known: S = _known(cast(Any, kind), *fields)
+        return known
     except TypeError:  # a field that cannot be looked up: the spec itself says what is wrong with it
         return kind(*fields)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,10 +23,15 @@ from treedot import (
     FragmentVectorizer,
     GramLinearSVC,
     SubsetTreeKernel,
+    TreeVectorizer,
     nearest,
     sparse_gram,
 )
+from treedot.encode import FragmentEncoder, FragmentSpec
+from treedot.encode.bounded import find, hash_productions, make_found
+from treedot.encode.postings import products
 from treedot.experiments.fidelity import spearman
+from treedot.jit import njit
 from treedot.learn.machines import machines
 
 SENTENCES = ("questions", "Penn sentences", "GUM sentences", "CRAFT sentences")
@@ -121,21 +126,35 @@ def hashed(options: argparse.Namespace) -> None:
 def dense(options: argparse.Namespace) -> None:
     """Rows with a dense rest against the full kernel."""
     size, budget = options.rest_size, options.budget
-    header(
-        f"dense rest, budget {budget}, {size} numbers", "λ", "KB of values",
-        "random rms / max", "near-dup rms / max", "false, lost", "nearest",
-    )  # fmt: skip
+    _full(
+        options,
+        f"dense rest, budget {budget}, {size} numbers",
+        lambda decay, seed: FragmentVectorizer(
+            WIDE, decay, budget, rest="dense", rest_size=size, random_state=seed
+        ),
+    )
+
+
+def mixed(options: argparse.Namespace) -> None:
+    """Distributed trees of 8192 numbers against the full kernel."""
+    _full(
+        options,
+        "mixed, d = 8192",
+        lambda decay, seed: TreeVectorizer(8192, decay, random_state=seed, normalize=True),
+    )
+
+
+def _full(options: argparse.Namespace, title: str, make: Callable[[float, int], Any]) -> None:
+    header(title, "λ", "KB of values", "random rms / max", "near-dup rms / max", "false, lost", "nearest")
     for name, both in corpora(options):
         for decay in (0.2, 0.4):
             exact = SubsetTreeKernel(decay, normalize=True).gram(both)
             runs, held = [], 0.0
             for seed in range(options.seeds):
-                vectorizer = FragmentVectorizer(
-                    WIDE, decay, budget, rest="dense", rest_size=size, random_state=seed
-                )
-                rows = vectorizer.transform(both)
-                held = 4 * float(np.diff(rows.indptr).max()) / 1024
-                runs.append(compare(exact, sparse_gram(rows)))
+                rows = make(decay, seed).transform(both)
+                sparse = not isinstance(rows, np.ndarray)
+                held = 4 * (float(np.diff(rows.indptr).max()) if sparse else rows.shape[1]) / 1024
+                runs.append(compare(exact, products(rows)))
             line(name, decay, f"at most {held:.1f}", *shown(runs))
 
 
@@ -178,7 +197,8 @@ def blocks(options: argparse.Namespace) -> None:
 
 def useful(options: argparse.Namespace) -> None:
     """Show what the default rows are good for, beside the full kernel at two λ."""
-    header("task", "default rows, mean over seeds", "full kernel, λ = 0.2", "λ = 0.4")
+    decays = (0.1, 0.2, 0.4)
+    header("task", "default rows, mean over seeds", *(f"full kernel, λ = {decay}" for decay in decays))
     train, name = benchmark_forest(options.data, "questions")
     if name == "questions":
         test, _ = benchmark_forest(options.data, "test questions")
@@ -188,7 +208,7 @@ def useful(options: argparse.Namespace) -> None:
             vectorizer = FragmentVectorizer(random_state=seed)
             model = GramLinearSVC(n_jobs=-1).fit(vectorizer.transform(train), classes)
             scores.append(model.score(vectorizer.transform(test), answers))
-        exact = [f"{_exact_score(train, test, classes, answers, decay):.3f}" for decay in (0.2, 0.4)]
+        exact = [f"{_exact_score(train, test, classes, answers, decay):.3f}" for decay in decays]
         line("question classes, C = 10", f"{np.mean(scores):.4f} ± {np.std(scores):.4f}", *exact)
     for name, column in (("Java functions", "clone_class"), ("RNA", "family"), ("glycans", "kingdom")):
         forest, found = benchmark_forest(options.data, name)
@@ -204,7 +224,7 @@ def useful(options: argparse.Namespace) -> None:
             rows = FragmentVectorizer(WIDE, random_state=seed).transform(forest)
             scores.append(np.mean(labels[nearest(rows, k=1)[0][:, 0]] == labels))
         exact = []
-        for decay in (0.2, 0.4):
+        for decay in decays:
             gram = SubsetTreeKernel(decay, normalize=True).gram(forest)
             np.fill_diagonal(gram, -1)
             exact.append(f"{np.mean(labels[gram.argmax(axis=1)] == labels):.3f}")
@@ -244,6 +264,9 @@ def speed(options: argparse.Namespace) -> None:
             took = seconds(partial(vectorizer.transform, forest[:]))
             cells.append(f"{1e6 * took / len(forest):.1f} µs, {whole / took:.2f} times")
         line(name, f"{forest.n_nodes / len(forest):.0f}", f"{1e6 * whole / len(forest):.1f}", *cells)
+    print()
+    for name in (*SENTENCES[:2], "Java functions"):
+        print(f"{name}, bounded rows, us per tree: {stages(sample(options, name))}")
     forest = sample(options, "questions")
     one = [str(tree) for tree in forest][:50]
     print()
@@ -253,6 +276,32 @@ def speed(options: argparse.Namespace) -> None:
     ):
         took = seconds(lambda vectorizer=vectorizer: [vectorizer.transform([text]) for text in one])  # type: ignore[misc]
         print(f"one question, text to row, {label}: {1e6 * took / len(one):.0f} µs")
+
+
+def stages(forest: Forest) -> str:
+    """Return the time of what the encoder of bounded rows does one after the other."""
+    encoder = FragmentEncoder(FragmentSpec())
+    found = make_found(int(forest.sizes.max()), 1 << 14)
+    trees = forest.offsets, forest.arity, forest.label, encoder.label_keys(forest.labels)
+    budget = FragmentSpec.budget
+    fragments = _find(2, *trees, budget, found) / len(forest)
+    took = [0.0, *(seconds(partial(_find, last, *trees, budget, found)) for last in (1, 2))]
+    took.append(seconds(partial(encoder.encode, forest, n_jobs=1)))
+    names = ("hashes of productions", f"{fragments:.0f} fragments", "counting, sorting, values, output")
+    parts = zip(names, took[:-1], took[1:], strict=True)
+    return ", ".join(f"{name} {1e6 * (b - a) / len(forest):.2f}" for name, a, b in parts)
+
+
+@njit
+def _find(last: int, offsets: Any, arity: Any, label: Any, keys: Any, budget: int, found: Any) -> int:
+    """Do the first one or two stages without keeping anything; return the number of fragments."""
+    count = 0
+    for tree in range(offsets.size - 1):
+        here = slice(offsets[tree], offsets[tree + 1])
+        hash_productions(arity[here], label[here], keys, found)
+        if last > 1:
+            count += find(arity[here], budget, found)
+    return count
 
 
 def sample(options: argparse.Namespace, name: str) -> Forest:
@@ -272,7 +321,7 @@ def corpora(options: argparse.Namespace) -> Iterator[tuple[str, Forest]]:
         yield name, forest + renamed(forest)
 
 
-PARTS = {"hashed": hashed, "dense": dense, "blocks": blocks, "useful": useful, "speed": speed}
+PARTS = {"hashed": hashed, "dense": dense, "mixed": mixed, "blocks": blocks, "useful": useful, "speed": speed}
 
 
 def main() -> None:

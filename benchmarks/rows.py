@@ -298,7 +298,7 @@ def _find(last: int, offsets: Any, arity: Any, label: Any, keys: Any, budget: in
     count = 0
     for tree in range(offsets.size - 1):
         here = slice(offsets[tree], offsets[tree + 1])
-        hash_productions(arity[here], label[here], keys, found)
+        hash_productions(arity[here], label[here], keys, found.stack, found.hash)
         if last > 1:
             count += find(arity[here], budget, found)
     return count

@@ -19,12 +19,13 @@ from treedot import (
     GramLinearSVC,
     SubsetTreeKernel,
     Tree,
+    TreeVectorizer,
     fragments,
     nearest,
     read_trees,
     sparse_gram,
 )
-from treedot.errors import ParameterError, SourceError
+from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.kernels.reference import bounded_fragment_values, fragment_cost
 
 TREES = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
@@ -212,13 +213,63 @@ def test_bad_parameters_are_refused_by_fit():
         {"rest": "foam"},
         {"rest": "dense", "damping": "sqrt"},
         {"rest": "dense", "idf": True},
+        {"rest": "dense", "idf": np.ones(2**20)},
         {"idf": [1.0, 2.0]},
         {"idf": "yes"},
+        {"idf": None},
+        {"n_features": 32, "idf": [np.nan] * 32},
+        {"n_features": 32, "idf": [1e200] * 32},
     ):
-        with pytest.raises(ParameterError):
-            FragmentVectorizer(**wrong).fit(TREES)
-    with pytest.raises(SourceError, match="no fragments"):
+        for use in (FragmentVectorizer(**wrong).fit, FragmentVectorizer(**wrong).transform):
+            with pytest.raises(ParameterError):
+                use(TREES)
+    with pytest.raises(ParameterError, match="idf has 1 numbers"):
+        FragmentVectorizer(None, idf=[2.0]).fit(TREES).transform(TREES)
+    with pytest.raises(SourceError, match="every tree is a single node"):
         FragmentVectorizer(None).fit([Tree("a")])
+    for learns in ({"n_features": None}, {"idf": True}):
+        with pytest.raises(SourceError, match="there is no tree"):
+            FragmentVectorizer(**learns).fit([])
+
+
+def test_numpys_booleans_are_booleans():
+    for flag in (True, False):
+        plain, other = (FragmentVectorizer(64, idf=kind(flag)).fit(TREES) for kind in (bool, np.bool_))
+        assert (plain.transform(TREES) != other.transform(TREES)).nnz == 0
+
+
+def test_what_was_learned_is_not_used_with_other_settings():
+    for settings_ in ({"n_features": None}, {"n_features": 64, "idf": True}):
+        vectorizer = FragmentVectorizer(**settings_).fit(TREES)
+        vectorizer.transform(TREES)
+        with pytest.raises(ParameterError, match="fit again"):
+            vectorizer.set_params(random_state=5).transform(TREES)
+        assert vectorizer.set_params(random_state=0, decay=0.2).transform(TREES).nnz > 0
+
+
+def repetitive(depth, arity):
+    return "(y z)" if depth == 0 else f"(x{depth % 3} {' '.join([repetitive(depth - 1, arity)] * arity)})"
+
+
+@pytest.mark.parametrize(("depth", "arity", "decay"), [(11, 2, 0.8), (6, 3, 1.0), (13, 2, 0.4)])
+def test_repetitive_trees_have_a_rest_of_the_right_length(depth, arity, decay):
+    rows = FragmentVectorizer(decay=decay, rest="dense", rest_size=1024).transform([repetitive(depth, arity)])
+    assert sparse_gram(rows)[0, 0] == pytest.approx(1.0, abs=1e-5)
+    vectors = TreeVectorizer(1024, decay, normalize=True).transform([repetitive(depth, arity)])
+    assert (vectors.astype(float) ** 2).sum() == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_tree_that_the_exact_kernel_refuses_has_no_rest_and_is_named():
+    chain = "(A " * 20_000 + "b" + ")" * 20_000
+    with pytest.raises(LimitError, match=r"length of tree 2 \(20001 nodes\).* use rest=None"):
+        FragmentVectorizer(rest="dense", rest_size=256).transform(["(A b)", chain])
+
+
+def test_too_many_open_nodes_are_refused(monkeypatch):
+    deep = "(X (A a) " * 40 + "b" + ")" * 40
+    monkeypatch.setattr("treedot.encode.dense_rest.encode", lambda *_: 0)
+    with pytest.raises(LimitError, match=r"tree 1 \(121 nodes\) has too many open nodes"):
+        FragmentVectorizer(rest="dense").transform([deep])
 
 
 def test_a_linear_models_weight_of_a_fragment_is_a_product_with_its_row():

@@ -226,7 +226,7 @@ def rewritten(index, change):
         (lambda d, a: d["vectorizer"].update(idf=True), "cannot be rebuilt"),
         (lambda d, a: d.update(vectorizer=3), "cannot be rebuilt"),
         (lambda d, a: a.pop("lists.holder"), "'holder' is missing"),
-        (lambda d, a: a.update({"lists.value": a["lists.value"].astype(float)}), "'value' is missing or of"),
+        (lambda d, a: a.update({"lists.value": a["lists.value"].astype(int)}), "'value' is missing or of"),
         (lambda d, a: a.update({"lists.value": a["lists.value"][1:]}), "do not end"),
         (lambda d, a: a["lists.start"].__setitem__(-1, 5), "do not end"),
         (lambda d, a: a.update({"trees.arity": a["trees.arity"][1:]}), "'arity' does not end"),

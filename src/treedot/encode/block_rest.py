@@ -117,9 +117,9 @@ def make_tables(decay: float, budget: int, seed: int) -> Tables:
     return Tables(phases, shuffles(seed), weight / math.sqrt(BLOCK // 2))
 
 
-def make_room(nodes: int, inner: int, prefixes: int) -> Room:
-    """Return room for trees of so many nodes, so many of them with children, and so many prefixes."""
-    rows = 2 * inner + 2
+def make_room(nodes: int, prefixes: int) -> Room:
+    """Return room for trees of so many nodes and prefixes."""
+    rows = 2 * nodes + 2
     below = Below(np.empty(nodes, np.int32), np.empty(rows * ROW), np.empty(rows, np.int64), np.empty(ROW))
     below.value[:V], below.value[V:ROW], below.exponent[0] = 1.0, 0.0, 0
     first, last = np.empty((2, nodes), np.int32)
@@ -303,7 +303,7 @@ def encode(
     """
     while tree < offsets.size - 1:
         here = slice(offsets[tree], offsets[tree + 1])
-        hash_productions(arity[here], label[here], label_key, room.found)
+        hash_productions(arity[here], label[here], label_key, room.found.stack, room.found.hash)
         _fill_below(arity[here], room.found.hash, room.found.stack, tables, room.below)
         n_cut, scale = _find_prefixes(arity[here], budget, room)
         start = indptr[tree]

@@ -109,9 +109,11 @@ def make_sorted(keys: int) -> Sorted:
 
 
 @njit
-def hash_productions(arity: IntArray, label: IntArray, label_key: WordArray, found: Found) -> None:
-    """Compute the hash of every production of a tree."""
-    stack, height = found.stack, 0
+def hash_productions(
+    arity: IntArray, label: IntArray, label_key: WordArray, stack: IntArray, hash: WordArray
+) -> None:
+    """Compute the hash of every production of a tree; the stack is for nodes that wait for their parents."""
+    height = 0
     for node in range(arity.size):
         m = arity[node]
         height -= m
@@ -119,7 +121,7 @@ def hash_productions(arity: IntArray, label: IntArray, label_key: WordArray, fou
             own = mix64(label_key[label[node]] + np.uint64(m + 1) * SALTED)
             for i in range(height, height + m):
                 own = mix64(own + label_key[label[stack[i]]])
-            found.hash[node] = own
+            hash[node] = own
         stack[height] = node
         height += 1
 

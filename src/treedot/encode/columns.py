@@ -21,6 +21,7 @@ from treedot.encode.bounded import (
     make_sorted,
 )
 from treedot.encode.spec import MAX_BUDGET, FragmentSpec
+from treedot.errors import ParameterError
 from treedot.jit import njit
 from treedot.parameters import DAMPINGS
 
@@ -51,6 +52,8 @@ class Known(NamedTuple):
         limits = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
         start = np.append(np.searchsorted(key, limits), key.size)
         weight = np.ones(key.size) if weight is None else np.ascontiguousarray(weight, np.float64)
+        if weight.shape != key.shape:
+            raise ParameterError(f"there are {weight.size} weights for {key.size} columns")
         return cls(np.ascontiguousarray(key), start, np.uint64(64 - bits), weight, float(other))
 
 
@@ -82,7 +85,7 @@ class Room(NamedTuple):
 def make_rules(spec: FragmentSpec, looked_up: bool, normalize: bool) -> Rules:
     """Return the rules of a spec."""
     budget = MAX_BUDGET if spec.budget is None else spec.budget
-    shift = 0 if spec.n_features is None else 65 - spec.n_features.bit_length()
+    shift = spec.shift
     productions = np.arange(min(budget, MOST_PRODUCTIONS) + 2.0)
     damping = DAMPINGS.index(spec.damping)
     return Rules(
@@ -118,7 +121,7 @@ def encode(
     """
     while tree < offsets.size - 1:
         here = slice(offsets[tree], offsets[tree + 1])
-        hash_productions(arity[here], label[here], label_key, room.found)
+        hash_productions(arity[here], label[here], label_key, room.found.stack, room.found.hash)
         count = find(arity[here], rules.budget, room.found)
         if count < 0:
             return tree, MORE_FRAGMENTS

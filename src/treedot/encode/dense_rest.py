@@ -26,7 +26,7 @@ import numpy.typing as npt
 from treedot.algebra.algebras import Mixer
 from treedot.algebra.labels import GOLDEN, mix64
 from treedot.encode import scaled
-from treedot.encode.bounded import SALTED
+from treedot.encode.bounded import hash_productions
 from treedot.encode.mixed import Shuffle, mix_row, mix_sign_words, targets
 from treedot.encode.rest_reference import WIDE, child_mixer, node_mixer
 from treedot.jit import njit
@@ -42,6 +42,7 @@ Matrix = npt.NDArray[np.floating[Any]]
 GOLD = np.uint64(GOLDEN)
 GROWTH = 4.0  # the most that a mixer can enlarge the largest element
 SLACK = 20  # of two, the power that rows may have without being scaled down: their bound is pessimistic
+MOST_NUMBERS = 2**28  # in the rows of open nodes
 ALL = 0  # among the rows of a node, the one of all its fragments; k is the one of cost k
 
 
@@ -55,6 +56,7 @@ class Mixers(NamedTuple):
 class Nodes(NamedTuple):
     """What is known of the nodes of one tree before anything is composed."""
 
+    stack: IntArray  # those that wait for their parents
     hash: WordArray  # of the production
     parent: IntArray
     place: IntArray  # among its siblings
@@ -91,21 +93,18 @@ def _shuffle(mixer: Mixer) -> Shuffle:
 
 
 @njit
-def _prepare(arity: IntArray, label: IntArray, label_key: WordArray, budget: int, nodes: Nodes) -> None:
-    stack, height = np.empty(arity.size, np.int32), 0
+def _prepare(arity: IntArray, budget: int, nodes: Nodes) -> None:
+    """Note parents, places and how far costs reach."""
+    stack, height = nodes.stack, 0
     for node in range(arity.size):
         m = arity[node]
         height -= m
         nodes.parent[node], nodes.reach[node], nodes.open[node] = -1, 0, -1
-        if m > 0:
-            own, reach = mix64(label_key[label[node]] + np.uint64(m + 1) * SALTED), 0
-            for i in range(m):
-                child = stack[height + i]
-                own = mix64(own + label_key[label[child]])
-                nodes.parent[child], nodes.place[child] = node, i
-                if arity[child] > 0:
-                    reach = min(reach + m + nodes.reach[child], budget + 1)
-            nodes.hash[node], nodes.reach[node] = own, reach
+        for i in range(m):
+            child = stack[height + i]
+            nodes.parent[child], nodes.place[child] = node, i
+            if arity[child] > 0:
+                nodes.reach[node] = min(nodes.reach[node] + m + nodes.reach[child], budget + 1)
         stack[height] = node
         height += 1
 
@@ -221,15 +220,18 @@ def _mix_child(
 def encode(
     offsets: IntArray, arity: IntArray, label: IntArray, label_key: WordArray,
     budget: int, root_decay: float, mixers: Mixers, out: Matrix, logarithms: FloatArray,
-) -> None:  # fmt: skip
-    """Write for every tree the direction of its rest, a unit vector or zeros, and the log of its length."""
+) -> int:  # fmt: skip
+    """Write for every tree the direction of its rest, a unit vector or zeros, and the log of its length.
+
+    Return -1, or the first tree with so many open nodes that their rows would take too much memory.
+    """
     number, size = out.dtype.type, out.shape[1]
     most = 0
     for tree in range(offsets.size - 1):
         most = max(most, offsets[tree + 1] - offsets[tree])
     nodes = Nodes(
-        np.empty(most, np.uint64), np.empty(most, np.int32), np.empty(most, np.int32),
-        np.empty(most, np.int64), np.empty(most, np.int32),
+        np.empty(most, np.int32), np.empty(most, np.uint64), np.empty(most, np.int32),
+        np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.int32),
     )  # fmt: skip
     open = Open(
         np.empty((8, size // LANES), np.uint16), np.full((8, budget + 1), -1),
@@ -249,7 +251,8 @@ def encode(
     for tree in range(offsets.size - 1):
         begin, n = offsets[tree], offsets[tree + 1] - offsets[tree]
         here = slice(begin, begin + n)
-        _prepare(arity[here], label[here], label_key, budget, nodes)
+        hash_productions(arity[here], label[here], label_key, nodes.stack, nodes.hash)
+        _prepare(arity[here], budget, nodes)
         total[:] = 0
         total_exponent = scaled.NO_VALUE
         for node in range(n):
@@ -278,6 +281,8 @@ def encode(
                     _write_signs(nodes.hash[above], open.signs[nodes.open[above]])
                     open.exponent[nodes.open[above]], open.bound[nodes.open[above]] = 0, 1.0
                 while n_free < budget + 1:
+                    if pool.size > MOST_NUMBERS:
+                        return tree
                     pool, free = _more_rows(pool, free, n_free)
                     n_free += pool.shape[0] // 2
                 place = nodes.place[node] % (size // LANES)
@@ -294,16 +299,17 @@ def encode(
                 n_slots += 1
         square = 0.0
         for j in range(size):
-            square += float(total[j]) * float(total[j])
+            square += np.float64(total[j]) * np.float64(total[j])  # float() would stay float32 when compiled
         length = math.sqrt(square)
         inverse = 1.0 / length if length > 0.0 else 0.0
         for j in range(size):
-            out[tree, j] = float(total[j]) * inverse
+            out[tree, j] = np.float64(total[j]) * inverse
         logarithms[tree] = (
             math.log(length) + total_exponent * math.log(2.0) - 0.5 * math.log(size)
             if length > 0.0
             else -math.inf
         )
+    return -1
 
 
 @njit
@@ -383,7 +389,7 @@ def _rescale(slot: int, open: Open, pool: Matrix) -> None:
         if open.row[slot, k] >= 0:
             top = max(top, scaled.largest(pool[open.row[slot, k]]))
     _, exponent = math.frexp(top)
-    if exponent > SLACK:
+    if top > 0.0 and abs(exponent) > SLACK:
         factor = pool.dtype.type(math.ldexp(1.0, -exponent))
         for k in range(open.row.shape[1]):
             if open.row[slot, k] >= 0:

@@ -14,7 +14,6 @@ from treedot.errors import SourceError
 from treedot.jit import njit
 from treedot.trees import Forest, Tree
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.signedinteger[Any]]
 WordArray = npt.NDArray[np.uint64]
 
@@ -45,7 +44,7 @@ def list_fragments(
     """
     while tree < offsets.size - 1:
         here = slice(offsets[tree], offsets[tree + 1])
-        hash_productions(arity[here], label[here], label_key, found)
+        hash_productions(arity[here], label[here], label_key, found.stack, found.hash)
         count = find(arity[here], budget, found)
         if count < 0 or number + count > out.key.size:
             return tree, number
@@ -116,6 +115,8 @@ class FragmentDictionary:
         for forest, fragments in parts:
             n_trees += len(forest)
             found.append(fragments)
+            if sum(part.key.size for part in found[1:]) > found[0].key.size:
+                found = [joined(found)]  # so that memory follows the distinct ones
             start, child = forest.children
             for k in np.flatnonzero(fragments.place == 0):
                 if (key := int(fragments.key[k])) not in texts:

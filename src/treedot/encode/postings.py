@@ -18,7 +18,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.signedinteger[Any]]
 
 TILE = 256  # rows of products at a time
-DENSE_RUN = 256  # neighbouring columns that make it worth while to multiply them as a dense matrix
+DENSE_RUN = 256  # columns that make it worth while to multiply them as a dense matrix
+SAMPLED = 64  # rows that are looked at to find such
 DIGIT = 11  # bits by which columns are sorted at a time: three times for 2^30 columns
 
 
@@ -139,20 +140,19 @@ def products(X: Any, Y: Any = None, n_jobs: int | None = None) -> npt.NDArray[np
 
 
 def dense_columns(rows: csr_matrix) -> range | None:
-    """Return the longest run of neighbouring columns that half of the rows hold, if it is long.
+    """Return the last columns if they are those of a dense rest: held together by half of the rows.
 
-    Such are the columns of a dense rest: they are multiplied as a dense matrix, many times as fast.
+    They are multiplied as a dense matrix, many times as fast. A sample of rows decides.
     """
-    if rows.shape[0] == 0 or rows.nnz < DENSE_RUN * rows.shape[0] // 2:
+    lengths = []
+    for row in range(0, rows.shape[0], max(1, rows.shape[0] // SAMPLED)):
+        indices = rows.indices[rows.indptr[row] : rows.indptr[row + 1]].astype(np.int64)
+        behind = rows.shape[1] - indices - np.arange(indices.size, 0, -1)  # 0 where all columns follow
+        lengths.append(int(np.argmax(behind[::-1] != 0)) if behind.any() else indices.size)
+    width = max(lengths, default=0)
+    if width < DENSE_RUN or 2 * lengths.count(width) < len(lengths):
         return None
-    column, start = runs(rows.indices[order_of(rows.indices)])
-    held = column[2 * np.diff(start) >= rows.shape[0]].astype(np.int64)
-    if held.size < DENSE_RUN:
-        return None
-    limits = np.concatenate([[0], np.flatnonzero(np.diff(held) != 1) + 1, [held.size]])
-    longest = int(np.argmax(np.diff(limits)))
-    first, last = held[limits[longest]], held[limits[longest + 1] - 1]
-    return range(int(first), int(last) + 1) if last - first + 1 >= DENSE_RUN else None
+    return range(rows.shape[1] - width, rows.shape[1])
 
 
 def _split(rows: csr_matrix, dense: range) -> tuple[csr_matrix, npt.NDArray[np.floating[Any]]]:

@@ -158,19 +158,17 @@ class FragmentEncoder:
         """Return the keys of labels; those of the last calls are kept."""
         known = self._keys
         new = [text for text in texts if text not in known]
-        if len(known) + len(new) > KEPT_LABELS:
-            known, new = {}, list(texts)
+        if len(known) + len(new) > KEPT_LABELS:  # other threads go on with the old ones
+            self._keys = known = {}
+            new = list(texts)
         if new:
-            known = {**known, **dict(zip(new, label_keys(self.spec.seed, new).tolist(), strict=True))}
-            self._keys = known  # in one go: other threads may read it
+            known.update(zip(new, label_keys(self.spec.seed, new).tolist(), strict=True))
         return np.array([known[text] for text in texts], np.uint64)
 
     def _explicit(self, forest: Forest, keys: WordArray, first: int, last: int) -> tuple[Rows, FloatArray]:
         """Encode bounded fragments, in more room where it does not suffice; return sums of squares too."""
         nodes, count = int(forest.sizes[first:last].max()), last - first
-        room = self._rooms.pop() if self._rooms else make_room(nodes, FRAGMENTS)
-        if room.found.stack.size < nodes:
-            room = make_room(nodes, FRAGMENTS)
+        room = self._room(nodes)
         fragments = room.value.size
         size = VALUES_PER_NODE * int(forest.offsets[last] - forest.offsets[first]) + fragments
         dtype = self.spec.dtype if self._rest is None else "float64"
@@ -193,6 +191,13 @@ class FragmentEncoder:
         if nodes <= KEPT_NODES and fragments <= KEPT_NODES:
             self._rooms.append(room)
         return Rows(np.diff(indptr), indices[: indptr[-1]], values[: indptr[-1]]), squares
+
+    def _room(self, nodes: int) -> columns.Room:
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            return make_room(nodes, FRAGMENTS)
+        return room if room.found.stack.size >= nodes else make_room(nodes, FRAGMENTS)
 
     def _listed(self, forest: Forest, keys: WordArray, first: int, last: int) -> Fragments:
         nodes, count = int(forest.sizes[first:last].max()), last - first
@@ -244,7 +249,7 @@ class _Dense:
     """What lies beyond the budget as one dense vector."""
 
     def __init__(self, spec: FragmentSpec, origin: int) -> None:
-        self.spec, self.origin, self.width = spec, origin, spec.rest_size
+        self.spec, self.origin, self.width = spec, origin, spec.rest_width
         self._budget = int(spec.budget or 0)
         self._mixers = dense_rest.make_mixers(spec.rest_size, spec.seed)
 
@@ -253,10 +258,15 @@ class _Dense:
         vectors = np.empty((last - first, self.width), self.spec.dtype)
         log_lengths = np.empty(last - first)
         with np.errstate(over="ignore"):
-            dense_rest.encode(
+            too_deep = dense_rest.encode(
                 forest.offsets[first : last + 1], forest.arity, forest.label, keys,
                 self._budget, math.sqrt(self.spec.decay), self._mixers, vectors, log_lengths,
             )  # fmt: skip
+        if too_deep >= 0:
+            raise LimitError(
+                f"{_named(forest, first + too_deep)} has too many open nodes at a time for a dense rest: "
+                "use a smaller rest_size, or no rest"
+            )
         held = log_lengths > -np.inf
         vectors = vectors if held.all() else vectors[held]
         return Rows(held * self.width, np.zeros(0, np.int32), vectors.ravel()), log_lengths
@@ -271,7 +281,7 @@ class _Blocks:
 
     def __init__(self, spec: FragmentSpec, origin: int) -> None:
         self.spec, self.origin = spec, origin
-        self.width = (spec.n_features or 2**30) // 2
+        self.width = spec.rest_width
         self._shift = 65 - (self.width // BLOCK).bit_length()
         self._budget = int(spec.budget or 0)
         self._tables = block_rest.make_tables(spec.decay, self._budget, spec.seed)
@@ -280,7 +290,7 @@ class _Blocks:
         """Return blocks, and the logarithms of what they are to be multiplied by."""
         count, prefixes = last - first, FRAGMENTS
         nodes = int(forest.sizes[first:last].max())
-        room = block_rest.make_room(nodes, nodes, prefixes)
+        room = block_rest.make_room(nodes, prefixes)
         size = BLOCK * (int(forest.offsets[last] - forest.offsets[first]) + prefixes)
         indices, values = np.empty(size, np.int32), np.empty(size)
         indptr, log_lengths = np.zeros(count + 1, np.int64), np.empty(count)
@@ -294,7 +304,7 @@ class _Blocks:
                 )  # fmt: skip
             if done < count and wants_room:
                 prefixes = _more(prefixes, forest, first + done, self.spec.budget)
-                room = block_rest.make_room(nodes, nodes, prefixes)
+                room = block_rest.make_room(nodes, prefixes)
             elif done < count:
                 indices, values = _doubled(indices), _doubled(values)
         return Rows(np.diff(indptr), indices[: indptr[-1]], values[: indptr[-1]]), log_lengths
@@ -331,7 +341,8 @@ def _more(room: int, forest: Forest, tree: int, budget: int | None) -> int:
     if 2 * room > MAX_FRAGMENTS:
         advice = "give a budget" if budget is None else f"use a budget below {budget}"
         raise LimitError(
-            f"{_named(forest, tree)} has more than {MAX_FRAGMENTS} fragments within the budget: {advice}"
+            f"{_named(forest, tree)} has more than {MAX_FRAGMENTS} fragments within the budget: "
+            f"{advice if budget != 0 else 'it is too large'}"
         )
     return 2 * room
 

@@ -125,7 +125,7 @@ def write(total: Row, exponent: int, normalize: bool, out: Row) -> bool:
     if normalize:
         square = 0.0
         for j in range(total.size):
-            square += float(total[j]) * float(total[j])
+            square += np.float64(total[j]) * np.float64(total[j])  # float() would stay float32 when compiled
         first, second = 1.0 / math.sqrt(square) if square > 0.0 else 0.0, 1.0
     else:
         top = largest(total)
@@ -137,5 +137,5 @@ def write(total: Row, exponent: int, normalize: bool, out: Row) -> bool:
         first = power_of_two(exponent // 2)
         second = power_of_two(exponent - exponent // 2) / math.sqrt(total.size)
     for j in range(total.size):
-        out[j] = float(total[j]) * first * second
+        out[j] = np.float64(total[j]) * first * second
     return True

@@ -150,6 +150,18 @@ class FragmentSpec(_Described):
         if self.rest_size < 256 or self.rest_size % 256:
             raise ParameterError(f"rest_size must be a positive multiple of 256, not {self.rest_size}")
 
+    @property
+    def shift(self) -> int:
+        """By how many bits a key is shifted to its hashed column."""
+        return 0 if self.n_features is None else 65 - self.n_features.bit_length()
+
+    @property
+    def rest_width(self) -> int:
+        """How many columns there are for what lies beyond the budget."""
+        if self.rest == "blocks":
+            return (self.n_features or MAX_FEATURES) // 2
+        return self.rest_size if self.rest == "dense" else 0
+
 
 S = TypeVar("S", Spec, FragmentSpec)
 

@@ -162,7 +162,7 @@ class _SparseRows(contextlib.ExitStack):
 
     def __init__(self, file: IO[bytes], spec: FragmentSpec, folder: str | os.PathLike[str]) -> None:
         super().__init__()
-        self._file, self._width = file, spec.n_features or 0
+        self._file, self._width = file, (spec.n_features or 0) + spec.rest_width
         self._indices = self.enter_context(GrowingArray(np.int32, folder))
         self._data = self.enter_context(GrowingArray(spec.dtype, folder))
         self._ends = [np.zeros(1, np.int64)]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +17,7 @@ from treedot.encode import FragmentEncoder, FragmentSpec
 from treedot.encode.columns import Known
 from treedot.encode.dictionary import FragmentDictionary
 from treedot.encode.spec import spec_of
-from treedot.errors import ParameterError, SourceError
+from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.kernels import SubsetTreeKernel
 from treedot.learn.inputs import TreeTransformer
 from treedot.parameters import checked_integer
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 BATCH = 4096  # trees that are read at a time
 MAX_NAMED = 2**22  # columns that are given names
 MAX_WEIGHTS = 2**26  # columns that weights can be given for
+MAX_WEIGHT = 1e100
 
 
 class FragmentVectorizer(TreeTransformer):
@@ -61,16 +63,17 @@ class FragmentVectorizer(TreeTransformer):
         ``rest``, which allows nothing else.
     idf : bool or array
         Multiply every column by ``ln((1 + trees) / (1 + trees that hold it)) + 1``, counted by ``fit``; or by
-        numbers that are given, one for each column.
+        numbers that are given, one for each column. Not with a ``rest``.
     normalize : bool
-        Divide every row by its length, so that dot products are cosines; with a ``rest``, by the exact
-        length √K(a, a).
+        Divide every row by the length that its fragments have, so that dot products are cosines (but for
+        columns that fragments share); with a ``rest``, by the exact length √K(a, a).
     rest : {None, "dense", "blocks"}
         ``None``: the kernel of bounded fragments. ``"dense"``: what lies beyond the budget is one dense
         vector of ``rest_size`` numbers, scaled to the length that the exact kernel says it has; its
         errors are even, about ``1/√rest_size``, for pairs that share little and for near-duplicates.
         ``"blocks"``: fragments that begin alike share a block of four numbers; this alone ranks pairs that
-        share little for λ of 0.6 and more, but it gets pairs that share much wrong. Take a budget of 12.
+        share little for λ of 0.6 and more, but it gets pairs that share much wrong, a tree and itself
+        included: rows of trees with dozens of siblings are far too short. Take a budget of 12.
     rest_size : int
         How many numbers a dense rest has, a multiple of 256.
     random_state : int
@@ -142,23 +145,24 @@ class FragmentVectorizer(TreeTransformer):
 
         X is any source of trees; a file is read batch by batch.
         """
-        spec = self.spec
-        self._check_idf()
+        spec, idf = self.spec, self._checked_idf()
         if self.n_features is None:
             encoder = FragmentEncoder(spec, Known.make(np.zeros(0, np.uint64)))
             batches = ((batch, encoder.fragments(batch, self.n_jobs)) for batch in _batches(X))
             self.dictionary_ = FragmentDictionary.of_parts(batches)
             if not len(self.dictionary_):
-                raise SourceError("there are no fragments: every tree is a single node")
-        elif self.idf is True:
+                what = "every tree is a single node" if self.dictionary_.n_trees else "there is no tree"
+                raise SourceError(f"there are no fragments to learn: {what}")
+        elif idf is True:
             self.documents_ = self._count_documents(X)
+        self._fitted_to = _learned_with(spec)
         return self
 
     def transform(self, X: Any) -> csr_matrix:
         """Return one sparse row per tree, for any source of trees (see ``read_trees``)."""
         encoder = self._encoder()
         forest = read_trees(X)
-        log_norms = None if self.rest is None else SubsetTreeKernel(self.decay).log_norms(forest)
+        log_norms = None if self.rest is None else _log_norms(forest, encoder.spec.decay)
         return encoder.encode(forest, log_norms, self.n_jobs)
 
     def fragment(self, fragment: Any) -> csr_matrix:
@@ -180,7 +184,7 @@ class FragmentVectorizer(TreeTransformer):
             columns = np.searchsorted(encoder.known.key, dictionary.key)
             columns = np.where(known[columns] == dictionary.key, columns, -1)
         else:
-            columns = (dictionary.key >> np.uint64(65 - self.n_features.bit_length())).astype(np.int64)
+            columns = (dictionary.key >> np.uint64(encoder.spec.shift)).astype(np.int64)
         for column, tree in zip(columns.tolist(), dictionary.fragments(), strict=True):
             if column >= 0:
                 found.setdefault(column, []).append(tree)
@@ -208,11 +212,12 @@ class FragmentVectorizer(TreeTransformer):
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the parameters as plain JSON values, and what was learned as arrays."""
-        given = not isinstance(self.idf, (bool, np.bool_))
-        settings = self.spec.to_dict() | {"idf": "given" if given else bool(self.idf)}
-        arrays: dict[str, np.ndarray] = {"idf": np.asarray(self.idf, np.float64)} if given else {}
+        idf = self._checked_idf()
+        given = not isinstance(idf, bool)
+        settings = self.spec.to_dict() | {"idf": "given" if given else idf}
+        arrays: dict[str, np.ndarray] = {"idf": np.asarray(idf)} if given else {}
         if not self._is_stateless:
-            check_is_fitted(self)
+            self._check_fitted()
             if self.n_features is None:
                 arrays |= self.dictionary_.arrays()
             else:
@@ -237,7 +242,8 @@ class FragmentVectorizer(TreeTransformer):
             made.dictionary_ = FragmentDictionary.from_arrays(arrays)
         elif idf is True:
             made.documents_ = _checked_documents(arrays, spec.n_features)
-        made._check_idf()
+        made._fitted_to = _learned_with(spec)
+        made._checked_idf()
         return made
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -260,50 +266,69 @@ class FragmentVectorizer(TreeTransformer):
 
     @property
     def _is_stateless(self) -> bool:
-        return self.n_features is not None and self.idf is not True
+        return self.n_features is not None and self._checked_idf() is not True
 
     @property
     def _n_features_out(self) -> int:
         return self._encoder().n_columns
 
     def _encoder(self) -> FragmentEncoder:
-        if self._is_stateless and self.idf is False:
-            return _stateless_encoder(self.spec)
+        """Return the encoder; the last ones are kept, for the sake of what they know of labels."""
+        spec, idf = self.spec, self._checked_idf()
+        if self.n_features is not None and idf is False:
+            return _stateless_encoder(spec)
         if not self._is_stateless:
-            check_is_fitted(self)
-        return FragmentEncoder(self.spec, self._known())
+            self._check_fitted()
+        learned = (getattr(self, "dictionary_", None), getattr(self, "documents_", None), self.idf)
+        kept = _ENCODERS.get(self)
+        if kept is None or kept[0] != spec or any(a is not b for a, b in zip(kept[1], learned, strict=True)):
+            kept = _ENCODERS[self] = spec, learned, FragmentEncoder(spec, self._known(spec, idf))
+        return kept[2]
 
-    def _known(self) -> Known:
-        """Return what compiled code has to know of columns and weights."""
-        if self.n_features is None:
-            key, other = self.dictionary_.key, 1.0
-            weight = None if self.idf is False else self.idf
-            if self.idf is True:
-                weight = _inverse_frequency(self.dictionary_.documents, self.dictionary_.n_trees)
-                other = float(_inverse_frequency(np.zeros(1), self.dictionary_.n_trees)[0])
-            return Known.make(key, weight, other)
-        shift = np.uint64(65 - self.n_features.bit_length())
-        if self.idf is True:
-            columns, documents, n_trees = self.documents_
-            unseen = float(_inverse_frequency(np.zeros(1), n_trees)[0])
-            return Known.make(
-                columns.astype(np.uint64) << shift, _inverse_frequency(documents, n_trees), unseen
-            )
-        return Known.make(np.arange(self.n_features, dtype=np.uint64) << shift, self.idf)
-
-    def _check_idf(self) -> None:
-        if isinstance(self.idf, (bool, np.bool_)):
-            if self.idf and self.rest is not None:
-                raise ParameterError("idf does not go with a rest: that has no columns to weigh")
-            return
-        weights = np.asarray(self.idf)
-        wanted = self.n_features if self.n_features is not None else weights.size
-        if weights.ndim != 1 or weights.dtype.kind not in "fiu" or not np.isfinite(weights).all():
-            raise ParameterError("idf must be True, False or one finite number for each column")
-        if weights.size != wanted or wanted > MAX_WEIGHTS:
+    def _check_fitted(self) -> None:
+        check_is_fitted(self)
+        if self._fitted_to != _learned_with(self.spec):
             raise ParameterError(
-                f"idf has {weights.size} numbers for {wanted} columns (at most {MAX_WEIGHTS} can be weighed)"
+                "n_features, budget or random_state have changed since the columns were learned: fit again"
             )
+
+    def _known(self, spec: FragmentSpec, idf: bool | np.ndarray) -> Known:
+        """Return what compiled code has to know of columns and weights."""
+        if spec.n_features is None:
+            key, documents, n_trees = (
+                self.dictionary_.key,
+                self.dictionary_.documents,
+                self.dictionary_.n_trees,
+            )
+        elif idf is True:
+            columns, documents, n_trees = self.documents_
+            key = columns.astype(np.uint64) << np.uint64(spec.shift)
+        else:
+            key = np.arange(spec.n_features, dtype=np.uint64) << np.uint64(spec.shift)
+        if idf is True:
+            unseen = float(_inverse_frequency(np.zeros(1), n_trees)[0])
+            return Known.make(key, _inverse_frequency(documents, n_trees), unseen)
+        return Known.make(key, None if isinstance(idf, bool) else idf)
+
+    def _checked_idf(self) -> bool | np.ndarray:
+        """Return whether columns are weighed by how rare they are, or the weights that are given."""
+        if isinstance(self.idf, (bool, np.bool_)):
+            weights: Any = bool(self.idf)
+        else:
+            weights = np.asarray(self.idf)
+            if weights.ndim != 1 or weights.dtype.kind not in "fiu":
+                raise ParameterError("idf must be True, False or one number for each column")
+            if not ((weights == 0) | ((weights >= 1 / MAX_WEIGHT) & (weights <= MAX_WEIGHT))).all():
+                raise ParameterError(f"the weights of idf must be 0 or from {1 / MAX_WEIGHT} to {MAX_WEIGHT}")
+            wanted = len(self.dictionary_) if hasattr(self, "dictionary_") else self.n_features
+            if wanted is not None and (weights.size != wanted or wanted > MAX_WEIGHTS):
+                raise ParameterError(
+                    f"idf has {weights.size} numbers for {wanted} columns (of at most {MAX_WEIGHTS})"
+                )
+            weights = weights.astype(np.float64)
+        if weights is not False and self.rest is not None:
+            raise ParameterError("idf does not go with a rest: that has no columns to weigh")
+        return weights
 
     def _count_documents(self, X: Any) -> tuple[np.ndarray, np.ndarray, int]:
         encoder, n_trees = _stateless_encoder(self.spec), 0
@@ -315,6 +340,8 @@ class FragmentVectorizer(TreeTransformer):
             columns, group = np.unique(both, return_inverse=True)
             documents = np.bincount(group, counts, columns.size).astype(np.int64)
             n_trees += len(batch)
+        if not n_trees:
+            raise SourceError("there is no tree to count columns of")
         return columns, documents, n_trees
 
     def __sklearn_tags__(self) -> Any:
@@ -335,6 +362,28 @@ def _fingerprint(spec: FragmentSpec, settings: dict[str, Any], arrays: dict[str,
         digest.update(name.encode())
         digest.update(np.ascontiguousarray(arrays[name]).data)
     return digest.hexdigest()
+
+
+def _learned_with(spec: FragmentSpec) -> tuple[Any, ...]:
+    """Return the settings that learned columns depend on."""
+    return spec.n_features, spec.budget, spec.seed
+
+
+def _log_norms(forest: Forest, decay: float) -> np.ndarray:
+    """Return the exact lengths, or say which tree is too much for the exact kernel."""
+    kernel = SubsetTreeKernel(decay)
+    try:
+        return kernel.log_norms(forest)
+    except LimitError:
+        for i in range(len(forest)):
+            try:
+                kernel.log_norms(forest[[i]])
+            except LimitError as error:
+                raise LimitError(
+                    f"the exact length of tree {i + 1} ({forest.sizes[i]} nodes), which a rest is scaled to, "
+                    f"is out of reach ({error.args[0].split(':')[0]}): use rest=None"
+                ) from None
+        raise
 
 
 def _batches(X: Any) -> Iterator[Forest]:
@@ -358,6 +407,11 @@ def _checked_documents(arrays: dict[str, np.ndarray], n_features: int) -> tuple[
     if columns.dtype.kind != "i" or columns.shape != documents.shape or not ascending:
         raise SourceError("this is not the state of a FragmentVectorizer: its columns are out of order")
     return columns, documents, n_trees
+
+
+# By vectorizer: the spec, what was learned, and the encoder that follows from them.
+_ENCODERS: WeakKeyDictionary[FragmentVectorizer, tuple[FragmentSpec, tuple[Any, ...], FragmentEncoder]]
+_ENCODERS = WeakKeyDictionary()
 
 
 @lru_cache(maxsize=4)

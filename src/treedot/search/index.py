@@ -102,6 +102,10 @@ class TreeIndex:
         """
         target = Path(path)
         check_target(target)
+        if vectorizer is not None and not isinstance(vectorizer, FragmentVectorizer):
+            raise ParameterError(
+                f"an index is made of sparse rows: give a FragmentVectorizer, not {type(vectorizer).__name__}"
+            )
         vectorizer = FragmentVectorizer(n_features=2**30) if vectorizer is None else vectorizer
         fast = _with_threads(vectorizer, n_jobs)
         with Inversion(target.parent) as lists, PackedWriter(target.parent) as trees:
@@ -239,7 +243,10 @@ class TreeIndex:
                 *lists[query], self._holder, self._value, first_row, last_row, len(self), rows[0], values[0]
             )
             if not sound:
-                raise SourceError(f"{self.path} is damaged: a list of rows is out of order; build it again")
+                raise SourceError(
+                    f"{self.path}: a list of rows is out of order, or a product is not finite; "
+                    "build it again, with normalize=True if rows are not normalised"
+                )
             return rows, values
 
         tasks = [(query, first) for query in range(count) for first in range(0, len(self), step)]
@@ -316,7 +323,7 @@ def _checked_lists(arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
         "column": ("i4", "i8"),
         "start": ("i8",),
         "holder": ("i4",),
-        "value": ("f4",),
+        "value": ("f4", "f8"),
     }.items():
         if name not in arrays or arrays[name].dtype.str[1:] not in types or arrays[name].ndim != 1:
             raise SourceError(f"the array {name!r} is missing or of another type")

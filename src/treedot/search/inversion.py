@@ -59,7 +59,7 @@ class Inversion(contextlib.ExitStack):
         if not self._spilled:
             self.n_columns = rows.shape[1]
             self._column_type = np.int32 if self.n_columns <= 2**31 else np.int64
-            self._spilled = tuple(self._file(dtype) for dtype in (self._column_type, np.int32, np.float32))
+            self._spilled = tuple(self._file(dtype) for dtype in (self._column_type, np.int32, rows.dtype))
         if self._n_waiting >= RECORDS:
             self._spill()
 
@@ -85,7 +85,7 @@ class Inversion(contextlib.ExitStack):
             "column": self._file(self._column_type),
             "start": self._file(np.int64),
             "holder": self._file(np.int32),
-            "value": self._file(np.float32),
+            "value": self._file(self._spilled[2].dtype),
         }
         threads = n_threads(n_jobs)
         with thread_map(n_jobs) as run_all:

@@ -1,6 +1,7 @@
 """The scikit-learn face of rows of fragments: columns, names, weights, and what is kept in files."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -193,6 +194,15 @@ def test_files_are_read_batch_by_batch_with_the_same_result(tmp_path, monkeypatc
         assert whole.fingerprint == streamed.fingerprint
 
 
+def test_arithmetic_of_wide_rows_takes_no_memory_for_columns():
+    rows = FragmentVectorizer(2**30).transform(random_forest(2, 50))
+    tracemalloc.start()
+    assert rows.multiply(rows).sum() == pytest.approx(50, rel=1e-5)
+    assert (rows + rows - rows - rows).nnz == 0
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+
+
 def test_names_of_columns():
     vectorizer = FragmentVectorizer(64, rest="dense", rest_size=256)
     names = vectorizer.get_feature_names_out()
@@ -251,12 +261,14 @@ def repetitive(depth, arity):
     return "(y z)" if depth == 0 else f"(x{depth % 3} {' '.join([repetitive(depth - 1, arity)] * arity)})"
 
 
-@pytest.mark.parametrize(("depth", "arity", "decay"), [(11, 2, 0.8), (6, 3, 1.0), (13, 2, 0.4)])
-def test_repetitive_trees_have_a_rest_of_the_right_length(depth, arity, decay):
-    rows = FragmentVectorizer(decay=decay, rest="dense", rest_size=1024).transform([repetitive(depth, arity)])
+@pytest.mark.parametrize(("depth", "arity", "decay"), [(11, 2, 0.8), (6, 3, 1.0), (13, 2, 0.4), (8, 4, 1.0)])
+def test_giants_neither_overflow_nor_fade(depth, arity, decay):
+    giant = read_trees([repetitive(depth, arity)])
+    rows = FragmentVectorizer(decay=decay, rest="dense", rest_size=1024).transform(giant)
     assert sparse_gram(rows)[0, 0] == pytest.approx(1.0, abs=1e-5)
-    vectors = TreeVectorizer(1024, decay, normalize=True).transform([repetitive(depth, arity)])
-    assert (vectors.astype(float) ** 2).sum() == pytest.approx(1.0, abs=1e-5)
+    for composition in ("mixed", "product", "convolution"):
+        vectors = TreeVectorizer(1024, decay, composition, normalize=True).transform(giant)
+        assert (vectors.astype(float) ** 2).sum() == pytest.approx(1.0, abs=1e-5)
 
 
 def test_a_tree_that_the_exact_kernel_refuses_has_no_rest_and_is_named():

@@ -376,7 +376,7 @@ def _compose(
         _add_products(whole, work.above[1] if first else work.above[ALL], z, a, mixed)
     open.exponent[parent] += grown
     open.bound[parent] *= float(a) + GROWTH * (GROWTH if wide else 1.0) * float(b) * below
-    if open.bound[parent] > scaled.LARGE:
+    if open.bound[parent] > scaled.LARGE or open.exponent[parent] != 0:  # giants may also fade
         _rescale(parent, open, pool)
     return n_free
 

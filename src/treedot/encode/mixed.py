@@ -287,16 +287,22 @@ def _place(column: Any, j: int, block: int, count: int, target: IntArray, out: R
 
 
 @njit
+def _place_all(columns: Any, block: int, count: int, target: IntArray, out: Row) -> None:
+    """Write the butterflies of one block of every segment to where they go."""
+    c0, c1, c2, c3 = columns
+    _place(c0, 0, block, count, target, out)
+    _place(c1, 1, block, count, target, out)
+    _place(c2, 2, block, count, target, out)
+    _place(c3, 3, block, count, target, out)
+
+
+@njit
 def mix_row(x: Row, shuffle: Shuffle, edge: Row, out: Row) -> None:
     """Write a mixed row to out, times 4 and without the mixer's signs."""
     count = x.size // 16 // LANES
     _edge(x, edge)
     for block in range(count):
-        c0, c1, c2, c3 = _rotated_butterflies(x, edge, block, shuffle.rotation)
-        _place(c0, 0, block, count, shuffle.target, out)
-        _place(c1, 1, block, count, shuffle.target, out)
-        _place(c2, 2, block, count, shuffle.target, out)
-        _place(c3, 3, block, count, shuffle.target, out)
+        _place_all(_rotated_butterflies(x, edge, block, shuffle.rotation), block, count, shuffle.target, out)
 
 
 @njit
@@ -305,11 +311,7 @@ def mix_sign_words(signs: SignWords, shuffle: Shuffle, out: Row) -> None:
     count = signs.size // 16
     one = splat(out.dtype.type(1))
     for block in range(count):
-        c0, c1, c2, c3 = _sign_butterflies(signs, block, shuffle.rotation, one)
-        _place(c0, 0, block, count, shuffle.target, out)
-        _place(c1, 1, block, count, shuffle.target, out)
-        _place(c2, 2, block, count, shuffle.target, out)
-        _place(c3, 3, block, count, shuffle.target, out)
+        _place_all(_sign_butterflies(signs, block, shuffle.rotation, one), block, count, shuffle.target, out)
 
 
 @njit
@@ -404,7 +406,7 @@ def _encode(
                     exponent[slot] += grown
                     bound[slot] *= GROWTH * limit
             row_of[slot], spare = spare, row_of[slot]
-            if bound[slot] > scaled.LARGE:
+            if bound[slot] > scaled.LARGE or exponent[slot] != 0:  # giants may also fade
                 bound[slot], grown = scaled.rescale(rows[row_of[slot]])
                 exponent[slot] += grown
         if not scaled.write(total, total_exponent, normalize, out[tree]):

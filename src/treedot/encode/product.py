@@ -160,7 +160,7 @@ def _encode(
             _gather_times(labels.plain[label] if leaf else g, shuffles.inner[place], row)
             exponent[slot] += grown
             bound[slot] *= limit
-            if bound[slot] > scaled.LARGE:
+            if bound[slot] > scaled.LARGE or exponent[slot] != 0:  # giants may also fade
                 bound[slot], grown = scaled.rescale(row)
                 exponent[slot] += grown
         if not scaled.write(total, total_exponent, normalize, out[tree]):

@@ -313,7 +313,7 @@ def test_lists_that_share_little_are_not_taken_for_duplicates():
             kernel = SubsetTreeKernel if rest else BoundedTreeKernel
             exact = kernel(0.2, normalize=True)(*pair)
             assert sparse_gram(vectorizer.transform(pair))[0, 1] == pytest.approx(
-                exact, abs=0.06 if rest else 1e-6
+                exact, abs=0.02 if rest else 1e-6
             )
 
 

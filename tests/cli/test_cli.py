@@ -194,6 +194,7 @@ def test_check_names_every_optional_part(capsys, monkeypatch):
         (["encode", "good.mrg", "-o", "v.npz", "--sparse", "--composition", "mixed"], 1, "leave out"),
         (["encode", "good.mrg", "-o", "v.npy", "--budget", "4"], 1, "add --sparse"),
         (["encode", "good.mrg", "-o", "v.npy", "--rest", "dense"], 1, "add --sparse"),
+        (["gram", "good.mrg", "-o", "K.npy", "--exact", "--sparse"], 1, "leave out that or --sparse"),
         (
             ["encode", "good.mrg", "-o", "v.npz", "--sparse", "--rest", "dense", "--damping", "sqrt"],
             1,

@@ -92,3 +92,9 @@ def test_python_functions_become_trees(tmp_path):
     assert "(Constant None)" in text
     assert "Doc" not in text
     assert len(read_functions([Path(ast.__file__)])) > 50
+
+
+def test_a_list_around_bracket_text_is_refused():
+    with pytest.raises(SourceError, match="not a list around it"):
+        read_trees([["(S a)"], ["(S b)"]])
+    assert str(read_trees([["("]])[0]) == r"(\x28)"

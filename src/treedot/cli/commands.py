@@ -243,6 +243,8 @@ def _encoding(
 
 
 def _exact_kernel(options: argparse.Namespace) -> Any:
+    if options.sparse:
+        raise ParameterError("--exact compares trees, not rows: leave out that or --sparse")
     from treedot.kernels import SubsetTreeKernel
 
     return SubsetTreeKernel(decay=options.decay, normalize=bool(options.normalize))

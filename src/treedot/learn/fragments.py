@@ -166,16 +166,21 @@ class FragmentVectorizer(TreeTransformer):
         return encoder.encode(forest, log_norms, self.n_jobs)
 
     def fragment(self, fragment: Any) -> csr_matrix:
-        """Return the row of one fragment, of length 1.
+        """Return the row of one fragment: ±1 in its column, or its vector in the rest, of length about 1.
 
         Without ``idf`` and ``normalize``, its dot product with a tree's row is the fragment's value in the
         tree: exact but for collisions where it is bounded, an estimate where it is part of the rest. With
-        the weights of a linear model it is the fragment's weight.
+        the weights of a linear model it is the fragment's weight. A fragment that has no column, being
+        beyond the budget or unknown to the dictionary, has an empty row.
         """
         return self._encoder().fragment(read_tree(fragment)[0])
 
     def fragments(self, X: Any) -> dict[int, list[Tree]]:
-        """Return which bounded fragments of some trees each column holds, several where they collide."""
+        """Return which bounded fragments of some trees each column holds, several where they collide.
+
+        Hashed columns hold a fragment with a random sign: ``fragment(f) @ coef`` gives its weight in a
+        linear model, the column's own weight may be the negative.
+        """
         encoder, found = self._encoder(), dict[int, list[Tree]]()
         batches = ((batch, encoder.fragments(batch, self.n_jobs)) for batch in _batches(X))
         dictionary = FragmentDictionary.of_parts(batches)

@@ -35,10 +35,11 @@ class GramLinearSVC(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : array
         The classes.
-    columns_ : array
-        The columns that have weights, sorted: those that occur in training.
-    coef_, intercept_ : arrays
-        The weights of these columns, one row for each class (one in all for two classes), and what is added.
+    coef_ : array or sparse matrix
+        The weights, one row for each class (one in all for two classes); of sparse rows a sparse matrix,
+        with weights for the columns that occur in training alone.
+    intercept_ : array
+        What is added.
 
     Examples
     --------
@@ -65,9 +66,10 @@ class GramLinearSVC(ClassifierMixin, BaseEstimator):
         names = self.classes_[1:] if self.classes_.size == 2 else self.classes_
         gram = products(X, n_jobs=self.n_jobs)
         trained = machines(gram, (y == name for name in names), cost, self.n_jobs)
-        self.columns_, narrow = _used_columns(X)
+        columns, narrow = _used_columns(X)
         weights = [machine.dual_coef_[0] @ narrow[machine.support_] for machine in trained]
-        self.coef_ = np.array([np.asarray(weight, X.dtype).ravel() for weight in weights])
+        coef = np.array([np.asarray(weight, X.dtype).ravel() for weight in weights])
+        self.coef_ = coef if isinstance(X, np.ndarray) else _sparse_weights(coef, columns, X.shape[1])
         self.intercept_ = np.array([float(machine.intercept_[0]) for machine in trained])
         return self
 
@@ -75,11 +77,12 @@ class GramLinearSVC(ClassifierMixin, BaseEstimator):
         """Return the score of every row for each class, or for the second of two."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
-        X = _with_columns(X, self.columns_)
+        columns, coef = _dense_weights(self.coef_)
+        X = _with_columns(X, columns)
         if isinstance(X, np.ndarray):
-            scores = X @ self.coef_.T
+            scores = X @ coef.T
         else:  # class by class: scipy would first copy all weights, transposed
-            scores = np.stack([X @ weights for weights in self.coef_], axis=1)
+            scores = np.stack([X @ weights for weights in coef], axis=1)
         scores = scores.astype(float) + self.intercept_
         return scores.ravel() if self.classes_.size == 2 else scores
 
@@ -101,6 +104,19 @@ def _used_columns(X: Any) -> tuple[np.ndarray, Any]:
         return np.arange(X.shape[1]), X
     columns = np.unique(X.indices)
     return columns, _with_columns(X, columns)
+
+
+def _sparse_weights(coef: np.ndarray, columns: np.ndarray, width: int) -> Any:
+    """Return weights of some columns as a sparse matrix over all."""
+    indptr = np.arange(len(coef) + 1) * columns.size
+    return csr_matrix((coef.ravel(), np.tile(columns, len(coef)), indptr), shape=(len(coef), width))
+
+
+def _dense_weights(coef: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns that have weights, the same for every class, and the weights."""
+    if isinstance(coef, np.ndarray):
+        return np.arange(coef.shape[1]), coef
+    return coef.indices[: coef.indptr[1]], coef.data.reshape(coef.shape[0], -1)
 
 
 def _with_columns(X: Any, columns: np.ndarray) -> Any:

@@ -66,6 +66,11 @@ def _parts(thing: Any, place: str) -> tuple[str, Any]:
         if not thing:
             raise SourceError(f"{place}: an empty list is not a tree; write [label, child, …]")
         label, children = thing[0], thing[1:]
+        if not children and isinstance(label, str) and label.startswith("(") and label.endswith(")"):
+            raise SourceError(
+                f"{place}: {_shown(label)} is a tree in brackets inside a list: give the text itself, "
+                "not a list around it"
+            )
     elif callable(getattr(thing, "label", None)):
         label, children = thing.label(), list(thing)
         for child in children:  # a tagged word, as in nltk, is no subtree

@@ -329,7 +329,7 @@ def test_bad_settings_are_refused():
 
 
 def test_too_many_fragments_are_refused(monkeypatch):
-    monkeypatch.setattr("treedot.encode.rows.MAX_FRAGMENTS", 2048)
+    monkeypatch.setattr("treedot.encode.chunks.MAX_FRAGMENTS", 2048)
     bush = "(A" + " (B (C x) (C y))" * 6 + ")"
     for _ in range(3):
         bush = f"(A {bush} {bush})"

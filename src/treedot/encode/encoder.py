@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import Any, Protocol
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.algebra import Algebra, MixedProduct, ShuffledConvolution, ShuffledProduct
+from treedot.encode.chunks import forest_chunks
 from treedot.encode.schedule import Schedule, schedule
 from treedot.encode.spec import Spec
 from treedot.errors import ParameterError, RangeError
@@ -189,16 +190,6 @@ class _LabelTable:
             self._row[text] = row
             self._text[row] = text
         return rows
-
-
-def forest_chunks(forest: Forest, trees: int, nodes: int) -> Iterator[tuple[int, int]]:
-    """Cut a forest into runs of at most so many trees and nodes (or of one tree)."""
-    first = 0
-    while first < len(forest):
-        fitting = int(np.searchsorted(forest.offsets, forest.offsets[first] + nodes, side="right")) - 1
-        last = min(first + trees, max(fitting, first + 1), len(forest))
-        yield first, last
-        first = last
 
 
 def _even_parts(forest: Forest, parts: int) -> list[int]:

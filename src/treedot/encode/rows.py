@@ -1,50 +1,33 @@
-"""Forest in, sparse rows out: chunks of trees, threads over chunks."""
+"""Forest in, sparse rows out: the bounded fragments of every tree, and what lies beyond."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from treedot.encode import block_rest, columns, dense_rest
+from treedot.encode import columns
 from treedot.encode.bounded import fragment_key, label_keys, make_found, make_sorted
+from treedot.encode.chunks import FRAGMENTS, Rows, doubled, in_chunks, matrix_of, more_room, named
 from treedot.encode.columns import Known, make_room, make_rules
 from treedot.encode.dictionary import Fragments, distinct, joined, list_fragments
-from treedot.encode.encoder import forest_chunks
-from treedot.encode.rest_reference import BLOCK, block, dense_vector
+from treedot.encode.rests import BlockRest, DenseRest, rest_of
 from treedot.encode.spec import FragmentSpec
-from treedot.errors import LimitError, ParameterError, RangeError
+from treedot.errors import ParameterError, RangeError
 from treedot.parameters import n_threads
-from treedot.threads import thread_map
 from treedot.trees import Forest, Tree
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.signedinteger[Any]]
 WordArray = npt.NDArray[np.uint64]
-T = TypeVar("T")
 
-CHUNK_TREES = 512
-CHUNK_NODES = 1 << 16
-FRAGMENTS = 1 << 10  # room to begin with
 VALUES_PER_NODE = 4
 KEPT_LABELS = 1 << 20
 KEPT_NODES = 1 << 14  # working memory for larger trees is not kept
-MAX_FRAGMENTS = 1 << 22
-
-
-class Rows(NamedTuple):
-    """Some rows: how many values each has, their columns and the values."""
-
-    lengths: IntArray
-    indices: IntArray
-    values: npt.NDArray[np.floating[Any]]
 
 
 class FragmentEncoder:
@@ -91,10 +74,8 @@ class FragmentEncoder:
         return self.n_explicit + (0 if self._rest is None else self._rest.width)
 
     @cached_property
-    def _rest(self) -> _Dense | _Blocks | None:
-        kinds: dict[Any, Any] = {None: lambda *_: None, "dense": _Dense, "blocks": _Blocks}
-        rest: _Dense | _Blocks | None = kinds[self.spec.rest](self.spec, self.n_explicit)
-        return rest
+    def _rest(self) -> DenseRest | BlockRest | None:
+        return rest_of(self.spec, self.n_explicit)
 
     def encode(
         self, forest: Forest, log_norms: FloatArray | None = None, n_jobs: int | None = None
@@ -121,7 +102,7 @@ class FragmentEncoder:
 
         # Fewer, larger chunks where there is nothing to share out.
         scale = 16 if n_threads(n_jobs) == 1 and self._rest is None else 1
-        return _matrix(list(_in_chunks(run, forest, scale, n_jobs)), self.n_columns, self.spec.dtype)
+        return matrix_of(list(in_chunks(run, forest, scale, n_jobs)), self.n_columns, self.spec.dtype)
 
     def fragments(self, forest: Forest, n_jobs: int | None = None) -> Fragments:
         """Return the distinct bounded fragments of some trees, and how many trees hold each."""
@@ -130,7 +111,7 @@ class FragmentEncoder:
         def run(first: int, last: int) -> Fragments:
             return self._listed(forest, keys, first, last)
 
-        return joined(list(_in_chunks(run, forest, 1, n_jobs)))
+        return joined(list(in_chunks(run, forest, 1, n_jobs)))
 
     def fragment(self, tree: Tree) -> csr_matrix:
         """Return the row of one fragment: ±1 in its column, or its vector in the rest.
@@ -152,7 +133,7 @@ class FragmentEncoder:
                 indices = np.array([key >> int(self._rules.shift)])
                 values = np.array([-1.0 if key & 1 else 1.0])
         row = Rows(np.array([indices.size]), indices.astype(np.int32), values)
-        return _matrix([row], self.n_columns, self.spec.dtype)
+        return matrix_of([row], self.n_columns, self.spec.dtype)
 
     def label_keys(self, texts: tuple[str, ...]) -> WordArray:
         """Return the keys of labels; those of the last calls are kept."""
@@ -182,9 +163,9 @@ class FragmentEncoder:
                     self._rules, self.known, room, indptr, indices, values, squares,
                 )  # fmt: skip
             if why == columns.MORE_VALUES:
-                indices, values = _doubled(indices), _doubled(values)
+                indices, values = doubled(indices), doubled(values)
             elif why == columns.MORE_FRAGMENTS:
-                fragments = _more(fragments, forest, first + done, self.spec.budget)
+                fragments = more_room(fragments, forest, first + done, self.spec.budget)
                 room = make_room(nodes, fragments)
             elif why == columns.TOO_LARGE:
                 raise _too_large(forest, first + done, self.spec)
@@ -214,9 +195,9 @@ class FragmentEncoder:
                     self._rules.budget, found, table, number, out,
                 )  # fmt: skip
             if done < count and out.key.size < number + room:
-                out = Fragments._make(map(_doubled, out))
+                out = Fragments._make(map(doubled, out))
             elif done < count:
-                room = _more(room, forest, first + done, self.spec.budget)
+                room = more_room(room, forest, first + done, self.spec.budget)
                 found, table = make_found(nodes, room), make_sorted(room)
         return distinct(Fragments._make(column[:number] for column in out))
 
@@ -230,7 +211,7 @@ class FragmentEncoder:
                 tree = np.repeat(np.arange(squares.size), rest.lengths)
                 beyond = np.bincount(tree, rest.values.astype(np.float64) ** 2, squares.size)
                 log_norms = 0.5 * np.logaddexp(np.log(squares), np.log(beyond) + 2 * log_lengths)
-            elif isinstance(self._rest, _Dense):
+            elif isinstance(self._rest, DenseRest):
                 beyond = np.clip(1.0 - np.exp(np.log(squares) - 2 * log_norms), 0.0, 1.0)
                 log_lengths = np.where(rest.lengths > 0, log_norms + 0.5 * np.log(beyond), -np.inf)
             scale = -log_norms if self.spec.normalize else np.zeros(squares.size)
@@ -245,85 +226,6 @@ class FragmentEncoder:
         return Rows(lengths, indices, values)
 
 
-class _Dense:
-    """What lies beyond the budget as one dense vector."""
-
-    def __init__(self, spec: FragmentSpec, origin: int) -> None:
-        self.spec, self.origin, self.width = spec, origin, spec.rest_width
-        self._budget = int(spec.budget or 0)
-        self._mixers = dense_rest.make_mixers(spec.rest_size, spec.seed)
-
-    def encode(self, forest: Forest, keys: WordArray, first: int, last: int) -> tuple[Rows, FloatArray]:
-        """Return unit vectors, nothing where nothing lies beyond, and the logarithms of their lengths."""
-        vectors = np.empty((last - first, self.width), self.spec.dtype)
-        log_lengths = np.empty(last - first)
-        with np.errstate(over="ignore"):
-            too_deep = dense_rest.encode(
-                forest.offsets[first : last + 1], forest.arity, forest.label, keys,
-                self._budget, math.sqrt(self.spec.decay), self._mixers, vectors, log_lengths,
-            )  # fmt: skip
-        if too_deep >= 0:
-            raise LimitError(
-                f"{_named(forest, first + too_deep)} has too many open nodes at a time for a dense rest: "
-                "use a smaller rest_size, or no rest"
-            )
-        held = log_lengths > -np.inf
-        vectors = vectors if held.all() else vectors[held]
-        return Rows(held * self.width, np.zeros(0, np.int32), vectors.ravel()), log_lengths
-
-    def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
-        """Return columns and values of one fragment."""
-        return self.origin + np.arange(self.width), dense_vector(tree, self.width, self.spec.seed)
-
-
-class _Blocks:
-    """What lies beyond the budget in blocks of four numbers."""
-
-    def __init__(self, spec: FragmentSpec, origin: int) -> None:
-        self.spec, self.origin = spec, origin
-        self.width = spec.rest_width
-        self._shift = 65 - (self.width // BLOCK).bit_length()
-        self._budget = int(spec.budget or 0)
-        self._tables = block_rest.make_tables(spec.decay, self._budget, spec.seed)
-
-    def encode(self, forest: Forest, keys: WordArray, first: int, last: int) -> tuple[Rows, FloatArray]:
-        """Return blocks, and the logarithms of what they are to be multiplied by."""
-        count, prefixes = last - first, FRAGMENTS
-        nodes = int(forest.sizes[first:last].max())
-        room = block_rest.make_room(nodes, prefixes)
-        size = BLOCK * (int(forest.offsets[last] - forest.offsets[first]) + prefixes)
-        indices, values = np.empty(size, np.int32), np.empty(size)
-        indptr, log_lengths = np.zeros(count + 1, np.int64), np.empty(count)
-        done = 0
-        while done < count:
-            with np.errstate(over="ignore"):
-                done, wants_room = block_rest.encode(
-                    forest.offsets[first : last + 1], forest.arity, forest.label, keys, done,
-                    self._budget, np.uint64(self._shift), self.origin, self._tables, room,
-                    indptr, indices, values, log_lengths,
-                )  # fmt: skip
-            if done < count and wants_room:
-                prefixes = _more(prefixes, forest, first + done, self.spec.budget)
-                room = block_rest.make_room(nodes, prefixes)
-            elif done < count:
-                indices, values = _doubled(indices), _doubled(values)
-        return Rows(np.diff(indptr), indices[: indptr[-1]], values[: indptr[-1]]), log_lengths
-
-    def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
-        """Return columns and values of one fragment."""
-        key, vector = block(tree, self._budget, self.spec.seed)
-        sign = -1.0 if key & 1 else 1.0
-        values = sign * vector.view(np.float64) / math.sqrt(BLOCK // 2)
-        return self.origin + BLOCK * (key >> self._shift) + np.arange(BLOCK), values
-
-
-def _in_chunks(run: Callable[[int, int], T], forest: Forest, scale: int, n_jobs: int | None) -> Iterator[T]:
-    """Yield the results for runs of trees, in order."""
-    chunks = list(forest_chunks(forest, scale * CHUNK_TREES, scale * CHUNK_NODES))
-    with thread_map(n_jobs, len(chunks)) as run_all:
-        yield from run_all(lambda limits: run(*limits), chunks)
-
-
 def _cost(fragment: Tree) -> int:
     """Return the cost of a fragment: of every expanded child, the number of its siblings and itself."""
     return sum(
@@ -332,43 +234,8 @@ def _cost(fragment: Tree) -> int:
     )
 
 
-def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.concatenate([array, np.empty_like(array)])
-
-
-def _more(room: int, forest: Forest, tree: int, budget: int | None) -> int:
-    """Return twice the room for fragments, or raise where it is too much."""
-    if 2 * room > MAX_FRAGMENTS:
-        advice = "give a budget" if budget is None else f"use a budget below {budget}"
-        raise LimitError(
-            f"{_named(forest, tree)} has more than {MAX_FRAGMENTS} fragments within the budget: "
-            f"{advice if budget != 0 else 'it is too large'}"
-        )
-    return 2 * room
-
-
 def _too_large(forest: Forest, tree: int, spec: FragmentSpec) -> RangeError:
     return RangeError(
-        f"the row of {_named(forest, tree)} is too large for {spec.dtype} with decay={spec.decay}: "
+        f"the row of {named(forest, tree)} is too large for {spec.dtype} with decay={spec.decay}: "
         "use normalize=True, dtype='float64' or a smaller decay"
     )
-
-
-def _matrix(parts: list[Rows], n_columns: int, dtype: str) -> csr_matrix:
-    """Return rows as a matrix, whose columns are known to be sorted and distinct."""
-    from scipy.sparse import csr_matrix
-
-    if not parts:
-        return csr_matrix((0, n_columns), dtype=dtype)
-    lengths, indices, values = (
-        parts[0] if len(parts) == 1 else (np.concatenate(part) for part in zip(*parts, strict=True))
-    )
-    indptr = np.zeros(lengths.size + 1, np.int64 if indices.size > np.iinfo(np.int32).max else np.int32)
-    np.cumsum(lengths, out=indptr[1:])
-    matrix = csr_matrix((values.astype(dtype, copy=False), indices, indptr), shape=(lengths.size, n_columns))
-    matrix.has_canonical_format = True
-    return matrix
-
-
-def _named(forest: Forest, tree: int) -> str:
-    return f"tree {tree + 1} ({forest.sizes[tree]} nodes)"

@@ -44,6 +44,9 @@ def forest_chunks(forest: Forest, trees: int, nodes: int) -> Iterator[tuple[int,
 
 def in_chunks(run: Callable[[int, int], T], forest: Forest, scale: int, n_jobs: int | None) -> Iterator[T]:
     """Yield the results for runs of trees, in order."""
+    if 0 < len(forest) <= scale * CHUNK_TREES and forest.n_nodes <= scale * CHUNK_NODES:
+        yield run(0, len(forest))
+        return
     chunks = list(forest_chunks(forest, scale * CHUNK_TREES, scale * CHUNK_NODES))
     with thread_map(n_jobs, len(chunks)) as run_all:
         yield from run_all(lambda limits: run(*limits), chunks)
@@ -74,8 +77,8 @@ def matrix_of(parts: list[Rows], n_columns: int, dtype: str) -> csr_matrix:
     lengths, indices, values = (
         parts[0] if len(parts) == 1 else (np.concatenate(part) for part in zip(*parts, strict=True))
     )
-    indptr = np.zeros(lengths.size + 1, np.int64 if indices.size > np.iinfo(np.int32).max else np.int32)
-    np.cumsum(lengths, out=indptr[1:])
+    indptr = np.zeros(lengths.size + 1, np.int32 if indices.size < 2**31 else np.int64)
+    lengths.cumsum(out=indptr[1:])
     matrix = csr_matrix((values.astype(dtype, copy=False), indices, indptr), shape=(lengths.size, n_columns))
     matrix.has_canonical_format = True
     return matrix
@@ -84,3 +87,8 @@ def matrix_of(parts: list[Rows], n_columns: int, dtype: str) -> csr_matrix:
 def named(forest: Forest, tree: int) -> str:
     """Return how a tree is called in messages."""
     return f"tree {tree + 1} ({forest.sizes[tree]} nodes)"
+
+
+def most_nodes(forest: Forest, first: int, last: int) -> int:
+    """Return how many nodes the largest of some trees has."""
+    return forest.n_nodes if len(forest) == 1 else int(forest.sizes[first:last].max())

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.encode import block_rest, dense_rest
-from treedot.encode.chunks import FRAGMENTS, Rows, doubled, more_room, named
+from treedot.encode.chunks import FRAGMENTS, Rows, doubled, more_room, most_nodes, named
 from treedot.encode.rest_reference import BLOCK, block, dense_vector
 from treedot.encode.spec import FragmentSpec
 from treedot.errors import LimitError
@@ -64,7 +64,7 @@ class BlockRest:
     def encode(self, forest: Forest, keys: WordArray, first: int, last: int) -> tuple[Rows, FloatArray]:
         """Return blocks, and the logarithms of what they are to be multiplied by."""
         count, prefixes = last - first, FRAGMENTS
-        nodes = int(forest.sizes[first:last].max())
+        nodes = most_nodes(forest, first, last)
         room = block_rest.make_room(nodes, prefixes)
         size = BLOCK * (int(forest.offsets[last] - forest.offsets[first]) + prefixes)
         indices, values = np.empty(size, np.int32), np.empty(size)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from treedot.encode import columns
 from treedot.encode.bounded import fragment_key, label_keys, make_found, make_sorted
-from treedot.encode.chunks import FRAGMENTS, Rows, doubled, in_chunks, matrix_of, more_room, named
+from treedot.encode.chunks import FRAGMENTS, Rows, doubled, in_chunks, matrix_of, more_room, most_nodes, named
 from treedot.encode.columns import Known, make_room, make_rules
 from treedot.encode.dictionary import Fragments, distinct, joined, list_fragments
 from treedot.encode.rests import BlockRest, DenseRest, rest_of
@@ -148,7 +148,7 @@ class FragmentEncoder:
 
     def _explicit(self, forest: Forest, keys: WordArray, first: int, last: int) -> tuple[Rows, FloatArray]:
         """Encode bounded fragments, in more room where it does not suffice; return sums of squares too."""
-        nodes, count = int(forest.sizes[first:last].max()), last - first
+        nodes, count = most_nodes(forest, first, last), last - first
         room = self._room(nodes)
         fragments = room.value.size
         size = VALUES_PER_NODE * int(forest.offsets[last] - forest.offsets[first]) + fragments
@@ -171,7 +171,7 @@ class FragmentEncoder:
                 raise _too_large(forest, first + done, self.spec)
         if nodes <= KEPT_NODES and fragments <= KEPT_NODES:
             self._rooms.append(room)
-        return Rows(np.diff(indptr), indices[: indptr[-1]], values[: indptr[-1]]), squares
+        return Rows(indptr[1:] - indptr[:-1], indices[: indptr[-1]], values[: indptr[-1]]), squares
 
     def _room(self, nodes: int) -> columns.Room:
         try:
@@ -181,7 +181,7 @@ class FragmentEncoder:
         return room if room.found.stack.size >= nodes else make_room(nodes, FRAGMENTS)
 
     def _listed(self, forest: Forest, keys: WordArray, first: int, last: int) -> Fragments:
-        nodes, count = int(forest.sizes[first:last].max()), last - first
+        nodes, count = most_nodes(forest, first, last), last - first
         room = FRAGMENTS
         size = VALUES_PER_NODE * int(forest.offsets[last] - forest.offsets[first]) + room
         kinds = (np.uint64, np.int64, np.uint64, np.uint64, np.int32, np.int64)

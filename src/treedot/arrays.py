@@ -146,7 +146,7 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
         size = os.fstat(file.fileno()).st_size
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or not 2 <= length <= min(size - 8, MAX_HEADER):
-            raise SourceError(f"{path} is not a file of arrays, or it is cut short: its header does not fit")
+            raise SourceError(f"{path} is not a file of treedot's, or cut short: its header does not fit")
         header = _parsed(file.read(length), path)
     metadata = header.pop("__metadata__", {})
     places = {name: _place(name, entry, path) for name, entry in header.items()}
@@ -177,9 +177,9 @@ def _parsed(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         found = json.loads(text.decode(), object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path} is not a file of arrays, or its header is damaged: {error}") from None
+        raise SourceError(f"{path} is not a file of treedot's, or its header is damaged: {error}") from None
     if not isinstance(found, dict):
-        raise SourceError(f"{path} is not a file of arrays: its header is not a JSON object")
+        raise SourceError(f"{path} is not a file of treedot's: its header is not a JSON object")
     return found
 
 

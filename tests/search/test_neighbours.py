@@ -142,3 +142,11 @@ def test_ranking_again_needs_a_kernel_and_all_trees():
     ):
         with pytest.raises(ParameterError, match=message):
             nearest(x, **wrong)
+
+
+def test_trees_and_classes_of_kernels_are_refused_by_name():
+    forest = random_forest(0, 4)
+    with pytest.raises(ParameterError, match="these are trees"):
+        nearest(forest)
+    with pytest.raises(ParameterError, match="rerank must be a kernel"):
+        nearest(FragmentVectorizer().transform(forest), rerank=SubsetTreeKernel, trees=forest)

@@ -47,7 +47,9 @@ def vector_file(path: str | os.PathLike[str], spec: Spec | FragmentSpec) -> Iter
     if isinstance(spec, FragmentSpec) and suffix != ".npz":
         raise ParameterError(f"cannot write sparse rows to {path}: use .npz")
     if isinstance(spec, Spec) and suffix not in (".npy", ".parquet"):
-        raise ParameterError(f"cannot tell the format of {path}: use .npy or .parquet")
+        raise ParameterError(
+            f"cannot write dense vectors to {path}: use .npy or .parquet (.npz is for sparse rows)"
+        )
     if isinstance(spec, FragmentSpec) or suffix == ".npy":
         with (
             described_file(path, _described(spec)) as file,

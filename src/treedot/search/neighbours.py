@@ -72,6 +72,8 @@ def nearest(
         raise ParameterError(
             "to rank again, give both: rerank, an exact kernel, and trees, those of the rows"
         )
+    if isinstance(X, Forest) or isinstance(Y, Forest):
+        raise ParameterError("these are trees: turn them into rows first, by FragmentVectorizer().transform")
     if sparse := _is_sparse(X):
         others = X if Y is None else Y
     else:

@@ -17,7 +17,7 @@ def checked_candidates(kernel: Any, candidates: Any, k: int) -> int:
     """Return how many neighbours to find: ``candidates`` to be ranked again by a kernel, or just ``k``."""
     if kernel is None:
         return k
-    if not hasattr(kernel, "gram"):
+    if not hasattr(kernel, "gram") or isinstance(kernel, type):
         raise ParameterError(f"rerank must be a kernel such as SubsetTreeKernel(), not {kernel!r}")
     candidates = checked_integer("candidates", candidates, at_least=1)
     if candidates < k:

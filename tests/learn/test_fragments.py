@@ -297,7 +297,7 @@ def test_a_linear_models_weight_of_a_fragment_is_a_product_with_its_row():
 def test_a_gram_machines_weight_of_a_fragment_is_a_product_with_its_row(n_features):
     vectorizer = FragmentVectorizer(n_features, damping="linear", normalize=False, dtype="float64").fit(TREES)
     model = GramLinearSVC().fit(vectorizer.transform(TREES), [0, 0, 1, 1])
-    weight = {f: float((vectorizer.fragment(f) @ model.coef_.T).toarray()[0, 0]) for f in fragments(TREES[0])}
+    weight = {f: sparse_gram(vectorizer.fragment(f), model.coef_)[0, 0] for f in fragments(TREES[0])}
     values = bounded_fragment_values(Tree.parse(TREES[0]), 4, 0.4)
     score = sum(weight[f] * value for f, value in values.items()) + model.intercept_[0]
     assert score == pytest.approx(model.decision_function(vectorizer.transform(TREES[:1]))[0], abs=1e-9)

@@ -178,8 +178,8 @@ class FragmentVectorizer(TreeTransformer):
     def fragments(self, X: Any) -> dict[int, list[Tree]]:
         """Return which bounded fragments of some trees each column holds, several where they collide.
 
-        Hashed columns hold a fragment with a random sign: ``fragment(f) @ coef`` gives its weight in a
-        linear model, the column's own weight may be the negative.
+        Hashed columns hold a fragment with a random sign: ``sparse_gram(fragment(f), coef_)`` gives its
+        weight in a linear model, the column's own weight may be the negative.
         """
         encoder, found = self._encoder(), dict[int, list[Tree]]()
         batches = ((batch, encoder.fragments(batch, self.n_jobs)) for batch in _batches(X))

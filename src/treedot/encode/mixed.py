@@ -12,7 +12,7 @@ from treedot.algebra import MixedProduct
 from treedot.algebra.algebras import Mixer, bent_signs
 from treedot.encode import scaled
 from treedot.encode.schedule import Schedule, most_rows
-from treedot.jit import COMPILED, njit
+from treedot.jit import COMPILED, inlined, njit
 from treedot.simd import LANES, flip, load, splat, store
 
 IntArray = npt.NDArray[np.signedinteger[Any]]
@@ -232,7 +232,7 @@ def _rotated(signs: SignWords, segment: int, block: int, count: int, rotation: i
     return flip(one, np.uint16((here | (there << np.uint32(16))) >> np.uint32(rotation)))
 
 
-@njit
+@inlined
 def _sign_butterflies(signs: SignWords, block: int, turn: int, one: Any) -> tuple[Any, Any, Any, Any]:
     """Return the butterflies of a block of every rotated segment of a row of signs."""
     count = signs.size // 16

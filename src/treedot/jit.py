@@ -34,7 +34,6 @@ else:
             compiled = numba.njit(nogil=True, error_model="numpy")(function)
         return compiled
 
-
     def inlined(function: Callable[P, R]) -> Callable[P, R]:
         """Compile a function into each of its callers, where a call would cost a tenth of their time."""
         compiled: Callable[P, R] = numba.njit(inline="always", error_model="numpy")(function)

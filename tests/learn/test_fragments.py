@@ -242,6 +242,17 @@ def test_bad_parameters_are_refused_by_fit():
             FragmentVectorizer(**learns).fit([])
 
 
+def test_given_weights_are_those_of_the_columns_at_hand():
+    vectorizer = FragmentVectorizer(None, idf=np.ones(4), budget=0).fit(TREES[:2])
+    assert vectorizer.transform(TREES).shape == (4, 4)
+    vectorizer.set_params(idf=np.ones(3)).fit(
+        ["(A b c)", "(B (A b c))", "(C d)"]
+    )  # other trees, other columns
+    assert vectorizer.transform(TREES).shape == (4, 3)
+    hashed = vectorizer.set_params(n_features=64, idf=np.ones(64))
+    assert hashed.transform(TREES).shape == (4, 64)
+
+
 def test_numpys_booleans_are_booleans():
     for flag in (True, False):
         plain, other = (FragmentVectorizer(64, idf=kind(flag)).fit(TREES) for kind in (bool, np.bool_))

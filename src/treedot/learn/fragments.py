@@ -145,7 +145,7 @@ class FragmentVectorizer(TreeTransformer):
 
         X is any source of trees; a file is read batch by batch.
         """
-        spec, idf = self.spec, self._checked_idf()
+        spec, idf = self.spec, self._checked_idf(before_fit=True)
         if self.n_features is None:
             encoder = FragmentEncoder(spec, Known.make(np.zeros(0, np.uint64)))
             batches = ((batch, encoder.fragments(batch, self.n_jobs)) for batch in _batches(X))
@@ -255,7 +255,7 @@ class FragmentVectorizer(TreeTransformer):
         """Write parameters and what was learned to a file, whole or not at all."""
         settings, arrays = self.state()
         description = {"format": "treedot fragment vectorizer", "settings": settings}
-        write_arrays(path, description | {"fingerprint": self.fingerprint}, arrays)
+        write_arrays(path, description | {"fingerprint": _fingerprint(self.spec, settings, arrays)}, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -315,8 +315,11 @@ class FragmentVectorizer(TreeTransformer):
             return Known.make(key, _inverse_frequency(documents, n_trees), unseen)
         return Known.make(key, None if isinstance(idf, bool) else idf)
 
-    def _checked_idf(self) -> bool | np.ndarray:
-        """Return whether columns are weighed by how rare they are, or the weights that are given."""
+    def _checked_idf(self, before_fit: bool = False) -> bool | np.ndarray:
+        """Return whether columns are weighed by how rare they are, or the weights that are given.
+
+        Before a fit nothing is known yet of the columns of a dictionary.
+        """
         if isinstance(self.idf, (bool, np.bool_)):
             weights: Any = bool(self.idf)
         else:
@@ -325,7 +328,9 @@ class FragmentVectorizer(TreeTransformer):
                 raise ParameterError("idf must be True, False or one number for each column")
             if not ((weights == 0) | ((weights >= 1 / MAX_WEIGHT) & (weights <= MAX_WEIGHT))).all():
                 raise ParameterError(f"the weights of idf must be 0 or from {1 / MAX_WEIGHT} to {MAX_WEIGHT}")
-            wanted = len(self.dictionary_) if hasattr(self, "dictionary_") else self.n_features
+            wanted = self.n_features
+            if wanted is None and not before_fit and hasattr(self, "dictionary_"):
+                wanted = len(self.dictionary_)
             if wanted is not None and (weights.size != wanted or wanted > MAX_WEIGHTS):
                 raise ParameterError(
                     f"idf has {weights.size} numbers for {wanted} columns (of at most {MAX_WEIGHTS})"

@@ -222,7 +222,7 @@ class TreeIndex:
         k = checked_integer("k", k, at_least=1)
         wanted = checked_candidates(rerank, candidates, k)
         queries = read_trees(trees)
-        rows, values = self._best(_with_threads(self.vectorizer, n_jobs).transform(queries), wanted, n_jobs)
+        rows, values = self._best(self.vectorizer.transform(queries), wanted, n_jobs)
         if rerank is None:
             return rows, values
         return ranked_again(rerank, queries, self.forest, rows, k)

@@ -27,7 +27,7 @@ from treedot.algebra.algebras import Mixer
 from treedot.algebra.labels import GOLDEN, mix64
 from treedot.encode import scaled
 from treedot.encode.bounded import hash_productions
-from treedot.encode.mixed import Shuffle, mix_row, mix_sign_words, targets
+from treedot.encode.mixed import Shuffle, add_signs, mix_row, mix_sign_words, targets
 from treedot.encode.rest_reference import WIDE, child_mixer, node_mixer
 from treedot.jit import njit
 from treedot.simd import LANES, flip, load, splat, store
@@ -160,13 +160,6 @@ def _add_both(row: Row, x: Row, b: Any, signs: SignWords, c: Any) -> None:
     for k in range(signs.size):
         both = splat(b) * load(x, LANES * k) + flip(splat(c), signs[k])
         store(row, LANES * k, load(row, LANES * k) + both)
-
-
-@njit
-def _add_signs(row: Row, signs: SignWords, b: Any) -> None:
-    """Row ← row + b signs."""
-    for k in range(signs.size):
-        store(row, LANES * k, load(row, LANES * k) + flip(splat(b), signs[k]))
 
 
 @njit
@@ -372,7 +365,7 @@ def _compose(
     else:
         if first:
             whole[:] = 0
-            _add_signs(whole, signs, number(1))
+            add_signs(whole, signs, number(1))
         _add_products(whole, work.above[1] if first else work.above[ALL], z, a, mixed)
     open.exponent[parent] += grown
     open.bound[parent] *= float(a) + GROWTH * (GROWTH if wide else 1.0) * float(b) * below

@@ -321,7 +321,8 @@ def _exclusive_or(a: SignWords, b: SignWords, out: SignWords) -> None:
 
 
 @njit
-def _add_signs(total: Row, signs: SignWords, scale: Any) -> None:
+def add_signs(total: Row, signs: SignWords, scale: Any) -> None:
+    """Add signs, times a number, to a row."""
     unit = splat(scale)
     for k in range(signs.size):
         store(total, LANES * k, load(total, LANES * k) + flip(unit, signs[k]))
@@ -359,7 +360,7 @@ def _encode(
             tag = program.arity[node] == 1 and program.arity[node - 1] == 0  # over one leaf: signs, no row
             if tag:
                 total_exponent = scaled.at_least_one(total, total_exponent)
-                _add_signs(total, word, number(scaled.power_of_two(-total_exponent)))
+                add_signs(total, word, number(scaled.power_of_two(-total_exponent)))
                 exponent[own], bound[own] = 0, 1.0
             elif not leaf:
                 total_exponent = scaled.add(total, total_exponent, rows[row_of[own]], exponent[own])

@@ -26,8 +26,9 @@ import numpy as np
 import treedot
 from benchmarks import growth
 from benchmarks.trees import PYTHON, benchmark_forest
-from treedot import Encoder, Forest, Spec, SubsetTreeKernel, nearest, read_trees, sparse_gram
-from treedot.encode import FragmentEncoder, FragmentSpec, fourier
+from treedot import Forest, SubsetTreeKernel, dot_products, nearest, read_trees
+from treedot.encode import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
+from treedot.encode.dense import fourier
 from treedot.files import write_whole
 from treedot.jit import njit
 from treedot.parameters import COMPOSITIONS
@@ -97,7 +98,7 @@ def reading(forest: Forest) -> list[Figure]:
 
 
 def encode_seconds(forest: Forest, composition: str, size: int = SIZE, jobs: int = 1) -> float:
-    encoder = Encoder(Spec(size, composition=composition))
+    encoder = DenseEncoder(DenseSpec(size, composition=composition))
     out = np.empty((len(forest), size), np.float32)
     return seconds(lambda: encoder.encode(forest, out=out, n_jobs=jobs))
 
@@ -140,12 +141,12 @@ def encoding(forest: Forest) -> list[Figure]:
 
 def fragments(forest: Forest) -> list[Figure]:
     """Measure bounded rows against dense vectors of the default size, and products of them."""
-    encoder = FragmentEncoder(FragmentSpec())
+    encoder = SparseEncoder(SparseSpec())
     took = seconds(lambda: encoder.encode(forest, n_jobs=1))
     dense = encode_seconds(forest, "mixed")
     two = seconds(lambda: encoder.encode(forest, n_jobs=2))
     rows = encoder.encode(forest)
-    product = seconds(lambda: sparse_gram(rows, n_jobs=1))
+    product = seconds(lambda: dot_products(rows, n_jobs=1))
     generic = seconds(lambda: (rows @ rows.T).toarray())
     exactly = seconds(lambda: SubsetTreeKernel().gram(forest[:]))
     return [
@@ -153,8 +154,8 @@ def fragments(forest: Forest) -> list[Figure]:
         Figure("bounded rows against mixed, d = 8192", dense / took, "times", bar=">= 15"),
         Figure("bounded rows, 2 threads against 1", took / two, "times"),
         Figure("bounded rows, non-zeros per tree", rows.nnz / len(forest), ""),
-        Figure("sparse_gram against scipy's product", generic / product, "times"),
-        Figure("sparse_gram against the exact Gram", exactly / product, "times"),
+        Figure("dot_products against scipy's product", generic / product, "times"),
+        Figure("dot_products against the exact Gram", exactly / product, "times"),
     ]
 
 
@@ -174,7 +175,7 @@ def cold(forest: Forest) -> list[Figure]:
     rows = []
     for composition in COMPOSITIONS:
         start = time.perf_counter()
-        Encoder(Spec(composition=composition)).encode(forest)
+        DenseEncoder(DenseSpec(composition=composition)).encode(forest)
         rows.append(
             Figure(
                 f"encode {composition}, all labels new",
@@ -209,7 +210,7 @@ def crossing(data: str | None, wanted: str) -> list[Figure]:
         return []
     part = forest[:1000]
     exactly = seconds(lambda: SubsetTreeKernel().gram(part[:]), 0.2)
-    encoder = Encoder(Spec(SIZE))
+    encoder = DenseEncoder(DenseSpec(SIZE))
     vectors = encoder.encode(part)
     by_vectors = seconds(lambda: encoder.encode(part, out=vectors), 0.2)
     multiplied = seconds(lambda: vectors @ vectors.T, 0.2)

@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.trees import benchmark_forest
-from treedot import Encoder, Forest, Spec, SubsetTreeKernel
+from treedot import Forest, SubsetTreeKernel
 from treedot.algebra import ALGEBRAS
-from treedot.encode.postings import products
-from treedot.experiments.fidelity import error_over_floor, norm_ratios, spearman
+from treedot.encode import DenseEncoder, DenseSpec
+from treedot.vectors.fidelity import error_over_floor, norm_ratios, spearman
+from treedot.vectors.products import products
 
 SOURCES = ("questions", "Penn sentences")
 DECAYS = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -67,10 +68,10 @@ def main() -> None:
             exact = SubsetTreeKernel(decay=decay).gram(forest)
             for composition in ALGEBRAS:
                 specs = [
-                    Spec(options.dim, decay, composition, seed, dtype="float64")
+                    DenseSpec(options.dim, decay, composition, seed, dtype="float64")
                     for seed in range(options.seeds)
                 ]
-                vectors = (Encoder(spec).encode(forest, n_jobs=-1) for spec in specs)
+                vectors = (DenseEncoder(spec).encode(forest, n_jobs=-1) for spec in specs)
                 found = measure(exact, map(products, vectors), options.dim)
                 print(
                     f"{decay}  {composition:<12}  {found.error:11.2f}  {found.rank:8.3f}  "

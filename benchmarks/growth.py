@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from treedot import Encoder, Forest, Spec, SubsetTreeKernel, read_trees
+from treedot import Forest, SubsetTreeKernel, read_trees
+from treedot.encode import DenseEncoder, DenseSpec
 
 NODES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 SIZES = (1024, 2048, 4096, 8192, 16384)
@@ -56,7 +57,7 @@ def measure(out: Path) -> list[tuple[str, float]]:
     exponents = []
     for name, shape in SHAPES.items():
         x, y = [], []
-        encoder = Encoder(Spec(256, normalize=True))
+        encoder = DenseEncoder(DenseSpec(256, normalize=True))
         for nodes in NODES:
             # Small trees come many at a time, so that the time of a call does not hide theirs.
             forest = Forest.concat([read_trees([shape(nodes)])] * max(1, 100_000 // nodes))
@@ -68,7 +69,7 @@ def measure(out: Path) -> list[tuple[str, float]]:
     left.legend()
     forest = Forest.concat([read_trees([bushy(31)])] * 200)
     for composition in ("mixed", "product", "convolution"):
-        encoders = [Encoder(Spec(size, composition=composition)) for size in SIZES]
+        encoders = [DenseEncoder(DenseSpec(size, composition=composition)) for size in SIZES]
         times = [_time(partial(encoder.encode, forest)) / len(forest) for encoder in encoders]
         middle.loglog(SIZES, times, "o-", label=composition)
         exponents.append((f"dimensions, {composition}", _exponent(list(SIZES), times)))
@@ -78,7 +79,7 @@ def measure(out: Path) -> list[tuple[str, float]]:
     counts = (125, 250, 500, 1000, 2000)
     trees = read_trees([_random_tree(rng) for _ in range(counts[-1])])
     exact = [_time(lambda n=n: SubsetTreeKernel().gram(trees[:n])) for n in counts]  # type: ignore[misc]
-    encoder = Encoder(Spec(8192))
+    encoder = DenseEncoder(DenseSpec(8192))
     vectors = []
     for n in counts:
         part = trees[:n]

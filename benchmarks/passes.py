@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.__main__ import SIZE, row_pass, seconds
 from treedot.algebra import MixedProduct, ShuffledProduct
-from treedot.encode import fourier, mixed, product, scaled
+from treedot.encode.dense import fourier, mixed, product, rescaling
 from treedot.jit import njit
 
 REPEAT = 1000
@@ -35,7 +35,7 @@ def _run(
         elif what == 3:
             mixed._add_signs(out, rule.label, np.float32(1))
         elif what == 4:
-            scaled.add(out, 0, x, 0)
+            rescaling.add(out, 0, x, 0)
         elif what == 5:
             product._gather_times(g, orders[0], out)
         elif what == 6:

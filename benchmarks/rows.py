@@ -19,20 +19,20 @@ import numpy as np
 from benchmarks.__main__ import encode_seconds, seconds
 from benchmarks.trees import CORPORA, JSON, PYTHON, benchmark_forest
 from treedot import (
+    DistributedTreeVectorizer,
+    DualLinearSVC,
     Forest,
     FragmentVectorizer,
-    GramLinearSVC,
     SubsetTreeKernel,
-    TreeVectorizer,
+    dot_products,
     nearest,
-    sparse_gram,
 )
-from treedot.encode import FragmentEncoder, FragmentSpec
-from treedot.encode.bounded import find, hash_productions, make_found
-from treedot.encode.postings import products
-from treedot.experiments.fidelity import spearman
+from treedot.encode import SparseEncoder, SparseSpec
+from treedot.encode.sparse.bounded import find, hash_productions, make_found
 from treedot.jit import njit
-from treedot.learn.machines import machines
+from treedot.learn.svm import machines
+from treedot.vectors.fidelity import spearman
+from treedot.vectors.products import products
 
 SENTENCES = ("questions", "Penn sentences", "GUM sentences", "CRAFT sentences")
 OTHERS = (PYTHON, JSON, "Java functions", "RNA", "glycans")
@@ -111,12 +111,12 @@ def hashed(options: argparse.Namespace) -> None:
     )
     for name, both in corpora(options):
         settings = {"dtype": "float64"}
-        exact = sparse_gram(FragmentVectorizer(None, **settings).fit_transform(both))
+        exact = dot_products(FragmentVectorizer(None, **settings).fit_transform(both))
         for bits in (30, 20):
             runs = [
                 compare(
                     exact,
-                    sparse_gram(FragmentVectorizer(2**bits, random_state=s, **settings).transform(both)),
+                    dot_products(FragmentVectorizer(2**bits, random_state=s, **settings).transform(both)),
                 )
                 for s in range(options.seeds)
             ]
@@ -140,7 +140,7 @@ def mixed(options: argparse.Namespace) -> None:
     _full(
         options,
         "mixed, d = 8192",
-        lambda decay, seed: TreeVectorizer(8192, decay, random_state=seed, normalize=True),
+        lambda decay, seed: DistributedTreeVectorizer(8192, decay, random_state=seed, normalize=True),
     )
 
 
@@ -185,7 +185,7 @@ def blocks(options: argparse.Namespace) -> None:
                         normalize=False,
                         dtype="float64",
                     ).transform(forest)
-                    estimate = sparse_gram(rows)
+                    estimate = dot_products(rows)
                     found.append(spearman(exact, estimate))
                     non_zeros = rows.nnz / len(forest)
                     if decay == 0.4:
@@ -207,7 +207,7 @@ def useful(options: argparse.Namespace) -> None:
             scores = []
             for seed in range(options.seeds):
                 vectorizer = FragmentVectorizer(random_state=seed)
-                model = GramLinearSVC(cost, n_jobs=-1).fit(vectorizer.transform(train), classes)
+                model = DualLinearSVC(cost, n_jobs=-1).fit(vectorizer.transform(train), classes)
                 scores.append(model.score(vectorizer.transform(test), answers))
             exact = [f"{_exact_score(train, test, classes, answers, decay, cost):.3f}" for decay in decays]
             line(f"question classes, C = {cost:g}", f"{np.mean(scores):.4f} ± {np.std(scores):.4f}", *exact)
@@ -281,10 +281,10 @@ def speed(options: argparse.Namespace) -> None:
 
 def stages(forest: Forest) -> str:
     """Return the time of what the encoder of bounded rows does one after the other."""
-    encoder = FragmentEncoder(FragmentSpec())
+    encoder = SparseEncoder(SparseSpec())
     found = make_found(int(forest.sizes.max()), 1 << 14)
     trees = forest.offsets, forest.arity, forest.label, encoder.label_keys(forest.labels)
-    budget = FragmentSpec.budget
+    budget = SparseSpec.budget
     fragments = _find(2, *trees, budget, found) / len(forest)
     took = [0.0, *(seconds(partial(_find, last, *trees, budget, found)) for last in (1, 2))]
     took.append(seconds(partial(encoder.encode, forest, n_jobs=1)))

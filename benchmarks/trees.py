@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from treedot import Forest, read_trees
-from treedot.experiments.demo import standard_library
+from treedot.demo import standard_library
 
 CORPORA = {  # file, column
     "questions": ("qc_train.tsv.gz", "tree"),

@@ -10,20 +10,21 @@ CODE = """
 import sys
 sys.modules["numba"] = None  # as if it were not installed
 import numpy as np
-from treedot import Encoder, Forest, Spec, SubsetTreeKernel, read_trees
+from treedot import Forest, SubsetTreeKernel, read_trees
+from treedot.encode import DenseEncoder, DenseSpec
 from treedot.algebra import ALGEBRAS
-from treedot.encode import reference
+from treedot.encode.dense import reference
 forest = read_trees(["(S (NP (DT a) (NN tree)) (VP grows))", "(S (NP (DT a) (NN bird)) (VP sings))"])
 for name, algebra in ALGEBRAS.items():
-    found = Encoder(Spec(256, composition=name)).encode(forest)
+    found = DenseEncoder(DenseSpec(256, composition=name)).encode(forest)
     expected = np.array([reference.distributed_tree(tree, algebra(256), 0.4) for tree in forest])
     assert np.allclose(found, expected, atol=1e-5), name
-from treedot.encode import FragmentEncoder, FragmentSpec
-from treedot.kernels import fragments
+from treedot.encode import SparseEncoder, SparseSpec
+from treedot.fragments import list_fragments
 for rest in (None, "dense", "blocks"):
-    spec = FragmentSpec(4096, 0.5, 2, "linear", rest, 256, normalize=False, dtype="float64")
-    machine = FragmentEncoder(spec)
-    parts = fragments(forest[0], 0.5).items()
+    spec = SparseSpec(4096, 0.5, 2, "linear", rest, 256, normalize=False, dtype="float64")
+    machine = SparseEncoder(spec)
+    parts = list_fragments(forest[0], 0.5).items()
     rows = [weight * machine.fragment(part).toarray()[0] for part, weight in parts]
     assert np.allclose(machine.encode(forest[[0]]).toarray()[0], sum(rows), atol=1e-9), rest
 print(SubsetTreeKernel(decay=0.5).gram(forest)[0, 1], forest.production.max())
@@ -34,14 +35,16 @@ import sys
 sys.modules["numba"] = None  # compiled code would keep the old limits
 import numpy as np
 from strategies import random_forest
-from treedot.encode import FragmentEncoder, FragmentSpec, block_rest, dense_rest, scaled
+from treedot.encode import SparseEncoder, SparseSpec
+from treedot.encode.dense import rescaling
+from treedot.encode.sparse import block_rest, dense_rest
 forest = random_forest(3, 12, 24)
 for rest in ("dense", "blocks"):
-    spec = FragmentSpec(2**30, 1.0, 3, "linear", rest, 256, normalize=False, dtype="float64")
-    machine = FragmentEncoder(spec)
+    spec = SparseSpec(2**30, 1.0, 3, "linear", rest, 256, normalize=False, dtype="float64")
+    machine = SparseEncoder(spec)
     before = machine.encode(forest)
-    limits = scaled.LARGE, block_rest.STEP, block_rest.SMALL, block_rest.LARGE
-    scaled.LARGE, block_rest.STEP, block_rest.SMALL, block_rest.LARGE = 2.0, 3, 2.0**-3, 2.0**1
+    limits = rescaling.LARGE, block_rest.STEP, block_rest.SMALL, block_rest.LARGE
+    rescaling.LARGE, block_rest.STEP, block_rest.SMALL, block_rest.LARGE = 2.0, 3, 2.0**-3, 2.0**1
     dense_rest.SLACK = 1
     seen = []
     power, rescale = block_rest._power, dense_rest._rescale
@@ -57,7 +60,7 @@ for rest in ("dense", "blocks"):
     assert (before.indices == after.indices).all()
     assert np.allclose(before.data, after.data, rtol=1e-9, atol=1e-9), abs(before.data - after.data).max()
     assert max(seen) >= 6, max(seen)
-    scaled.LARGE, block_rest.STEP, block_rest.SMALL, block_rest.LARGE = limits
+    rescaling.LARGE, block_rest.STEP, block_rest.SMALL, block_rest.LARGE = limits
 """
 
 

@@ -15,74 +15,87 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 _HOME = {
-    "ApproximateGramTransformer": "treedot.learn",
-    "ApproximateTreeKernel": "treedot.kernels",
     "BoundedTreeKernel": "treedot.kernels",
-    "Encoder": "treedot.encode",
+    "DistributedTreeVectorizer": "treedot.learn",
+    "DualLinearSVC": "treedot.learn",
     "Forest": "treedot.trees",
-    "FragmentSelector": "treedot.learn",
     "FragmentVectorizer": "treedot.learn",
-    "GramLinearSVC": "treedot.learn",
-    "GramTransformer": "treedot.learn",
-    "Spec": "treedot.encode",
+    "KernelTransformer": "treedot.learn",
+    "LabelSelectionKernel": "treedot.kernels",
+    "LabelSelectionTransformer": "treedot.learn",
+    "LimitError": "treedot.errors",
+    "MissingDependencyError": "treedot.errors",
+    "MinedFragmentVectorizer": "treedot.learn",
+    "ParameterError": "treedot.errors",
+    "RangeError": "treedot.errors",
+    "SourceError": "treedot.errors",
+    "SpecMismatchError": "treedot.errors",
     "SubsetTreeKernel": "treedot.kernels",
     "SubtreeKernel": "treedot.kernels",
     "Tree": "treedot.trees",
     "TreeIndex": "treedot.search",
-    "TreeVectorizer": "treedot.learn",
-    "count_fragments": "treedot.kernels",
-    "fragments": "treedot.kernels",
+    "TreedotError": "treedot.errors",
+    "count_fragments": "treedot.fragments",
+    "dot_products": "treedot.vectors",
     "iter_trees": "treedot.readers",
+    "list_fragments": "treedot.fragments",
     "nearest": "treedot.search",
     "read_trees": "treedot.readers",
-    "sparse_gram": "treedot.encode",
 }
 
 __all__ = [
-    "ApproximateGramTransformer",
-    "ApproximateTreeKernel",
     "BoundedTreeKernel",
-    "Encoder",
+    "DistributedTreeVectorizer",
+    "DualLinearSVC",
     "Forest",
-    "FragmentSelector",
     "FragmentVectorizer",
-    "GramLinearSVC",
-    "GramTransformer",
-    "Spec",
+    "KernelTransformer",
+    "LabelSelectionKernel",
+    "LabelSelectionTransformer",
+    "LimitError",
+    "MinedFragmentVectorizer",
+    "MissingDependencyError",
+    "ParameterError",
+    "RangeError",
+    "SourceError",
+    "SpecMismatchError",
     "SubsetTreeKernel",
     "SubtreeKernel",
     "Tree",
     "TreeIndex",
-    "TreeVectorizer",
+    "TreedotError",
     "count_fragments",
-    "fragments",
+    "dot_products",
     "iter_trees",
+    "list_fragments",
     "nearest",
     "read_trees",
-    "sparse_gram",
 ]
 
 if TYPE_CHECKING:
-    from treedot.encode import Encoder, Spec, sparse_gram
-    from treedot.kernels import (
-        ApproximateTreeKernel,
-        BoundedTreeKernel,
-        SubsetTreeKernel,
-        SubtreeKernel,
-        count_fragments,
-        fragments,
+    from treedot.errors import (
+        LimitError,
+        MissingDependencyError,
+        ParameterError,
+        RangeError,
+        SourceError,
+        SpecMismatchError,
+        TreedotError,
     )
+    from treedot.fragments import count_fragments, list_fragments
+    from treedot.kernels import BoundedTreeKernel, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel
     from treedot.learn import (
-        ApproximateGramTransformer,
-        FragmentSelector,
+        DistributedTreeVectorizer,
+        DualLinearSVC,
         FragmentVectorizer,
-        GramLinearSVC,
-        GramTransformer,
-        TreeVectorizer,
+        KernelTransformer,
+        LabelSelectionTransformer,
+        MinedFragmentVectorizer,
     )
     from treedot.readers import iter_trees, read_trees
     from treedot.search import TreeIndex, nearest
     from treedot.trees import Forest, Tree
+    from treedot.vectors import dot_products
 
 
 def __getattr__(name: str) -> Any:

@@ -20,8 +20,7 @@ import numpy.typing as npt
 
 from treedot.errors import SourceError
 from treedot.files import open_raw, write_whole
-
-Array = npt.NDArray[Any]
+from treedot.types import Array
 
 DTYPES = {
     name: np.dtype(code)

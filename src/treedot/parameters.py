@@ -15,7 +15,6 @@ COMPOSITIONS = ("mixed", "product", "convolution")
 DTYPES = ("float32", "float64")
 DAMPINGS = ("linear", "sqrt", "log1p")  # how a fragment that occurs several times counts
 RESTS = ("dense", "blocks")  # how a row of fragments holds what lies beyond its budget
-EXPERIMENTS = ("fig2", "table1", "table2", "fig3", "fig4", "fig5")
 
 
 def checked_decay(decay: Any) -> float:

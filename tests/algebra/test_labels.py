@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from treedot.algebra import ALGEBRAS, labels
-from treedot.encode.gaussians import label_vectors
-from treedot.encode.mixed import MixedMachine
+from treedot.encode.dense.gaussians import label_vectors
+from treedot.encode.dense.mixed import MixedMachine
 
 
 def digest(array):

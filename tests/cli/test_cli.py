@@ -10,9 +10,10 @@ import pytest
 from scipy.sparse import load_npz
 
 from strategies import random_forest
-from treedot import Encoder, FragmentVectorizer, Spec, SubsetTreeKernel, sparse_gram
+from treedot import FragmentVectorizer, SubsetTreeKernel, dot_products
 from treedot.cli import main
-from treedot.encode.store import read_spec
+from treedot.encode import DenseEncoder, DenseSpec
+from treedot.vectors.files import read_spec
 
 COMMAND = [sys.executable, "-m", "treedot"]
 
@@ -29,9 +30,9 @@ def test_encode_writes_vectors_and_their_spec(trees, tmp_path):
     forest, path = trees
     target = tmp_path / "v.npy"
     assert main(["encode", path, path, "-o", str(target), "-d", "256", "--decay", "0.3", "--seed", "5"]) == 0
-    spec = Spec(256, 0.3, seed=5)
+    spec = DenseSpec(256, 0.3, seed=5)
     vectors = np.load(target)
-    assert (vectors == Encoder(spec).encode(forest + forest)).all()
+    assert (vectors == DenseEncoder(spec).encode(forest + forest)).all()
     assert read_spec(target) == spec
     assert sorted(os.listdir(tmp_path)) == ["trees.mrg", "v.npy", "v.npy.json"]
 
@@ -45,7 +46,7 @@ def test_encode_keeps_columns_in_parquet(tmp_path):
     table = pa.parquet.read_table(target)
     assert table.column("class").to_pylist() == [str(k) for k in range(1300)]
     assert len(table.column("vector")[7]) == 256
-    assert read_spec(target) == Spec(256)
+    assert read_spec(target) == DenseSpec(256)
 
 
 def test_encode_writes_sparse_rows(trees, tmp_path, capsys):
@@ -76,7 +77,7 @@ def test_kernels_of_sparse_rows_come_from_wide_rows(trees, tmp_path, capsys, res
     forest, path = trees
     options = ["--sparse", *(["--rest", rest, "--no-normalize"] if rest else [])]
     rows = FragmentVectorizer(n_features=2**30, rest=rest, normalize=rest is None).transform(forest)
-    wanted = sparse_gram(rows)
+    wanted = dot_products(rows)
     target = str(tmp_path / "K.npy")
     assert main(["gram", path, "-o", target, *options]) == 0
     assert np.load(target) == pytest.approx(wanted, rel=1e-6, abs=1e-6)
@@ -93,7 +94,7 @@ def test_pipelines(trees):
     done = subprocess.run(
         [*COMMAND, "encode", "-", "-o", "-", "-d", "256"], input=text, capture_output=True, check=True
     )
-    assert (np.load(io.BytesIO(done.stdout)) == Encoder(Spec(256)).encode(forest)).all()
+    assert (np.load(io.BytesIO(done.stdout)) == DenseEncoder(DenseSpec(256)).encode(forest)).all()
     assert done.stderr == b""
 
 
@@ -117,7 +118,7 @@ def test_gram_writes_a_matrix(trees, tmp_path, capsys):
     assert main(["gram", path, "-o", target, "--exact"]) == 0
     assert np.allclose(np.load(target), SubsetTreeKernel().gram(forest))
     assert main(["gram", path, "--against", str(forest[3]), "-o", target, "-d", "256"]) == 0
-    vectors = Encoder(Spec(256)).encode(forest)
+    vectors = DenseEncoder(DenseSpec(256)).encode(forest)
     assert np.allclose(np.load(target), vectors @ vectors[3:4].T, rtol=1e-5)
     assert main(["gram", path, "-o", str(tmp_path / "K.txt")]) == 1
     assert "use .npy" in capsys.readouterr().err
@@ -133,7 +134,7 @@ def test_info_describes_trees_and_vectors(trees, tmp_path, capsys):
     vectors = str(tmp_path / "v.npy")
     main(["encode", path, "-o", vectors, "-d", "256"])
     assert main(["info", vectors]) == 0
-    assert Spec(256).fingerprint in capsys.readouterr().out
+    assert DenseSpec(256).fingerprint in capsys.readouterr().out
     main(["gram", path, "-o", vectors, "--exact"])  # over the other: the description follows
     assert main(["info", vectors]) == 0
     assert "exact subset tree kernel" in capsys.readouterr().out
@@ -254,7 +255,9 @@ def test_imports_stay_light():
     assert loaded_by("import treedot") == []
     assert loaded_by("from treedot.cli import parser; parser()") == []
     assert loaded_by("from treedot import Tree, Forest, read_trees") == ["numpy"]
-    assert "sklearn" not in loaded_by("from treedot import Encoder, SubsetTreeKernel")
+    assert "sklearn" not in loaded_by(
+        "from treedot.encode import DenseEncoder; from treedot import SubsetTreeKernel"
+    )
 
 
 def test_every_public_name_resolves():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import random_forest, trees
-from treedot import ApproximateTreeKernel, Forest, SubsetTreeKernel, SubtreeKernel, Tree
+from treedot import Forest, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel, Tree
 from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.kernels import reference
 
@@ -62,7 +62,7 @@ def test_every_kernel_compares_pairs():
         SubtreeKernel(),
         SubtreeKernel(normalize=True),
         SubsetTreeKernel(0.4, weighting="distinct"),
-        ApproximateTreeKernel(["N0", "N3", "T1"], normalize=True),
+        LabelSelectionKernel(["N0", "N3", "T1"], normalize=True),
     ):
         small = forest if not isinstance(kernel, SubsetTreeKernel) else random_forest(3, 6, nodes=6)
         assert np.allclose(kernel.pairs(small, rows, columns), kernel.gram(small)[rows, columns], rtol=EXACT)
@@ -166,7 +166,7 @@ LABELS = st.sets(st.sampled_from("ABCab"))
 
 @given(FORESTS, FORESTS, DECAY, LABELS)
 def test_the_approximate_kernel_is_its_reference(first, second, decay, labels):
-    kernel = ApproximateTreeKernel(labels, decay)
+    kernel = LabelSelectionKernel(labels, decay)
     expected = matrix(first, second, lambda a, b: reference.approximate_tree_kernel(a, b, decay, labels))
     own = matrix(first, first, lambda a, b: reference.approximate_tree_kernel(a, b, decay, labels))
     assert np.allclose(kernel.gram(first, second), expected, rtol=EXACT, atol=0)
@@ -179,7 +179,7 @@ def test_the_approximate_kernel_is_its_reference(first, second, decay, labels):
 
 @given(FORESTS, DECAY)
 def test_with_all_labels_the_approximate_kernel_is_exact(first, decay):
-    kernel, exact = ApproximateTreeKernel(list("ABCab"), decay), SubsetTreeKernel(decay)
+    kernel, exact = LabelSelectionKernel(list("ABCab"), decay), SubsetTreeKernel(decay)
     assert (kernel.gram(first) == SubsetTreeKernel(decay, algorithm="shared").gram(first)).all()
     assert kernel.work(first) == SubsetTreeKernel(algorithm="shared").work(first)
     assert kernel(first[0], first[-1]) == pytest.approx(exact(first[0], first[-1]), rel=EXACT)
@@ -188,28 +188,28 @@ def test_with_all_labels_the_approximate_kernel_is_exact(first, decay):
 def test_fewer_labels_mean_less_work():
     forest = random_forest(4, 40)
     labels = sorted({forest.labels[k] for k in forest.label[forest.arity > 0]})
-    work = [ApproximateTreeKernel(labels[:n]).work(forest) for n in range(len(labels) + 1)]
+    work = [LabelSelectionKernel(labels[:n]).work(forest) for n in range(len(labels) + 1)]
     assert work[0] == 0
     assert work == sorted(work)
     assert work[-1] == SubsetTreeKernel(algorithm="shared").work(forest)
     # What an unselected node holds does not distinguish subtrees.
-    assert ApproximateTreeKernel(["A"]).work(["(A (B x))", "(A (B y))"]) == 1
+    assert LabelSelectionKernel(["A"]).work(["(A (B x))", "(A (B y))"]) == 1
     assert SubsetTreeKernel(algorithm="shared").work(["(A (B x))", "(A (B y))"]) == 3 + 2
 
 
 def test_approximate_tiles_do_not_matter():
     forest = random_forest(0, 30)
     labels = ["N0", "N1", "N2", "T0", "T5"]
-    whole = ApproximateTreeKernel(labels).gram(forest)
-    tiled = ApproximateTreeKernel(labels, max_pairs=100)
-    assert tiled.work(forest) > ApproximateTreeKernel(labels).work(forest)
+    whole = LabelSelectionKernel(labels).gram(forest)
+    tiled = LabelSelectionKernel(labels, max_pairs=100)
+    assert tiled.work(forest) > LabelSelectionKernel(labels).work(forest)
     assert np.allclose(tiled.gram(forest), whole, rtol=EXACT)
     assert np.allclose(tiled.gram(forest[:7], forest), whole[:7], rtol=EXACT)
     with pytest.raises(LimitError, match="matching pairs"):
-        ApproximateTreeKernel(["a"], max_pairs=3)("(a (a (a b)))", "(a (a (a b)))")
+        LabelSelectionKernel(["a"], max_pairs=3)("(a (a (a b)))", "(a (a (a b)))")
 
 
 @pytest.mark.parametrize("labels", ["NP", ["NP", 3]])
 def test_labels_are_a_collection_of_strings(labels):
     with pytest.raises(ParameterError, match="collection of strings"):
-        ApproximateTreeKernel(labels)
+        LabelSelectionKernel(labels)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import random_forest, trees
-from treedot import BoundedTreeKernel, GramTransformer, SubsetTreeKernel, Tree
+from treedot import BoundedTreeKernel, KernelTransformer, SubsetTreeKernel, Tree
 from treedot.errors import LimitError, ParameterError
 from treedot.kernels import reference
 
@@ -125,9 +125,9 @@ def test_impossible_budgets_are_refused(budget):
 
 def test_the_gram_transformer_takes_a_budget():
     forest = random_forest(1, 8)
-    gram = GramTransformer("bounded", 0.3, budget=3)
+    gram = KernelTransformer("bounded", 0.3, budget=3)
     expected = BoundedTreeKernel(0.3, budget=3).gram(forest)
     assert (gram.fit_transform(forest) == expected).all()
     assert np.allclose(gram.transform(forest[:2]), expected[:2], rtol=EXACT)
     with pytest.raises(ParameterError, match="budget"):
-        GramTransformer("bounded", budget=-1).fit(forest)
+        KernelTransformer("bounded", budget=-1).fit(forest)

@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 
 from strategies import ANY_LABEL, corpus, random_forest, trees
 from treedot import (
-    ApproximateTreeKernel,
     Forest,
+    LabelSelectionKernel,
     SubsetTreeKernel,
     SubtreeKernel,
     Tree,
     count_fragments,
-    fragments,
     read_trees,
 )
 from treedot.errors import LimitError, ParameterError, RangeError
+from treedot.fragments import list_fragments
 from treedot.kernels import reference
 
 DECAY = st.sampled_from([0.0, 0.3, 0.4, 1.0])
@@ -25,7 +25,7 @@ EXACT = 1e-12
 
 
 def explicit(a, b, decay):
-    x, y = fragments(a, decay), fragments(b, decay)
+    x, y = list_fragments(a, decay), list_fragments(b, decay)
     return math.fsum(weight * y.get(fragment, 0.0) for fragment, weight in x.items())
 
 
@@ -102,12 +102,12 @@ def test_a_fragment_can_count_once_per_tree(first, decay):
     kernel = SubsetTreeKernel(decay=decay, weighting="distinct")
     for i, a in enumerate(first):
         for j, b in enumerate(first):
-            shared = fragments(a).keys() & fragments(b).keys()
+            shared = list_fragments(a).keys() & list_fragments(b).keys()
             sizes = [sum(not n.is_leaf for n in f.postorder()) for f in shared]
             expected = math.fsum(math.sqrt(decay) ** (2 * (p - 1)) for p in sizes)
             assert kernel.gram(first)[i, j] == pytest.approx(expected, rel=1e-9)
     if decay == 1.0:
-        assert kernel(first[0], first[0]) == len(fragments(first[0]))
+        assert kernel(first[0], first[0]) == len(list_fragments(first[0]))
 
 
 @given(trees(), trees(), st.sampled_from([0.3, 1.0]))
@@ -237,14 +237,14 @@ def test_scaled_arithmetic_agrees_with_integers_beyond_floats():
 
 @given(trees(max_leaves=5))
 def test_fragments_are_counted_as_they_are_enumerated(tree):
-    assert count_fragments(tree) == sum(fragments(tree).values())
+    assert count_fragments(tree) == sum(list_fragments(tree).values())
 
 
 def test_too_many_fragments_are_refused():
     with pytest.raises(LimitError, match=r"about 2\^\d+ fragments"):
-        fragments(balanced("B", 200))
+        list_fragments(balanced("B", 200))
     with pytest.raises(LimitError, match="more than max_fragments=3"):
-        fragments(Tree.parse("(a (b c) (d e))"), max_fragments=3)
+        list_fragments(Tree.parse("(a (b c) (d e))"), max_fragments=3)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_logarithms_count_distinct_subtrees():
     assert normalised(a, b) == pytest.approx(expected, rel=1e-9)
     assert normalised.gram([a], [b])[0, 0] == pytest.approx(expected, rel=1e-9)
     assert normalised.pairs([a, b], [0], [1])[0] == pytest.approx(expected, rel=1e-9)
-    assert ApproximateTreeKernel(["A", "B"], 0.4).log(a, b) == pytest.approx(both, rel=EXACT)
+    assert LabelSelectionKernel(["A", "B"], 0.4).log(a, b) == pytest.approx(both, rel=EXACT)
     assert kernel.log_norms([a, b]) == pytest.approx([own_a / 2, own_b / 2], rel=EXACT)
     # Where pairs of subtrees are many times as heavy as their root, their numbers count.
     few = SubsetTreeKernel(0.0).log(a, b)

@@ -35,7 +35,7 @@ def wanted(queries, forest, k):
 @pytest.mark.parametrize("k", [1, 7, 170])
 @pytest.mark.parametrize("records", [100, 1 << 23])
 def test_an_index_finds_what_a_search_through_all_rows_finds(tmp_path, monkeypatch, k, records):
-    monkeypatch.setattr("treedot.search.inversion.RECORDS", records)
+    monkeypatch.setattr("treedot.search.inverted.RECORDS", records)
     monkeypatch.setattr(module, "BATCH", 16)
     forest, queries = random_forest(0, 170, 15), random_forest(1, 30, 15)
     index = TreeIndex.build(forest, tmp_path / "x")
@@ -133,7 +133,7 @@ def test_what_the_vectorizer_is_and_has_learned_is_kept(tmp_path, settings):
 def test_the_file_is_the_same_to_the_byte_whatever_the_threads_and_portions(tmp_path, monkeypatch):
     forest = random_forest(5, 120, 12)
     TreeIndex.build(forest, tmp_path / "a")
-    monkeypatch.setattr("treedot.search.inversion.RECORDS", 500)
+    monkeypatch.setattr("treedot.search.inverted.RECORDS", 500)
     TreeIndex.build(forest, tmp_path / "b", n_jobs=3)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]

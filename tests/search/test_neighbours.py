@@ -3,7 +3,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from strategies import random_forest
-from treedot import FragmentVectorizer, SubsetTreeKernel, TreeVectorizer
+from treedot import DistributedTreeVectorizer, FragmentVectorizer, SubsetTreeKernel
 from treedot.errors import ParameterError
 from treedot.search import neighbours
 from treedot.search.neighbours import nearest
@@ -103,7 +103,7 @@ def test_neighbours_of_sparse_rows_do_not_depend_on_the_threads(many, monkeypatc
 def test_sparse_rows_are_not_compared_with_dense_ones():
     forest = random_forest(0, 4)
     with pytest.raises(ParameterError, match="sparse rows with dense"):
-        nearest(FragmentVectorizer(256).transform(forest), TreeVectorizer(256).transform(forest))
+        nearest(FragmentVectorizer(256).transform(forest), DistributedTreeVectorizer(256).transform(forest))
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
@@ -120,7 +120,9 @@ def test_sparse_rows_that_are_not_finite_are_refused(number, queries):
 def test_ranking_again_orders_the_candidates_by_the_exact_kernel(sparse, pair):
     forest, others = random_forest(2, 30, 15), random_forest(3, 25, 15)
     kernel = SubsetTreeKernel(0.6, normalize=True)
-    x, y = (sparse_rows(f) if sparse else TreeVectorizer(512).transform(f) for f in (forest, others))
+    x, y = (
+        sparse_rows(f) if sparse else DistributedTreeVectorizer(512).transform(f) for f in (forest, others)
+    )
     if not pair:
         y, others = None, forest
     candidates, _ = nearest(x, y, 12)
@@ -136,7 +138,7 @@ def test_ranking_again_orders_the_candidates_by_the_exact_kernel(sparse, pair):
 
 def test_ranking_again_needs_a_kernel_and_all_trees():
     forest, kernel = random_forest(0, 4), SubsetTreeKernel()
-    x = TreeVectorizer(256).transform(forest)
+    x = DistributedTreeVectorizer(256).transform(forest)
     for wrong, message in (
         ({"rerank": kernel}, "give both"),
         ({"trees": forest}, "give both"),

@@ -17,10 +17,7 @@ import numpy.typing as npt
 
 from treedot.algebra.labels import bits, gaussian_units, keys, permutation, uniform_integers
 from treedot.errors import ParameterError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from treedot.types import BoolArray, FloatArray, IntArray
 
 
 class Algebra(ABC):

@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.jit import njit
-
-FloatArray = npt.NDArray[np.float64]
-WordArray = npt.NDArray[np.uint64]
+from treedot.types import FloatArray, WordArray
 
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
 

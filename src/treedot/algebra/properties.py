@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from treedot.algebra.algebras import Algebra
-
-FloatArray = npt.NDArray[np.float64]
+from treedot.types import FloatArray
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from treedot import __version__
 from treedot.errors import TreedotError
-from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, EXPERIMENTS, FORMATS, RESTS
+from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, FORMATS, RESTS
 
 SOURCE_HELP = (
     "file of trees (brackets, .tsv, .csv, .jsonl, .parquet, .arrow; also .gz, .xz, .zst), or - for stdin"
@@ -69,28 +69,6 @@ def parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "--functions", type=int, default=2000, metavar="N", help="how many functions (default: 2000)"
     )
-
-    paper = commands.add_parser(
-        "paper", help="measure the tables and figures of Distributed Tree Kernels anew, with a report"
-    )
-    paper.add_argument(
-        "experiments",
-        nargs="*",
-        default="all",
-        choices=[*EXPERIMENTS, "all"],
-        metavar="EXPERIMENT",
-        help=f"{', '.join(EXPERIMENTS)}, or all (default)",
-    )
-    paper.add_argument(
-        "--data",
-        default=os.environ.get("TREEDOT_DATA"),
-        metavar="DIR",
-        help="folder of the corpora (default: TREEDOT_DATA)",
-    )
-    paper.add_argument(
-        "--out", metavar="DIR", help="folder of results and report (default: paper, or paper-quick)"
-    )
-    paper.add_argument("--quick", action="store_true", help="small samples: minutes instead of an hour")
     return top
 
 

@@ -19,14 +19,14 @@ import numpy as np
 
 from treedot import __version__
 from treedot.cli.progress import Progress
-from treedot.encode import Encoder, FragmentSpec, Spec
-from treedot.encode.postings import products
+from treedot.encode import DenseEncoder, DenseSpec, SparseSpec
 from treedot.encode.spec import MAX_FEATURES
-from treedot.encode.store import VectorWriter, described_file, matrix_rows, read_description, vector_file
 from treedot.errors import ParameterError, RangeError, SourceError
-from treedot.parameters import EXPERIMENTS, checked_integer
+from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_trees
 from treedot.trees import Forest
+from treedot.vectors.files import VectorWriter, described_file, matrix_rows, read_description, vector_file
+from treedot.vectors.products import dot_products
 
 
 def encode(options: argparse.Namespace) -> None:
@@ -51,7 +51,7 @@ def encode(options: argparse.Namespace) -> None:
 
 
 @contextlib.contextmanager
-def _to_stdout(spec: Spec | FragmentSpec) -> Iterator[VectorWriter]:
+def _to_stdout(spec: DenseSpec | SparseSpec) -> Iterator[VectorWriter]:
     with tempfile.TemporaryFile() as file:  # the header, which comes first, needs the number of rows
         with matrix_rows(file, spec) as rows:
             yield rows
@@ -103,7 +103,7 @@ def gram(options: argparse.Namespace) -> None:
 
 def _finite_products(x: Any, y: Any, jobs: int) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):
-        values = products(x, y, jobs)
+        values = dot_products(x, y, jobs)
     if not np.isfinite(values).all():
         raise RangeError("a dot product is too large for its type: use --normalize or --dtype float64")
     return values
@@ -124,7 +124,7 @@ def check(options: argparse.Namespace) -> None:
     """Say which optional parts work here."""
     parts = [
         ("numba", "numba", "compiled encoders and kernels", None),
-        ("scikit-learn", "sklearn", "TreeVectorizer, GramTransformer", None),
+        ("scikit-learn", "sklearn", "DistributedTreeVectorizer, KernelTransformer", None),
         ("pyarrow", "pyarrow", "Parquet and Arrow files", "parquet"),
         ("zstandard", "zstandard", ".zst files", "zstd"),
         ("matplotlib", "matplotlib", "plots in the demo's report", "plots"),
@@ -141,19 +141,10 @@ def check(options: argparse.Namespace) -> None:
 
 def demo(options: argparse.Namespace) -> None:
     """Write the demonstration report."""
-    from treedot.experiments.demo import run
+    from treedot.demo import run
 
     checked_integer("--functions", options.functions, at_least=50)
     run(Path(options.out), options.functions)
-
-
-def paper(options: argparse.Namespace) -> None:
-    """Measure the paper's experiments anew."""
-    from treedot.experiments.paper import run
-
-    chosen = [name for name in EXPERIMENTS if name in options.experiments or "all" in options.experiments]
-    out = options.out or ("paper-quick" if options.quick else "paper")
-    run(chosen, options.data, Path(out), options.quick, say=lambda line: print(line, flush=True))
 
 
 def _vector_facts(path: Path) -> dict[str, Any] | None:
@@ -210,20 +201,20 @@ def _tree_facts(options: argparse.Namespace) -> dict[str, Any]:
 
 def _encoding(
     options: argparse.Namespace, n_features: int = 2**20
-) -> tuple[Spec | FragmentSpec, Callable[[Forest], Any]]:
+) -> tuple[DenseSpec | SparseSpec, Callable[[Forest], Any]]:
     """Return what the options ask for, and what does it; sparse rows of ``n_features`` unless they say."""
     if not options.sparse:
         if wrong := [name for name in ("budget", "damping", "rest") if getattr(options, name) is not None]:
             raise ParameterError(f"--{wrong[0]} is for sparse rows: add --sparse")
-        spec = Spec(
-            Spec.n_components if options.dim is None else options.dim,
+        spec = DenseSpec(
+            DenseSpec.n_components if options.dim is None else options.dim,
             options.decay,
-            options.composition or Spec.composition,
+            options.composition or DenseSpec.composition,
             options.seed,
             bool(options.normalize),
             options.dtype,
         )
-        return spec, partial(Encoder(spec).encode, n_jobs=options.jobs)
+        return spec, partial(DenseEncoder(spec).encode, n_jobs=options.jobs)
     if options.composition is not None:
         raise ParameterError("--composition is for dense vectors: leave out that or --sparse")
     from treedot.learn import FragmentVectorizer
@@ -231,7 +222,7 @@ def _encoding(
     vectorizer = FragmentVectorizer(
         n_features=n_features if options.dim is None else options.dim,
         decay=options.decay,
-        budget=FragmentSpec.budget if options.budget is None else options.budget,
+        budget=SparseSpec.budget if options.budget is None else options.budget,
         damping=options.damping,
         normalize=options.normalize is not False,
         rest=options.rest,

@@ -1,8 +1,7 @@
 """Forests in, vectors out: dense ones by the paper's recursion, and sparse rows of fragments."""
 
-from treedot.encode.encoder import Encoder
-from treedot.encode.postings import sparse_gram
-from treedot.encode.rows import FragmentEncoder
-from treedot.encode.spec import FragmentSpec, Spec
+from treedot.encode.dense.encoder import DenseEncoder
+from treedot.encode.sparse.encoder import SparseEncoder
+from treedot.encode.spec import DenseSpec, SparseSpec
 
-__all__ = ["Encoder", "FragmentEncoder", "FragmentSpec", "Spec", "sparse_gram"]
+__all__ = ["DenseEncoder", "DenseSpec", "SparseEncoder", "SparseSpec"]

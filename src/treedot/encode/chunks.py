@@ -11,11 +11,11 @@ import numpy.typing as npt
 from treedot.errors import LimitError
 from treedot.threads import thread_map
 from treedot.trees import Forest
+from treedot.types import IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-IntArray = npt.NDArray[np.signedinteger[Any]]
 T = TypeVar("T")
 
 CHUNK_TREES = 512

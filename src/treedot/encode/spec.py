@@ -75,14 +75,14 @@ class _Described:
 
 
 @dataclass(frozen=True)
-class Spec(_Described):
+class DenseSpec(_Described):
     """What a vector depends on besides its tree; equal specs make comparable vectors.
 
     Examples
     --------
-    >>> Spec(n_components=1024).fingerprint
+    >>> DenseSpec(n_components=1024).fingerprint
     '...'
-    >>> Spec.from_dict(Spec().to_dict()) == Spec()
+    >>> DenseSpec.from_dict(DenseSpec().to_dict()) == DenseSpec()
     True
     """
 
@@ -104,12 +104,12 @@ class Spec(_Described):
 
 
 @dataclass(frozen=True)
-class FragmentSpec(_Described):
+class SparseSpec(_Described):
     """What a row of fragments depends on besides its tree and what was learned from others.
 
     Examples
     --------
-    >>> FragmentSpec(n_features=1000)
+    >>> SparseSpec(n_features=1000)
     Traceback (most recent call last):
     treedot.errors.ParameterError: n_features must be None or a power of two from 32 to 1073741824, not 1000
     """
@@ -163,7 +163,7 @@ class FragmentSpec(_Described):
         return self.rest_size if self.rest == "dense" else 0
 
 
-S = TypeVar("S", Spec, FragmentSpec)
+S = TypeVar("S", DenseSpec, SparseSpec)
 
 
 def spec_of(kind: type[S], *fields: Any) -> S:

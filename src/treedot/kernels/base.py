@@ -14,9 +14,7 @@ from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.parameters import checked_decay, checked_flag, checked_integer
 from treedot.readers import read_tree, read_trees
 from treedot.trees import Forest
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.signedinteger[Any]]
+from treedot.types import FloatArray, IntArray
 
 MAX_PAIRS = 2**27
 CONVENTIONS = ("paper", "collins-duffy")
@@ -205,7 +203,7 @@ def check_pairs(pairs: int, max_pairs: int, kind: str = "matching pairs of nodes
     if pairs > max_pairs:
         raise LimitError(
             f"two trees have {pairs} {kind}, more than max_pairs={max_pairs}: "
-            f"raise max_pairs (8 bytes each), or compare vectors (TreeVectorizer)"
+            f"raise max_pairs (8 bytes each), or compare vectors (DistributedTreeVectorizer)"
         )
 
 

@@ -7,11 +7,12 @@ import math
 import numpy as np
 
 from treedot.errors import ParameterError
-from treedot.kernels import packed, pairwise, shared
-from treedot.kernels.base import MAX_PAIRS, FloatArray, IntArray, TreeKernel, joined
-from treedot.kernels.nodes import Nodes
+from treedot.kernels import pairwise, setwise, single_pair
+from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined
 from treedot.parameters import checked_integer
 from treedot.trees import Forest
+from treedot.trees.nodes import Nodes
+from treedot.types import FloatArray, IntArray
 
 MAX_BUDGET = 256  # fewer than 4^(budget + 1) fragments are rooted at a node, so every kernel fits a float
 
@@ -65,18 +66,18 @@ class BoundedTreeKernel(TreeKernel):
 
     def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
         both, n_columns = joined(x, y)
-        whole = shared.programme_of(x) if y is None else None
-        return shared.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole, self.budget)
+        whole = setwise.programme_of(x) if y is None else None
+        return setwise.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole, self.budget)
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
-        value = packed.sum_of_pair(x, y, self.decay, self.max_pairs, self.budget)
+        value = single_pair.sum_of_pair(x, y, self.decay, self.max_pairs, self.budget)
         return value if value >= 0 else super()._raw_pair(x, y)
 
     def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         trees = pairwise.trees_by_production(x)
         raw = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs, self.budget)
         for k in np.flatnonzero(raw < 0):
-            raw[k] = shared.pair(Nodes(x), rows[k], columns[k], self.decay, self.max_pairs, self.budget)
+            raw[k] = setwise.pair(Nodes(x), rows[k], columns[k], self.decay, self.max_pairs, self.budget)
         return raw
 
     def _log_pair(self, x: Forest, y: Forest) -> float:

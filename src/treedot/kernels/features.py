@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.signedinteger[Any]]
+from treedot.types import FloatArray, IntArray
 
 
 def feature_gram(

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from treedot.jit import njit
 from treedot.kernels.base import check_pairs
-from treedot.kernels.delta import UNBOUNDED, coefficients, times_expanded
-from treedot.kernels.nodes import Nodes
+from treedot.kernels.blocks import UNBOUNDED, coefficients, times_expanded
 from treedot.trees import Forest
-
-IntArray = npt.NDArray[np.signedinteger[Any]]
-FloatArray = npt.NDArray[np.float64]
+from treedot.trees.nodes import Nodes
+from treedot.types import FloatArray, IntArray
 
 
 class Trees(NamedTuple):

@@ -9,23 +9,15 @@ from typing import Any
 import numpy as np
 
 from treedot.errors import ParameterError
-from treedot.kernels import packed, pairwise, shared
-from treedot.kernels.base import (
-    CONVENTIONS,
-    MAX_PAIRS,
-    FloatArray,
-    IntArray,
-    TreeKernel,
-    check_pairs,
-    joined,
-    unit,
-)
+from treedot.fragments.index import write_out
+from treedot.kernels import pairwise, setwise, single_pair
+from treedot.kernels.base import CONVENTIONS, MAX_PAIRS, TreeKernel, check_pairs, joined, unit
 from treedot.kernels.features import feature_gram, feature_pairs, gram_of
-from treedot.kernels.fragments import write_out
-from treedot.kernels.nodes import Nodes
 from treedot.parameters import checked_choice, checked_flag
 from treedot.readers import read_trees
 from treedot.trees import Forest
+from treedot.trees.nodes import Nodes
+from treedot.types import FloatArray, IntArray
 
 WEIGHTINGS = ("count", "distinct")
 ALGORITHMS = ("auto", "TK", "FTK", "shared")
@@ -110,7 +102,7 @@ class SubsetTreeKernel(TreeKernel):
         matching = _fast_work(nodes, len(x), n_columns)
         if self.algorithm == "FTK" or (algorithm == "FTK" and matching <= self.max_pairs):
             return matching
-        return shared.work(nodes, len(x), n_columns, self.max_pairs)
+        return setwise.work(nodes, len(x), n_columns, self.max_pairs)
 
     def _algorithm(self, x: Forest, y: Forest | None) -> str:
         if self.algorithm != "auto":
@@ -131,7 +123,7 @@ class SubsetTreeKernel(TreeKernel):
     def _raw_pair(self, x: Forest, y: Forest) -> float:
         if self.weighting == "distinct" or self.algorithm not in ("auto", "FTK"):
             return super()._raw_pair(x, y)
-        value = packed.sum_of_pair(x, y, self.decay, self.max_pairs)
+        value = single_pair.sum_of_pair(x, y, self.decay, self.max_pairs)
         if value < 0:
             return super()._raw_pair(x, y)
         if self.leaves:
@@ -155,7 +147,7 @@ class SubsetTreeKernel(TreeKernel):
         for k in np.flatnonzero(raw < 0):
             if self.algorithm == "FTK":
                 check_pairs(int(-raw[k]), self.max_pairs)
-            raw[k] = shared.pair(Nodes(x), rows[k], columns[k], self.decay, self.max_pairs)
+            raw[k] = setwise.pair(Nodes(x), rows[k], columns[k], self.decay, self.max_pairs)
         return raw
 
     def _looped_gram(self, x: Forest, y: Forest | None) -> FloatArray:
@@ -173,7 +165,7 @@ class SubsetTreeKernel(TreeKernel):
         if self.weighting == "distinct":
             value = float(self._raw_gram(x, y)[0, 0])
             return math.log(value) if value > 0 else -math.inf
-        result = shared.log_pair(Nodes(x + y), self.decay, self.max_pairs)
+        result = setwise.log_pair(Nodes(x + y), self.decay, self.max_pairs)
         if self.leaves:
             equal = _leaf_pair(x, y)
             result = float(np.logaddexp(result, math.log(equal) if equal else -math.inf))
@@ -182,8 +174,8 @@ class SubsetTreeKernel(TreeKernel):
 
     def _shared_gram(self, x: Forest, y: Forest | None) -> FloatArray:
         both, n_columns = joined(x, y)
-        whole = shared.programme_of(x) if y is None else None
-        return shared.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole)
+        whole = setwise.programme_of(x) if y is None else None
+        return setwise.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole)
 
 
 def _table_work(sizes: IntArray, n_rows: int, n_columns: int | None) -> int:

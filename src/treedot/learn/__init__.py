@@ -1,17 +1,17 @@
 """The scikit-learn face of treedot."""
 
-from treedot.learn.approximate import ApproximateGramTransformer
-from treedot.learn.explicit import FragmentSelector
-from treedot.learn.fragments import FragmentVectorizer
-from treedot.learn.gram import GramTransformer
-from treedot.learn.linear import GramLinearSVC
-from treedot.learn.vectorizer import TreeVectorizer
+from treedot.learn.distributed_tree_vectorizer import DistributedTreeVectorizer
+from treedot.learn.fragment_vectorizer import FragmentVectorizer
+from treedot.learn.kernel_transformer import KernelTransformer
+from treedot.learn.label_selection import LabelSelectionTransformer
+from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
+from treedot.learn.svm import DualLinearSVC
 
 __all__ = [
-    "ApproximateGramTransformer",
-    "FragmentSelector",
+    "DistributedTreeVectorizer",
+    "DualLinearSVC",
     "FragmentVectorizer",
-    "GramLinearSVC",
-    "GramTransformer",
-    "TreeVectorizer",
+    "KernelTransformer",
+    "LabelSelectionTransformer",
+    "MinedFragmentVectorizer",
 ]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from treedot.jit import njit
-
-IntArray = npt.NDArray[np.signedinteger[Any]]
+from treedot.types import IntArray
 
 # What the scanner stopped for.
 COMPLETE = 0  # the buffer or the wanted number of trees is used up, nothing is left open

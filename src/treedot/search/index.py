@@ -21,8 +21,8 @@ from treedot.parameters import checked_integer, n_threads
 from treedot.readers import iter_trees, read_trees
 from treedot.search import best
 from treedot.search.best import keep_best
-from treedot.search.inversion import Inversion
-from treedot.search.packed import PackedTrees, PackedWriter
+from treedot.search.inverted import Inversion
+from treedot.search.packed_trees import PackedTrees, PackedWriter
 from treedot.search.rerank import checked_candidates, ranked_again
 from treedot.threads import thread_map
 from treedot.trees import Forest

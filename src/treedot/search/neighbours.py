@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from treedot.encode.postings import Lists, Postings, add_products, dense_columns, products, real_rows
 from treedot.errors import ParameterError
 from treedot.jit import njit
 from treedot.parameters import checked_integer, n_threads
@@ -17,6 +16,7 @@ from treedot.search.best import keep_best
 from treedot.search.rerank import checked_candidates, ranked_again
 from treedot.threads import thread_map
 from treedot.trees import Forest
+from treedot.vectors.products import Lists, Postings, add_products, dense_columns, dot_products, real_rows
 
 # A tile of dot products is large enough for matrix multiplication at full speed, and small beside
 # the vectors themselves.
@@ -55,9 +55,9 @@ def nearest(
 
     Examples
     --------
-    >>> from treedot import TreeVectorizer, nearest
+    >>> from treedot import DistributedTreeVectorizer, nearest
     >>> trees = ["(S (A b) (C d))", "(T (X y) z)", "(S (A b) (C e))", "(T (X y) w)"]
-    >>> rows = TreeVectorizer(normalize=True).transform(trees)
+    >>> rows = DistributedTreeVectorizer(normalize=True).transform(trees)
     >>> nearest(rows, k=1)[0].ravel()
     array([2, 3, 0, 1])
 
@@ -207,7 +207,7 @@ def _dense_tiles(X: np.ndarray, Y: np.ndarray, symmetric: bool) -> Iterator[tupl
     for start in range(0, X.shape[0], TILE):
         part = _tile(X, start, kind)
         for first in range(start if symmetric else 0, Y.shape[0], TILE):
-            yield start, first, products(part, _tile(Y, first, kind)).astype(kind, copy=False)
+            yield start, first, dot_products(part, _tile(Y, first, kind)).astype(kind, copy=False)
 
 
 def _tile(rows: Any, start: int, kind: Any) -> Any:

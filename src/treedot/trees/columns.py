@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from treedot.jit import njit
-
-IntArray = npt.NDArray[np.signedinteger[Any]]
+from treedot.types import IntArray
 
 
 @njit

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from treedot.errors import LimitError, SourceError
 from treedot.trees.tree import Tree
+from treedot.types import IntArray
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-IntArray = npt.NDArray[np.signedinteger[Any]]
 
 T = TypeVar("T")
 

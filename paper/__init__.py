@@ -1,0 +1,158 @@
+"""All of the paper's section 5, re-measured: ``python -m paper``."""
+
+from __future__ import annotations
+
+import html
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from paper.corpora import COUNTS, Corpora
+from paper.record import Record
+from paper.section import Section
+from paper.settings import FULL, QUICK, Settings
+from treedot import __version__
+from treedot.errors import SourceError
+from treedot.files import write_whole
+from treedot.page import page, require_plots
+
+__all__ = ["EXPERIMENTS", "run"]
+
+EXPERIMENTS = ("fig2", "table1", "table2", "fig3", "fig4", "fig5")
+
+
+def run(
+    names: Sequence[str],
+    data: str | Path | None,
+    out: Path,
+    quick: bool = False,
+    say: Callable[[str], object] = print,
+    *,
+    settings: Settings | None = None,
+    counts: dict[str, int] = COUNTS,
+) -> Path:
+    """Measure experiments, write results and drawings to a folder, and a report over all that is there.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Members of ``EXPERIMENTS``.
+    data : path
+        The folder of the corpora; see ``corpora.LAYOUT``.
+    out : path
+        The folder of the results. What was measured alike before is not measured again.
+    quick : bool
+        Measure less of everything, in minutes.
+    say : callable
+        Receives lines of progress.
+    settings, counts
+        In place of the usual sizes.
+    """
+    require_plots("drawing the figures")
+    corpora = Corpora(data, counts)
+    settings = settings or (QUICK if quick else FULL)
+    out.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        corpora.require(*_module(name).NEEDS)
+        _record(name, corpora, settings, out)  # refuses what was made otherwise, before any work
+    for name in names:
+        _measure(name, corpora, settings, out, say)
+    sections = []
+    for name in EXPERIMENTS:
+        try:
+            record = _record(name, corpora, settings, out)
+        except SourceError as error:
+            say(f"left out of the report: {error}")
+            continue
+        if all(key in record for key in _module(name).steps(corpora, settings)):
+            sections.append((_module(name).section(record, settings), record))
+    target = _report(sections, settings, out)
+    say(f"the report: {target}")
+    return target
+
+
+def _module(name: str) -> Any:
+    return import_module(f"paper.{name}")
+
+
+def _record(name: str, corpora: Corpora, settings: Settings, out: Path) -> Record:
+    made = {
+        "treedot": __version__,
+        "settings": asdict(settings),
+        "data": corpora.digest,
+        "versions": {
+            "python": platform.python_version(),
+            **{package: _version(package) for package in ("numpy", "scipy", "scikit-learn", "numba")},
+        },
+    }
+    command = f"python -m paper {name} --data DIR --out DIR{' --quick' if settings.quick else ''}"
+    return Record(out / f"{name}.json", made, command)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _measure(
+    name: str, corpora: Corpora, settings: Settings, out: Path, say: Callable[[str], object]
+) -> None:
+    record = _record(name, corpora, settings, out)
+    plan = _module(name).steps(corpora, settings)
+    todo = [key for key in plan if key not in record]
+    if len(todo) < len(plan):
+        say(f"{name}: {len(plan) - len(todo)} of {len(plan)} steps are there already")
+    start = time.perf_counter()
+    for done, key in enumerate(todo):
+        passed = time.perf_counter() - start
+        left = f", about {_clock(passed / done * (len(todo) - done))} left" if done else ""
+        say(f"{name}: step {done + 1} of {len(todo)}, {key} ({_clock(passed)}{left})")
+        record.run(key, plan[key])
+    say(f"{name}: done in {_clock(time.perf_counter() - start)}")
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def _report(sections: list[tuple[Section, Record]], settings: Settings, out: Path) -> Path:
+    """Write drawings, the report as one page of HTML, and the same as Markdown."""
+    import matplotlib.pyplot as plt
+
+    for section, _ in sections:
+        section.draw(out)
+    scale = (
+        "This is the quick run: small samples, to be read as a sketch." if settings.quick else "The full run."
+    )
+    lead = (
+        "Every table and figure of section 5 of Distributed Tree Kernels (Zanzotto & Dell'Arciprete, "
+        f"ICML 2012), measured anew by treedot {__version__} beside the printed numbers. {scale} ✓ agrees "
+        "with the paper, ✗ does not."
+    )
+    title = "Distributed tree kernels, re-measured"
+    contents = "".join(
+        f'<li><a href="#{section.name}">{html.escape(section.title)}</a>. {html.escape(section.says)}</li>'
+        for section, _ in sections
+    )
+    made = "".join(
+        f"<li><code>{record.command}</code>: {len(record)} steps, {_clock(record.seconds)} minutes</li>"
+        for _, record in sections
+    )
+    body = "\n".join(
+        [f"<p>{html.escape(lead)}</p><ul>{contents}</ul>", *(section.html() for section, _ in sections),
+         f"<h2>How this was made</h2><ul>{made}</ul>"]
+    )  # fmt: skip
+    with write_whole(out / "index.html") as aside:
+        aside.write_text(page(title, body), encoding="utf-8")
+    text = [f"# {title}", lead, *(section.markdown(".") for section, _ in sections)]
+    with write_whole(out / "results.md") as aside:
+        aside.write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    plt.close("all")
+    return out / "index.html"

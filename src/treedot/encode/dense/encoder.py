@@ -1,0 +1,197 @@
+"""Forest in, vectors out: chunks of trees, threads over trees, one label table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from threading import Lock
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.algebra import Algebra, MixedProduct, ShuffledConvolution, ShuffledProduct
+from treedot.encode.chunks import forest_chunks
+from treedot.encode.dense.schedule import Schedule, schedule
+from treedot.encode.spec import DenseSpec
+from treedot.errors import ParameterError, RangeError
+from treedot.parameters import n_threads
+from treedot.readers import read_trees
+from treedot.threads import thread_map
+from treedot.trees import Forest
+from treedot.types import Matrix
+
+CHUNK_TREES = 2048
+CHUNK_NODES = 1 << 20
+TABLE_BYTES = 1 << 29  # of label vectors are kept
+
+
+class DenseEncoder:
+    """Turns forests into matrices, one row per tree, as a spec says.
+
+    Examples
+    --------
+    >>> from treedot.readers import read_trees
+    >>> forest = read_trees(["(S (NP Ann) (VP runs))", "(S (NP Bob) (VP runs))"])
+    >>> vectors = DenseEncoder(DenseSpec(n_components=4096)).encode(forest)
+    >>> vectors.shape
+    (2, 4096)
+    >>> print(f"{vectors[0] @ vectors[1]:.1f}")  # the exact kernel is 2.4
+    2.5
+    """
+
+    def __init__(self, spec: DenseSpec) -> None:
+        self.spec = spec
+        self._lock = Lock()
+
+    @cached_property
+    def _machine(self) -> Machine:
+        return _machine(self.spec.algebra(), self.spec.dtype)
+
+    @cached_property
+    def _labels(self) -> _LabelTable:
+        return _LabelTable(self._machine)
+
+    def encode(
+        self,
+        trees: Any,
+        out: Matrix | None = None,
+        n_jobs: int | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Matrix:
+        """Return the vectors of all trees of a source, written to ``out`` where it is given.
+
+        ``progress`` is called with the number of trees that were just finished. Whatever the threads
+        and the chunks, the bytes are the same.
+        """
+        forest = read_trees(trees)
+        shape = (len(forest), self.spec.n_components)
+        result = np.empty(shape, self.spec.dtype) if out is None else self._checked(out, shape)
+        with thread_map(n_jobs, len(forest)) as run_all:
+            for first, last in forest_chunks(forest, CHUNK_TREES, CHUNK_NODES):
+                chunk = forest if last - first == len(forest) else forest[first:last]
+                with self._lock:  # the label table serves one chunk at a time
+                    self._encode_chunk(chunk, result[first:last], first, run_all, n_jobs)
+                if progress is not None:
+                    progress(last - first)
+        return result
+
+    def _checked(self, out: Matrix, shape: tuple[int, int]) -> Matrix:
+        if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != self.spec.dtype:
+            raise ParameterError(
+                f"out must be an array of shape {shape} and type {self.spec.dtype}, "
+                f"not {getattr(out, 'shape', type(out).__name__)} and {getattr(out, 'dtype', 'no type')}"
+            )
+        if not (out.flags.c_contiguous and out.flags.writeable):
+            raise ParameterError("out must be a writeable array in C order")
+        return out
+
+    def _encode_chunk(
+        self, chunk: Forest, out: Matrix, first: int, run_all: Callable[..., Any], n_jobs: int | None
+    ) -> None:
+        numbers, table = self._labels.lookup(chunk.labels)
+        program = schedule(chunk, numbers[chunk.label], from_right=not self._machine.folds_left)
+        root_decay = float(np.sqrt(self.spec.decay))
+
+        def run(start: int, stop: int) -> int:
+            return self._machine.encode(program, table, start, stop, root_decay, self.spec.normalize, out)
+
+        threads = n_threads(n_jobs)
+        limits = [0, len(chunk)] if threads == 1 else _even_parts(chunk, 8 * threads)
+        for too_large in run_all(run, limits[:-1], limits[1:]):
+            if too_large >= 0:
+                raise RangeError(
+                    f"the vector of tree {first + too_large + 1} ({chunk.sizes[too_large]} nodes) is too "
+                    f"large for {self.spec.dtype} with decay={self.spec.decay}: use normalize=True, "
+                    "dtype='float64' or a smaller decay"
+                )
+
+
+class Machine(Protocol):
+    """What an algebra's compiled encoder looks like from here."""
+
+    folds_left: bool
+
+    def label_table(self, texts: Sequence[str]) -> Any:
+        """Return a named tuple of arrays with one row per label."""
+
+    def encode(
+        self, program: Schedule, labels: Any, first: int, last: int,
+        root_decay: float, normalize: bool, out: Matrix,
+    ) -> int:  # fmt: skip
+        """Encode some trees into their rows of ``out``; return the first too large one, or -1."""
+
+
+def _machine(algebra: Algebra, dtype: str) -> Machine:
+    if isinstance(algebra, MixedProduct):
+        from treedot.encode.dense.mixed import MixedMachine
+
+        return MixedMachine(algebra)
+    if isinstance(algebra, ShuffledProduct):
+        from treedot.encode.dense.product import ProductMachine
+
+        return ProductMachine(algebra, dtype)
+    if isinstance(algebra, ShuffledConvolution):
+        from treedot.encode.dense.convolution import ConvolutionMachine
+
+        return ConvolutionMachine(algebra, dtype)
+    raise TypeError(f"there is no machine for {algebra.name}")
+
+
+class _LabelTable:
+    """The labels met so far, in at most ``TABLE_BYTES``: new ones replace those not used for longest.
+
+    Only a chunk that has more labels of its own makes the table larger.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._make = machine.label_table
+        self._row: dict[str, int] = {}
+        self._text: list[str] = []
+        self._used = np.zeros(0, np.int64)  # when each row was last asked for
+        self._now = 0
+        self._table: Any = None
+
+    def lookup(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], Any]:
+        """Return the row of every text, and the table, which stays as it is until the next call."""
+        self._now += 1
+        known = [self._row[text] for text in texts if text in self._row]
+        self._used[known] = self._now
+        new = [text for text in texts if text not in self._row]
+        if new:
+            fresh = self._make(new)
+            rows = self._rows_for(new, fresh)
+            for array, values in zip(self._table, fresh, strict=True):
+                array[rows] = values
+            self._used[rows] = self._now
+        return np.array([self._row[text] for text in texts], np.int32), self._table
+
+    def _rows_for(self, new: list[str], fresh: Any) -> npt.NDArray[np.int64]:
+        """Give rows to new texts: free ones first, then those of texts that were not asked for now."""
+        row_bytes = sum(array.nbytes for array in fresh) // len(new)
+        capacity = 0 if self._table is None else len(self._table[0])
+        in_use = int((self._used[: len(self._text)] == self._now).sum())
+        if self._table is None or in_use + len(new) > capacity:
+            larger = max(TABLE_BYTES // row_bytes, in_use + len(new))
+            table = [np.empty((larger, *array.shape[1:]), array.dtype) for array in fresh]
+            for array, old in zip(table, self._table or (), strict=False):
+                array[:capacity] = old
+            self._table = type(fresh)(*table)
+            self._used = np.concatenate([self._used, np.zeros(larger - capacity, np.int64)])
+            capacity = larger
+        free = min(capacity - len(self._text), len(new))
+        oldest = np.argsort(self._used[: len(self._text)], kind="stable")[: len(new) - free]
+        for row in oldest:
+            del self._row[self._text[row]]
+        rows = np.concatenate([oldest, np.arange(len(self._text), len(self._text) + free)])
+        self._text += [""] * free
+        for text, row in zip(new, rows.tolist(), strict=True):
+            self._row[text] = row
+            self._text[row] = text
+        return rows
+
+
+def _even_parts(forest: Forest, parts: int) -> list[int]:
+    """Return the limits of at most ``parts`` runs of trees with about equally many nodes."""
+    nodes = np.linspace(0, forest.n_nodes, parts + 1)
+    return [int(limit) for limit in np.unique(np.searchsorted(forest.offsets, nodes))]

@@ -1,0 +1,101 @@
+"""Gaussian label vectors, compiled: the same bits as ``treedot.algebra.labels.gaussian_units``, faster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.algebra import Algebra
+from treedot.algebra.labels import CENTRE, GOLDEN, LOG_SERIES, TAIL, keys, mix64
+from treedot.jit import COMPILED, njit
+from treedot.types import FloatArray
+
+ROWS = 64
+
+
+def label_vectors(algebra: Algebra, texts: Sequence[str]) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield the label vectors of the paper's algebras with norm √d, a few rows at a time."""
+    for start in range(0, len(texts), ROWS):
+        part = slice(start, start + ROWS)
+        if COMPILED:
+            vectors = np.empty((len(texts[part]), algebra.size))
+            _fill(keys(algebra.seed, texts[part], "label"), _CONSTANTS, vectors)
+        else:
+            vectors = algebra.label_vectors(texts[part])
+        yield part, vectors * np.sqrt(algebra.size)
+
+
+@njit
+def shuffled(vectors: FloatArray, order: npt.NDArray[Any], out: npt.NDArray[Any]) -> None:
+    """Write ``vectors[:, order]`` to ``out``, in its type."""
+    for i in range(vectors.shape[0]):
+        row, target = vectors[i], out[i]
+        for j in range(order.size):
+            target[j] = row[order[j]]
+
+
+class _Constants(NamedTuple):
+    golden: np.uint64
+    centre: FloatArray
+    centre_below: FloatArray
+    tail: FloatArray
+    tail_below: FloatArray
+    log_series: FloatArray
+
+
+_CONSTANTS = _Constants(
+    np.uint64(GOLDEN), *(np.array(coefficients) for coefficients in (*CENTRE, *TAIL, LOG_SERIES))
+)
+
+
+@njit
+def _polynomial(coefficients: FloatArray, x: float) -> float:
+    value = float(coefficients[0])
+    for k in range(1, coefficients.size):
+        value = value * x + coefficients[k]
+    return value
+
+
+@njit
+def _fill(key: npt.NDArray[np.uint64], use: _Constants, out: FloatArray) -> None:
+    size = out.shape[1]
+    width = 1
+    while width < size:
+        width *= 2
+    squares = np.zeros(width)
+    for i in range(out.shape[0]):
+        row = out[i]
+        for k in range((size + 1) // 2):
+            word = mix64(mix64(key[i, 0] + np.uint64(k + 1) * use.golden) ^ key[i, 1])
+            row[2 * k] = (float(word & np.uint64(0xFFFFFFFF)) + 0.5) / 2.0**32 - 0.5
+            if 2 * k + 1 < size:
+                row[2 * k + 1] = (float(word >> np.uint64(32)) + 0.5) / 2.0**32 - 0.5
+        for j in range(size):
+            squares[j] = row[j]
+        for j in range(size):
+            x = 0.180625 - squares[j] * squares[j]
+            row[j] = squares[j] * (_polynomial(use.centre, x) / _polynomial(use.centre_below, x))
+        for j in range(size):
+            if abs(squares[j]) > 0.425:
+                mantissa, exponent = math.frexp(0.5 - abs(squares[j]))
+                if mantissa < 0.70710678118654752440:
+                    mantissa, exponent = 2.0 * mantissa, exponent - 1
+                s = (mantissa - 1.0) / (mantissa + 1.0)
+                log = exponent * 0.69314718055994530942 + 2.0 * s * _polynomial(use.log_series, s * s)
+                x = math.sqrt(-log) - 1.6
+                row[j] = math.copysign(_polynomial(use.tail, x) / _polynomial(use.tail_below, x), squares[j])
+        for j in range(size):
+            squares[j] = row[j] * row[j]
+        half = width
+        while half > 1:
+            half //= 2
+            for j in range(half):
+                squares[j] = squares[j] + squares[j + half]
+        norm = math.sqrt(squares[0])
+        squares[:size] = 0.0
+        for j in range(size):
+            row[j] /= norm

@@ -1,0 +1,138 @@
+"""Rows with an exponent: a row times a power of two, so that no tree is too large.
+
+The fragments of a tree outgrow any floating-point type: a thousand nodes may have 2^1000 of them.
+So a row that gets large (or small) is multiplied by a power of two, which loses no bits, and the
+power is remembered. Rows of ordinary trees are never touched.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from treedot.jit import njit
+from treedot.simd import LANES, larger, load, splat, store
+from treedot.types import Row
+
+# A row whose elements may have passed this is measured and brought back to about 1. The product of
+# two such rows, times the growth of one composition, is still far inside float32.
+LARGE = 2.0**58
+NO_VALUE = -(2**40)  # the exponent of a sum that nothing was added to
+
+
+@njit
+def largest(row: Row) -> float:
+    """Return the largest magnitude in a row."""
+    whole = row.size // LANES * LANES
+    top = row.dtype.type(0)
+    if whole > 0:
+        block = splat(row.dtype.type(0))
+        for j in range(0, whole, LANES):
+            block = larger(block, load(row, j))
+        tops = np.empty(LANES, row.dtype)
+        store(tops, 0, block)
+        for lane in range(LANES):
+            top = max(top, tops[lane])
+    for j in range(whole, row.size):
+        top = max(top, abs(row[j]))
+    return float(top)
+
+
+@njit
+def power_of_two(exponent: int) -> float:
+    """Return 2^exponent, 0 where that is too small for a number."""
+    return math.ldexp(1.0, int(max(exponent, -2000)))
+
+
+@njit
+def rescale(row: Row) -> tuple[float, int]:
+    """Bring a row to a magnitude of about 1; return its new largest magnitude and the exponent taken out."""
+    top = largest(row)
+    if top == 0.0:
+        return 0.0, NO_VALUE  # nothing, whatever its exponent was
+    fraction, exponent = math.frexp(top)
+    if -20 < exponent <= 20:
+        return top, 0
+    factor = row.dtype.type(math.ldexp(1.0, -exponent))
+    for j in range(row.size):
+        row[j] *= factor
+    return fraction, exponent
+
+
+@njit
+def child_scales(exponent: int, root_decay: float) -> tuple[float, float, int]:
+    """Return ``(a, b, e)``, a and b at most 1, such that ``c + √λ s 2^exponent = (a c + b s) 2^e``."""
+    if exponent >= 0:
+        return power_of_two(-exponent), root_decay, exponent
+    return 1.0, root_decay * power_of_two(exponent), 0
+
+
+@njit
+def true_exponent(row: Row, exponent: int, other: int) -> int:
+    """Return a row's exponent; where it would outgrow another one although the row is zero, none."""
+    return NO_VALUE if exponent > max(other, 0) and largest(row) == 0.0 else exponent
+
+
+@njit
+def meet(total: Row, exponent: int, row_exponent: int) -> tuple[int, float]:
+    """Prepare ``total · 2^exponent`` for adding ``row · 2^row_exponent``.
+
+    Returns the exponent of the sum, and the factor that the row has to be added with.
+    """
+    if row_exponent <= exponent:
+        return exponent, power_of_two(row_exponent - exponent)
+    if exponent != NO_VALUE:
+        shrink = total.dtype.type(power_of_two(exponent - row_exponent))
+        for j in range(total.size):
+            total[j] *= shrink
+    return row_exponent, 1.0
+
+
+@njit
+def add(total: Row, exponent: int, row: Row, row_exponent: int) -> int:
+    """Add ``row · 2^row_exponent`` to ``total · 2^exponent``; return the sum's exponent."""
+    exponent, factor = meet(total, exponent, true_exponent(row, row_exponent, exponent))
+    scale = row.dtype.type(factor)
+    for j in range(row.size):
+        total[j] += scale * row[j]
+    return exponent
+
+
+@njit
+def at_least_one(total: Row, exponent: int) -> int:
+    """Bring a sum with a negative exponent, or with none yet, to exponent 0; return the exponent."""
+    if exponent >= 0:
+        return exponent
+    factor = total.dtype.type(power_of_two(exponent))
+    for j in range(total.size):
+        total[j] *= factor
+    return 0
+
+
+@njit
+def write(total: Row, exponent: int, normalize: bool, out: Row) -> bool:
+    """Write a finished sum to its place; return whether it can be represented there.
+
+    Inside the encoders a unit vector has norm √d, which is divided out here.
+    """
+    if exponent == NO_VALUE:
+        out[:] = 0
+        return True
+    if normalize:
+        square = 0.0
+        for j in range(total.size):
+            square += np.float64(total[j]) * np.float64(total[j])  # float() would stay float32 when compiled
+        first, second = 1.0 / math.sqrt(square) if square > 0.0 else 0.0, 1.0
+    else:
+        top = largest(total)
+        limit = math.log2(np.finfo(out.dtype).max) - 1.0
+        if top > 0.0 and math.log2(top) + exponent - 0.5 * math.log2(total.size) > limit:
+            out[:] = 0
+            return False
+        # Two factors, since the power alone may be out of range where the product is not.
+        first = power_of_two(exponent // 2)
+        second = power_of_two(exponent - exponent // 2) / math.sqrt(total.size)
+    for j in range(total.size):
+        out[j] = np.float64(total[j]) * first * second
+    return True

@@ -1,0 +1,199 @@
+"""All fragments within a budget: found node by node, counted, and sorted by their keys.
+
+The *cost* of a fragment is the sum over its productions but the root's of the number of siblings there, the
+node itself included: expanding one of m children costs m. A *bounded* fragment is one whose cost is at most
+the budget. A node's bounded fragments are its production, and whatever comes of one of them when a further
+child is expanded by one of that child's own.
+
+``fragment_key`` is the definition of a fragment's key, 64 bits; what is compiled gives the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot.algebra.labels import GOLDEN, keys, mix64
+from treedot.jit import njit
+from treedot.trees import Tree
+from treedot.types import IntArray, WordArray
+
+WORD = 2**64 - 1
+SALT = 0xD6E8FEB86659FD93  # keeps productions of different lengths apart
+
+# np.uint64 all through: mixed with signed integers, Numba would turn to floating point.
+GOLD, SALTED = np.uint64(GOLDEN), np.uint64(SALT)
+NOTHING, ONE, WORD_BITS = np.uint64(0), np.uint64(1), np.uint64(64)
+
+
+def label_keys(seed: int, texts: Any) -> WordArray:
+    """Return 64 bits for every label text; all else follows from them."""
+    return np.ascontiguousarray(keys(seed, texts, "fragment")[:, 0])
+
+
+def fragment_key(fragment: Tree, seed: int) -> int:
+    """Return the key of a fragment, by definition: of its root's production and of its expanded children."""
+    done: list[tuple[int, int]] = []  # label key and fragment sum, of nodes that wait for their parents
+    for node in fragment.postorder():
+        first = len(done) - len(node.children)
+        (label,) = label_keys(seed, [node.label]).tolist()
+        total = production_hash([label, *(key for key, _ in done[first:])])
+        for place, (child, (_, below)) in enumerate(zip(node.children, done[first:], strict=True), start=1):
+            if child.children:
+                total += mix(below + place * GOLDEN)
+        done[first:] = [(label, total & WORD)]
+    return mix(done[0][1]) or 1
+
+
+def production_hash(label_keys: list[int]) -> int:
+    """Return 64 bits for a production, given the keys of a node's label and of its children's."""
+    found = mix(label_keys[0] + len(label_keys) * SALT)
+    for key in label_keys[1:]:
+        found = mix(found + key)
+    return found
+
+
+def mix(x: int) -> int:
+    """Scramble 64 bits by a bijection, the finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
+    x &= WORD
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & WORD
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & WORD
+    return x ^ x >> 31
+
+
+class Found(NamedTuple):
+    """Working memory: the bounded fragments of the nodes of one tree.
+
+    Those of a node stand from ``first`` to before ``last``. ``sum`` becomes the key when it is mixed. The
+    last production of a fragment came in by expanding the child ``place`` (from 1 on) of ``base`` by
+    ``part``, both fragments themselves; where ``place`` is 0 there is nothing but the root's production.
+    """
+
+    stack: IntArray  # nodes that wait for their parents
+    hash: WordArray  # of every node's production
+    first: IntArray
+    last: IntArray
+    sum: WordArray
+    cost: IntArray
+    productions: IntArray
+    base: IntArray
+    part: IntArray
+    place: IntArray
+
+
+class Sorted(NamedTuple):
+    """Working memory: keys in ascending order, each with the number it got when it came in.
+
+    A hash table whose hash is the first bits of a key, and in which whatever is passed over is smaller: read
+    from its beginning to its end it is sorted. The key 0 is a free place.
+    """
+
+    key: WordArray
+    number: IntArray
+
+
+def make_found(nodes: int, fragments: int) -> Found:
+    """Return room for trees of so many nodes and bounded fragments."""
+    of_nodes = [np.empty(nodes, kind) for kind in (np.int32, np.uint64, np.int32, np.int32)]
+    kinds = (np.uint64, np.int32, np.int32, np.int32, np.int32, np.int32)
+    return Found._make([*of_nodes, *(np.empty(fragments, kind) for kind in kinds)])
+
+
+def make_sorted(keys: int) -> Sorted:
+    """Return room for so many keys: a table of at most four times their number, and what runs over."""
+    return Sorted(np.empty(5 * keys + 16, np.uint64), np.empty(5 * keys + 16, np.int32))
+
+
+@njit
+def hash_productions(
+    arity: IntArray, label: IntArray, label_key: WordArray, stack: IntArray, hash: WordArray
+) -> None:
+    """Compute the hash of every production of a tree; the stack is for nodes that wait for their parents."""
+    height = 0
+    for node in range(arity.size):
+        m = arity[node]
+        height -= m
+        if m > 0:
+            own = mix64(label_key[label[node]] + np.uint64(m + 1) * SALTED)
+            for i in range(height, height + m):
+                own = mix64(own + label_key[label[stack[i]]])
+            hash[node] = own
+        stack[height] = node
+        height += 1
+
+
+@njit
+def find(arity: IntArray, budget: int, found: Found) -> int:
+    """Find the bounded fragments of a tree with hashed productions; return how many, or -1 for no room."""
+    stack, first, last = found.stack, found.first, found.last
+    height, count, limit = 0, 0, found.sum.size
+    for node in range(arity.size):
+        m = arity[node]
+        height -= m
+        if m > 0:
+            if count == limit:
+                return -1
+            start = count
+            found.sum[count], found.cost[count], found.productions[count] = found.hash[node], 0, 1
+            found.place[count] = 0
+            count += 1
+            for i in range(m if m <= budget else 0):
+                child = stack[height + i]
+                if arity[child] == 0:
+                    continue
+                salt, waiting = np.uint64(i + 1) * GOLD, count
+                for part in range(first[child], last[child]):
+                    spent = found.cost[part] + m
+                    if spent > budget:
+                        continue
+                    if count + waiting - start > limit:
+                        return -1
+                    below, productions = mix64(found.sum[part] + salt), found.productions[part]
+                    for base in range(start, waiting):
+                        if found.cost[base] + spent <= budget:
+                            found.sum[count] = found.sum[base] + below
+                            found.cost[count] = found.cost[base] + spent
+                            found.productions[count] = found.productions[base] + productions
+                            found.base[count], found.part[count], found.place[count] = base, part, i + 1
+                            count += 1
+            first[node], last[node] = start, count
+        stack[height] = node
+        height += 1
+    return count
+
+
+@njit
+def key_of(sum: np.uint64) -> np.uint64:
+    """Return the key of a fragment; 0 is not used."""
+    key = mix64(sum)
+    return key if key != NOTHING else ONE
+
+
+@njit
+def clear(table: Sorted, keys: int) -> tuple[np.uint64, int]:
+    """Empty a table for so many keys; return by how much to shift a key, and how many places are in use."""
+    bits = 3
+    while 1 << bits < 2 * keys:
+        bits += 1
+    size = (1 << bits) + keys + 1
+    table.key[:size] = 0
+    return np.uint64(64 - bits), size
+
+
+@njit
+def insert(key: np.uint64, fresh: int, shift: np.uint64, table: Sorted) -> int:
+    """Return the number of a key: that which it has, or a fresh one."""
+    place = np.int64(key >> shift)
+    while table.key[place] != NOTHING and table.key[place] < key:
+        place += 1
+    if table.key[place] == key:
+        return int(table.number[place])
+    number = fresh
+    while table.key[place] != NOTHING:  # move the larger ones up
+        larger, its_number = table.key[place], table.number[place]
+        table.key[place], table.number[place] = key, number
+        key, number = larger, its_number
+        place += 1
+    table.key[place], table.number[place] = key, number
+    return fresh

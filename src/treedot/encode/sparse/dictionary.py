@@ -1,0 +1,230 @@
+"""What is learned from trees about their bounded fragments: which there are, and how many trees hold each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.encode.sparse.bounded import Found, Sorted, clear, find, hash_productions, insert, key_of
+from treedot.errors import SourceError
+from treedot.jit import njit
+from treedot.trees import Forest, Tree
+from treedot.types import IntArray, WordArray
+
+
+class Fragments(NamedTuple):
+    """Distinct fragments by ascending key, and how many trees hold each.
+
+    A fragment is a production (``place`` 0), that of the node ``node``, or it comes of the fragment with the
+    key ``base`` when its child ``place`` (from 1 on) is expanded by the fragment with the key ``part``.
+    """
+
+    key: WordArray
+    documents: IntArray
+    base: WordArray
+    part: WordArray
+    place: IntArray
+    node: IntArray
+
+
+@njit
+def list_bounded(
+    offsets: IntArray, arity: IntArray, label: IntArray, label_key: WordArray, tree: int,
+    budget: int, found: Found, table: Sorted, number: int, out: Fragments,
+) -> tuple[int, int]:  # fmt: skip
+    """List the distinct fragments of trees from ``tree`` on behind ``number`` others.
+
+    Return the first tree that there is no room for, and how many are listed then.
+    """
+    while tree < offsets.size - 1:
+        here = slice(offsets[tree], offsets[tree + 1])
+        hash_productions(arity[here], label[here], label_key, found.stack, found.hash)
+        count = find(arity[here], budget, found)
+        if count < 0 or number + count > out.key.size:
+            return tree, number
+        shift, _ = clear(table, count)
+        node = offsets[tree] - 1
+        for k in range(count):
+            if found.place[k] == 0:  # the first fragment of the next node with children
+                node += 1
+                while arity[node] == 0:
+                    node += 1
+            key = key_of(found.sum[k])
+            if insert(key, number, shift, table) == number:
+                out.key[number], out.documents[number] = key, 1
+                out.place[number], out.node[number] = found.place[k], node
+                if found.place[k] > 0:
+                    out.base[number] = key_of(found.sum[found.base[k]])
+                    out.part[number] = key_of(found.sum[found.part[k]])
+                else:
+                    out.base[number], out.part[number] = 0, 0
+                number += 1
+        tree += 1
+    return tree, number
+
+
+def joined(parts: list[Fragments]) -> Fragments:
+    """Return the distinct fragments of several lists."""
+    return distinct(
+        Fragments._make(np.concatenate(column) for column in zip(_nothing(), *parts, strict=True))
+    )
+
+
+def distinct(fragments: Fragments) -> Fragments:
+    """Return each fragment once, the trees that hold it added up, sorted by key."""
+    key, first, group = np.unique(fragments.key, return_index=True, return_inverse=True)
+    documents = np.bincount(group, fragments.documents, key.size).astype(np.int64)
+    return Fragments._make([key, documents, *(column[first] for column in fragments[2:])])
+
+
+class FragmentDictionary:
+    """The distinct fragments of some trees, and how many of the trees hold each.
+
+    Parameters
+    ----------
+    n_trees : int
+        How many trees were read.
+    key, documents : arrays
+        The fragments' keys, ascending, and how many trees hold each.
+    base, part, place : arrays
+        How each fragment is made, by numbers of others; of those that are a production alone ``part`` is the
+        production's number and ``place`` is 0.
+    productions : list of tuple of str
+        The label of a node and its children's labels, for every production.
+    """
+
+    def __init__(
+        self, n_trees: int, key: WordArray, documents: IntArray,
+        base: IntArray, part: IntArray, place: IntArray, productions: list[tuple[str, ...]],
+    ) -> None:  # fmt: skip
+        self.n_trees, self.key, self.documents = n_trees, key, documents
+        self.base, self.part, self.place, self.productions = base, part, place, productions
+
+    @classmethod
+    def of_parts(cls, parts: Iterable[tuple[Forest, Fragments]]) -> Self:
+        """Join what was listed from several forests."""
+        n_trees = 0
+        found: list[Fragments] = []
+        texts: dict[int, tuple[str, ...]] = {}
+        for forest, fragments in parts:
+            n_trees += len(forest)
+            found.append(fragments)
+            if sum(part.key.size for part in found[1:]) > found[0].key.size:
+                found = [joined(found)]  # so that memory follows the distinct ones
+            start, child = forest.children
+            for k in np.flatnonzero(fragments.place == 0):
+                if (key := int(fragments.key[k])) not in texts:
+                    node = fragments.node[k]
+                    family = child[start[node] : start[node + 1]]
+                    texts[key] = tuple(forest.labels[i] for i in forest.label[[node, *family]])
+        every = joined(found)
+        single = np.flatnonzero(every.place == 0)
+        base, part = (np.searchsorted(every.key, key).astype(np.int64) for key in (every.base, every.part))
+        part[single] = np.arange(single.size)
+        productions = [texts[int(key)] for key in every.key[single]]
+        return cls(n_trees, every.key, every.documents, base, part, every.place, productions)
+
+    def __len__(self) -> int:
+        return int(self.key.size)
+
+    def fragment(self, number: int) -> Tree:
+        """Return a fragment."""
+        return self._build(int(number), {})
+
+    def fragments(self) -> list[Tree]:
+        """Return all fragments in the order of their numbers; equal parts are one object."""
+        made: dict[int, Tree] = {}
+        return [self._build(number, made) for number in range(len(self))]
+
+    def _build(self, number: int, made: dict[int, Tree]) -> Tree:
+        """Make a fragment and those it is made of, which are smaller: no recursion, whatever the size."""
+        waiting = [number]
+        while waiting:
+            k = waiting[-1]
+            if self.place[k] == 0:
+                label, *children = self.productions[self.part[k]]
+                made[k] = Tree(label, children)
+            base, part = int(self.base[k]), int(self.part[k])
+            if self.place[k] > 0 and not (base in made and part in made):
+                waiting += [j for j in (base, part) if j not in made]
+                continue
+            if self.place[k] > 0:
+                family = list(made[base].children)
+                family[self.place[k] - 1] = made[part]
+                made[k] = Tree(made[base].label, family)
+            waiting.pop()
+        return made[number]
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything as arrays, for a file."""
+        labels = list(dict.fromkeys(text for texts in self.productions for text in texts))
+        index = {text: k for k, text in enumerate(labels)}
+        coded = [text.encode("utf-8", "surrogatepass") for text in labels]
+        return {
+            "n_trees": np.array([self.n_trees], np.int64),
+            "key": self.key,
+            "documents": self.documents,
+            "base": self.base,
+            "part": self.part,
+            "place": self.place,
+            "production_start": np.cumsum([0, *map(len, self.productions)]).astype(np.int64),
+            "production_label": np.array([index[t] for texts in self.productions for t in texts], np.int32),
+            "label_start": np.cumsum([0, *map(len, coded)]).astype(np.int64),
+            "label_text": np.frombuffer(b"".join(coded), np.uint8),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
+        """Return the dictionary that ``arrays`` described."""
+        try:
+            text, starts = bytes(arrays["label_text"]), arrays["label_start"].tolist()
+            labels = [text[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(starts)]
+            ids, limits = arrays["production_label"].tolist(), arrays["production_start"].tolist()
+            productions = [tuple(labels[i] for i in ids[a:b]) for a, b in pairwise(limits)]
+            key, documents, base, part, place = (
+                np.asarray(arrays[name]) for name in ("key", "documents", "base", "part", "place")
+            )
+            made = cls(int(arrays["n_trees"][0]), key, documents, base, part, place, productions)
+            _check(made)
+        except (KeyError, IndexError, ValueError, TypeError) as error:
+            raise SourceError(f"this is not a dictionary of fragments: {error}") from None
+        return made
+
+
+def _check(dictionary: FragmentDictionary) -> None:
+    n, place = len(dictionary), dictionary.place
+    kinds = [column.dtype.kind for column in (dictionary.key, dictionary.base, dictionary.part, place)]
+    sizes = {column.size for column in (dictionary.documents, dictionary.base, dictionary.part, place)}
+    if kinds != ["u", "i", "i", "i"] or sizes != {n} or (np.diff(dictionary.key) == 0).any():
+        raise ValueError("its columns do not belong together")
+    if (dictionary.key[1:] < dictionary.key[:-1]).any():
+        raise ValueError("its keys are not sorted")
+    single = place == 0
+    limits = np.where(single, len(dictionary.productions), n)
+    if ((dictionary.part < 0) | (dictionary.part >= limits)).any():
+        raise ValueError("a fragment is made of one that is not there")
+    others = np.flatnonzero(~single)
+    base, part = dictionary.base, dictionary.part
+    if ((base[others] < 0) | (base[others] >= n)).any():
+        raise ValueError("a fragment is made of one that is not there")
+    # What a fragment is made of must lead to productions, or making it would never end.
+    arity = np.zeros(n, np.int64)
+    arity[single] = np.array([len(texts) - 1 for texts in dictionary.productions], np.int64)[part[single]]
+    known = single.copy()
+    while others.size:
+        ready = known[base[others]] & known[part[others]]
+        if not ready.any():
+            raise ValueError("a fragment is made of itself")
+        done, others = others[ready], others[~ready]
+        known[done], arity[done] = True, arity[base[done]]
+    if ((place < 0) | (place > arity)).any():
+        raise ValueError("a fragment has a child too many")
+
+
+def _nothing() -> Fragments:
+    words, numbers = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+    return Fragments(words, numbers, words, words, np.zeros(0, np.int32), numbers)

@@ -1,1 +1,0 @@
-"""Measurements: how close the vectors come, and the demonstration."""

@@ -1,0 +1,234 @@
+"""The tree fragments themselves, written out: the space that every kernel here works in implicitly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from treedot.errors import LimitError
+from treedot.fragments.growth import Steps, grow, known_steps, occurrences, seeds, soil, steps
+from treedot.parameters import checked_decay
+from treedot.readers import read_tree
+from treedot.trees import Forest, Tree
+from treedot.trees.distinct import DistinctSubtrees
+from treedot.trees.nodes import Nodes
+from treedot.types import FloatArray, IntArray
+
+MAX_FRAGMENTS = 100_000
+MAX_WRITTEN = 5_000_000
+BATCH_NODES = 2**17
+
+
+def count_fragments(tree: Any) -> int:
+    """Return how many fragments a tree has, repetitions included.
+
+    >>> count_fragments("(S (NP (NNP Ann)) (VP (VBZ runs)))")
+    15
+    """
+    forest = read_tree(tree)
+    rooted = _rooted(forest)
+    return sum(rooted[k] for k in forest.subtree.tolist())
+
+
+def list_fragments(tree: Any, decay: float = 1.0, max_fragments: int = MAX_FRAGMENTS) -> dict[Tree, float]:
+    """Return the tree as an explicit vector (Eq. 2): every distinct fragment with its coordinate.
+
+    A fragment is a subtree of more than one node in which every node has all of its children or none
+    (Lemma 4). Each occurrence of one with p productions adds √λ^(p-1) to its coordinate, so that the
+    dot product of two such vectors is the subset tree kernel.
+
+    Examples
+    --------
+    >>> for fragment, weight in list_fragments("(NP (DT a) (NN tree))", decay=0.25).items():
+    ...     print(fragment, weight)
+    (DT a) 1.0
+    (NN tree) 1.0
+    (NP DT NN) 1.0
+    (NP (DT a) NN) 0.5
+    (NP DT (NN tree)) 0.5
+    (NP (DT a) (NN tree)) 0.25
+    """
+    decay = checked_decay(decay)
+    index, counts = write_out(read_tree(tree), max_fragments)
+    values = counts.toarray()[0] * index.weights(decay)
+    return dict(zip(index.trees(), values.tolist(), strict=True))
+
+
+def write_out(forest: Forest, max_fragments: int = MAX_WRITTEN) -> tuple[FragmentIndex, Any]:
+    """Return all fragments of some trees, and how often each tree holds each as a sparse matrix.
+
+    ``max_fragments`` bounds the fragments rooted at all distinct subtrees together.
+    """
+    total = sum(_rooted(forest))
+    if total > max_fragments:
+        shown = total if total < 10**12 else f"about 2^{total.bit_length() - 1}"
+        whose = "this tree has" if len(forest) == 1 else f"these {len(forest)} trees have"
+        raise LimitError(
+            f"{whose} {shown} fragments, more than max_fragments={max_fragments}: "
+            "use a kernel, which counts them without writing them out"
+        )
+    subtrees = DistinctSubtrees(Nodes(forest), 0, len(forest))
+    ground = soil(subtrees.items, subtrees.items.production)
+    trie: list[Steps] = []
+    features: list[IntArray] = []
+    found: list[tuple[IntArray, IntArray]] = []
+    level, known = seeds(ground), 0
+    while level.node.size:
+        here, step = steps(ground, level)
+        trie.append(here)
+        features.append(np.arange(known, known + here.parent.size))
+        found.append((level.root[occurrences(level)], known + step))
+        known += here.parent.size
+        level = grow(ground, level, step)
+    index = FragmentIndex(production_labels(forest), trie, features)
+    return index, _counted(subtrees, found, known)
+
+
+class FragmentIndex:
+    """Some fragments, numbered, and ready to be found in any trees.
+
+    Parameters
+    ----------
+    productions : list of tuple of str
+        The label of a node and its children's labels, for every production.
+    trie : list of Steps
+        The steps from the fragments of p productions to those of p + 1 (see ``growth``), for p = 0, 1, …
+    features : list of integer array
+        For every step the number of the fragment it ends in, or -1 for one on the way to others.
+    """
+
+    def __init__(
+        self, productions: list[tuple[str, ...]], trie: list[Steps], features: list[IntArray]
+    ) -> None:
+        self.productions = productions
+        self.trie = trie
+        self.features = features
+
+    @property
+    def sizes(self) -> IntArray:
+        """The number of productions in each fragment."""
+        sizes = np.zeros(sum(int((numbers >= 0).sum()) for numbers in self.features), np.int64)
+        for depth, numbers in enumerate(self.features, start=1):
+            sizes[numbers[numbers >= 0]] = depth
+        return sizes
+
+    def weights(self, decay: float) -> FloatArray:
+        """Return √λ^(p-1) for each fragment."""
+        weights: FloatArray = np.power(math.sqrt(decay), self.sizes - 1.0)
+        return weights
+
+    def trees(self) -> list[Tree]:
+        """Return the fragments in the order of their numbers; equal parts are one object."""
+        trees: list[Tree] = [Tree("")] * self.sizes.size
+        levels = [tuple(column.tolist() for column in level) for level in self.trie]
+        builder = _Builder(self.productions)
+        for depth, numbers in enumerate(self.features):
+            for k, number in enumerate(numbers.tolist()):
+                if number >= 0:
+                    path = []
+                    for parent, place, production in reversed(levels[: depth + 1]):
+                        path.append((place[k], production[k]))
+                        k = parent[k]
+                    trees[number] = builder.build(reversed(path))
+        return trees
+
+    def count(self, forest: Forest, batch_nodes: int = BATCH_NODES) -> Any:
+        """Return how often each tree holds each fragment, as a sparse matrix.
+
+        Trees of about ``batch_nodes`` nodes are looked at together, which bounds the memory.
+        """
+        from scipy.sparse import csr_matrix, vstack
+
+        n_features = self.sizes.size
+        number = {labels: k for k, labels in enumerate(self.productions)}
+        known = np.array([number.get(labels, -1) for labels in production_labels(forest)] + [-1], np.int64)
+        parts = [csr_matrix((0, n_features))]
+        for first, last in _batches(forest, batch_nodes):
+            subtrees = DistinctSubtrees(Nodes(forest), first, last)
+            parts.append(_counted(subtrees, list(self._find(subtrees, known)), n_features))
+        return vstack(parts, format="csr")
+
+    def _find(self, subtrees: DistinctSubtrees, known: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield subtrees and the fragments rooted there; ``known`` translates productions, its last is -1."""
+        ground = soil(subtrees.items, known[subtrees.items.production])
+        level = seeds(ground)
+        for here, numbers in zip(self.trie, self.features, strict=True):
+            if not level.node.size:
+                break
+            step = known_steps(ground, level, here)
+            feature = np.append(numbers, -1)[step]
+            hits = np.flatnonzero(feature >= 0)
+            yield level.root[occurrences(level)[hits]], feature[hits]
+            level = grow(ground, level, step)
+
+
+class _Builder:
+    """Makes fragments from derivations, each distinct part once: a production and its children's numbers."""
+
+    def __init__(self, productions: list[tuple[str, ...]]) -> None:
+        self.productions = productions
+        self.number: dict[tuple[int, ...], int] = {}
+        self.made: list[Tree] = []
+
+    def build(self, path: Iterable[tuple[int, int]]) -> Tree:
+        """Return the fragment that steps of (place, production) lead to."""
+        top = [-1]
+        open_positions = [(top, 0)]
+        expanded = []
+        for place, production in path:
+            below = [-1] * (len(self.productions[production]) - 1)
+            expanded.append((open_positions[place], production, below))
+            open_positions[: place + 1] = [(below, i) for i in range(len(below))]
+        for (siblings, i), production, below in reversed(expanded):  # pre-order backwards: children first
+            key = (production, *below)
+            number = self.number.get(key)
+            if number is None:
+                number = self.number[key] = len(self.made)
+                label, *texts = self.productions[production]
+                family = [self.made[k] if k >= 0 else text for k, text in zip(below, texts, strict=True)]
+                self.made.append(Tree(label, family))
+            siblings[i] = number
+        return self.made[top[0]]
+
+
+def production_labels(forest: Forest) -> list[tuple[str, ...]]:
+    """Return for every production of a forest its label and its children's labels."""
+    numbers, first = np.unique(forest.production, return_index=True)
+    start, child = forest.children
+    text = forest.labels
+    return [
+        (text[forest.label[node]], *(text[k] for k in forest.label[child[start[node] : start[node + 1]]]))
+        for node in first[numbers >= 0]
+    ]
+
+
+def _rooted(forest: Forest) -> list[int]:
+    """Return how many fragments are rooted at each distinct subtree."""
+    start, child = forest.children
+    rooted: list[int] = []
+    for node in forest.distinct_subtrees:
+        below = forest.subtree[child[start[node] : start[node + 1]]].tolist()
+        rooted.append(math.prod(1 + rooted[k] for k in below) if below else 0)
+    return rooted
+
+
+def _counted(subtrees: DistinctSubtrees, found: list[tuple[IntArray, IntArray]], n_features: int) -> Any:
+    """Return the counts of trees by fragments from the fragments rooted at each distinct subtree."""
+    from scipy.sparse import csr_matrix
+
+    none = np.zeros(0, np.int64)
+    root, feature = (np.concatenate(part) for part in zip((none, none), *found, strict=True))
+    shape = (subtrees.items.production.size, n_features)
+    counts = subtrees.count_matrix() @ csr_matrix((np.ones(root.size), (root, feature)), shape=shape)
+    counts.sort_indices()
+    return counts
+
+
+def _batches(forest: Forest, batch_nodes: int) -> Iterator[tuple[int, int]]:
+    batch = forest.offsets[1:] // batch_nodes
+    cuts = [0, *(np.flatnonzero(np.diff(batch)) + 1).tolist(), len(forest)]
+    return ((a, b) for a, b in pairwise(cuts) if a < b)

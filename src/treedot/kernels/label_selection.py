@@ -1,0 +1,122 @@
+"""Approximate tree kernels (Rieck, Krueger, Brefeld & Müller 2010): only nodes with selected labels match."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from treedot.errors import ParameterError, RangeError
+from treedot.kernels import pairwise, setwise
+from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined
+from treedot.kernels.subset import SubsetTreeKernel
+from treedot.readers import read_trees
+from treedot.trees import Forest
+from treedot.trees.nodes import Nodes
+from treedot.types import FloatArray, IntArray
+
+
+class LabelSelectionKernel(TreeKernel):
+    """The subset tree kernel over nodes with selected labels: what the others hold is not counted.
+
+    With the selection ω of labels, ``Δ(n1, n2) = ∏ (1 + λ Δ(children))`` for nodes with equal productions
+    whose label is selected, else 0, in the sum as in the recursion. So an unselected node is a leaf to
+    its parent, whose production still names it, and the nodes below it are compared on their own. With
+    all labels selected this is ``SubsetTreeKernel``. Whatever is selected, it is a kernel: it counts the
+    shared fragments whose inner nodes all have selected labels.
+
+    ``LabelSelectionTransformer`` learns a selection.
+
+    Parameters
+    ----------
+    labels : collection of str
+        The selected labels. Those of leaves make no difference.
+    decay, normalize, max_pairs
+        See ``TreeKernel``. The kernels that normalise are approximate as well.
+
+    Examples
+    --------
+    >>> a, b = "(S (NP (DT a) (NN tree)) (VP grows))", "(S (NP (DT a) (NN bird)) (VP sings))"
+    >>> LabelSelectionKernel(["NP", "DT"], decay=0.5)(a, b)
+    2.5
+    >>> LabelSelectionKernel(["S", "NP", "VP", "DT", "NN"], decay=0.5)(a, b)
+    4.25
+    """
+
+    def __init__(
+        self,
+        labels: Collection[str],
+        decay: float = 0.4,
+        normalize: bool = False,
+        *,
+        max_pairs: int = MAX_PAIRS,
+    ) -> None:
+        super().__init__(decay, normalize, max_pairs)
+        if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
+            raise ParameterError(f"labels must be a collection of strings, not {labels!r}")
+        self.labels = frozenset(labels)
+
+    def work(self, X: Any, Y: Any = None) -> int:
+        """Return how many entries of Δ are computed for ``gram(X, Y)``, normalisation aside.
+
+        They are pairs of distinct subtrees with the same selected production, where what an unselected
+        node holds does not distinguish subtrees; without Y each pair is counted once.
+        """
+        x, y = read_trees(X), None if Y is None else read_trees(Y)
+        return setwise.work(*self._joined(x, y), self.max_pairs)
+
+    def _joined(self, x: Forest, y: Forest | None) -> tuple[Nodes, int, int | None]:
+        both, n_columns = joined(x, y)
+        return Nodes(both, self.labels), len(x), n_columns
+
+    def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
+        return setwise.gram(*self._joined(x, y), self.decay, self.max_pairs)
+
+    def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
+        nodes = Nodes(x, self.labels)
+        raw = pairwise.fast_pairs(pairwise.trees_of(nodes), rows, columns, self.decay, self.max_pairs)
+        for k in np.flatnonzero(raw < 0):
+            raw[k] = setwise.pair(nodes, rows[k], columns[k], self.decay, self.max_pairs)
+        return raw
+
+    def _log_pair(self, x: Forest, y: Forest) -> float:
+        return setwise.log_pair(Nodes(x + y, self.labels), self.decay, self.max_pairs)
+
+
+def label_counts(forest: Forest) -> IntArray:
+    """Return for every label of a forest the number of nodes with children that bear it."""
+    return np.bincount(forest.label[forest.arity > 0], minlength=len(forest.labels))
+
+
+def label_alignment(
+    forest: Forest, weights: FloatArray, decay: float, normalize: bool = False, max_pairs: int = MAX_PAIRS
+) -> FloatArray:
+    """Return for every label s of a forest Σ ⟨weights[i], weights[j]⟩ K_s(i, j) over trees i ≠ j.
+
+    K_s is the part of the exact kernel (all labels selected) that stands in pairs of nodes labelled s.
+    No Gram matrix is formed: the entries of the shared programme are weighed by the trees that hold
+    them, and the pairs i = j are taken off tree by tree.
+    """
+    nodes = Nodes(forest)
+    if normalize:
+        own = SubsetTreeKernel(decay, max_pairs=max_pairs)._raw_diagonal(forest)
+        weights = weights * np.divide(1.0, np.sqrt(own), out=np.zeros(own.size), where=own > 0)[:, None]
+    total: FloatArray = np.zeros(nodes.n_productions)
+    for programme in setwise.tiles(nodes, (0, len(forest)), None, max_pairs, setwise.programme_of(forest)):
+        total += programme.production_sums(decay, weights) * (1 if programme.symmetric else 2)
+    own = pairwise.own_production_sums(nodes, (weights**2).sum(axis=1), decay, max_pairs)
+    total, own = _by_label(nodes, total, forest), _by_label(nodes, own, forest)
+    if not np.isfinite(total).all():
+        raise RangeError(
+            f"the kernels of these trees are too large for a float with decay={decay}: use a smaller decay"
+        )
+    others = total - own
+    others[np.abs(others) <= 1e-12 * own] = 0.0  # of labels that no two trees share, rounding is left
+    return others
+
+
+def _by_label(nodes: Nodes, of_production: FloatArray, forest: Forest) -> FloatArray:
+    sums = np.zeros(len(forest.labels))
+    np.add.at(sums, nodes.production_labels, of_production)
+    return sums

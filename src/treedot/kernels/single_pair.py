@@ -1,0 +1,104 @@
+"""One tree in one array, ready to be compared with any other: what a single call of a kernel runs on.
+
+Two trees of different forests have no numbers for productions in common, and to pack both into one
+forest takes far longer than to compare them. So here a production is a 63-bit hash of its labels' texts
+(BLAKE2b, then SplitMix64): two different ones are taken for equal with a probability of 10⁻¹⁹. All is
+kept in one array because to hand over an array to compiled code takes as long as to compare a few nodes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.algebra.labels import mix64
+from treedot.jit import njit
+from treedot.kernels.blocks import UNBOUNDED
+from treedot.kernels.pairwise import Scratch, Trees, compare
+from treedot.trees import Forest
+from treedot.trees.columns import child_lists, parents
+from treedot.types import IntArray
+
+HEAD = 4  # Trees.offsets and Trees.first of one tree
+
+
+def sum_of_pair(x: Forest, y: Forest, decay: float, max_pairs: int, budget: int = UNBOUNDED) -> float:
+    """Return ΣΔ of two one-tree forests, or minus the numbers that Δ would take where they are too many."""
+    return _pair(_packed_tree(x), _packed_tree(y), decay, budget, max_pairs)
+
+
+def _packed_tree(forest: Forest) -> IntArray:
+    return forest.derived("packed tree", lambda: _pack_tree(forest))
+
+
+def _pack_tree(forest: Forest) -> IntArray:
+    key = np.array([_label_key(text) for text in forest.labels], np.uint64)
+    with np.errstate(over="ignore"):  # hashes wrap around
+        return _pack(forest.label, forest.arity, key)
+
+
+@lru_cache(maxsize=2**16)  # most labels come again and again
+def _label_key(text: str) -> int:
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+@njit
+def _pack(label: IntArray, arity: IntArray, key: npt.NDArray[np.uint64]) -> IntArray:
+    """Put the columns of ``Trees`` one after another."""
+    start, child = child_lists(arity, parents(arity))
+    nodes, inner = arity.size, 0
+    for node in range(nodes):
+        inner += arity[node] > 0
+    packed = np.empty(HEAD + 4 * nodes + 2 * inner, np.int64)
+    packed[0], packed[1], packed[2], packed[3] = 0, nodes, 0, inner
+    trees = _trees(packed)
+    trees.start[:] = start
+    trees.child[:] = child
+    trees.rank[:] = 0
+    found = 0
+    for node in range(nodes):
+        trees.production[node] = -1
+        if arity[node] > 0:
+            code = mix64(key[label[node]])
+            for k in range(start[node], start[node + 1]):
+                code = mix64(code + key[label[child[k]]])
+            trees.production[node] = np.int64(code >> np.uint64(1))
+            trees.sorted[found] = trees.production[node]
+            trees.order[found] = node
+            found += 1
+    by = np.argsort(trees.sorted, kind="mergesort")
+    trees.sorted[:] = trees.sorted[by]
+    trees.order[:] = trees.order[by]
+    for k in range(1, inner):
+        if trees.sorted[k] == trees.sorted[k - 1]:
+            trees.rank[trees.order[k]] = trees.rank[trees.order[k - 1]] + 1
+    return packed
+
+
+@njit
+def _trees(packed: IntArray) -> Trees:
+    """Return the columns that an array consists of."""
+    nodes, inner = packed[1], packed[3]
+    production = HEAD
+    start = production + nodes
+    child = start + nodes + 1
+    rank = child + nodes - 1
+    order = rank + nodes
+    by = order + inner
+    return Trees(
+        packed[0:2], packed[production:start], packed[start:child], packed[child:rank],
+        packed[2:4], packed[order:by], packed[by : by + inner], packed[rank:order],
+    )  # fmt: skip
+
+
+@njit
+def _pair(a: IntArray, b: IntArray, decay: float, budget: int, max_pairs: int) -> float:
+    size = a[1]
+    scratch = Scratch(
+        np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
+    )
+    return compare(_trees(a), 0, _trees(b), 0, decay, budget, max_pairs, scratch, np.empty(256))[0]

@@ -1,0 +1,430 @@
+"""Trees to sparse rows of their fragments, as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from treedot.arrays import read_arrays, write_arrays
+from treedot.encode import SparseEncoder, SparseSpec
+from treedot.encode.sparse.columns import Known
+from treedot.encode.sparse.dictionary import FragmentDictionary
+from treedot.encode.spec import spec_of
+from treedot.errors import LimitError, ParameterError, SourceError
+from treedot.kernels import SubsetTreeKernel
+from treedot.learn.base import TreeTransformer
+from treedot.parameters import checked_integer
+from treedot.readers import iter_trees, read_tree, read_trees
+from treedot.trees import Forest, Tree
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+BATCH = 4096  # trees that are read at a time
+MAX_NAMED = 2**22  # columns that are given names
+MAX_WEIGHTS = 2**26  # columns that weights can be given for
+MAX_WEIGHT = 1e100
+
+
+class FragmentVectorizer(TreeTransformer):
+    """Sparse rows of the fragments of a tree: every fragment within a budget is one column.
+
+    The *cost* of a fragment is the sum over its productions but the root's of the number of siblings there,
+    the node itself included; a fragment is bounded if its cost is at most the budget. Its value is
+    g(count)·√λ^(p - 1), for a fragment with p productions that occurs ``count`` times in the tree. There is
+    no noise but that of hashing, and no exponential number of large fragments that takes over, so the rows
+    hardly depend on λ. As a similarity of trees and as input of a linear model they do at least as well as
+    the full kernel on all our corpora.
+
+    With ``rest`` the dot products are those of the full kernel, ``SubsetTreeKernel``: bounded fragments are
+    exact, and what lies beyond the budget is approximated.
+
+    Parameters
+    ----------
+    n_features : int or None
+        The number of columns, a power of two, into which fragments are hashed with random signs: there is
+        nothing to fit. The default suits linear models; for dot products alone ``2**30`` leaves hardly any
+        collision. With None, ``fit`` gives each fragment of its trees a column of its own, with a name;
+        fragments that it has not seen count only towards the length of a row.
+    decay : float
+        λ in [0, 1]; small values let large fragments count less.
+    budget : int or None
+        The largest cost of a fragment. None is for all fragments, of which there are exponentially many:
+        for small trees, and for comparison.
+    damping : {"sqrt", "log1p", "linear"}, optional
+        g, how a fragment that occurs several times counts; by default its square root, and as it is with a
+        ``rest``, which allows nothing else.
+    idf : bool or array
+        Multiply every column by ``ln((1 + trees) / (1 + trees that hold it)) + 1``, counted by ``fit``; or by
+        numbers that are given, one for each column. Not with a ``rest``.
+    normalize : bool
+        Divide every row by the length that its fragments have, so that dot products are cosines (but for
+        columns that fragments share); with a ``rest``, by the exact length √K(a, a).
+    rest : {None, "dense", "blocks"}
+        ``None``: the kernel of bounded fragments. ``"dense"``: what lies beyond the budget is one dense
+        vector of ``rest_size`` numbers, scaled to the length that the exact kernel says it has; its
+        errors are even, about ``1/√rest_size``, for pairs that share little and for near-duplicates.
+        ``"blocks"``: fragments that begin alike share a block of four numbers; this alone ranks pairs that
+        share little for λ of 0.6 and more, but it gets pairs that share much wrong, a tree and itself
+        included: rows of trees with dozens of siblings are far too short. Take a budget of 12.
+    rest_size : int
+        How many numbers a dense rest has, a multiple of 256.
+    random_state : int
+        The seed of all hashes. Only rows with the same seed belong together.
+    dtype : {"float32", "float64"}
+        The type of the rows.
+    n_jobs : int, optional
+        Threads; -1 for all cores. The rows are the same to the byte.
+
+    Attributes
+    ----------
+    dictionary_ : FragmentDictionary
+        With ``n_features=None``, the fragments that have columns.
+    documents_ : tuple of arrays
+        With ``idf=True`` and hashed columns, the columns in use, and how many trees hold each.
+
+    Examples
+    --------
+    >>> from treedot import FragmentVectorizer
+    >>> trees = ["(S (NP (NNP Ann)) (VP (VBZ runs)))", "(S (NP (NNP Bob)) (VP (VBZ runs)))"]
+    >>> rows = FragmentVectorizer().transform(trees)
+    >>> rows.shape, rows.nnz
+    ((2, 1048576), 24)
+    >>> print(f"{(rows[0] @ rows[1].T).toarray()[0, 0]:.2f}")
+    0.78
+    >>> vectorizer = FragmentVectorizer(n_features=None, budget=1).fit(["(A (B b))", "(A (B c) (B c))"])
+    >>> print(*sorted(vectorizer.get_feature_names_out()), sep=", ")
+    (A (B b)), (A B B), (A B), (B b), (B c)
+    """
+
+    def __init__(
+        self,
+        n_features: int | None = 2**20,
+        decay: float = 0.4,
+        budget: int | None = 4,
+        damping: str | None = None,
+        idf: Any = False,
+        normalize: bool = True,
+        rest: str | None = None,
+        rest_size: int = SparseSpec.rest_size,
+        random_state: int = 0,
+        dtype: str = "float32",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_features = n_features
+        self.decay = decay
+        self.budget = budget
+        self.damping = damping
+        self.idf = idf
+        self.normalize = normalize
+        self.rest = rest
+        self.rest_size = rest_size
+        self.random_state = random_state
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+
+    @property
+    def spec(self) -> SparseSpec:
+        """Everything that determines a row but what ``fit`` learns; ``fingerprint`` names both."""
+        default = "sqrt" if self.rest is None else "linear"
+        return spec_of(
+            SparseSpec, self.n_features, self.decay, self.budget,
+            default if self.damping is None else self.damping, self.rest, self.rest_size,
+            checked_integer("random_state", self.random_state), self.normalize, self.dtype,
+        )  # fmt: skip
+
+    def fit(self, X: Any = None, y: Any = None) -> FragmentVectorizer:
+        """Learn the columns or their weights where the parameters ask for it, else only check them.
+
+        X is any source of trees; a file is read batch by batch.
+        """
+        spec, idf = self.spec, self._checked_idf(before_fit=True)
+        if self.n_features is None:
+            encoder = SparseEncoder(spec, Known.make(np.zeros(0, np.uint64)))
+            batches = ((batch, encoder.fragments(batch, self.n_jobs)) for batch in _batches(X))
+            self.dictionary_ = FragmentDictionary.of_parts(batches)
+            if not len(self.dictionary_):
+                what = "every tree is a single node" if self.dictionary_.n_trees else "there is no tree"
+                raise SourceError(f"there are no fragments to learn: {what}")
+        elif idf is True:
+            self.documents_ = self._count_documents(X)
+        self._fitted_to = _learned_with(spec)
+        return self
+
+    def transform(self, X: Any) -> csr_matrix:
+        """Return one sparse row per tree, for any source of trees (see ``read_trees``)."""
+        encoder = self._encoder()
+        forest = read_trees(X)
+        log_norms = None if self.rest is None else _log_norms(forest, encoder.spec.decay)
+        return encoder.encode(forest, log_norms, self.n_jobs)
+
+    def fragment(self, fragment: Any) -> csr_matrix:
+        """Return the row of one fragment: ±1 in its column, or its vector in the rest, of length about 1.
+
+        Without ``idf`` and ``normalize``, its dot product with a tree's row is the fragment's value in the
+        tree: exact but for collisions where it is bounded, an estimate where it is part of the rest. With
+        the weights of a linear model it is the fragment's weight. A fragment that has no column, being
+        beyond the budget or unknown to the dictionary, has an empty row.
+        """
+        return self._encoder().fragment(read_tree(fragment)[0])
+
+    def fragments(self, X: Any) -> dict[int, list[Tree]]:
+        """Return which bounded fragments of some trees each column holds, several where they collide.
+
+        Hashed columns hold a fragment with a random sign: ``dot_products(fragment(f), coef_)`` gives its
+        weight in a linear model, the column's own weight may be the negative.
+        """
+        encoder, found = self._encoder(), dict[int, list[Tree]]()
+        batches = ((batch, encoder.fragments(batch, self.n_jobs)) for batch in _batches(X))
+        dictionary = FragmentDictionary.of_parts(batches)
+        if self.n_features is None:
+            known = np.append(encoder.known.key, np.uint64(0))
+            columns = np.searchsorted(encoder.known.key, dictionary.key)
+            columns = np.where(known[columns] == dictionary.key, columns, -1)
+        else:
+            columns = (dictionary.key >> np.uint64(encoder.spec.shift)).astype(np.int64)
+        for column, tree in zip(columns.tolist(), dictionary.fragments(), strict=True):
+            if column >= 0:
+                found.setdefault(column, []).append(tree)
+        return found
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns: fragments as bracket text; numbers where they are hashed."""
+        encoder = self._encoder()
+        if encoder.n_columns > MAX_NAMED:
+            raise ParameterError(
+                f"{encoder.n_columns} hashed columns are too many to name: list_fragments(trees) says which "
+                "fragments of some trees a column holds, and n_features=None gives each a column of its own"
+            )
+        if self.n_features is None:
+            names = [str(fragment) for fragment in self.dictionary_.fragments()]
+        else:
+            names = [f"fragments{k}" for k in range(encoder.n_explicit)]
+        names += [f"rest{k}" for k in range(encoder.n_columns - encoder.n_explicit)]
+        return np.array(names, dtype=object)
+
+    @property
+    def fingerprint(self) -> str:
+        """A short stable name of all that determines a row, what ``fit`` learned included."""
+        return _fingerprint(self.spec, *self.state())
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the parameters as plain JSON values, and what was learned as arrays."""
+        idf = self._checked_idf()
+        given = not isinstance(idf, bool)
+        settings = self.spec.to_dict() | {"idf": "given" if given else idf}
+        arrays: dict[str, np.ndarray] = {"idf": np.asarray(idf)} if given else {}
+        if not self._is_stateless:
+            self._check_fitted()
+            if self.n_features is None:
+                arrays |= self.dictionary_.arrays()
+            else:
+                columns, documents, n_trees = self.documents_
+                arrays |= {"columns": columns, "documents": documents, "n_trees": np.array([n_trees])}
+        return settings, arrays
+
+    @classmethod
+    def from_state(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        """Return the vectorizer that ``state`` described."""
+        fields = dict(settings)
+        idf = fields.pop("idf", False)
+        spec = SparseSpec.from_dict(fields)
+        if idf not in (True, False, "given") or (idf == "given") != ("idf" in arrays):
+            raise SourceError("this is not the state of a FragmentVectorizer: its idf is not there")
+        made = cls(
+            spec.n_features, spec.decay, spec.budget, spec.damping,
+            np.asarray(arrays["idf"]) if idf == "given" else idf,
+            spec.normalize, spec.rest, spec.rest_size, spec.seed, spec.dtype,
+        )  # fmt: skip
+        if spec.n_features is None:
+            made.dictionary_ = FragmentDictionary.from_arrays(arrays)
+        elif idf is True:
+            made.documents_ = _checked_documents(arrays, spec.n_features)
+        made._fitted_to = _learned_with(spec)
+        made._checked_idf()
+        return made
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters and what was learned to a file, whole or not at all."""
+        settings, arrays = self.state()
+        description = {"format": "treedot fragment vectorizer", "settings": settings}
+        write_arrays(path, description | {"fingerprint": _fingerprint(self.spec, settings, arrays)}, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file that ``save`` wrote."""
+        description, arrays = read_arrays(path)
+        if description.get("format") != "treedot fragment vectorizer":
+            raise SourceError(f"{os.fspath(path)} does not hold a FragmentVectorizer")
+        settings = dict(description.get("settings", {}))
+        made = cls.from_state(settings, arrays)
+        if _fingerprint(made.spec, settings, arrays) != description.get("fingerprint"):
+            raise SourceError(f"{os.fspath(path)} is damaged: it does not hold what its fingerprint names")
+        return made
+
+    @property
+    def _is_stateless(self) -> bool:
+        return self.n_features is not None and self._checked_idf() is not True
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._encoder().n_columns
+
+    def _encoder(self) -> SparseEncoder:
+        """Return the encoder; the last ones are kept, for the sake of what they know of labels."""
+        spec, idf = self.spec, self._checked_idf()
+        if self.n_features is not None and idf is False:
+            return _stateless_encoder(spec)
+        if not self._is_stateless:
+            self._check_fitted()
+        learned = (getattr(self, "dictionary_", None), getattr(self, "documents_", None), self.idf)
+        kept = _ENCODERS.get(self)
+        if kept is None or kept[0] != spec or any(a is not b for a, b in zip(kept[1], learned, strict=True)):
+            kept = _ENCODERS[self] = spec, learned, SparseEncoder(spec, self._known(spec, idf))
+        return kept[2]
+
+    def _check_fitted(self) -> None:
+        check_is_fitted(self)
+        if self._fitted_to != _learned_with(self.spec):
+            raise ParameterError(
+                "n_features, budget or random_state have changed since the columns were learned: fit again"
+            )
+
+    def _known(self, spec: SparseSpec, idf: bool | np.ndarray) -> Known:
+        """Return what compiled code has to know of columns and weights."""
+        if spec.n_features is None:
+            key, documents, n_trees = (
+                self.dictionary_.key,
+                self.dictionary_.documents,
+                self.dictionary_.n_trees,
+            )
+        elif idf is True:
+            columns, documents, n_trees = self.documents_
+            key = columns.astype(np.uint64) << np.uint64(spec.shift)
+        else:
+            key = np.arange(spec.n_features, dtype=np.uint64) << np.uint64(spec.shift)
+        if idf is True:
+            unseen = float(_inverse_frequency(np.zeros(1), n_trees)[0])
+            return Known.make(key, _inverse_frequency(documents, n_trees), unseen)
+        return Known.make(key, None if isinstance(idf, bool) else idf)
+
+    def _checked_idf(self, before_fit: bool = False) -> bool | np.ndarray:
+        """Return whether columns are weighed by how rare they are, or the weights that are given.
+
+        Before a fit nothing is known yet of the columns of a dictionary.
+        """
+        if isinstance(self.idf, (bool, np.bool_)):
+            weights: Any = bool(self.idf)
+        else:
+            weights = np.asarray(self.idf)
+            if weights.ndim != 1 or weights.dtype.kind not in "fiu":
+                raise ParameterError("idf must be True, False or one number for each column")
+            if not ((weights == 0) | ((weights >= 1 / MAX_WEIGHT) & (weights <= MAX_WEIGHT))).all():
+                raise ParameterError(f"the weights of idf must be 0 or from {1 / MAX_WEIGHT} to {MAX_WEIGHT}")
+            wanted = self.n_features
+            if wanted is None and not before_fit and hasattr(self, "dictionary_"):
+                wanted = len(self.dictionary_)
+            if wanted is not None and (weights.size != wanted or wanted > MAX_WEIGHTS):
+                raise ParameterError(
+                    f"idf has {weights.size} numbers for {wanted} columns (of at most {MAX_WEIGHTS})"
+                )
+            weights = weights.astype(np.float64)
+        if weights is not False and self.rest is not None:
+            raise ParameterError("idf does not go with a rest: that has no columns to weigh")
+        return weights
+
+    def _count_documents(self, X: Any) -> tuple[np.ndarray, np.ndarray, int]:
+        encoder, n_trees = _stateless_encoder(self.spec), 0
+        columns, documents = np.zeros((2, 0), np.int64)
+        for batch in _batches(X):
+            rows = encoder.encode(batch, n_jobs=self.n_jobs)
+            both = np.concatenate([columns, rows.indices])
+            counts = np.concatenate([documents, np.ones(rows.nnz, np.int64)])
+            columns, group = np.unique(both, return_inverse=True)
+            documents = np.bincount(group, counts, columns.size).astype(np.int64)
+            n_trees += len(batch)
+        if not n_trees:
+            raise SourceError("there is no tree to count columns of")
+        return columns, documents, n_trees
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = not self._is_stateless
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        learned = "dictionary_" if self.n_features is None else "documents_"
+        return self._is_stateless or hasattr(self, learned)
+
+
+def _fingerprint(spec: SparseSpec, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
+    if not arrays and not settings["idf"]:
+        return spec.fingerprint
+    digest = hashlib.blake2b(f"{spec.fingerprint} {settings['idf']}".encode(), digest_size=8)
+    for name in sorted(arrays):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(arrays[name]).data)
+    return digest.hexdigest()
+
+
+def _learned_with(spec: SparseSpec) -> tuple[Any, ...]:
+    """Return the settings that learned columns depend on."""
+    return spec.n_features, spec.budget, spec.seed
+
+
+def _log_norms(forest: Forest, decay: float) -> np.ndarray:
+    """Return the exact lengths, or say which tree is too much for the exact kernel."""
+    kernel = SubsetTreeKernel(decay)
+    try:
+        return kernel.log_norms(forest)
+    except LimitError:
+        for i in range(len(forest)):
+            try:
+                kernel.log_norms(forest[[i]])
+            except LimitError as error:
+                raise LimitError(
+                    f"the exact length of tree {i + 1} ({forest.sizes[i]} nodes), which a rest is scaled to, "
+                    f"is out of reach ({error.args[0].split(':')[0]}): use rest=None"
+                ) from None
+        raise
+
+
+def _batches(X: Any) -> Iterator[Forest]:
+    return iter([X]) if isinstance(X, Forest) else iter_trees(X, batch_size=BATCH)
+
+
+def _inverse_frequency(documents: np.ndarray, n_trees: int) -> np.ndarray:
+    weights: np.ndarray = np.log((1.0 + n_trees) / (1.0 + documents)) + 1.0
+    return weights
+
+
+def _checked_documents(arrays: dict[str, np.ndarray], n_features: int) -> tuple[np.ndarray, np.ndarray, int]:
+    try:
+        columns, documents = np.asarray(arrays["columns"]), np.asarray(arrays["documents"])
+        n_trees = int(arrays["n_trees"][0])
+    except (KeyError, IndexError) as error:
+        raise SourceError(f"this is not the state of a FragmentVectorizer: {error} is missing") from None
+    ascending = columns.size == 0 or (
+        columns[0] >= 0 and columns[-1] < n_features and (np.diff(columns) > 0).all()
+    )
+    if columns.dtype.kind != "i" or columns.shape != documents.shape or not ascending:
+        raise SourceError("this is not the state of a FragmentVectorizer: its columns are out of order")
+    return columns, documents, n_trees
+
+
+# By vectorizer: the spec, what was learned, and the encoder that follows from them.
+_ENCODERS: WeakKeyDictionary[FragmentVectorizer, tuple[SparseSpec, tuple[Any, ...], SparseEncoder]]
+_ENCODERS = WeakKeyDictionary()
+
+
+@lru_cache(maxsize=4)
+def _stateless_encoder(spec: SparseSpec) -> SparseEncoder:
+    """Keep the last encoders, whose label keys are worth reusing."""
+    return SparseEncoder(spec)

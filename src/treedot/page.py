@@ -1,0 +1,58 @@
+"""Self-contained HTML pages: text, tables and figures in one file."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from treedot.errors import missing
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #222 }
+body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem }
+h1, h2 { line-height: 1.2; color: #123 } h2 { margin-top: 2.5rem }
+table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; font-size: 0.9rem }
+th, td { padding: 0.3rem 0.8rem; text-align: left; border-bottom: 1px solid #ddd }
+th { border-bottom: 2px solid #567; font-weight: 600 }
+.wide { overflow-x: auto } .says { font-size: 1.1rem; border-left: 4px solid #1f5f8b; padding-left: 0.8rem }
+.agrees { color: #2a7d2a; font-weight: bold } .differs { color: #b03020; font-weight: bold }
+figure { margin: 1rem 0 } img { max-width: 100% } figcaption { color: #567; font-size: 0.9rem }
+"""
+
+
+def page(title: str, body: str) -> str:
+    """Return a whole page."""
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{html.escape(title)}</title><style>{STYLE}</style></head>
+<body><h1>{html.escape(title)}</h1>
+{body}
+</body></html>
+"""
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table; cells are HTML already."""
+    head = "".join(f"<th>{cell}</th>" for cell in header)
+    lines = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table>"
+
+
+def require_plots(purpose: str) -> None:
+    """Raise where matplotlib is not installed: to be called before work whose result is to be drawn."""
+    if find_spec("matplotlib") is None:
+        raise missing("matplotlib", "plots", purpose)
+
+
+def figure(drawing: Any, caption: str) -> str:
+    """Return a matplotlib figure inside the page."""
+    buffer = io.BytesIO()
+    drawing.savefig(buffer, format="png", dpi=130)
+    data = base64.b64encode(buffer.getvalue()).decode()
+    text = html.escape(caption)
+    picture = f'<img alt="{text}" src="data:image/png;base64,{data}">'
+    return f"<figure>{picture}<figcaption>{text}</figcaption></figure>"

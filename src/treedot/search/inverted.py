@@ -1,0 +1,135 @@
+"""Sparse rows in, lists of the rows that hold each column out: through files, in bounded memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any
+
+import numpy as np
+
+from treedot.arrays import GrowingArray
+from treedot.errors import LimitError
+from treedot.jit import njit
+from treedot.parameters import n_threads
+from treedot.threads import thread_map
+from treedot.vectors.products import order_of, runs
+
+BUCKETS = 256  # parts of the columns that are sorted one by one
+RECORDS = 1 << 23  # non-zeros that are kept in memory before they go to the buckets
+
+MAX_ROWS = 2**31 - 1
+
+Records = tuple[np.ndarray, np.ndarray, np.ndarray]  # columns, rows, values
+
+
+class Inversion(contextlib.ExitStack):
+    """Collects rows, at least one, and turns them into lists by column.
+
+    Non-zeros go to files in portions, each sorted into buckets of columns that hold about as many of the
+    first portion. At the end, the records of one bucket after the other are fetched, sorted, and written.
+
+    Parameters
+    ----------
+    folder : path
+        Where there is room for the files, about 20 bytes for every non-zero.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        super().__init__()
+        self._folder = folder
+        self._spilled: tuple[GrowingArray, ...] = ()  # columns, rows, values
+        self._ends: list[np.ndarray] = []  # for every portion, where its buckets end
+        self._waiting: list[Any] = []
+        self._n_waiting = 0
+        self.n_rows = 0
+        self.n_columns = 0
+
+    def _file(self, dtype: Any) -> GrowingArray:
+        return self.enter_context(GrowingArray(dtype, self._folder))
+
+    def add(self, rows: Any) -> None:
+        """Take the next rows, CSR."""
+        if self.n_rows + rows.shape[0] > MAX_ROWS:
+            raise LimitError(f"an index holds at most {MAX_ROWS} trees: make several")
+        number = np.arange(self.n_rows, self.n_rows + rows.shape[0], dtype=np.int32)
+        self._waiting.append((rows.indices, np.repeat(number, np.diff(rows.indptr)), rows.data))
+        self._n_waiting += rows.nnz
+        self.n_rows += rows.shape[0]
+        if not self._spilled:
+            self.n_columns = rows.shape[1]
+            self._column_type = np.int32 if self.n_columns <= 2**31 else np.int64
+            self._spilled = tuple(self._file(dtype) for dtype in (self._column_type, np.int32, rows.dtype))
+        if self._n_waiting >= RECORDS:
+            self._spill()
+
+    def _spill(self) -> None:
+        if not self._n_waiting:
+            return
+        parts = zip(*self._waiting, strict=True)
+        columns, rows, values = (
+            np.concatenate(part, dtype=file.dtype) for part, file in zip(parts, self._spilled, strict=True)
+        )
+        self._waiting, self._n_waiting = [], 0
+        if not self._ends:
+            self._limits = np.sort(columns)[np.arange(1, BUCKETS) * columns.size // BUCKETS]
+        order, ends = _by_bucket(columns, self._limits)
+        self._ends.append(ends + len(self._spilled[0]))
+        for file, array in zip(self._spilled, (columns, rows, values), strict=True):
+            file.append(array[order])
+
+    def finish(self, n_jobs: int | None = None) -> dict[str, GrowingArray]:
+        """Return columns in use, where their lists start, who holds them, and values."""
+        self._spill()
+        lists = {
+            "column": self._file(self._column_type),
+            "start": self._file(np.int64),
+            "holder": self._file(np.int32),
+            "value": self._file(self._spilled[2].dtype),
+        }
+        threads = n_threads(n_jobs)
+        with thread_map(n_jobs) as run_all:
+            for first in range(0, BUCKETS, threads):  # no more buckets in memory than are being sorted
+                buckets = [self._bucket(b) for b in range(first, min(first + threads, BUCKETS))]
+                for column, start, holder, value in run_all(_sorted_lists, buckets):
+                    lists["start"].append(start[:-1] + len(lists["holder"]))
+                    lists["column"].append(column)
+                    lists["holder"].append(holder)
+                    lists["value"].append(value)
+        lists["start"].append([len(lists["holder"])])
+        return lists
+
+    def _bucket(self, bucket: int) -> Records:
+        """Return the records of a bucket, in the order of rows."""
+        places = [(ends[bucket], ends[bucket + 1]) for ends in self._ends]
+        columns, rows, values = (
+            np.concatenate([np.zeros(0, file.dtype), *(file.read(*place) for place in places)])
+            for file in self._spilled
+        )
+        return columns, rows, values
+
+
+def _sorted_lists(records: Records) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    columns, rows, values = records
+    order = order_of(columns - (columns.min() if columns.size else 0))  # small numbers are sorted faster
+    return *runs(columns[order]), rows[order], values[order]
+
+
+@njit
+def _by_bucket(columns: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order of records by bucket, as they stand within each, and where the buckets end.
+
+    A bucket begins with its limit; the first begins with 0.
+    """
+    ends = np.zeros(limits.size + 2, np.int64)
+    buckets = np.empty(columns.size, np.int32)
+    for k in range(columns.size):
+        buckets[k] = np.searchsorted(limits, columns[k], "right")
+        ends[buckets[k] + 1] += 1
+    ends = np.cumsum(ends)
+    place = ends.copy()
+    order = np.empty(columns.size, np.int64)
+    for k in range(columns.size):
+        order[place[buckets[k]]] = k
+        place[buckets[k]] += 1
+    return order, ends

@@ -1,0 +1,17 @@
+"""The names of array types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.signedinteger[Any]]
+WordArray = npt.NDArray[np.uint64]
+SignWords = npt.NDArray[np.uint16]  # sixteen signs in each
+Row = npt.NDArray[np.floating[Any]]
+Matrix = npt.NDArray[np.floating[Any]]

@@ -1,0 +1,329 @@
+import hashlib
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strategies import all_trees, random_forest, trees
+from treedot import Forest, Tree, read_trees
+from treedot.algebra import ALGEBRAS
+from treedot.encode import DenseEncoder, DenseSpec
+from treedot.encode.dense import encoder as encoder_module
+from treedot.encode.dense import reference, rescaling
+from treedot.errors import ParameterError, RangeError, SpecMismatchError
+from treedot.fragments import list_fragments
+
+DECAY = st.sampled_from([0.0, 0.3, 0.4, 1.0])
+FLOAT32_TOLERANCE = 3e-6  # of the largest element, for trees of up to a few hundred nodes
+FLOAT64_TOLERANCE = 1e-13
+
+ALGEBRA_NAMES = list(ALGEBRAS)
+SMALL = {name: ALGEBRAS[name](512, 5) for name in ALGEBRA_NAMES}
+
+
+def far(x, y):
+    """Return the largest difference relative to the largest element."""
+    return float(np.abs(x - y).max() / max(np.abs(y).max(), 1e-300))
+
+
+@pytest.mark.parametrize("name", ALGEBRA_NAMES)
+@given(tree=trees(max_leaves=6), decay=DECAY)
+def test_theorem_3_the_recursion_is_the_weighted_sum_of_all_fragments(name, tree, decay):
+    algebra = SMALL[name]
+    explicit = np.zeros(algebra.size)
+    for fragment, weight in list_fragments(tree, decay).items():
+        explicit += weight * reference.fragment_vector(fragment, algebra)
+    recursive = reference.distributed_tree(tree, algebra, decay)
+    assert np.abs(recursive - explicit).max() <= 1e-9 * max(np.abs(explicit).max(), 1e-30)
+
+
+@pytest.mark.parametrize("name", ALGEBRA_NAMES)
+@given(forest=st.lists(trees(max_leaves=20), min_size=1, max_size=4), decay=DECAY)
+@settings(max_examples=30)
+def test_the_fast_encoder_is_the_reference(name, forest, decay):
+    expected = np.array([reference.distributed_tree(tree, SMALL[name], decay) for tree in forest])
+    for dtype, tolerance in (("float32", FLOAT32_TOLERANCE), ("float64", FLOAT64_TOLERANCE)):
+        spec = DenseSpec(512, decay, name, seed=5, dtype=dtype)
+        found = DenseEncoder(spec).encode(Forest.from_trees(forest))
+        assert found.dtype == dtype
+        assert np.abs(found - expected).max() <= tolerance * max(np.abs(expected).max(), 1e-30)
+
+
+@pytest.mark.parametrize("name", ALGEBRA_NAMES)
+@pytest.mark.parametrize("size", [256, 512, 2048])
+def test_the_fast_encoder_is_the_reference_on_larger_trees(name, size):
+    forest = random_forest(1, 6, nodes=120)
+    algebra = ALGEBRAS[name](size, 2)
+    expected = np.array([reference.distributed_tree(tree, algebra, 0.4) for tree in forest])
+    assert far(DenseEncoder(DenseSpec(size, 0.4, name, 2)).encode(forest), expected) < FLOAT32_TOLERANCE
+    assert (
+        far(DenseEncoder(DenseSpec(size, 0.4, name, 2, dtype="float64")).encode(forest), expected)
+        < FLOAT64_TOLERANCE
+    )
+
+
+def test_odd_sizes_work_where_the_algebra_allows():
+    forest = random_forest(4, 3)
+    expected = np.array([reference.distributed_tree(t, ALGEBRAS["product"](101, 0), 0.4) for t in forest])
+    assert (
+        far(DenseEncoder(DenseSpec(101, composition="product")).encode(forest), expected) < FLOAT32_TOLERANCE
+    )
+    tiny = DenseEncoder(DenseSpec(32, composition="convolution", dtype="float64")).encode(forest)
+    expected = np.array([reference.distributed_tree(t, ALGEBRAS["convolution"](32, 0), 0.4) for t in forest])
+    assert far(tiny, expected) < FLOAT64_TOLERANCE
+    assert DenseEncoder(DenseSpec(1, composition="product")).encode(forest).shape == (3, 1)
+
+
+GOLDEN = Forest.from_trees(
+    Tree.parse(text)
+    for text in ["(S (NP (DT the) (NN tree)) (VP (VBZ grows)))", "(A (B b) c (D (E e e) f))", "(x)"]
+)
+
+
+@pytest.mark.parametrize("name", ALGEBRA_NAMES)
+def test_golden_vectors(name):
+    expected = np.load(os.path.join(os.path.dirname(__file__), "golden.npz"))[name]
+    found = DenseEncoder(DenseSpec(256, 0.4, name, seed=11)).encode(GOLDEN)
+    assert far(found, expected) < 1e-6
+    assert (found[2] == 0).all()  # a leaf alone has no fragments
+
+
+@pytest.mark.parametrize("name", ALGEBRA_NAMES)
+def test_vectors_do_not_depend_on_threads_chunks_order_or_neighbours(name, monkeypatch):
+    forest = random_forest(6, 40)
+    spec = DenseSpec(512, 0.4, name)
+    once = DenseEncoder(spec).encode(forest)
+    assert DenseEncoder(spec).encode(forest, n_jobs=3).tobytes() == once.tobytes()
+    assert DenseEncoder(spec).encode(forest[::-1])[::-1].tobytes() == once.tobytes()
+    assert b"".join(DenseEncoder(spec).encode(forest[[i]]).tobytes() for i in range(40)) == once.tobytes()
+    monkeypatch.setattr(encoder_module, "CHUNK_TREES", 3)
+    monkeypatch.setattr(encoder_module, "TABLE_BYTES", 100_000)
+    small = DenseEncoder(spec)
+    assert small.encode(forest, n_jobs=2).tobytes() == once.tobytes()
+    assert small.encode(forest, n_jobs=2).tobytes() == once.tobytes()
+
+
+def test_one_encoder_serves_many_threads():
+    sets = [read_trees([f"(S{s}_{i} (N{s}_{i} w))" for i in range(100)]) for s in range(8)]
+    expected = [DenseEncoder(DenseSpec(256)).encode(forest) for forest in sets]
+    for _ in range(3):
+        shared = DenseEncoder(DenseSpec(256))
+        with ThreadPoolExecutor(8) as pool:
+            for found, right in zip(pool.map(shared.encode, sets), expected, strict=True):
+                assert found.tobytes() == right.tobytes()
+
+
+def test_vectors_are_the_same_in_another_process():
+    code = (
+        "import sys; sys.path.insert(0, 'tests'); from strategies import random_forest; "
+        "from treedot.encode import DenseEncoder, DenseSpec; import hashlib; "
+        "vectors = DenseEncoder(DenseSpec(256)).encode(random_forest(6, 9)); "
+        "print(hashlib.sha256(vectors.tobytes()).hexdigest())"
+    )
+    env = {**os.environ, "PYTHONHASHSEED": "77"}
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    here = hashlib.sha256(DenseEncoder(DenseSpec(256)).encode(random_forest(6, 9)).tobytes()).hexdigest()
+    assert other.stdout.strip() == here
+
+
+def test_small_trees_never_share_a_fragment_vector_in_the_default_algebra():
+    algebra = ALGEBRAS["mixed"](8192, 0)
+    vectors = np.array([reference.fragment_vector(tree, algebra) for tree in all_trees(6, "AB")], np.float32)
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, 0)
+    assert len(vectors) == 3238
+    assert np.abs(cosines).max() < 0.2
+
+
+@pytest.mark.parametrize("name", ["product", "convolution"])
+def test_the_papers_right_fold_confuses_a_chain_with_siblings(name):
+    algebra = SMALL[name]
+    chain, siblings = (reference.fragment_vector(Tree.parse(t), algebra) for t in ("(A (B C))", "(A B C)"))
+    assert np.array_equal(chain, siblings)
+    mixed = ALGEBRAS["mixed"](8192, 0)
+    chain, siblings = (reference.fragment_vector(Tree.parse(t), mixed) for t in ("(A (B C))", "(A B C)"))
+    assert abs(chain @ siblings) < 0.2
+
+
+def swapped(width, i, j):
+    children = [f"c{k}" for k in range(width)]
+    children[i], children[j] = children[j], children[i]
+    return Tree("n", children)
+
+
+def test_far_apart_children_of_a_wide_node_do_not_swap_unseen():
+    places = [
+        (0, 9_999),
+        (0, 8_192),
+        (5, 5 + 4_096),
+        (17, 17 + 512),
+        (3, 3 + 2_048),
+        (100, 101),
+        (1, 1 + 6_144),
+    ]
+    forest = Forest.from_trees([swapped(10_000, 0, 0), *(swapped(10_000, i, j) for i, j in places)])
+    vectors = DenseEncoder(DenseSpec(8192, normalize=True)).encode(forest)
+    assert np.abs(vectors[1:] @ vectors[0]).max() < 0.2
+    families = Tree("n", [Tree("m", [f"c{k}"]) for k in range(10_000)])
+    other = list(families.children)
+    other[7], other[7 + 8_192] = other[7 + 8_192], other[7]
+    tree_a, tree_b = Forest.from_trees([families, Tree("n", other)])
+    top = [Tree("r", [tree_a]), Tree("r", [tree_b])]
+    spec = DenseSpec(8192, decay=0.0)
+    a, b = DenseEncoder(spec).encode(Forest.from_trees(top))
+    assert abs(float(a @ a) - 10_002) < 600  # each of the 10,002 productions once, and nothing more
+    assert abs(float(a @ b) - 10_002) < 600
+
+
+@pytest.mark.parametrize("name", ALGEBRA_NAMES)
+def test_large_shapes_are_encoded_in_bounded_memory(name):
+    deep = "(n " * 100_000 + "x" + ")" * 100_000
+    wide = "(n" + " x" * 1_000_000 + ")"
+    families = "(n" + " (m x)" * 100_000 + ")"
+    forest = read_trees([deep, wide, families])
+    first = DenseEncoder(DenseSpec(512, composition=name, normalize=True)).encode(forest)
+    assert np.isfinite(first).all()
+    assert np.allclose((first.astype(float) ** 2).sum(axis=1), 1, atol=1e-5)
+    again = DenseEncoder(DenseSpec(512, composition=name, normalize=True)).encode(forest[::-1], n_jobs=2)[
+        ::-1
+    ]
+    assert first.tobytes() == again.tobytes()
+    many = read_trees(["(a (b c))"] * 100_000)
+    vectors = DenseEncoder(DenseSpec(512, composition=name)).encode(many, n_jobs=2)
+    assert (vectors == vectors[0]).all()
+
+
+@pytest.mark.parametrize("name", ALGEBRA_NAMES)
+def test_rows_in_use_follow_open_ancestors_not_children(name):
+    from treedot.encode.dense.schedule import schedule
+
+    families = read_trees(["(n" + " (m x)" * 1000 + ")", "(n " * 1000 + "x" + ")" * 1000])
+    program = schedule(families, families.label, from_right=not ALGEBRAS[name].folds_left)
+    assert program.rows.max() <= 2
+
+
+@pytest.mark.parametrize("name", ALGEBRA_NAMES)
+def test_giant_trees_have_finite_normalised_vectors_and_refuse_raw_ones(name):
+    rng = np.random.default_rng(0)
+    nodes = [Tree("B", ["x"]) for _ in range(700)]
+    while len(nodes) > 1:
+        k = int(rng.integers(len(nodes) - 1))
+        nodes[k : k + 2] = [Tree("B", nodes[k : k + 2])]
+    forest = Forest.from_trees([nodes[0], Tree.parse("(B x)")])
+    assert forest.sizes[0] > 2000
+    vectors = DenseEncoder(DenseSpec(512, 1.0, name, normalize=True)).encode(forest)
+    assert np.isfinite(vectors).all()
+    assert np.allclose((vectors.astype(float) ** 2).sum(axis=1), 1, atol=1e-5)
+    if name != "product":  # whose typical norm sinks so much that this one fits
+        with pytest.raises(RangeError, match=r"tree 1 \(2099 nodes\).*normalize=True"):
+            DenseEncoder(DenseSpec(512, 1.0, name)).encode(forest)
+
+
+def test_scaling_loses_nothing():
+    """A tree that needs exponents in float32 but not in float64 has the same vector in both."""
+    forest = random_forest(9, 3, nodes=250)
+    short, long = (
+        DenseEncoder(DenseSpec(256, 1.0, dtype=d, normalize=True)).encode(forest)
+        for d in ("float32", "float64")
+    )
+    assert far(short, long) < 1e-4
+    raw = DenseEncoder(DenseSpec(256, 1.0, dtype="float64")).encode(forest)
+    expected = np.array([reference.distributed_tree(t, ALGEBRAS["mixed"](256, 0), 1.0) for t in forest])
+    assert max(far(a, b) for a, b in zip(raw, expected, strict=True)) < 1e-11
+
+
+def test_powers_of_two_meet_the_numbers_before_each_other():
+    out = np.empty(256)
+    assert rescaling.write(np.full(256, 2.0**-15), 1030, False, out)
+    assert out[0] == 2.0**1011
+    assert not rescaling.write(np.full(256, 1.0), 1030, False, out)
+
+
+def test_a_row_of_zeros_has_no_exponent():
+    """With one dimension and λ = 1, label + s cancels exactly for half of the labels."""
+    spec = DenseSpec(1, 1.0, "product", normalize=True)
+    signs = {
+        text: DenseEncoder(DenseSpec(1, 0.0, "product")).encode([f"({text} {text})"])[0, 0]
+        for text in "abcdefgh"
+    }
+    labels = {text: ALGEBRAS["product"](1, 0).label_vectors([text])[0, 0] for text in signs}
+    zero = next(text for text in signs if labels[text] < 0)  # n + n ⊠ n = n + 1 = 0
+    one = next(text for text in signs if labels[text] > 0)
+    big = Tree(one, [Tree(one, [one])] * 400)
+    tree = Tree(one, [Tree(zero, [zero]), big, big, big, big])
+    assert DenseEncoder(spec).encode([tree])[0, 0] == 1
+    with pytest.raises(RangeError):
+        DenseEncoder(DenseSpec(1, 1.0, "product")).encode([tree])
+
+
+def test_out_is_filled_and_checked(tmp_path):
+    forest = random_forest(0, 5)
+    encoder = DenseEncoder(DenseSpec(256))
+    expected = encoder.encode(forest)
+    target = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float32, (5, 256))
+    assert encoder.encode(forest, out=target) is target
+    assert (target == expected).all()
+    for wrong in (
+        np.empty((5, 257), np.float32),
+        np.empty((5, 256), np.float64),
+        np.empty((256, 5), np.float32).T,
+        [1],
+    ):
+        with pytest.raises(ParameterError, match="out must be"):
+            encoder.encode(forest, out=wrong)
+    assert encoder.encode(forest[:0]).shape == (0, 256)
+
+
+def test_progress_counts_every_tree():
+    seen = []
+    DenseEncoder(DenseSpec(256)).encode(random_forest(0, 1100, nodes=4), progress=seen.append)
+    assert sum(seen) == 1100
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"decay": 1.5}, "from 0 to 1"),
+        ({"decay": -0.1}, "from 0 to 1"),
+        ({"decay": float("nan")}, "from 0 to 1"),
+        ({"decay": "much"}, "from 0 to 1"),
+        ({"n_components": 0}, "multiple of 256"),
+        ({"n_components": 100}, "multiple of 256"),
+        ({"n_components": 256.0}, "integer"),
+        ({"n_components": 100, "composition": "convolution"}, "power of two"),
+        ({"n_components": 0, "composition": "product"}, "at least 1"),
+        ({"composition": "sum"}, "unknown composition"),
+        ({"seed": None}, "integer"),
+        ({"dtype": "int8"}, "dtype"),
+        ({"dtype": "nonsense"}, "dtype"),
+        ({"normalize": "no"}, "True or False"),
+        ({"version": 99}, "format 1, not 99"),
+    ],
+)
+def test_impossible_specs_are_refused(settings, complaint):
+    with pytest.raises((ParameterError, SpecMismatchError), match=complaint):
+        DenseSpec(**settings)
+
+
+def test_specs_have_stable_fingerprints_and_do_not_mix():
+    assert DenseSpec().fingerprint == "ef5a087b43cd62aa"
+    assert (
+        DenseSpec(decay=np.float64(0.4), n_components=np.int64(8192)).fingerprint == DenseSpec().fingerprint
+    )
+    assert len({DenseSpec(seed=k).fingerprint for k in range(100)}) == 100
+    DenseSpec().require_same(DenseSpec())
+    with pytest.raises(SpecMismatchError, match=r"decay 0\.4 and 0\.2"):
+        DenseSpec().require_same(DenseSpec(decay=0.2))
+    with pytest.raises(SpecMismatchError, match="not the description"):
+        DenseSpec.from_dict({"colour": "red"})
+
+
+@pytest.mark.parametrize("n_jobs", [0, "two", 1.5])
+def test_impossible_thread_counts_are_refused(n_jobs):
+    with pytest.raises(ParameterError, match="n_jobs"):
+        DenseEncoder(DenseSpec(256)).encode(random_forest(0, 2), n_jobs=n_jobs)

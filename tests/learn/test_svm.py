@@ -1,0 +1,67 @@
+"""Linear machines that are trained on Gram matrices."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import check_estimator
+
+from treedot import DualLinearSVC, FragmentVectorizer
+
+TREES = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_folded_machine_scores_as_the_kernel_machine(sparse, n_classes):
+    random = np.random.default_rng(1)
+    x = random.normal(size=(60, 100)) * (random.random((60, 100)) < 0.2)
+    y = random.integers(n_classes, size=60)
+    rows = csr_matrix(x) if sparse else x
+    model = DualLinearSVC(C=2.0, n_jobs=2).fit(rows[:40], y[:40])
+    scores = model.decision_function(rows[40:]).reshape(20, -1)
+    sides = [1] if n_classes == 2 else range(3)
+    for column, side in enumerate(sides):
+        machine = SVC(kernel="precomputed", C=2.0).fit(x[:40] @ x[:40].T, y[:40] == side)
+        assert scores[:, column] == pytest.approx(machine.decision_function(x[40:] @ x[:40].T), abs=1e-6)
+    wanted = (scores[:, 0] > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
+    assert (model.predict(rows[40:]) == wanted).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_are_kept_for_the_columns_of_the_examples_alone(n_classes):
+    random = np.random.default_rng(2)
+    small = np.round(random.normal(size=(60, 100)) * (random.random((60, 100)) < 0.2), 3)
+    y = random.integers(n_classes, size=60)
+    spread = np.sort(random.choice(2**30, 100, replace=False))  # the same rows among very many columns
+    found = csr_matrix(small)
+    wide = csr_matrix((found.data, spread[found.indices], found.indptr), shape=(60, 2**30))
+    model = DualLinearSVC().fit(wide[:30], y[:30])
+    occur = np.flatnonzero(small[:30].any(axis=0))
+    assert model.coef_.shape == (1 if n_classes == 2 else 3, 2**30)
+    assert set(model.coef_.indices.tolist()) == set(spread[occur].tolist())
+    assert model.coef_.nnz == len(model.intercept_) * occur.size
+    narrow = DualLinearSVC().fit(small[:30], y[:30])
+    assert narrow.coef_.shape == (len(model.intercept_), 100)
+    assert model.decision_function(wide[30:]) == pytest.approx(narrow.decision_function(small[30:]))
+    assert (model.predict(wide[30:]) == narrow.predict(small[30:])).all()
+
+
+def test_dense_and_sparse_rows_may_take_turns():
+    random = np.random.default_rng(3)
+    x = random.normal(size=(40, 30)) * (random.random((40, 30)) < 0.1)
+    y = np.arange(40) % 3
+    for train, test in ((x, csr_matrix(x)), (csr_matrix(x), x)):
+        model = DualLinearSVC().fit(train[:25], y[:25])
+        assert model.decision_function(test) == pytest.approx(model.decision_function(train))
+
+
+def test_the_folded_machine_keeps_scikit_learns_rules():
+    check_estimator(DualLinearSVC(), on_skip=None)
+
+
+@pytest.mark.parametrize("n_features", [2**14, 2**30])
+def test_rows_and_machine_make_a_pipeline(n_features):
+    model = make_pipeline(FragmentVectorizer(n_features), DualLinearSVC())
+    assert model.fit(TREES, ["S", "S", "T", "T"]).predict(["(T (A e) (C e))"]).tolist() == ["T"]

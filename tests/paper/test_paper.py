@@ -1,0 +1,310 @@
+"""The paper's experiments on data made here, and on a slice of the corpora where they are present."""
+
+import gzip
+import itertools
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from paper.__main__ import main
+from paper.classify import as_bits, choose_cost, from_bits, mcnemar, one_vs_rest, t_test
+from paper.corpora import COUNTS, Corpora, Pairs
+from paper.fig2 import fragment_properties, sample_fragments
+from paper.fig4 import Task, pair_grams, steps
+from paper.fig5 import crossing
+from paper.growing import exponent
+from paper.methods import MIXED
+from paper.overlap import LexicalOverlap, co_indexed, words
+from paper.record import Record
+from paper.section import Section, Table
+from paper.settings import Settings
+
+from paper import EXPERIMENTS, run, table2
+from strategies import corpus, random_forest
+from treedot import SubsetTreeKernel, Tree
+from treedot.errors import SourceError
+from treedot.readers import read_trees
+from treedot.vectors.fidelity import floor, projected
+
+TINY = Settings(
+    quick=True,
+    decays=(0.2, 0.4, 1.0),
+    seeds=2,
+    samples=5,
+    fragments=60,
+    trees=12,
+    table_seeds=2,
+    sizes=(1024, 8192),
+    questions=40,
+    kept_fragments=50,
+    costs=(1.0, 10.0),
+    folds=2,
+    timed_pairs=4,
+)
+COUNTS_HERE = dict.fromkeys(COUNTS, 24) | {"qc_train": 60, "qc_test": 20}
+NOUNS = ("city", "river", "man", "year", "book", "Ann", "word", "star")
+VERBS = ("is", "wrote", "saw", "means", "runs")
+
+
+def sentence(random, kind):
+    """Return a little sentence; its kind shows in one production."""
+
+    def phrase(depth=0):
+        noun = random.choice(NOUNS)
+        if depth < 2 and random.random() < 0.4:
+            return f"(NP (NP (DT the) (NN {noun})) (PP (IN of) {phrase(depth + 1)}))"
+        return f"(NP (NN {noun}))"
+
+    verb = f"(VP (VBZ {random.choice(VERBS)}) {phrase()})"
+    opening = ("(WHNP (WP who))", "(WHADVP (WRB where))", "(WHNP (WP what))")[kind]
+    return f"(ROOT (SBARQ {opening} (SQ {phrase()} {verb})))"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A data folder with little sets of all kinds."""
+    random = np.random.default_rng(3)
+    path = tmp_path_factory.mktemp("data")
+    for name, count in COUNTS_HERE.items():
+        if name.startswith("qc"):
+            lines = ["id\tcoarse\tfine\ttree"]
+            kinds = [k % 3 for k in range(count)]
+            lines += [
+                f"{k}\tC{kind}\tC{kind}:{k % 2}\t{sentence(random, kind)}" for k, kind in enumerate(kinds)
+            ]
+        else:
+            lines = ["id\tlabel\ttext_tree\thypothesis_tree"]
+            lines += [
+                f"{k}\t{('YES', 'NO')[k % 2]}\t{sentence(random, k % 2)}\t{sentence(random, 0)}"
+                for k in range(count)
+            ]
+        with gzip.open(path / f"{name}.tsv.gz", "wt", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def corpora(folder):
+    return Corpora(folder, COUNTS_HERE)
+
+
+def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path):
+    said = []
+    target = run(EXPERIMENTS, folder, tmp_path / "out", say=said.append, settings=TINY, counts=COUNTS_HERE)
+    report = target.read_text()
+    assert all(f'<section id="{name}">' in report for name in EXPERIMENTS)
+    assert "http" not in report.replace("http://www.w3.org", "")  # nothing is loaded from elsewhere
+    assert (target.parent / "results.md").read_text().count("\n## ") == len(EXPERIMENTS)
+    for name in EXPERIMENTS:
+        assert (target.parent / f"{name}.png").stat().st_size > 1000
+        assert "<svg" in (target.parent / f"{name}.svg").read_text()
+        kept = json.loads((target.parent / f"{name}.json").read_text())
+        assert kept["made"]["settings"]["seeds"] == TINY.seeds
+        assert kept["made"]["versions"]["numpy"] == np.__version__
+        assert kept["command"].startswith(f"python -m paper {name} ")
+    before = (target.parent / "fig4.json").read_bytes()
+    said.clear()
+    run(EXPERIMENTS, folder, tmp_path / "out", say=said.append, settings=TINY, counts=COUNTS_HERE)
+    assert not [line for line in said if "step 1" in line]
+    assert (target.parent / "fig4.json").read_bytes() == before
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
+    calls = []
+    record = Record(tmp_path / "a.json", {"x": 1}, "command")
+    record.run("one", lambda _: calls.append("one") or [1.5])
+    with pytest.raises(ZeroDivisionError):
+        record.run("two", lambda done: 1 / (done["one"][0] - 1.5))
+    again = Record(tmp_path / "a.json", {"x": 1}, "command")
+    assert dict(again) == {"one": [1.5]}
+    assert calls == ["one"]
+
+
+def test_results_made_otherwise_are_not_overwritten(tmp_path):
+    Record(tmp_path / "a.json", {"settings": 1}, "").run("one", lambda _: 1)
+    with pytest.raises(SourceError, match="other settings"):
+        Record(tmp_path / "a.json", {"settings": 2}, "")
+    (tmp_path / "b.json").write_text("[]")
+    with pytest.raises(SourceError, match="no file of results"):
+        Record(tmp_path / "b.json", {}, "")
+
+
+def test_results_of_another_kind_are_left_out_of_the_report(folder, tmp_path):
+    Record(tmp_path / "fig4.json", {"settings": "other"}, "").run("one", lambda _: 1)
+    said = []
+    run(["fig5"], folder, tmp_path, say=said.append, settings=TINY, counts=COUNTS_HERE)
+    assert any("left out of the report" in line and "fig4.json" in line for line in said)
+    with pytest.raises(SourceError, match="other"):
+        run(["fig4"], folder, tmp_path, say=said.append, settings=TINY, counts=COUNTS_HERE)
+
+
+def test_question_experiments_need_no_pairs(folder, tmp_path):
+    for name in ("qc_train", "qc_test"):
+        (tmp_path / f"{name}.tsv.gz").write_bytes((folder / f"{name}.tsv.gz").read_bytes())
+    corpora = Corpora(tmp_path, COUNTS_HERE)
+    corpora.require("qc")
+    with pytest.raises(SourceError, match="lacks rte1_dev"):
+        corpora.require("qc", "rte")
+
+
+def test_the_command_line_says_which_data_it_needs(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("TREEDOT_DATA", raising=False)
+    assert main(["fig2", "--out", str(tmp_path / "out")]) == 1
+    assert "qc_train.tsv.gz" in capsys.readouterr().err
+    assert main(["--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
+    assert "lacks" in capsys.readouterr().err
+
+
+def test_incomplete_data_are_refused(folder):
+    with pytest.raises(SourceError, match="holds 60 records, but the set has 5452"):
+        _ = Corpora(folder).train
+    with pytest.raises(SourceError, match="lacks the column nothing"):
+        Corpora(folder, COUNTS_HERE)._read("qc_train", "tree", "nothing")
+
+
+def test_a_label_other_than_yes_and_no_is_refused(folder, tmp_path):
+    for path in folder.iterdir():
+        text = gzip.decompress(path.read_bytes()).decode()
+        (tmp_path / path.name).write_bytes(gzip.compress(text.replace("\tNO\t", "\tPERHAPS\t").encode()))
+    with pytest.raises(SourceError, match="PERHAPS"):
+        _ = Corpora(tmp_path, COUNTS_HERE).entailment
+
+
+def test_shared_content_words_become_co_indexed_placeholders():
+    text = "(S (NP (DT the) (NN Dog)) (VP (VBD bit) (NP (NNP Ann) (CC and) (NN dog))))"
+    hypothesis = "(S (NP (NNP Ann)) (VP (VBD met) (NP (DT the) (NN dog))))"
+    changed = co_indexed(Pairs(read_trees([text]), read_trees([hypothesis]), np.array([True])))
+    assert changed.texts[0] == Tree.parse(
+        "(S (NP (DT the) (NN #2)) (VP (VBD bit) (NP (NNP #1) (CC and) (NN #2))))"
+    )
+    assert changed.hypotheses[0] == Tree.parse("(S (NP (NNP #1)) (VP (VBD met) (NP (DT the) (NN #2))))")
+
+
+def test_lexical_overlap_is_the_idf_weighted_share_of_the_hypothesis():
+    texts = ["(S (A a) (B b))", "(S (A a) (B c))"]
+    hypotheses = ["(S (A a) (B B))", "(S (A d) (B a))"]
+    pairs = Pairs(read_trees(texts), read_trees(hypotheses), np.array([True, False]))
+    idf = {"a": math.log(5 / 5), "b": math.log(5 / 3), "c": math.log(5 / 2), "d": math.log(5 / 2)}
+    assert LexicalOverlap(pairs)(pairs) == pytest.approx([1.0, idf["a"] / (idf["a"] + idf["d"])])
+    assert words(pairs.hypotheses) == [["a", "b"], ["d", "a"]]
+
+
+def test_the_pair_kernel_of_vectors_is_that_of_concatenated_vectors(corpora):
+    train, test = (pairs.some(6) for pairs in corpora.entailment["rte2"])
+    lexical = LexicalOverlap(train)
+    task = Task(train, test, lexical(train), lexical(test))
+
+    def rows(pairs):
+        parts = [MIXED.rows(forest, 0.4, 1) for forest in (pairs.texts, pairs.hypotheses)]
+        return np.hstack([*parts, lexical(pairs)[:, None]])
+
+    x, y = rows(train), rows(test)
+    gram, across = pair_grams(task, MIXED, 0.4, 1)["PK_S+Lex"]
+    assert gram == pytest.approx(x @ x.T, abs=1e-5)
+    assert across == pytest.approx(y @ x.T, abs=1e-5)
+
+
+def test_lexical_overlap_sees_the_words_behind_placeholders(folder):
+    record = {f"C {name}": {s: {"best": 1.0} for s in ("PK_S", "PK_S+Lex")} for name in ("TK",)}
+    plan = steps(Corpora(folder, COUNTS_HERE), TINY)
+    seen = []
+    key = "rte1 {} TK λ 0.2 seed 0"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("paper.fig4.accuracies", lambda task, *_: seen.append(task))
+        for kind in ("plain", "placeholders"):
+            plan[key.format(kind)](record)
+    assert seen[0].lexical_test.tolist() == seen[1].lexical_test.tolist()
+    assert str(seen[0].test.texts[0]) != str(seen[1].test.texts[0])
+
+
+def test_the_exact_pair_kernel_adds_texts_and_hypotheses(corpora):
+    train, test = (pairs.some(5) for pairs in corpora.entailment["rte1"])
+    kernel = SubsetTreeKernel(0.6, normalize=True)
+    task = Task(train, test, np.zeros(5), np.zeros(5))
+    _, across = pair_grams(task, None, 0.6, 0)["PK_S"]
+    for i, j in itertools.product(range(5), range(5)):
+        wanted = kernel(test.texts[i], train.texts[j]) + kernel(test.hypotheses[i], train.hypotheses[j])
+        assert across[i, j] == pytest.approx(wanted)
+
+
+def test_machines_on_gram_matrices_tell_separable_classes_apart():
+    random = np.random.default_rng(0)
+    classes = np.repeat(["a", "b", "c"], 20)
+    centres = {"a": [3, 0], "b": [-3, 0], "c": [0, 4]}
+    x = np.array([centres[c] for c in classes]) + random.normal(size=(60, 2)) / 3
+    order = random.permutation(60)
+    train, test = order[:40], order[40:]
+    gram = 1 + x @ x.T
+    guess = one_vs_rest(gram[np.ix_(train, train)], classes[train], gram[np.ix_(test, train)], 10.0)
+    assert (guess == classes[test]).all()
+    two = classes != "c"
+    guess = one_vs_rest(gram[np.ix_(two, two)], classes[two] == "a", gram[np.ix_(two, two)], 10.0)
+    assert (guess == (classes[two] == "a")).all()
+    chosen = choose_cost([gram], [classes == "a"], (1e-6, 10.0), 3)  # with a tiny C the larger class wins
+    assert chosen["best"] == 10.0
+    assert chosen["10.0"] == 1.0 > chosen["1e-06"]
+
+
+def test_mcnemar_is_the_binomial_test_of_the_answers_that_differ():
+    a, b = "1" * 9 + "0" + "1" * 20, "0" * 9 + "1" + "1" * 20
+    assert mcnemar(a, b) == pytest.approx(2 * (1 + 10) / 2**10)
+    assert mcnemar(a, a) == 1.0
+    assert from_bits(as_bits(np.array([True, False]))).tolist() == [True, False]
+
+
+def test_the_t_test_is_students():
+    assert t_test([0.5, 0.6, 0.55, 0.58], [0.5, 0.6, 0.55, 0.58]) == 1.0
+    # Means differ by 2 standard errors of the difference, 6 degrees of freedom: the table gives 0.0924.
+    a = np.array([-1.0, 1.0, -1.0, 1.0])
+    error = math.sqrt(2 * a.var(ddof=1) / 4)
+    assert t_test(a, a + 2 * error) == pytest.approx(0.0924, abs=5e-5)
+
+
+def test_a_projection_scatters_as_the_floor_says():
+    exact = SubsetTreeKernel(0.4).gram(random_forest(4, 8, 12))
+    draws = np.array([projected(exact, 512, seed) for seed in range(400)])
+    # 400 draws: means within 4 standard errors, variances (relative spread √(2/400)) within 40 %.
+    assert (np.abs(draws.mean(axis=0) - exact) < 4 * floor(exact, 512) / 20).all()
+    assert draws.std(axis=0) == pytest.approx(floor(exact, 512), rel=0.2)
+
+
+def test_fragments_are_sampled_from_all_sizes(corpora):
+    chosen = sample_fragments(corpora.train, 60)
+    sizes = {sum(1 for node in fragment.postorder() if node.children) for fragment in chosen}
+    assert len(set(chosen)) == len(chosen) == 60
+    assert len(sizes) > 5
+
+
+def test_fragment_vectors_are_nearly_orthonormal(corpora):
+    found = fragment_properties(corpora.train, "mixed", 60)["epsilon"]["8192"]
+    assert found["norm off by"] < 0.15
+    assert found["root mean square"] == pytest.approx(1 / math.sqrt(8192), rel=0.5)
+
+
+def test_crossings_and_exponents():
+    nodes = [10.0, 100.0, 1000.0]
+    assert crossing(nodes, [1, 100, 10_000], [10, 10, 10]) == "32"
+    assert crossing(nodes, [1, 1, 1], [10, 10, 10]).startswith("never")
+    assert crossing(nodes, [11, 12, 13], [10, 10, 10]).startswith("always")
+    assert exponent(nodes, [3 * n**1.5 for n in nodes]) == pytest.approx(1.5)
+
+
+def test_sections_are_written_as_html_and_as_markdown():
+    section = Section("x", "A < B", "It ✓ holds.", [Table(["a|b", "c"], [["1 < 2 ✗", 3]]), "text"])
+    assert "A &lt; B" in section.html()
+    assert '<span class="differs">✗</span>' in section.html()
+    assert "1 &lt; 2" in section.html()
+    assert section.markdown("f").startswith("## A < B\n\n**It ✓ holds.**\n\n| a\\|b | c |\n| --- | --- |")
+
+
+@pytest.mark.corpus
+def test_a_slice_of_the_corpora_agrees_with_the_paper(tmp_path):
+    settings = replace(TINY, decays=(0.2, 0.4), trees=100, sizes=(8192,))
+    run(["table2"], corpus("qc_train.tsv.gz").parent, tmp_path, settings=settings)
+    kept = json.loads((tmp_path / "table2.json").read_text())["steps"]
+    for (group, name), printed in table2.PRINTED.items():
+        for decay in settings.decays if group == "questions" else ():
+            ranks = kept[f"{group} λ {decay}"]["result"][f"{name} 8192"]["spearman"]
+            assert np.mean(ranks) == pytest.approx(printed[decay], abs=0.02)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.__main__ import SIZE, row_pass, seconds
+from benchmarks.__main__ import SIZE, row_pass
+from benchmarks.timing import seconds
 from treedot.algebra import MixedProduct, ShuffledProduct
 from treedot.encode.dense import fourier, mixed, product, rescaling
 from treedot.jit import njit
@@ -33,7 +34,7 @@ def _run(
         elif what == 2:
             mixed._mix_signs(rule.label, m2, rule, out)
         elif what == 3:
-            mixed._add_signs(out, rule.label, np.float32(1))
+            mixed.add_signs(out, rule.label, np.float32(1))
         elif what == 4:
             rescaling.add(out, 0, x, 0)
         elif what == 5:

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.__main__ import encode_seconds, seconds
+from benchmarks.__main__ import encode_seconds
+from benchmarks.timing import seconds
 from benchmarks.trees import CORPORA, JSON, PYTHON, benchmark_forest
 from treedot import (
     DistributedTreeVectorizer,

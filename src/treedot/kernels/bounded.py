@@ -66,17 +66,17 @@ class BoundedTreeKernel(TreeKernel):
 
     def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
         both, n_columns = joined(x, y)
-        whole = setwise.programme_of(x) if y is None else None
+        whole = x.derived(setwise.shared_delta) if y is None else None
         return setwise.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole, self.budget)
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
         value = single_pair.sum_of_pair(x, y, self.decay, self.max_pairs, self.budget)
-        return value if value >= 0 else super()._raw_pair(x, y)
+        return super()._raw_pair(x, y) if value is None else value
 
     def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
-        trees = pairwise.trees_by_production(x)
-        raw = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs, self.budget)
-        for k in np.flatnonzero(raw < 0):
+        trees = x.derived(pairwise.trees_by_production)
+        raw, entries = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs, self.budget)
+        for k in np.flatnonzero(entries > self.max_pairs):
             raw[k] = setwise.pair(Nodes(x), rows[k], columns[k], self.decay, self.max_pairs, self.budget)
         return raw
 

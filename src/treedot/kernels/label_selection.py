@@ -75,8 +75,9 @@ class LabelSelectionKernel(TreeKernel):
 
     def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         nodes = Nodes(x, self.labels)
-        raw = pairwise.fast_pairs(pairwise.trees_of(nodes), rows, columns, self.decay, self.max_pairs)
-        for k in np.flatnonzero(raw < 0):
+        trees = pairwise.trees_of(nodes)
+        raw, entries = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs)
+        for k in np.flatnonzero(entries > self.max_pairs):
             raw[k] = setwise.pair(nodes, rows[k], columns[k], self.decay, self.max_pairs)
         return raw
 
@@ -95,18 +96,18 @@ def label_alignment(
     """Return for every label s of a forest Σ ⟨weights[i], weights[j]⟩ K_s(i, j) over trees i ≠ j.
 
     K_s is the part of the exact kernel (all labels selected) that stands in pairs of nodes labelled s.
-    No Gram matrix is formed: the entries of the shared programme are weighed by the trees that hold
+    No Gram matrix is formed: the Δ of every pair of distinct subtrees is weighed by the trees that hold
     them, and the pairs i = j are taken off tree by tree.
     """
-    nodes = Nodes(forest)
+    nodes, whole = Nodes(forest), forest.derived(setwise.shared_delta)
     if normalize:
         own = SubsetTreeKernel(decay, max_pairs=max_pairs)._raw_diagonal(forest)
         weights = weights * np.divide(1.0, np.sqrt(own), out=np.zeros(own.size), where=own > 0)[:, None]
     total: FloatArray = np.zeros(nodes.n_productions)
-    for programme in setwise.tiles(nodes, (0, len(forest)), None, max_pairs, setwise.programme_of(forest)):
-        total += programme.production_sums(decay, weights) * (1 if programme.symmetric else 2)
+    for tile in setwise.tiles(nodes, (0, len(forest)), None, max_pairs, whole):
+        total += tile.production_sums(decay, weights) * (1 if tile.symmetric else 2)
     own = pairwise.own_production_sums(nodes, (weights**2).sum(axis=1), decay, max_pairs)
-    total, own = _by_label(nodes, total, forest), _by_label(nodes, own, forest)
+    total, own = _by_label(forest, total), _by_label(forest, own)
     if not np.isfinite(total).all():
         raise RangeError(
             f"the kernels of these trees are too large for a float with decay={decay}: use a smaller decay"
@@ -116,7 +117,11 @@ def label_alignment(
     return others
 
 
-def _by_label(nodes: Nodes, of_production: FloatArray, forest: Forest) -> FloatArray:
+def _by_label(forest: Forest, of_production: FloatArray) -> FloatArray:
+    """Return for every label the sum over the productions whose root bears it."""
+    inner = forest.production >= 0
+    label = np.zeros(forest.n_productions, np.int32)
+    label[forest.production[inner]] = forest.label[inner]
     sums = np.zeros(len(forest.labels))
-    np.add.at(sums, nodes.production_labels, of_production)
+    np.add.at(sums, label, of_production)
     return sums

@@ -36,15 +36,15 @@ class Trees(NamedTuple):
 
 
 def trees_by_production(forest: Forest) -> Trees:
-    """Return the sorted nodes of a forest, computed once."""
-    return forest.derived("trees by production", lambda: trees_of(Nodes(forest)))
+    """Sort the nodes of every tree by production, once for all pairs: ``forest.derived`` keeps it."""
+    return trees_of(Nodes(forest))
 
 
 def trees_of(nodes: Nodes) -> Trees:
-    """Sort the nodes of every tree by production, once for all pairs."""
-    n_trees = nodes.offsets.size - 1
+    """Do the same for nodes of which some may be cut."""
+    forest = nodes.forest
     inner = np.flatnonzero(nodes.production >= 0)
-    tree = np.repeat(np.arange(n_trees), nodes.sizes)[inner]
+    tree = forest.tree_of_node[inner]
     by = np.lexsort((nodes.production[inner], tree))
     order, tree = inner[by].astype(np.int32), tree[by]
     production = nodes.production[order]
@@ -53,8 +53,8 @@ def trees_of(nodes: Nodes) -> Trees:
     new[1:] = (production[1:] != production[:-1]) | (tree[1:] != tree[:-1])
     rank = np.zeros(nodes.production.size, np.int32)
     rank[order] = place - np.maximum.accumulate(np.where(new, place, 0))
-    first = np.searchsorted(tree, np.arange(n_trees + 1))
-    return Trees(nodes.offsets, nodes.production, nodes.start, nodes.child, first, order, production, rank)
+    first = np.searchsorted(tree, np.arange(len(forest) + 1))
+    return Trees(forest.offsets, nodes.production, nodes.start, nodes.child, first, order, production, rank)
 
 
 class Scratch(NamedTuple):
@@ -67,6 +67,25 @@ class Scratch(NamedTuple):
     partners: IntArray
     width: IntArray
     total: FloatArray
+
+
+class Comparison(NamedTuple):
+    """What comes of comparing two trees.
+
+    ΣΔ, not a number where Δ takes more entries than allowed and was not computed; how many entries Δ takes;
+    and the memory of Δ, for the next two trees.
+    """
+
+    value: float
+    entries: int
+    delta: FloatArray
+
+
+class PairSums(NamedTuple):
+    """ΣΔ of pairs of trees, and how many entries Δ takes for each; those with too many were not computed."""
+
+    values: FloatArray
+    entries: IntArray
 
 
 @njit
@@ -154,30 +173,28 @@ def _fill_bounded(
 def compare(
     rows: Trees, i: int, columns: Trees, j: int, decay: float, budget: int, max_pairs: int,
     scratch: Scratch, delta: FloatArray,
-) -> tuple[float, FloatArray]:  # fmt: skip
-    """Return ΣΔ of two trees, and ``delta`` or something larger to compute the next in.
-
-    Two trees whose Δ takes more than ``max_pairs`` numbers get minus that number.
-    """
-    size = _match(rows, i, columns, j, scratch) * coefficients(budget)
-    if size > max_pairs:
-        return float(-size), delta
-    if size > delta.size:
-        delta = np.empty(max(size, min(2 * delta.size, max_pairs)))
+) -> Comparison:  # fmt: skip
+    """Compare two trees in the memory of ``delta``, or in more where that is too small."""
+    entries = _match(rows, i, columns, j, scratch) * coefficients(budget)
+    if entries > max_pairs:
+        return Comparison(np.nan, entries, delta)
+    if entries > delta.size:
+        delta = np.empty(max(entries, min(2 * delta.size, max_pairs)))
     if budget == UNBOUNDED:
-        return _fill(rows, i, columns, decay, scratch, delta), delta
-    return _fill_bounded(rows, i, columns, decay, budget, scratch, delta), delta
+        return Comparison(_fill(rows, i, columns, decay, scratch, delta), entries, delta)
+    return Comparison(_fill_bounded(rows, i, columns, decay, budget, scratch, delta), entries, delta)
 
 
 @njit
 def fast(
     trees: Trees, rows: IntArray, columns: IntArray, decay: float, budget: int, max_pairs: int,
-    scratch: Scratch, out: FloatArray,
+    scratch: Scratch, out: PairSums,
 ) -> None:  # fmt: skip
     """Moschitti's (2006) fast tree kernel of tree ``rows[k]`` with tree ``columns[k]``, for every k."""
     delta = np.empty(256)
     for k in range(rows.size):
-        out[k], delta = compare(trees, rows[k], trees, columns[k], decay, budget, max_pairs, scratch, delta)
+        found = compare(trees, rows[k], trees, columns[k], decay, budget, max_pairs, scratch, delta)
+        out.values[k], out.entries[k], delta = found.value, found.entries, found.delta
 
 
 @njit
@@ -186,13 +203,16 @@ def own_sums(
 ) -> int:
     """Add to ``out`` every production's part in Σ weights[t] K(t, t) over the trees t.
 
-    Return 0, or the number of matching pairs of a tree where it is more than ``max_pairs``.
+    Return the largest number of matching pairs of a tree with itself; the first that is more than
+    ``max_pairs`` ends it.
     """
     delta = np.empty(256)
+    most = 0
     for t in range(weights.size):
         pairs = _match(trees, t, trees, t, scratch)
+        most = max(most, pairs)
         if pairs > max_pairs:
-            return pairs
+            break
         if pairs > delta.size:
             delta = np.empty(max(pairs, min(2 * delta.size, max_pairs)))
         _fill(trees, t, trees, decay, scratch, delta)
@@ -200,7 +220,7 @@ def own_sums(
         for u in range(origin, trees.offsets[t + 1]):
             if trees.production[u] >= 0:
                 out[trees.production[u]] += weights[t] * scratch.total[u - origin]
-    return 0
+    return most
 
 
 @njit
@@ -240,9 +260,9 @@ def table_pairs(trees: Trees, rows: IntArray, columns: IntArray, decay: float, m
 
 def fast_pairs(
     trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int, budget: int = UNBOUNDED
-) -> FloatArray:
-    """Return ΣΔ of pairs of trees, or minus the numbers that Δ would take where they are too many."""
-    out = np.empty(rows.size)
+) -> PairSums:
+    """Return ΣΔ of pairs of trees, one after another, where Δ takes at most ``max_pairs`` entries."""
+    out = PairSums(np.empty(rows.size), np.empty(rows.size, np.int64))
     fast(trees, rows, columns, decay, budget, max_pairs, _scratch(trees, rows), out)
     return out
 

@@ -34,13 +34,6 @@ def fragment_values(tree: Tree, decay: float) -> dict[Tree, float]:
     }
 
 
-def fragment_cost(fragment: Tree) -> int:
-    """Return the sum over the productions below the root's of the number of siblings, itself included."""
-    return sum(
-        len(node.children) for node in fragment.postorder() for child in node.children if not child.is_leaf
-    )
-
-
 def bounded_fragment_counts(tree: Tree, budget: int) -> Counter[Tree]:
     """Return how often each fragment of at most some cost occurs."""
     found: Counter[Tree] = Counter()

@@ -25,16 +25,13 @@ from treedot.types import IntArray
 HEAD = 4  # Trees.offsets and Trees.first of one tree
 
 
-def sum_of_pair(x: Forest, y: Forest, decay: float, max_pairs: int, budget: int = UNBOUNDED) -> float:
-    """Return ΣΔ of two one-tree forests, or minus the numbers that Δ would take where they are too many."""
-    return _pair(_packed_tree(x), _packed_tree(y), decay, budget, max_pairs)
+def sum_of_pair(x: Forest, y: Forest, decay: float, max_pairs: int, budget: int = UNBOUNDED) -> float | None:
+    """Return ΣΔ of two one-tree forests, or None where Δ would take more than ``max_pairs`` entries."""
+    return _pair(x.derived(pack_tree), y.derived(pack_tree), decay, budget, max_pairs)
 
 
-def _packed_tree(forest: Forest) -> IntArray:
-    return forest.derived("packed tree", lambda: _pack_tree(forest))
-
-
-def _pack_tree(forest: Forest) -> IntArray:
+def pack_tree(forest: Forest) -> IntArray:
+    """Return the one tree of a forest as one array, which ``_trees`` takes apart again."""
     key = np.array([_label_key(text) for text in forest.labels], np.uint64)
     with np.errstate(over="ignore"):  # hashes wrap around
         return _pack(forest.label, forest.arity, key)
@@ -96,9 +93,10 @@ def _trees(packed: IntArray) -> Trees:
 
 
 @njit
-def _pair(a: IntArray, b: IntArray, decay: float, budget: int, max_pairs: int) -> float:
+def _pair(a: IntArray, b: IntArray, decay: float, budget: int, max_pairs: int) -> float | None:
     size = a[1]
     scratch = Scratch(
         np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
     )
-    return compare(_trees(a), 0, _trees(b), 0, decay, budget, max_pairs, scratch, np.empty(256))[0]
+    found = compare(_trees(a), 0, _trees(b), 0, decay, budget, max_pairs, scratch, np.empty(256))
+    return found.value if found.entries <= max_pairs else None

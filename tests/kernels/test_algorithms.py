@@ -68,22 +68,22 @@ def test_every_kernel_compares_pairs():
         assert np.allclose(kernel.pairs(small, rows, columns), kernel.gram(small)[rows, columns], rtol=EXACT)
 
 
-def test_pairs_of_giants_are_refused_or_normalised():
+def test_pairs_of_huge_trees_are_refused_or_normalised():
     def comb(depth, last):
         tree = Tree("B", [last])
         for _ in range(depth):
             tree = Tree("B", [tree, Tree("B", ["x"])])
         return tree
 
-    giants = Forest.from_trees([comb(1200, "x"), comb(1190, "y"), Tree.parse("(B x)"), Tree.parse("(x)")])
+    forest = Forest.from_trees([comb(1200, "x"), comb(1190, "y"), Tree.parse("(B x)"), Tree.parse("(x)")])
     for algorithm in ("TK", "FTK"):
         kernel = SubsetTreeKernel(1.0, algorithm=algorithm)
-        assert kernel.pairs(giants, [2, 3], [0, 0]).tolist() == [1201, 0]
+        assert kernel.pairs(forest, [2, 3], [0, 0]).tolist() == [1201, 0]
         with pytest.raises(RangeError, match=r"trees 1 and 2 .*log\(a, b\)"):
-            kernel.pairs(giants, [2, 0], [0, 1])
+            kernel.pairs(forest, [2, 0], [0, 1])
         normalised = SubsetTreeKernel(1.0, normalize=True, algorithm=algorithm)
-        expected = [math.exp(normalised.log(giants[0], giants[1])), 1, 0, 0]
-        found = normalised.pairs(giants, [0, 1, 3, 3], [1, 1, 0, 3])
+        expected = [math.exp(normalised.log(forest[0], forest[1])), 1, 0, 0]
+        found = normalised.pairs(forest, [0, 1, 3, 3], [1, 1, 0, 3])
         assert found == pytest.approx(expected, rel=1e-12)
         assert 0 < found[0] < 1
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels import pairwise, setwise
-from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined
+from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined, read_sides
 from treedot.kernels.subset import SubsetTreeKernel
-from treedot.readers import read_trees
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 from treedot.types import FloatArray, IntArray
@@ -63,7 +62,7 @@ class LabelSelectionKernel(TreeKernel):
         They are pairs of distinct subtrees with the same selected production, where what an unselected
         node holds does not distinguish subtrees; without Y each pair is counted once.
         """
-        x, y = read_trees(X), None if Y is None else read_trees(Y)
+        x, y = read_sides(X, Y)
         return setwise.work(*self._joined(x, y), self.max_pairs)
 
     def _joined(self, x: Forest, y: Forest | None) -> tuple[Nodes, int, int | None]:

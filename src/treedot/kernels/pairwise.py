@@ -69,18 +69,6 @@ class Scratch(NamedTuple):
     total: FloatArray
 
 
-class Comparison(NamedTuple):
-    """What comes of comparing two trees.
-
-    ΣΔ, not a number where Δ takes more entries than allowed and was not computed; how many entries Δ takes;
-    and the memory of Δ, for the next two trees.
-    """
-
-    value: float
-    entries: int
-    delta: FloatArray
-
-
 class PairSums(NamedTuple):
     """ΣΔ of pairs of trees, and how many entries Δ takes for each; those with too many were not computed."""
 
@@ -89,7 +77,7 @@ class PairSums(NamedTuple):
 
 
 @njit
-def _match(rows: Trees, i: int, columns: Trees, j: int, scratch: Scratch) -> int:
+def match(rows: Trees, i: int, columns: Trees, j: int, scratch: Scratch) -> int:
     """Find the partners of all nodes by merging two sorted lists; return the number of matching pairs."""
     origin = rows.offsets[i]
     scratch.width[: rows.offsets[i + 1] - origin] = 0
@@ -118,8 +106,8 @@ def _match(rows: Trees, i: int, columns: Trees, j: int, scratch: Scratch) -> int
 
 
 @njit
-def _fill(rows: Trees, i: int, columns: Trees, decay: float, scratch: Scratch, delta: FloatArray) -> float:
-    """Compute Δ of the pairs that ``_match`` found, children before parents, and return ΣΔ."""
+def fill(rows: Trees, i: int, columns: Trees, decay: float, scratch: Scratch, delta: FloatArray) -> float:
+    """Compute Δ of the pairs that ``match`` found, children before parents, and return ΣΔ."""
     origin = rows.offsets[i]
     value = 0.0
     for u in range(origin, rows.offsets[i + 1]):
@@ -145,7 +133,7 @@ def _fill(rows: Trees, i: int, columns: Trees, decay: float, scratch: Scratch, d
 
 
 @njit
-def _fill_bounded(
+def fill_bounded(
     rows: Trees, i: int, columns: Trees, decay: float, budget: int, scratch: Scratch, delta: FloatArray
 ) -> float:
     """Do the same for the fragments within a budget, with one coefficient of Δ for every cost."""
@@ -170,22 +158,6 @@ def _fill_bounded(
 
 
 @njit
-def compare(
-    rows: Trees, i: int, columns: Trees, j: int, decay: float, budget: int, max_pairs: int,
-    scratch: Scratch, delta: FloatArray,
-) -> Comparison:  # fmt: skip
-    """Compare two trees in the memory of ``delta``, or in more where that is too small."""
-    entries = _match(rows, i, columns, j, scratch) * coefficients(budget)
-    if entries > max_pairs:
-        return Comparison(np.nan, entries, delta)
-    if entries > delta.size:
-        delta = np.empty(max(entries, min(2 * delta.size, max_pairs)))
-    if budget == UNBOUNDED:
-        return Comparison(_fill(rows, i, columns, decay, scratch, delta), entries, delta)
-    return Comparison(_fill_bounded(rows, i, columns, decay, budget, scratch, delta), entries, delta)
-
-
-@njit
 def fast(
     trees: Trees, rows: IntArray, columns: IntArray, decay: float, budget: int, max_pairs: int,
     scratch: Scratch, out: PairSums,
@@ -193,8 +165,17 @@ def fast(
     """Moschitti's (2006) fast tree kernel of tree ``rows[k]`` with tree ``columns[k]``, for every k."""
     delta = np.empty(256)
     for k in range(rows.size):
-        found = compare(trees, rows[k], trees, columns[k], decay, budget, max_pairs, scratch, delta)
-        out.values[k], out.entries[k], delta = found.value, found.entries, found.delta
+        entries = match(trees, rows[k], trees, columns[k], scratch) * coefficients(budget)
+        out.entries[k] = entries
+        if entries > max_pairs:
+            out.values[k] = np.nan
+            continue
+        if entries > delta.size:
+            delta = np.empty(max(entries, min(2 * delta.size, max_pairs)))
+        if budget == UNBOUNDED:
+            out.values[k] = fill(trees, rows[k], trees, decay, scratch, delta)
+        else:
+            out.values[k] = fill_bounded(trees, rows[k], trees, decay, budget, scratch, delta)
 
 
 @njit
@@ -209,13 +190,13 @@ def own_sums(
     delta = np.empty(256)
     most = 0
     for t in range(weights.size):
-        pairs = _match(trees, t, trees, t, scratch)
+        pairs = match(trees, t, trees, t, scratch)
         most = max(most, pairs)
         if pairs > max_pairs:
             break
         if pairs > delta.size:
             delta = np.empty(max(pairs, min(2 * delta.size, max_pairs)))
-        _fill(trees, t, trees, decay, scratch, delta)
+        fill(trees, t, trees, decay, scratch, delta)
         origin = trees.offsets[t]
         for u in range(origin, trees.offsets[t + 1]):
             if trees.production[u] >= 0:

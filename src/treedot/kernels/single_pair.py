@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from treedot.algebra.labels import mix64
 from treedot.jit import njit
-from treedot.kernels.blocks import UNBOUNDED
-from treedot.kernels.pairwise import Scratch, Trees, compare
+from treedot.kernels.blocks import UNBOUNDED, coefficients
+from treedot.kernels.pairwise import Scratch, Trees, fill, fill_bounded, match
 from treedot.trees import Forest
 from treedot.trees.columns import child_lists, parents
 from treedot.types import IntArray
@@ -98,5 +98,10 @@ def _pair(a: IntArray, b: IntArray, decay: float, budget: int, max_pairs: int) -
     scratch = Scratch(
         np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
     )
-    found = compare(_trees(a), 0, _trees(b), 0, decay, budget, max_pairs, scratch, np.empty(256))
-    return found.value if found.entries <= max_pairs else None
+    rows, columns = _trees(a), _trees(b)
+    entries = match(rows, 0, columns, 0, scratch) * coefficients(budget)
+    if entries > max_pairs:
+        return None
+    if budget == UNBOUNDED:
+        return fill(rows, 0, columns, decay, scratch, np.empty(entries))
+    return fill_bounded(rows, 0, columns, decay, budget, scratch, np.empty(entries))

@@ -11,10 +11,9 @@ import numpy as np
 from treedot.errors import ParameterError
 from treedot.fragments.index import write_out
 from treedot.kernels import pairwise, setwise, single_pair
-from treedot.kernels.base import CONVENTIONS, MAX_PAIRS, TreeKernel, check_pairs, joined, unit
+from treedot.kernels.base import CONVENTIONS, MAX_PAIRS, TreeKernel, check_pairs, joined, read_sides, unit
 from treedot.kernels.features import feature_gram, feature_pairs, gram_of
 from treedot.parameters import checked_choice, checked_flag
-from treedot.readers import read_trees
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 from treedot.types import FloatArray, IntArray
@@ -48,7 +47,7 @@ class SubsetTreeKernel(TreeKernel):
     algorithm : {"auto", "TK", "FTK", "shared"}
         How it is computed; the values are the same. ``"TK"`` is a table over all pairs of nodes, for each
         pair of trees (Collins & Duffy 2001); ``"FTK"`` visits only pairs of nodes with equal productions,
-        for each pair of trees (Moschitti 2006); ``"shared"`` is one dynamic programme over the distinct
+        for each pair of trees (Moschitti 2006); ``"shared"`` computes Δ once for every pair of distinct
         subtrees of the whole set (after Shin et al. 2011). ``"auto"`` takes ``"FTK"`` for one pair and
         ``"shared"`` for sets. ``pairs``, which compares one pair after another, takes ``"FTK"`` unless
         told ``"TK"``.
@@ -93,7 +92,7 @@ class SubsetTreeKernel(TreeKernel):
         """
         if self.weighting == "distinct":
             raise ParameterError("weighting='distinct' writes the fragments out: there is no Δ to count")
-        x, y = read_trees(X), None if Y is None else read_trees(Y)
+        x, y = read_sides(X, Y)
         both, n_columns = joined(x, y)
         nodes = Nodes(both)
         algorithm = self._algorithm(x, y)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strategies import random_forest, trees
 from treedot import Forest, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel, Tree
 from treedot.errors import LimitError, ParameterError, RangeError
-from treedot.kernels import reference
+from treedot.kernels import pairwise, reference
 
 EXACT = 1e-12
 DECAY = st.sampled_from([0.0, 0.3, 1.0])
@@ -66,6 +66,17 @@ def test_every_kernel_compares_pairs():
     ):
         small = forest if not isinstance(kernel, SubsetTreeKernel) else random_forest(3, 6, nodes=6)
         assert np.allclose(kernel.pairs(small, rows, columns), kernel.gram(small)[rows, columns], rtol=EXACT)
+
+
+def test_pairs_of_trees_that_match_too_often_are_counted_and_not_compared():
+    forest = Forest.from_trees([Tree.parse(text) for text in ("(A (B b))", "(A (B b) (B b))", "(B b)")])
+    rows, columns = np.array([0, 1, 1, 2, 0]), np.array([0, 1, 2, 0, 1])
+    for budget, coefficients in ((-1, 1), (0, 1), (2, 3)):
+        found = pairwise.fast_pairs(
+            pairwise.trees_by_production(forest), rows, columns, 0.5, 2 * coefficients, budget
+        )
+        assert found.entries.tolist() == [pairs * coefficients for pairs in (2, 5, 2, 1, 2)]
+        assert np.isnan(found.values).tolist() == [False, True, False, False, False]
 
 
 def test_pairs_of_huge_trees_are_refused_or_normalised():
@@ -167,8 +178,8 @@ LABELS = st.sets(st.sampled_from("ABCab"))
 @given(FORESTS, FORESTS, DECAY, LABELS)
 def test_the_approximate_kernel_is_its_reference(first, second, decay, labels):
     kernel = LabelSelectionKernel(labels, decay)
-    expected = matrix(first, second, lambda a, b: reference.approximate_tree_kernel(a, b, decay, labels))
-    own = matrix(first, first, lambda a, b: reference.approximate_tree_kernel(a, b, decay, labels))
+    expected = matrix(first, second, lambda a, b: reference.label_selection_kernel(a, b, decay, labels))
+    own = matrix(first, first, lambda a, b: reference.label_selection_kernel(a, b, decay, labels))
     assert np.allclose(kernel.gram(first, second), expected, rtol=EXACT, atol=0)
     assert np.allclose(kernel.gram(first), own, rtol=EXACT, atol=0)
     assert np.allclose(kernel.pairs(first, *every_pair(first)), own.ravel(), rtol=EXACT, atol=0)

@@ -1,4 +1,7 @@
-"""Approximate tree kernels (Rieck, Krueger, Brefeld & Müller 2010): only nodes with selected labels match."""
+"""The subset tree kernel over nodes with selected labels: fewer comparisons, and a different kernel.
+
+Rieck, Krueger, Brefeld & Müller (*Approximate tree kernels*, 2010) call it an approximate tree kernel.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from treedot.types import FloatArray, IntArray
 
 
 class LabelSelectionKernel(TreeKernel):
-    """The subset tree kernel over nodes with selected labels: what the others hold is not counted.
+    """Counts the tree fragments that two trees share, expanding only nodes with selected labels.
 
     With the selection ω of labels, ``Δ(n1, n2) = ∏ (1 + λ Δ(children))`` for nodes with equal productions
     whose label is selected, else 0, in the sum as in the recursion. So an unselected node is a leaf to
@@ -32,7 +35,7 @@ class LabelSelectionKernel(TreeKernel):
     labels : collection of str
         The selected labels. Those of leaves make no difference.
     decay, normalize, max_pairs
-        See ``TreeKernel``. The kernels that normalise are approximate as well.
+        See ``TreeKernel``. K(a, a) and K(b, b), which normalise, are over selected labels as well.
 
     Examples
     --------
@@ -59,8 +62,8 @@ class LabelSelectionKernel(TreeKernel):
     def work(self, X: Any, Y: Any = None) -> int:
         """Return how many entries of Δ are computed for ``gram(X, Y)``, normalisation aside.
 
-        They are pairs of distinct subtrees with the same selected production, where what an unselected
-        node holds does not distinguish subtrees; without Y each pair is counted once.
+        They are pairs of distinct subtrees with the same production, of trees that are cut below nodes
+        whose label is not selected; without Y each pair is counted once.
         """
         x, y = read_sides(X, Y)
         return setwise.work(*self._joined(x, y), self.max_pairs)
@@ -94,8 +97,8 @@ def label_alignment(
 ) -> FloatArray:
     """Return for every label s of a forest Σ ⟨weights[i], weights[j]⟩ K_s(i, j) over trees i ≠ j.
 
-    K_s is the part of the exact kernel (all labels selected) that stands in pairs of nodes labelled s.
-    No Gram matrix is formed: the Δ of every pair of distinct subtrees is weighed by the trees that hold
+    K_s is the part of the exact kernel (all labels selected) that pairs of nodes labelled s contribute.
+    No Gram matrix is formed: the Δ of every pair of distinct subtrees is weighted by the trees that hold
     them, and the pairs i = j are taken off tree by tree.
     """
     nodes, whole = Nodes(forest), forest.derived(setwise.shared_delta)

@@ -100,7 +100,7 @@ def bounded_tree_kernel(a: Tree, b: Tree, budget: int, decay: float) -> float:
     return math.fsum(value * values_b.get(fragment, 0.0) for fragment, value in values_a.items())
 
 
-def approximate_tree_kernel(a: Tree, b: Tree, decay: float, labels: Collection[str]) -> float:
+def label_selection_kernel(a: Tree, b: Tree, decay: float, labels: Collection[str]) -> float:
     """Return Rieck et al.'s (2010) kernel: as above, but Δ is 0 for nodes whose label is not selected.
 
     It is so in the recursion too: a selected node over an unselected one counts as if that were a leaf.

@@ -71,8 +71,8 @@ class SharedDelta:
     def production_sums(self, decay: float, weights: FloatArray) -> FloatArray:
         """Return every production's part in Σ ⟨weights[i], weights[j]⟩ K(i, j) over rows i and columns j."""
         rows, columns = self.spans
-        left = self.rows.weighed(weights[slice(*rows)])
-        right = left if self.symmetric else self.columns.weighed(weights[slice(*columns)])
+        left = self.rows.weight_sums(weights[slice(*rows)])
+        right = left if self.symmetric else self.columns.weight_sums(weights[slice(*columns)])
         out = np.zeros(self.layout.base.size)
         blocks.production_sums(self.rows.subtrees, self.layout, self.values(decay), left, right, out)
         return out

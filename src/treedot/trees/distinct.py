@@ -67,7 +67,7 @@ class DistinctSubtrees:
         start, subtree, count = self.counts
         return csr_matrix((count, subtree, start), shape=(start.size - 1, len(self)))
 
-    def weighed(self, weights: FloatArray) -> FloatArray:
+    def weight_sums(self, weights: FloatArray) -> FloatArray:
         """Return for every subtree the sum of the weights (rows) of the trees that hold it."""
         total: FloatArray = self.count_matrix().T @ weights
         return total

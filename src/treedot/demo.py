@@ -124,7 +124,7 @@ def most_similar(forest: Forest) -> tuple[list[dict[str, Any]], float]:
     vectors = DenseEncoder(DenseSpec(n_components=SIZE, decay=SEARCH_DECAY, normalize=True)).encode(
         forest, n_jobs=-1
     )
-    whole = forest.subtree[forest.offsets[1:] - 1]  # equal numbers: equal trees
+    whole = forest.subtree[forest.roots]  # equal numbers: equal trees
     first, second = different_pairs(len(forest))
     products = (vectors @ vectors.T)[first, second]
     products[whole[first] == whole[second]] = -np.inf

@@ -27,7 +27,8 @@ from treedot import (
 )
 from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.fragments import list_fragments
-from treedot.kernels.reference import bounded_fragment_values, fragment_cost
+from treedot.fragments.cost import fragment_cost
+from treedot.kernels.reference import bounded_fragment_values
 
 TREES = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
 

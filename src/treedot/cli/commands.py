@@ -187,7 +187,7 @@ def _tree_facts(options: argparse.Namespace) -> dict[str, Any]:
     depth = np.maximum.reduceat(forest.depth, forest.offsets[:-1])
     return {
         "trees": len(forest),
-        "distinct trees": int(np.unique(forest.subtree[forest.offsets[1:] - 1]).size),
+        "distinct trees": int(np.unique(forest.subtree[forest.roots]).size),
         "nodes": forest.n_nodes,
         "labels": len(forest.labels),
         "productions": forest.n_productions,

@@ -28,7 +28,8 @@ from treedot.encode.sparse.bounded import fragment_key
 from treedot.encode.sparse.reference import block
 from treedot.errors import LimitError, ParameterError, RangeError, SpecMismatchError
 from treedot.fragments import list_fragments
-from treedot.kernels.reference import bounded_fragment_values, fragment_cost
+from treedot.fragments.cost import fragment_cost
+from treedot.kernels.reference import bounded_fragment_values
 from treedot.vectors.fidelity import different_pairs, floor, spearman
 
 WIDE = 2**30

@@ -248,7 +248,7 @@ def test_a_row_of_zeros_has_no_exponent():
     """With one dimension and λ = 1, label + s cancels exactly for half of the labels."""
     spec = DenseSpec(1, 1.0, "product", normalize=True)
     signs = {
-        text: DenseEncoder(DenseSpec(1, 0.0, "product")).encode([f"({text} {text})"])[0, 0]
+        text: DenseEncoder(DenseSpec(1, 0.0, "product")).encode(read_trees([f"({text} {text})"]))[0, 0]
         for text in "abcdefgh"
     }
     labels = {text: ALGEBRAS["product"](1, 0).label_vectors([text])[0, 0] for text in signs}
@@ -256,9 +256,15 @@ def test_a_row_of_zeros_has_no_exponent():
     one = next(text for text in signs if labels[text] > 0)
     big = Tree(one, [Tree(one, [one])] * 400)
     tree = Tree(one, [Tree(zero, [zero]), big, big, big, big])
-    assert DenseEncoder(spec).encode([tree])[0, 0] == 1
+    assert DenseEncoder(spec).encode(Forest.from_trees([tree]))[0, 0] == 1
     with pytest.raises(RangeError):
-        DenseEncoder(DenseSpec(1, 1.0, "product")).encode([tree])
+        DenseEncoder(DenseSpec(1, 1.0, "product")).encode(Forest.from_trees([tree]))
+
+
+@pytest.mark.parametrize("source", ["(a b)", ["(a b)"], [Tree("a", ["b"])], Tree("a", ["b"]), None])
+def test_only_a_forest_is_encoded(source):
+    with pytest.raises(ParameterError, match="wants a Forest, not .*: call read_trees first"):
+        DenseEncoder(DenseSpec(256)).encode(source)
 
 
 def test_out_is_filled_and_checked(tmp_path):

@@ -16,7 +16,6 @@ from treedot.encode.dense.schedule import Schedule, schedule
 from treedot.encode.spec import DenseSpec
 from treedot.errors import ParameterError, RangeError
 from treedot.parameters import n_threads
-from treedot.readers import read_trees
 from treedot.threads import thread_map
 from treedot.trees import Forest
 from treedot.types import Matrix
@@ -54,17 +53,26 @@ class DenseEncoder:
 
     def encode(
         self,
-        trees: Any,
+        forest: Forest,
         out: Matrix | None = None,
         n_jobs: int | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> Matrix:
-        """Return the vectors of all trees of a source, written to ``out`` where it is given.
+        """Return the vectors of all trees, one row each. Whatever the threads, the bytes are the same.
 
-        ``progress`` is called with the number of trees that were just finished. Whatever the threads
-        and the chunks, the bytes are the same.
+        Parameters
+        ----------
+        forest : Forest
+            The trees.
+        out : array of shape (number of trees, n_components), optional
+            Where to write the vectors, for instance a memory map.
+        n_jobs : int, optional
+            Threads; -1 for all cores.
+        progress : callable, optional
+            Called now and then with the number of trees that were finished since the last call.
         """
-        forest = read_trees(trees)
+        if not isinstance(forest, Forest):
+            raise ParameterError(f"encode wants a Forest, not {type(forest).__name__}: call read_trees first")
         shape = (len(forest), self.spec.n_components)
         result = np.empty(shape, self.spec.dtype) if out is None else self._checked(out, shape)
         with thread_map(n_jobs, len(forest)) as run_all:

@@ -200,11 +200,11 @@ def test_large_shapes_are_encoded_in_bounded_memory(name):
 
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
 def test_rows_in_use_follow_open_ancestors_not_children(name):
-    from treedot.encode.dense.schedule import schedule
+    from treedot.encode.dense.schedule import make_schedule
 
     families = read_trees(["(n" + " (m x)" * 1000 + ")", "(n " * 1000 + "x" + ")" * 1000])
-    program = schedule(families, families.label, from_right=not ALGEBRAS[name].folds_left)
-    assert program.rows.max() <= 2
+    schedule = make_schedule(families, families.label, from_right=not ALGEBRAS[name].folds_left)
+    assert schedule.height.max() <= 2
 
 
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
@@ -263,7 +263,7 @@ def test_a_row_of_zeros_has_no_exponent():
 
 @pytest.mark.parametrize("source", ["(a b)", ["(a b)"], [Tree("a", ["b"])], Tree("a", ["b"]), None])
 def test_only_a_forest_is_encoded(source):
-    with pytest.raises(ParameterError, match="wants a Forest, not .*: call read_trees first"):
+    with pytest.raises(ParameterError, match=r"wants a Forest, not .*: call read_trees first"):
         DenseEncoder(DenseSpec(256)).encode(source)
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from treedot.algebra.labels import mix64
+from treedot.algebra.splitmix import mix64
 from treedot.jit import njit
 from treedot.kernels.blocks import UNBOUNDED, coefficients
 from treedot.kernels.pairwise import Scratch, Trees, fill, fill_bounded, match

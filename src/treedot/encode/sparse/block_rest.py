@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.algebra.labels import mix64
+from treedot.algebra.splitmix import mix64
 from treedot.encode.sparse.bounded import (
     GOLD,
     NOTHING,

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.algebra.labels import GOLDEN, keys, mix64
+from treedot.algebra.labels import keys
+from treedot.algebra.splitmix import GOLDEN, WORD, mix, mix64
 from treedot.jit import njit
 from treedot.trees import Tree
 from treedot.types import IntArray, WordArray
 
-WORD = 2**64 - 1
 SALT = 0xD6E8FEB86659FD93  # keeps productions of different lengths apart
 
 # np.uint64 all through: mixed with signed integers, Numba would turn to floating point.
@@ -52,14 +52,6 @@ def production_hash(label_keys: list[int]) -> int:
     for key in label_keys[1:]:
         found = mix(found + key)
     return found
-
-
-def mix(x: int) -> int:
-    """Scramble 64 bits by a bijection, the finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
-    x &= WORD
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & WORD
-    x = (x ^ x >> 27) * 0x94D049BB133111EB & WORD
-    return x ^ x >> 31
 
 
 class Found(NamedTuple):

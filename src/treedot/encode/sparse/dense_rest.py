@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.algebra.algebras import Mixer
-from treedot.algebra.labels import GOLDEN, mix64
+from treedot.algebra.splitmix import GOLDEN, mix64
 from treedot.encode.dense import rescaling
-from treedot.encode.dense.mixed import Shuffle, add_signs, mix_row, mix_sign_words, targets
+from treedot.encode.dense.mixing import Shuffle, add_signs, mix_row, mix_sign_words, targets
 from treedot.encode.sparse.bounded import hash_productions
 from treedot.encode.sparse.reference import WIDE, child_mixer, node_mixer
 from treedot.jit import njit

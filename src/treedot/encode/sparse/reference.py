@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.algebra.algebras import Mixer, hadamard
-from treedot.algebra.labels import GOLDEN, permutation
-from treedot.encode.sparse.bounded import SALT, WORD, fragment_key, label_keys, mix, production_hash
+from treedot.algebra.labels import permutation
+from treedot.algebra.splitmix import GOLDEN, WORD, mix
+from treedot.encode.sparse.bounded import SALT, fragment_key, label_keys, production_hash
 from treedot.trees import Tree
 from treedot.types import FloatArray
 

@@ -33,7 +33,6 @@ from treedot.encode.sparse.bounded import find, hash_productions, make_found
 from treedot.jit import njit
 from treedot.learn.svm import machines
 from treedot.vectors.fidelity import spearman
-from treedot.vectors.products import products
 
 SENTENCES = ("questions", "Penn sentences", "GUM sentences", "CRAFT sentences")
 OTHERS = (PYTHON, JSON, "Java functions", "RNA", "glycans")
@@ -155,7 +154,7 @@ def _full(options: argparse.Namespace, title: str, make: Callable[[float, int], 
                 rows = make(decay, seed).transform(both)
                 sparse = not isinstance(rows, np.ndarray)
                 held = 4 * (float(np.diff(rows.indptr).max()) if sparse else rows.shape[1]) / 1024
-                runs.append(compare(exact, products(rows)))
+                runs.append(compare(exact, dot_products(rows)))
             line(name, decay, f"at most {held:.1f}", *shown(runs))
 
 

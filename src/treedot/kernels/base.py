@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -33,12 +34,54 @@ class TreeKernel(ABC):
         How many matching pairs of nodes (or of distinct subtrees) may be in memory at a time, 8 bytes
         each, 16 for logarithms. Gram matrices are cut into tiles that fit; a single pair of trees that
         does not is an error.
+
+    Notes
+    -----
+    A kernel is equal to any other of its type with the same parameters. It has scikit-learn's
+    ``get_params`` and ``set_params``, so that an estimator can be given one as a parameter, cloned, and
+    searched over a grid of, say, ``kernel__decay``.
     """
+
+    __hash__ = None  # type: ignore[assignment]  # parameters can be set
 
     def __init__(self, decay: float = 0.4, normalize: bool = False, max_pairs: int = MAX_PAIRS) -> None:
         self.decay = checked_decay(decay)
         self.normalize = checked_flag("normalize", normalize)
         self.max_pairs = checked_integer("max_pairs", max_pairs, at_least=1)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; no parameter has any of its own, so ``deep`` makes no difference."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set some parameters, checked as the constructor checks them, and return the kernel.
+
+        >>> from treedot import SubsetTreeKernel
+        >>> SubsetTreeKernel().set_params(decay=0.5, leaves=True)
+        SubsetTreeKernel(decay=0.5, leaves=True)
+        """
+        known = self.get_params()
+        for name in params:
+            if name not in known:
+                raise ParameterError(
+                    f"{type(self).__name__} has no parameter {name!r}: its parameters are {', '.join(known)}"
+                )
+        vars(self).update(vars(type(self)(**{**known, **params})))
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.get_params() == other.get_params()
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        shown = (
+            f"{name}={sorted(value) if isinstance(value, frozenset) else value!r}"
+            for name, value in self.get_params().items()
+            if name == "decay" or value != defaults[name].default
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def __call__(self, a: Any, b: Any) -> float:
         """Return the kernel of two trees."""

@@ -1,0 +1,112 @@
+"""Kernels are values: they show, compare, pickle and clone by their parameters."""
+
+import copy
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+
+from treedot import BoundedTreeKernel, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel, kernels
+from treedot.errors import ParameterError
+from treedot.kernels.base import MAX_PAIRS, TreeKernel
+
+KERNELS = [
+    SubsetTreeKernel(),
+    SubsetTreeKernel(
+        0.7, True, convention="collins-duffy", leaves=True, weighting="distinct", algorithm="FTK", max_pairs=9
+    ),
+    SubtreeKernel(1, leaves=True),
+    BoundedTreeKernel(0.25, budget=200, max_pairs=12_345),
+    LabelSelectionKernel(["NP", "DT"], 0.3, True),
+]
+
+
+def test_every_kernel_is_tested_here():
+    public = {getattr(kernels, name) for name in kernels.__all__}
+    assert public == {type(kernel) for kernel in KERNELS}
+    assert all(issubclass(kind, TreeKernel) for kind in public)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize(
+    "copied",
+    [
+        clone,
+        copy.copy,
+        copy.deepcopy,
+        lambda kernel: pickle.loads(pickle.dumps(kernel)),
+        lambda k: eval(repr(k)),
+    ],
+    ids=["clone", "copy", "deepcopy", "pickle", "repr"],
+)
+def test_copies_are_equal_and_compute_the_same(kernel, copied):
+    twin = copied(kernel)
+    assert twin is not kernel
+    assert twin == kernel
+    assert twin.get_params() == kernel.get_params()
+    trees = ["(NP (DT a) (NN tree))", "(NP (DT the) (NN tree))"]
+    assert (twin.gram(trees) == kernel.gram(trees)).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_parameters_are_those_of_the_constructor(kernel):
+    params = kernel.get_params()
+    assert list(params) == list(inspect.signature(type(kernel)).parameters)
+    assert type(kernel)(**params) == kernel
+    for name, value in params.items():  # a clone is checked by identity
+        assert getattr(type(kernel)(**params), name) is value
+
+
+def test_a_kernel_shows_its_decay_and_what_is_not_the_default():
+    assert repr(SubsetTreeKernel()) == "SubsetTreeKernel(decay=0.4)"
+    assert repr(SubsetTreeKernel(normalize=True)) == "SubsetTreeKernel(decay=0.4, normalize=True)"
+    assert repr(BoundedTreeKernel(1, budget=2)) == "BoundedTreeKernel(decay=1.0, budget=2)"
+    labels = repr(LabelSelectionKernel({"NP", "DT", "VP"}))
+    assert labels == "LabelSelectionKernel(labels=['DT', 'NP', 'VP'], decay=0.4)"
+
+
+def test_kernels_of_other_types_or_parameters_are_different():
+    assert SubsetTreeKernel() != SubtreeKernel()
+    assert SubsetTreeKernel() != SubsetTreeKernel(0.5)
+    assert SubsetTreeKernel() != "SubsetTreeKernel(decay=0.4)"
+    assert LabelSelectionKernel(["A", "B"]) == LabelSelectionKernel(("B", "A"))
+    assert SubsetTreeKernel(np.float64(0.5)) == SubsetTreeKernel(0.5)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(SubsetTreeKernel())
+
+
+def test_parameters_are_set_as_the_constructor_takes_them():
+    kernel = SubsetTreeKernel(0.4, max_pairs=1000)
+    assert kernel.set_params(decay=1, leaves=True) is kernel
+    assert kernel == SubsetTreeKernel(1.0, leaves=True, max_pairs=1000)
+    assert kernel.set_params() == SubsetTreeKernel(1.0, leaves=True, max_pairs=1000)
+    assert BoundedTreeKernel().set_params(budget=np.int64(3)).get_params() == {
+        "decay": 0.4,
+        "normalize": False,
+        "budget": 3,
+        "max_pairs": MAX_PAIRS,
+    }
+
+
+@pytest.mark.parametrize("params", [{"decay": 2}, {"leaves": "yes", "decay": 0.1}, {"budget": 4}])
+def test_impossible_parameters_are_refused_and_nothing_changes(params):
+    kernel = SubsetTreeKernel(0.3)
+    with pytest.raises(ParameterError):
+        kernel.set_params(**params)
+    assert kernel == SubsetTreeKernel(0.3)
+
+
+class Holder(BaseEstimator):
+    def __init__(self, kernel=None):
+        self.kernel = kernel
+
+
+def test_an_estimator_reaches_the_parameters_of_a_kernel_it_holds():
+    holder = Holder(BoundedTreeKernel(normalize=True))
+    assert holder.get_params()["kernel__budget"] == 4
+    other = clone(holder).set_params(kernel__decay=0.2, kernel__budget=2)
+    assert other.kernel == BoundedTreeKernel(0.2, True, budget=2)
+    assert holder.kernel == BoundedTreeKernel(normalize=True)
+    assert repr(other) == "Holder(kernel=BoundedTreeKernel(decay=0.2, normalize=True, budget=2))"

@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--folder", default=None, help="where there is room for the index")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        vectorizer = FragmentVectorizer(2**30, budget=options.budget)
+        vectorizer = FragmentVectorizer(n_features=2**30, budget=options.budget)
         measure(Path(folder, "trees.index"), vectorizer, options.kind, options.trees, options.n_jobs)
 
 

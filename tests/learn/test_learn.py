@@ -10,10 +10,12 @@ from sklearn.svm import SVC, LinearSVC
 
 from strategies import random_forest
 from treedot import (
+    BoundedTreeKernel,
     DistributedTreeVectorizer,
     Forest,
     KernelTransformer,
     SubsetTreeKernel,
+    SubtreeKernel,
     Tree,
     read_trees,
 )
@@ -33,7 +35,7 @@ def labelled():
 
 def test_transform_works_without_fit_on_every_source(tmp_path):
     forest = random_forest(0, 6)
-    expected = DenseEncoder(DenseSpec(256)).encode(forest)
+    expected = DenseEncoder(DenseSpec(256, normalize=True)).encode(forest)
     vectorizer = DistributedTreeVectorizer(n_components=256)
     texts = [str(tree) for tree in forest]
     (tmp_path / "t.mrg").write_text("\n".join(texts))
@@ -53,13 +55,13 @@ def test_transform_works_without_fit_on_every_source(tmp_path):
 
 def test_parameters_follow_scikit_learn():
     vectorizer = DistributedTreeVectorizer(
-        256, decay=0.2, composition="product", random_state=4, dtype=np.float64
+        n_components=256, decay=0.2, composition="product", random_state=4, dtype=np.float64
     )
     assert clone(vectorizer).get_params() == vectorizer.get_params()
     again = pickle.loads(pickle.dumps(vectorizer))
     forest = random_forest(0, 3)
     assert (again.transform(forest) == vectorizer.transform(forest)).all()
-    assert vectorizer.spec == DenseSpec(256, 0.2, "product", 4, dtype="float64")
+    assert vectorizer.spec == DenseSpec(256, 0.2, "product", 4, normalize=True, dtype="float64")
     assert len(vectorizer.get_feature_names_out()) == 256
     with pytest.raises(ParameterError, match="multiple of 256"):
         DistributedTreeVectorizer(n_components=3).fit(forest)
@@ -69,15 +71,19 @@ def test_parameters_follow_scikit_learn():
 
 def test_pandas_output():
     pandas = pytest.importorskip("pandas")
-    frame = DistributedTreeVectorizer(256).set_output(transform="pandas").fit_transform(["(a b)", "(a c)"])
+    frame = (
+        DistributedTreeVectorizer(n_components=256)
+        .set_output(transform="pandas")
+        .fit_transform(["(a b)", "(a c)"])
+    )
     assert isinstance(frame, pandas.DataFrame)
     assert frame.columns[0] == "distributedtreevectorizer0"
 
 
 def test_a_linear_model_on_vectors_and_an_svm_on_the_exact_kernel_learn_a_fragment():
     forest, classes = labelled()
-    linear = make_pipeline(DistributedTreeVectorizer(2048, normalize=True), LinearSVC(C=10))
-    exact = make_pipeline(KernelTransformer(normalize=True), SVC(kernel="precomputed", C=10))
+    linear = make_pipeline(DistributedTreeVectorizer(n_components=2048), LinearSVC(C=10))
+    exact = make_pipeline(KernelTransformer(), SVC(kernel="precomputed", C=10))
     assert cross_val_score(linear, forest, classes, cv=3).mean() > 0.9
     assert cross_val_score(exact, forest, classes, cv=3).mean() > 0.9
     assert cross_val_score(exact, [str(t) for t in forest], classes, cv=3).mean() > 0.9
@@ -86,35 +92,71 @@ def test_a_linear_model_on_vectors_and_an_svm_on_the_exact_kernel_learn_a_fragme
 def test_parameters_can_be_searched():
     forest, classes = labelled()
     search = GridSearchCV(
-        make_pipeline(DistributedTreeVectorizer(256, normalize=True), LogisticRegression()),
+        make_pipeline(DistributedTreeVectorizer(n_components=256), LogisticRegression()),
         {"distributedtreevectorizer__decay": [0.2, 0.4]},
         cv=2,
     )
     assert search.fit(forest, classes).best_score_ > 0.7
     search = GridSearchCV(
         make_pipeline(KernelTransformer(), SVC(kernel="precomputed")),
-        {"kerneltransformer__decay": [0.2, 0.4], "kerneltransformer__kernel": ["subset", "subtree"]},
+        [
+            {"kerneltransformer__kernel__decay": [0.2, 0.4]},
+            {"kerneltransformer__kernel": [SubtreeKernel(), BoundedTreeKernel(budget=2)]},
+        ],
         cv=2,
     )
-    search.fit(forest, classes)
+    assert search.fit(forest, classes).best_score_ > 0.5
+    kernel = search.set_params(param_grid={"kerneltransformer__kernel__decay": [0.2]}).fit(forest, classes)
+    assert kernel.best_estimator_[0].kernel_ == SubsetTreeKernel(0.2, normalize=True)
 
 
-def test_the_gram_transformer_gives_kernels_with_the_training_trees():
+def test_the_kernel_transformer_gives_kernels_with_the_training_trees():
     forest = random_forest(1, 8)
-    gram = KernelTransformer(decay=0.3)
+    gram = KernelTransformer(kernel=SubsetTreeKernel(decay=0.3))
     assert np.allclose(gram.fit_transform(forest), SubsetTreeKernel(decay=0.3).gram(forest))
     rows = gram.transform(forest[:2])
     assert np.allclose(rows, SubsetTreeKernel(decay=0.3).gram(forest[:2], forest))
     assert len(gram.get_feature_names_out()) == 8
-    with pytest.raises(ParameterError, match="subset, subtree"):
-        KernelTransformer(kernel="polynomial").fit(forest)
+
+
+def test_conventions_weightings_and_leaves_are_in_reach_of_pipelines():
+    forest = random_forest(1, 8)
+    for kernel in (
+        SubsetTreeKernel(0.3, convention="collins-duffy", leaves=True),
+        SubsetTreeKernel(0.3, normalize=True, weighting="distinct"),
+        SubtreeKernel(0.5, normalize=True),
+    ):
+        assert (KernelTransformer(kernel=kernel).fit_transform(forest) == kernel.gram(forest)).all()
+    assert np.diagonal(KernelTransformer().fit_transform(forest)) == pytest.approx(1)
+
+
+def test_changing_a_kernel_after_the_fit_changes_nothing_before_the_next():
+    forest, kernel = random_forest(1, 8), SubsetTreeKernel(0.3)
+    model = KernelTransformer(kernel=kernel).fit(forest)
+    model.set_params(kernel__decay=0.9)
+    assert model.kernel is kernel
+    assert (model.transform(forest) == SubsetTreeKernel(0.3).gram(forest, forest)).all()
+    assert (model.fit_transform(forest) == SubsetTreeKernel(0.9).gram(forest)).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (SubsetTreeKernel, r"not the class SubsetTreeKernel: give SubsetTreeKernel\(normalize=True\)"),
+        ("subset", r"such as SubsetTreeKernel\(decay=0.4, normalize=True\), not 'subset'"),
+        (len, "must be a tree kernel"),
+    ],
+)
+def test_what_is_no_kernel_is_refused_with_an_example(wrong, message):
+    with pytest.raises(ParameterError, match=message):
+        KernelTransformer(kernel=wrong).fit(["(A b)"])
 
 
 def test_a_fragments_weight_can_be_read_off_a_vector():
-    vectorizer = DistributedTreeVectorizer(8192, decay=0.25)
+    vectorizer = DistributedTreeVectorizer(n_components=8192, decay=0.25, normalize=False)
     tree = read_trees(["(S (NP (DT a) (NN tree)) (VP (VBZ is) (NP (DT a) (NN tree))))"])
     vector = vectorizer.transform(tree)[0]
     noise = 6 * np.linalg.norm(vector) / np.sqrt(8192)
-    assert vector @ vectorizer.fragment("(NP (DT a) NN)") == pytest.approx(2 * 0.5, abs=noise)
-    assert vector @ vectorizer.fragment("(DT a)") == pytest.approx(2, abs=noise)
-    assert vector @ vectorizer.fragment("(DT the)") == pytest.approx(0, abs=noise)
+    assert vector @ vectorizer.transform_fragment("(NP (DT a) NN)") == pytest.approx(2 * 0.5, abs=noise)
+    assert vector @ vectorizer.transform_fragment("(DT a)") == pytest.approx(2, abs=noise)
+    assert vector @ vectorizer.transform_fragment("(DT the)") == pytest.approx(0, abs=noise)

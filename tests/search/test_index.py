@@ -28,7 +28,7 @@ def small(tmp_path):
 
 
 def wanted(queries, forest, k):
-    vectorizer = FragmentVectorizer(2**30)
+    vectorizer = FragmentVectorizer(n_features=2**30)
     return nearest(vectorizer.transform(queries), vectorizer.transform(forest), k)
 
 
@@ -101,7 +101,7 @@ def test_an_index_opened_again_gives_the_same_answers(small):
     for a, b in zip(index.search(forest[::7]), again.search(forest[::7]), strict=True):
         assert a.tobytes() == b.tobytes()
     assert len(again) == len(forest)
-    assert again.fingerprint == index.fingerprint == FragmentVectorizer(2**30).fingerprint
+    assert again.fingerprint == index.fingerprint == FragmentVectorizer(n_features=2**30).fingerprint
     assert repr(again).startswith("<TreeIndex of 170 trees, ")
 
 

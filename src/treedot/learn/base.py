@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from treedot.kernels.base import TreeKernel
+from treedot.readers import read_trees
+from treedot.trees import Forest
 
 
 class TreeTransformer(TransformerMixin, BaseEstimator):
@@ -35,3 +41,28 @@ class StatelessTreeTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
+
+
+class GramTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
+    """One whose output are the kernels of trees with the training trees: ``fit`` sets both."""
+
+    kernel_: TreeKernel
+    trees_: Forest
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Set ``kernel_`` and ``trees_``."""
+        raise NotImplementedError
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Return the Gram matrix of the training trees."""
+        self.fit(X, y)
+        return self.kernel_.gram(self.trees_)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the kernels of every tree of X with every training tree."""
+        check_is_fitted(self)
+        return self.kernel_.gram(read_trees(X), self.trees_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.trees_)

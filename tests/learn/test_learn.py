@@ -33,7 +33,7 @@ def labelled():
 
 def test_transform_works_without_fit_on_every_source(tmp_path):
     forest = random_forest(0, 6)
-    expected = DenseEncoder(DenseSpec(256)).encode(forest)
+    expected = DenseEncoder(DenseSpec(256, normalize=False)).encode(forest)
     vectorizer = DistributedTreeVectorizer(n_components=256)
     texts = [str(tree) for tree in forest]
     (tmp_path / "t.mrg").write_text("\n".join(texts))
@@ -59,7 +59,7 @@ def test_parameters_follow_scikit_learn():
     again = pickle.loads(pickle.dumps(vectorizer))
     forest = random_forest(0, 3)
     assert (again.transform(forest) == vectorizer.transform(forest)).all()
-    assert vectorizer.spec == DenseSpec(256, 0.2, "product", 4, dtype="float64")
+    assert vectorizer.spec == DenseSpec(256, 0.2, "product", 4, normalize=False, dtype="float64")
     assert len(vectorizer.get_feature_names_out()) == 256
     with pytest.raises(ParameterError, match="multiple of 256"):
         DistributedTreeVectorizer(n_components=3).fit(forest)

@@ -82,7 +82,7 @@ def _group(
     rows = MIXED.rows(group.forest, DECAY, 0)
     pairs = [(rows[i], rows[j]) for i, j in zip(group.first, group.second, strict=True)]
     found["DTK"] = {"seconds": seconds_each(lambda: [x @ y for x, y in pairs], n), "bytes": 4.0 * SIZE}
-    encoder = DenseEncoder(DenseSpec(SIZE, DECAY, MIXED.name))
+    encoder = DenseEncoder(DenseSpec(SIZE, DECAY, MIXED.name, normalize=False))
     found["encoding"] = {
         "seconds": seconds_each(lambda: encoder.encode(group.forest, n_jobs=1), len(group.forest)),
         "bytes": 4.0 * SIZE,

@@ -30,7 +30,7 @@ def test_encode_writes_vectors_and_their_spec(trees, tmp_path):
     forest, path = trees
     target = tmp_path / "v.npy"
     assert main(["encode", path, path, "-o", str(target), "-d", "256", "--decay", "0.3", "--seed", "5"]) == 0
-    spec = DenseSpec(256, 0.3, seed=5)
+    spec = DenseSpec(256, 0.3, seed=5, normalize=False)
     vectors = np.load(target)
     assert (vectors == DenseEncoder(spec).encode(forest + forest)).all()
     assert read_spec(target) == spec
@@ -46,7 +46,7 @@ def test_encode_keeps_columns_in_parquet(tmp_path):
     table = pa.parquet.read_table(target)
     assert table.column("class").to_pylist() == [str(k) for k in range(1300)]
     assert len(table.column("vector")[7]) == 256
-    assert read_spec(target) == DenseSpec(256)
+    assert read_spec(target) == DenseSpec(256, normalize=False)
 
 
 def test_encode_writes_sparse_rows(trees, tmp_path, capsys):
@@ -94,7 +94,9 @@ def test_pipelines(trees):
     done = subprocess.run(
         [*COMMAND, "encode", "-", "-o", "-", "-d", "256"], input=text, capture_output=True, check=True
     )
-    assert (np.load(io.BytesIO(done.stdout)) == DenseEncoder(DenseSpec(256)).encode(forest)).all()
+    assert (
+        np.load(io.BytesIO(done.stdout)) == DenseEncoder(DenseSpec(256, normalize=False)).encode(forest)
+    ).all()
     assert done.stderr == b""
 
 
@@ -118,7 +120,7 @@ def test_gram_writes_a_matrix(trees, tmp_path, capsys):
     assert main(["gram", path, "-o", target, "--exact"]) == 0
     assert np.allclose(np.load(target), SubsetTreeKernel().gram(forest))
     assert main(["gram", path, "--against", str(forest[3]), "-o", target, "-d", "256"]) == 0
-    vectors = DenseEncoder(DenseSpec(256)).encode(forest)
+    vectors = DenseEncoder(DenseSpec(256, normalize=False)).encode(forest)
     assert np.allclose(np.load(target), vectors @ vectors[3:4].T, rtol=1e-5)
     assert main(["gram", path, "-o", str(tmp_path / "K.txt")]) == 1
     assert "use .npy" in capsys.readouterr().err
@@ -134,7 +136,7 @@ def test_info_describes_trees_and_vectors(trees, tmp_path, capsys):
     vectors = str(tmp_path / "v.npy")
     main(["encode", path, "-o", vectors, "-d", "256"])
     assert main(["info", vectors]) == 0
-    assert DenseSpec(256).fingerprint in capsys.readouterr().out
+    assert DenseSpec(256, normalize=False).fingerprint in capsys.readouterr().out
     main(["gram", path, "-o", vectors, "--exact"])  # over the other: the description follows
     assert main(["info", vectors]) == 0
     assert "exact subset tree kernel" in capsys.readouterr().out

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from strategies import ANY_LABEL, random_forest, trees
 from treedot import Forest, FragmentVectorizer, SubsetTreeKernel, Tree, TreeIndex, nearest
-from treedot.arrays import read_arrays, write_arrays
 from treedot.errors import ParameterError, SourceError, SpecMismatchError
+from treedot.safetensors import read_arrays, write_arrays
 from treedot.search import index as module
 
 

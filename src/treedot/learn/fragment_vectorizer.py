@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from treedot.arrays import read_arrays, write_arrays
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.encode.sparse.columns import Known
 from treedot.encode.sparse.dictionary import FragmentDictionary
@@ -22,6 +21,7 @@ from treedot.learn.base import TreeTransformer
 from treedot.learn.encoders import kept_encoder
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_tree, read_trees
+from treedot.safetensors import read_arrays, write_arrays
 from treedot.trees import Forest, Tree
 
 if TYPE_CHECKING:

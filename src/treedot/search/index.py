@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treedot.arrays import read_arrays, write_arrays
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
 from treedot.files import check_target
 from treedot.jit import njit
 from treedot.learn import FragmentVectorizer
 from treedot.parameters import checked_integer, n_threads
 from treedot.readers import iter_trees, read_trees
+from treedot.safetensors import read_arrays, write_arrays
 from treedot.search import best
 from treedot.search.best import keep_best
 from treedot.search.inverted import Inversion

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from treedot.arrays import GrowingArray
 from treedot.errors import LimitError
+from treedot.growing_array import GrowingArray
 from treedot.jit import njit
 from treedot.parameters import n_threads
 from treedot.threads import thread_map

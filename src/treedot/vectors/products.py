@@ -11,6 +11,7 @@ from treedot.errors import ParameterError
 from treedot.jit import njit
 from treedot.threads import thread_map
 from treedot.types import FloatArray, IntArray, Matrix
+from treedot.vectors.vectors import comparable
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -105,6 +106,17 @@ def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None) -> Matrix:
     For sparse rows of fragments this is faster than ``(X @ Y.T).toarray()``, and takes no memory for the
     number of columns. Dense vectors, and the columns of a dense rest, go through BLAS in their own type.
 
+    Parameters
+    ----------
+    X, Y : arrays, sparse matrices or ``Vectors``
+        Vectors of trees. Two ``Vectors``, as ``load_vectors`` reads them, must have been made alike.
+    n_jobs : int, optional
+        Threads for sparse rows; -1 for all cores. The products are the same to the byte.
+
+    Returns
+    -------
+    products : array of shape (rows of X, rows of Y)
+
     Examples
     --------
     >>> from treedot import FragmentVectorizer, dot_products
@@ -114,6 +126,7 @@ def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None) -> Matrix:
      [0.   1.   0.  ]
      [1.   0.   2.25]]
     """
+    X, Y = comparable(X, Y)
     if isinstance(X, np.ndarray) and (Y is None or isinstance(Y, np.ndarray)):
         dense_products: Matrix = X @ (X if Y is None else Y).T
         return dense_products

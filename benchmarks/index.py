@@ -44,7 +44,7 @@ def measure(path: Path, vectorizer: FragmentVectorizer, kind: str, trees: int, n
     seconds = time.perf_counter() - began - generating
     size = path.stat().st_size
     print(f"{trees} trees like {kind}, {nodes / trees:.0f} nodes each: {built!r}")
-    print(f"non-zeros per tree: {built.n_postings / trees:.0f}")
+    print(f"non-zeros per tree: {built.nnz / trees:.0f}")
     print(f"build: {seconds:.1f} s, {trees / seconds:.0f} trees/s; {size / 1e9:.2f} GB; peak {peak():.2f} GB")
     began = time.perf_counter()
     index = TreeIndex.open(path)

@@ -227,7 +227,7 @@ def useful(options: argparse.Namespace) -> None:
         scores = []
         for seed in range(options.seeds):
             rows = FragmentVectorizer(n_features=WIDE, random_state=seed).transform(forest)
-            scores.append(np.mean(labels[nearest(rows, k=1)[0][:, 0]] == labels))
+            scores.append(np.mean(labels[nearest(rows, k=1, n_jobs=-1)[0][:, 0]] == labels))
         exact = []
         for decay in decays:
             gram = SubsetTreeKernel(decay, normalize=True).gram(forest)

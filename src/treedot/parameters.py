@@ -11,7 +11,7 @@ from typing import Any
 from treedot.errors import ParameterError
 
 # Kept here, where the command line can read them without loading anything heavy.
-FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow")
+FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow", "python")
 COMPOSITIONS = ("mixed", "product", "convolution")
 DTYPES = ("float32", "float64")
 DAMPINGS = ("linear", "sqrt", "log1p")  # how a fragment that occurs several times counts

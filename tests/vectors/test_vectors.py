@@ -115,7 +115,7 @@ def test_learned_columns_are_not_saved_by_their_spec_alone(tmp_path):
     ],
 )
 def test_a_spec_that_contradicts_the_matrix_is_refused(tmp_path, matrix, spec):
-    with pytest.raises(SpecMismatchError, match="as (its|their) spec says"):
+    with pytest.raises(SpecMismatchError, match=r"as (its|their) spec says"):
         Vectors(matrix, spec)
     with pytest.raises(SpecMismatchError):
         save_vectors(tmp_path / "v.npy", matrix, spec)
@@ -173,7 +173,7 @@ def test_a_table_without_vectors_is_refused(tmp_path):
     import pyarrow.parquet
 
     pyarrow.parquet.write_table(pa.table({"tree": ["(A b)"]}), tmp_path / "trees.parquet")
-    with pytest.raises(SourceError, match="metadata has no 'treedot.spec'"):
+    with pytest.raises(SourceError, match=r"metadata has no 'treedot\.spec'"):
         load_vectors(tmp_path / "trees.parquet")
 
 
@@ -191,9 +191,7 @@ def test_vectors_are_compared_where_they_were_made_alike(compare, vectorizer):
         with pytest.raises(SpecMismatchError, match="do not belong together"):
             compare(vectors, Vectors(changed.transform(forest), changed.spec))
     with pytest.raises(SpecMismatchError, match="do not belong together"):
-        compare(
-            Vectors(DENSE.transform(forest), DENSE.spec), Vectors(SPARSE.transform(forest), SPARSE.spec)
-        )
+        compare(Vectors(DENSE.transform(forest), DENSE.spec), Vectors(SPARSE.transform(forest), SPARSE.spec))
 
 
 @pytest.mark.parametrize("compare", [dot_products, nearest])

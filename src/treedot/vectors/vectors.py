@@ -43,7 +43,7 @@ class Vectors:
     >>> vectors = Vectors(vectorizer.transform(trees), vectorizer.spec)
     >>> vectors
     <Vectors: 2 × 1048576, sparse, float32, fingerprint ...>
-    >>> print(dot_products(vectors))
+    >>> print(dot_products(vectors).round(2))
     [[1.  1. ]
      [1.  2.4]]
     """

@@ -5,7 +5,6 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import check_estimator
 
 from treedot import DualLinearSVC, FragmentVectorizer
 
@@ -55,10 +54,6 @@ def test_dense_and_sparse_rows_may_take_turns():
     for train, test in ((x, csr_matrix(x)), (csr_matrix(x), x)):
         model = DualLinearSVC().fit(train[:25], y[:25])
         assert model.decision_function(test) == pytest.approx(model.decision_function(train))
-
-
-def test_the_svm_keeps_scikit_learns_rules():
-    check_estimator(DualLinearSVC(), on_skip=None)
 
 
 @pytest.mark.parametrize("n_features", [2**14, 2**30])

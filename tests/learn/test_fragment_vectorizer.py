@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
@@ -105,14 +104,6 @@ def test_a_fragment_that_no_tree_held_has_the_largest_idf():
     vectorizer = FragmentVectorizer(n_features=2**20, idf=True, normalize=False).fit(["(A b)"] * 3)
     seen, unseen = (abs(vectorizer.transform([text]).data[0]) for text in ("(A b)", "(C d)"))
     assert (seen, unseen) == pytest.approx((np.log(4 / 4) + 1, np.log(4 / 1) + 1))
-
-
-def test_hashed_columns_need_no_fit_and_dictionaries_do():
-    forest = random_forest(1, 5)
-    assert (FragmentVectorizer().transform(forest) != FragmentVectorizer().fit_transform(forest)).nnz == 0
-    for options in ({"n_features": None}, {"idf": True}):
-        with pytest.raises(NotFittedError):
-            FragmentVectorizer(**options).transform(forest)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from treedot.errors import ParameterError
 from treedot.kernels.base import TreeKernel
 from treedot.readers import read_trees
 from treedot.trees import Forest
+
+
+def check_source(X: Any) -> None:
+    """Raise where a text in brackets stands in the place of trees; for a ``fit`` that does not read X."""
+    if isinstance(X, str) and X.lstrip().startswith("("):
+        read_trees(X)
 
 
 class TreeTransformer(TransformerMixin, BaseEstimator):
@@ -24,6 +31,19 @@ class TreeTransformer(TransformerMixin, BaseEstimator):
         return tags
 
 
+class SparseTreeTransformer(TreeTransformer):
+    """One whose output is sparse."""
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Refuse frames, which hold no sparse rows."""
+        if transform not in (None, "default"):
+            raise ParameterError(
+                f"{type(self).__name__} makes sparse rows, which do not fit a {transform} frame: leave its "
+                "output as it is, or set that of a step behind it, such as TruncatedSVD"
+            )
+        return self
+
+
 class StatelessTreeTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
     """One with nothing to fit: its ``spec`` determines everything."""
 
@@ -32,6 +52,7 @@ class StatelessTreeTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer)
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Check the parameters; nothing is learned from X."""
         _ = self.spec
+        check_source(X)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -9,9 +9,11 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from treedot.errors import ParameterError
 from treedot.learn.one_vs_rest import best_class, one_vs_rest, train_svms
 from treedot.parameters import checked_positive
 from treedot.vectors.products import dot_products
+from treedot.vectors.vectors import Vectors, are_trees
 
 
 class DualLinearSVC(ClassifierMixin, BaseEstimator):
@@ -57,6 +59,7 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Train one support vector machine per class; one in all for two classes."""
         cost = checked_positive("C", self.C)
+        _check_rows(X)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
         self.classes_, sides = one_vs_rest(y, X.shape[0])
         trained = train_svms(dot_products(X, n_jobs=self.n_jobs), sides, cost, self.n_jobs)
@@ -70,6 +73,7 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the score of every row for each class, or for the second of two."""
         check_is_fitted(self)
+        _check_rows(X)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
         columns, coef = _dense_weights(self.coef_)
         X = _with_columns(X, columns)
@@ -89,6 +93,15 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _check_rows(X: Any) -> None:
+    if are_trees(X):
+        raise ParameterError(
+            "these are trees, not rows: make_pipeline(FragmentVectorizer(), DualLinearSVC()) takes trees"
+        )
+    if isinstance(X, Vectors):
+        raise ParameterError("give the matrix of these Vectors: X.matrix")
 
 
 def _used_columns(X: Any) -> tuple[np.ndarray, Any]:

@@ -17,7 +17,7 @@ from treedot.encode.sparse.dictionary import FragmentDictionary
 from treedot.encode.spec import spec_of
 from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.kernels import SubsetTreeKernel
-from treedot.learn.base import TreeTransformer
+from treedot.learn.base import SparseTreeTransformer, check_source
 from treedot.learn.encoders import kept_encoder
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_tree, read_trees
@@ -33,7 +33,7 @@ MAX_WEIGHTS = 2**26  # columns that weights can be given for
 MAX_WEIGHT = 1e100
 
 
-class FragmentVectorizer(TreeTransformer):
+class FragmentVectorizer(SparseTreeTransformer):
     """Sparse rows of the fragments of a tree: every fragment within a budget is one column.
 
     The *cost* of a fragment is the sum over its productions but the root's of the number of siblings there,
@@ -156,6 +156,8 @@ class FragmentVectorizer(TreeTransformer):
                 raise SourceError(f"there are no fragments to learn: {what}")
         elif idf is True:
             self.documents_ = self._count_documents(X)
+        else:
+            check_source(X)
         self._fitted_to = _learned_with(spec)
         return self
 

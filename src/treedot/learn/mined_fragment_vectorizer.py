@@ -11,7 +11,7 @@ from treedot.errors import ParameterError, SourceError
 from treedot.fragments.mining import BEAM, mine
 from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.base import MAX_PAIRS
-from treedot.learn.base import TreeTransformer
+from treedot.learn.base import SparseTreeTransformer
 from treedot.learn.one_vs_rest import one_vs_rest, train_svms
 from treedot.parameters import checked_integer, checked_positive, checked_share
 from treedot.readers import read_trees
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-class MinedFragmentVectorizer(TreeTransformer):
+class MinedFragmentVectorizer(SparseTreeTransformer):
     """Sparse rows of the fragments that weigh most in a kernel SVM (Pighin & Moschitti 2010, "FTK+FS").
 
     ``fit`` trains a support vector machine with ``SubsetTreeKernel``, one class against the rest. It

@@ -24,7 +24,7 @@ DIGIT = 11  # bits by which columns are sorted at a time: three times for 2^30 c
 
 
 class PostingLists(NamedTuple):
-    """The postings of every column: rows ``row[start[c]:start[c + 1]]`` hold ``column[c]``, with these values.
+    """The postings of each column: rows ``row[start[c]:start[c + 1]]`` hold ``column[c]``, with these values.
 
     Columns are sorted, and so are the rows of each; ``table`` finds a column by its hash.
     """

@@ -1,8 +1,7 @@
-import pickle
+"""Exact kernels in pipelines, beside linear models on vectors."""
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -17,9 +16,7 @@ from treedot import (
     SubsetTreeKernel,
     SubtreeKernel,
     Tree,
-    read_trees,
 )
-from treedot.encode import DenseEncoder, DenseSpec
 from treedot.errors import ParameterError
 
 
@@ -31,53 +28,6 @@ def labelled():
         Tree("S", [Tree("X", [Tree(kind, ["v"])]), tree]) for kind, tree in zip(classes, rest, strict=True)
     ]
     return Forest.from_trees(trees), classes
-
-
-def test_transform_works_without_fit_on_every_source(tmp_path):
-    forest = random_forest(0, 6)
-    expected = DenseEncoder(DenseSpec(256, normalize=True)).encode(forest)
-    vectorizer = DistributedTreeVectorizer(n_components=256)
-    texts = [str(tree) for tree in forest]
-    (tmp_path / "t.mrg").write_text("\n".join(texts))
-    for source in (
-        forest,
-        texts,
-        list(forest),
-        tmp_path / "t.mrg",
-        str(tmp_path / "t.mrg"),
-        np.array(texts, object),
-    ):
-        assert (vectorizer.transform(source) == expected).all()
-    assert (vectorizer.fit_transform(texts) == expected).all()
-    out = np.empty((6, 256), np.float32)
-    assert vectorizer.transform(forest, out=out) is out
-
-
-def test_parameters_follow_scikit_learn():
-    vectorizer = DistributedTreeVectorizer(
-        n_components=256, decay=0.2, composition="product", random_state=4, dtype=np.float64
-    )
-    assert clone(vectorizer).get_params() == vectorizer.get_params()
-    again = pickle.loads(pickle.dumps(vectorizer))
-    forest = random_forest(0, 3)
-    assert (again.transform(forest) == vectorizer.transform(forest)).all()
-    assert vectorizer.spec == DenseSpec(256, 0.2, "product", 4, normalize=True, dtype="float64")
-    assert len(vectorizer.get_feature_names_out()) == 256
-    with pytest.raises(ParameterError, match="multiple of 256"):
-        DistributedTreeVectorizer(n_components=3).fit(forest)
-    with pytest.raises(ParameterError, match="integer"):
-        DistributedTreeVectorizer(random_state=None).transform(forest)
-
-
-def test_pandas_output():
-    pandas = pytest.importorskip("pandas")
-    frame = (
-        DistributedTreeVectorizer(n_components=256)
-        .set_output(transform="pandas")
-        .fit_transform(["(a b)", "(a c)"])
-    )
-    assert isinstance(frame, pandas.DataFrame)
-    assert frame.columns[0] == "distributedtreevectorizer0"
 
 
 def test_a_linear_model_on_vectors_and_an_svm_on_the_exact_kernel_learn_a_fragment():
@@ -150,13 +100,3 @@ def test_changing_a_kernel_after_the_fit_changes_nothing_before_the_next():
 def test_what_is_no_kernel_is_refused_with_an_example(wrong, message):
     with pytest.raises(ParameterError, match=message):
         KernelTransformer(kernel=wrong).fit(["(A b)"])
-
-
-def test_a_fragments_weight_can_be_read_off_a_vector():
-    vectorizer = DistributedTreeVectorizer(n_components=8192, decay=0.25, normalize=False)
-    tree = read_trees(["(S (NP (DT a) (NN tree)) (VP (VBZ is) (NP (DT a) (NN tree))))"])
-    vector = vectorizer.transform(tree)[0]
-    noise = 6 * np.linalg.norm(vector) / np.sqrt(8192)
-    assert vector @ vectorizer.transform_fragment("(NP (DT a) NN)") == pytest.approx(2 * 0.5, abs=noise)
-    assert vector @ vectorizer.transform_fragment("(DT a)") == pytest.approx(2, abs=noise)
-    assert vector @ vectorizer.transform_fragment("(DT the)") == pytest.approx(0, abs=noise)

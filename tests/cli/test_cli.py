@@ -98,6 +98,20 @@ def test_kernels_of_sparse_rows_come_from_wide_rows(trees, tmp_path, capsys, res
     assert printed == pytest.approx(wanted[:, 3], rel=1e-5, abs=1e-5)
 
 
+def test_functions_of_python_source_are_trees(tmp_path, capsys):
+    (tmp_path / "m.py").write_text("def f(x):\n    return x + 1\n\n\ndef g(y):\n    return y + 1\n")
+    (tmp_path / "empty").write_text("X = 1\n")
+    target = str(tmp_path / "rows.npz")
+    sources = [str(tmp_path / "m.py"), str(tmp_path / "empty")]
+    assert main(["encode", *sources, "--format", "python", "-o", target]) == 0
+    assert load_npz(target).shape[0] == 2
+    assert main(["info", sources[0]]) == 0
+    assert "file, line, name" in capsys.readouterr().out
+    for arguments in (["encode", sources[1], "-o", target], ["info", sources[1]]):
+        assert main([*arguments, "--format", "python"]) == 1
+        assert "there is no tree" in capsys.readouterr().err
+
+
 def test_pipelines(trees):
     forest, path = trees
     text = Path(path).read_bytes()

@@ -36,7 +36,7 @@ def check_options(options: argparse.Namespace) -> None:
             option = "--" + name.replace("_", "-")
             if name == "kernel":
                 raise ParameterError(
-                    "--kernel is for exact kernels, --vectors for dot products of vectors: leave out one of them"
+                    "--kernel is for exact kernels, --vectors for dot products: leave out one of them"
                 )
             offered = [way for way in ways if hasattr(options, way.split()[0][2:])]
             raise ParameterError(

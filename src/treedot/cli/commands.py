@@ -54,6 +54,8 @@ def encode(options: argparse.Namespace) -> None:
                 writer.write(vectorizer.transform(batch), batch.columns)
                 progress.advance(len(batch))
             progress.finished(source)
+        if not progress.trees:
+            raise SourceError("there is no tree to encode")
     skipped.report()
 
 
@@ -124,9 +126,7 @@ def info(options: argparse.Namespace) -> None:
     facts = file_facts(Path(options.file))
     if facts is None:
         skipped = _Skipped(options.skip_bad)
-        facts = forest_facts(
-            read_trees(options.file, options.format, column=options.column, on_bad=skipped.callback)
-        )
+        facts = forest_facts(_trees_or_text(options.file, options, skipped))
         skipped.report()
     print(json.dumps(facts, ensure_ascii=False, indent=2) if options.json else printed(facts))
 
@@ -161,7 +161,10 @@ def demo(options: argparse.Namespace) -> None:
 def _trees_or_text(source: str, options: argparse.Namespace, skipped: _Skipped) -> Forest:
     if source.lstrip().startswith("("):
         return read_trees([source])
-    return read_trees(source, options.format, column=options.column, on_bad=skipped.callback)
+    found = read_trees(source, options.format, column=options.column, on_bad=skipped.callback)
+    if not len(found):
+        raise SourceError(f"{source}: there is no tree in it")
+    return found
 
 
 class _Skipped:

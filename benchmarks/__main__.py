@@ -86,7 +86,7 @@ def reading(forest: Forest) -> list[Figure]:
 
 
 def encode_seconds(forest: Forest, composition: str, size: int = SIZE, jobs: int = 1) -> float:
-    encoder = DenseEncoder(DenseSpec(size, composition=composition))
+    encoder = DenseEncoder(DenseSpec(size, composition=composition, normalize=False))
     out = np.empty((len(forest), size), np.float32)
     return seconds(lambda: encoder.encode(forest, out=out, n_jobs=jobs))
 
@@ -163,7 +163,7 @@ def cold(forest: Forest) -> list[Figure]:
     rows = []
     for composition in COMPOSITIONS:
         start = time.perf_counter()
-        DenseEncoder(DenseSpec(composition=composition)).encode(forest)
+        DenseEncoder(DenseSpec(composition=composition, normalize=False)).encode(forest)
         rows.append(
             Figure(
                 f"encode {composition}, all labels new",
@@ -198,7 +198,7 @@ def crossing(data: str | None, wanted: str) -> list[Figure]:
         return []
     part = forest[:1000]
     exactly = seconds(lambda: SubsetTreeKernel().gram(part[:]), 0.2)
-    encoder = DenseEncoder(DenseSpec(SIZE))
+    encoder = DenseEncoder(DenseSpec(SIZE, normalize=False))
     vectors = encoder.encode(part)
     by_vectors = seconds(lambda: encoder.encode(part, out=vectors), 0.2)
     multiplied = seconds(lambda: vectors @ vectors.T, 0.2)

@@ -67,7 +67,7 @@ def main() -> None:
             exact = SubsetTreeKernel(decay=decay).gram(forest)
             for composition in ALGEBRAS:
                 specs = [
-                    DenseSpec(options.dim, decay, composition, seed, dtype="float64")
+                    DenseSpec(options.dim, decay, composition, seed, dtype="float64", normalize=False)
                     for seed in range(options.seeds)
                 ]
                 vectors = (DenseEncoder(spec).encode(forest, n_jobs=-1) for spec in specs)

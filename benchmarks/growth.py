@@ -54,7 +54,7 @@ def measure(out: Path) -> list[tuple[str, float]]:
     left.legend()
     forest = Forest.concat([read_trees([bushy(31)])] * 200)
     for composition in ("mixed", "product", "convolution"):
-        encoders = [DenseEncoder(DenseSpec(size, composition=composition)) for size in SIZES]
+        encoders = [DenseEncoder(DenseSpec(size, composition=composition, normalize=False)) for size in SIZES]
         times = [seconds(partial(encoder.encode, forest), 0.15) / len(forest) for encoder in encoders]
         middle.loglog(SIZES, times, "o-", label=composition)
         exponents.append((f"dimensions, {composition}", exponent(list(SIZES), times)))
@@ -64,7 +64,7 @@ def measure(out: Path) -> list[tuple[str, float]]:
     counts = (125, 250, 500, 1000, 2000)
     trees = read_trees([_random_tree(rng) for _ in range(counts[-1])])
     exact = [seconds(lambda n=n: SubsetTreeKernel().gram(trees[:n]), 0.15) for n in counts]  # type: ignore[misc]
-    encoder = DenseEncoder(DenseSpec(8192))
+    encoder = DenseEncoder(DenseSpec(8192, normalize=False))
     vectors = []
     for n in counts:
         part = trees[:n]

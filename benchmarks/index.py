@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--folder", default=None, help="where there is room for the index")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        vectorizer = FragmentVectorizer(2**30, budget=options.budget)
+        vectorizer = FragmentVectorizer(n_features=2**30, budget=options.budget)
         measure(Path(folder, "trees.index"), vectorizer, options.kind, options.trees, options.n_jobs)
 
 
@@ -44,7 +44,7 @@ def measure(path: Path, vectorizer: FragmentVectorizer, kind: str, trees: int, n
     seconds = time.perf_counter() - began - generating
     size = path.stat().st_size
     print(f"{trees} trees like {kind}, {nodes / trees:.0f} nodes each: {built!r}")
-    print(f"non-zeros per tree: {built.n_postings / trees:.0f}")
+    print(f"non-zeros per tree: {built.nnz / trees:.0f}")
     print(f"build: {seconds:.1f} s, {trees / seconds:.0f} trees/s; {size / 1e9:.2f} GB; peak {peak():.2f} GB")
     began = time.perf_counter()
     index = TreeIndex.open(path)

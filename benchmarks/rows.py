@@ -31,7 +31,7 @@ from treedot import (
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.encode.sparse.bounded import find, hash_productions, make_found
 from treedot.jit import njit
-from treedot.learn.svm import machines
+from treedot.learn.one_vs_rest import best_class, one_vs_rest, train_svms
 from treedot.vectors.fidelity import spearman
 
 SENTENCES = ("questions", "Penn sentences", "GUM sentences", "CRAFT sentences")
@@ -111,12 +111,14 @@ def hashed(options: argparse.Namespace) -> None:
     )
     for name, both in corpora(options):
         settings = {"dtype": "float64"}
-        exact = dot_products(FragmentVectorizer(None, **settings).fit_transform(both))
+        exact = dot_products(FragmentVectorizer(n_features=None, **settings).fit_transform(both))
         for bits in (30, 20):
             runs = [
                 compare(
                     exact,
-                    dot_products(FragmentVectorizer(2**bits, random_state=s, **settings).transform(both)),
+                    dot_products(
+                        FragmentVectorizer(n_features=2**bits, random_state=s, **settings).transform(both)
+                    ),
                 )
                 for s in range(options.seeds)
             ]
@@ -130,7 +132,7 @@ def dense(options: argparse.Namespace) -> None:
         options,
         f"dense rest, budget {budget}, {size} numbers",
         lambda decay, seed: FragmentVectorizer(
-            WIDE, decay, budget, rest="dense", rest_size=size, random_state=seed
+            n_features=WIDE, decay=decay, budget=budget, rest="dense", rest_size=size, random_state=seed
         ),
     )
 
@@ -140,7 +142,9 @@ def mixed(options: argparse.Namespace) -> None:
     _full(
         options,
         "mixed, d = 8192",
-        lambda decay, seed: DistributedTreeVectorizer(8192, decay, random_state=seed, normalize=True),
+        lambda decay, seed: DistributedTreeVectorizer(
+            n_components=8192, decay=decay, random_state=seed, normalize=True
+        ),
     )
 
 
@@ -177,9 +181,9 @@ def blocks(options: argparse.Namespace) -> None:
                 found = []
                 for seed in range(options.seeds):
                     rows = FragmentVectorizer(
-                        WIDE,
-                        decay,
-                        budget,
+                        n_features=WIDE,
+                        decay=decay,
+                        budget=budget,
                         rest="blocks",
                         random_state=seed,
                         normalize=False,
@@ -207,7 +211,7 @@ def useful(options: argparse.Namespace) -> None:
             scores = []
             for seed in range(options.seeds):
                 vectorizer = FragmentVectorizer(random_state=seed)
-                model = DualLinearSVC(cost, n_jobs=-1).fit(vectorizer.transform(train), classes)
+                model = DualLinearSVC(C=cost, n_jobs=-1).fit(vectorizer.transform(train), classes)
                 scores.append(model.score(vectorizer.transform(test), answers))
             exact = [f"{_exact_score(train, test, classes, answers, decay, cost):.3f}" for decay in decays]
             line(f"question classes, C = {cost:g}", f"{np.mean(scores):.4f} ± {np.std(scores):.4f}", *exact)
@@ -222,8 +226,8 @@ def useful(options: argparse.Namespace) -> None:
         forest, labels = forest[chosen], labels[chosen]
         scores = []
         for seed in range(options.seeds):
-            rows = FragmentVectorizer(WIDE, random_state=seed).transform(forest)
-            scores.append(np.mean(labels[nearest(rows, k=1)[0][:, 0]] == labels))
+            rows = FragmentVectorizer(n_features=WIDE, random_state=seed).transform(forest)
+            scores.append(np.mean(labels[nearest(rows, k=1, n_jobs=-1)[0][:, 0]] == labels))
         exact = []
         for decay in decays:
             gram = SubsetTreeKernel(decay, normalize=True).gram(forest)
@@ -236,11 +240,10 @@ def _exact_score(
     train: Forest, test: Forest, classes: np.ndarray, answers: np.ndarray, decay: float, cost: float
 ) -> float:
     kernel = SubsetTreeKernel(decay, normalize=True)
-    names = np.unique(classes)
+    names, sides = one_vs_rest(classes, len(train))
     across = np.ascontiguousarray(kernel.gram(test, train))
-    trained = machines(kernel.gram(train), (classes == name for name in names), cost, -1)
-    scores = [machine.decision_function(across) for machine in trained]
-    return float(np.mean(names[np.argmax(scores, axis=0)] == answers))
+    scores = [svm.decision_function(across) for svm in train_svms(kernel.gram(train), sides, cost, -1)]
+    return float(np.mean(best_class(names, np.stack(scores, 1)) == answers))
 
 
 def speed(options: argparse.Namespace) -> None:
@@ -260,7 +263,7 @@ def speed(options: argparse.Namespace) -> None:
         for vectorizer in (
             FragmentVectorizer(),
             FragmentVectorizer(budget=options.budget, rest="dense", rest_size=options.rest_size),
-            FragmentVectorizer(WIDE, budget=12, rest="blocks"),
+            FragmentVectorizer(n_features=WIDE, budget=12, rest="blocks"),
         ):
             took = seconds(partial(vectorizer.transform, forest[:]))
             cells.append(f"{1e6 * took / len(forest):.1f} µs, {whole / took:.2f} times")

@@ -1,4 +1,4 @@
-"""Support vector machines on Gram matrices, and whether two of them differ."""
+"""Classes by support vector machines on Gram matrices, and whether two of them differ."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treedot.learn.svm import machines
+from treedot.learn.one_vs_rest import best_class, one_vs_rest, train_svms
 
 
-def one_vs_rest(gram: np.ndarray, classes: np.ndarray, test: np.ndarray, cost: float) -> np.ndarray:
-    """Train one machine per class on a Gram matrix; return the class with the largest score.
+def classified(gram: np.ndarray, y: np.ndarray, test: np.ndarray, cost: float) -> np.ndarray:
+    """Train one support vector machine per class on a Gram matrix; return the class with the largest score.
 
-    ``test`` holds the kernels of the test trees with the training trees. Two classes take one machine.
+    ``test`` holds the kernels of the test trees with the training trees.
     """
-    names = np.unique(classes)
-    sides = (classes == name for name in (names[1:] if names.size == 2 else names))
+    classes, sides = one_vs_rest(y, len(gram))
     test = np.ascontiguousarray(test, float)
-    scores = [machine.decision_function(test) for machine in machines(gram, sides, cost, n_jobs=-1)]
-    return names[(scores[0] > 0).astype(int) if names.size == 2 else np.argmax(scores, axis=0)]
+    scores = np.stack([svm.decision_function(test) for svm in train_svms(gram, sides, cost, n_jobs=-1)], 1)
+    return best_class(classes, scores[:, 0] if classes.size == 2 else scores)
 
 
 def choose_cost(
@@ -33,7 +32,7 @@ def choose_cost(
         right = []
         for gram, own in zip(grams, classes, strict=True):
             for train, held in StratifiedKFold(folds, shuffle=True, random_state=0).split(gram, own):
-                guess = one_vs_rest(gram[np.ix_(train, train)], own[train], gram[np.ix_(held, train)], cost)
+                guess = classified(gram[np.ix_(train, train)], own[train], gram[np.ix_(held, train)], cost)
                 right.append(np.mean(guess == own[held]))
         found[str(cost)] = float(np.mean(right))
     found["best"] = float(max(costs, key=lambda cost: found[str(cost)]))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from paper.classify import as_bits, choose_cost, mcnemar, one_vs_rest
+from paper.classify import as_bits, choose_cost, classified, mcnemar
 from paper.corpora import Corpora
 from paper.methods import BOUNDED, DENSE, METHODS, Method
 from paper.record import Record, Step, alone
@@ -28,7 +28,7 @@ from treedot.trees import Forest
 TITLE = "Fig. 3: question classification"
 NEEDS = ("qc",)
 COST_DECAY = 0.4  # at which C is chosen, and at which costs are compared
-BUDGET = 0.5
+SHARE = 0.5  # of the comparisons that label selection may spend
 ROWS: tuple[Method, ...] = (*METHODS, BOUNDED)
 
 Grams = tuple[np.ndarray, np.ndarray]
@@ -47,7 +47,7 @@ def contenders(settings: Settings) -> dict[str, Represent]:
         return (gram, across), clock.done("classification")
 
     def approximate(train: Forest, test: Forest, decay: float, seed: int) -> tuple[Grams, dict[str, Any]]:
-        transformer = LabelSelectionTransformer(decay=decay, normalize=True, budget=BUDGET)
+        transformer = LabelSelectionTransformer(decay=decay, normalize=True, comparisons=SHARE)
         clock = _Clock()
         gram = transformer.fit_transform(train, train.columns["coarse"])
         clock.lap("learning")
@@ -113,7 +113,7 @@ def work(train: Forest) -> dict[str, int]:
     exact = {
         name: SubsetTreeKernel(COST_DECAY, algorithm=name).work(train) for name in ("TK", "FTK", "shared")
     }
-    selected = LabelSelectionTransformer(BUDGET, COST_DECAY, normalize=True)
+    selected = LabelSelectionTransformer(comparisons=SHARE, decay=COST_DECAY, normalize=True)
     labels = selected.fit(train, train.columns["coarse"]).labels_
     return {**exact, "ATK": LabelSelectionKernel(labels, COST_DECAY).work(train)}
 
@@ -138,17 +138,17 @@ def linear_machines(train: Forest, test: Forest, settings: Settings) -> dict[str
     kernel = SubsetTreeKernel(decay, normalize=True)
     clock = _Clock()
     gram = kernel.gram(train)
-    one_vs_rest(gram, classes, gram[:1], cost)
+    classified(gram, classes, gram[:1], cost)
     clock.lap("learning")
     across = kernel.gram(test, train)
     spent = clock.done("classification")
-    result["exact"] = _graded(one_vs_rest(gram, classes, across, cost) == answers, spent)
+    result["exact"] = _graded(classified(gram, classes, across, cost) == answers, spent)
     _, decay, cost = chosen["bounded"]
     result["bounded"] = []
     for seed in range(settings.table_seeds):
         vectorizer = FragmentVectorizer(decay=decay, random_state=seed)
         clock = _Clock()
-        machine = DualLinearSVC(cost, n_jobs=-1).fit(vectorizer.transform(train), classes)
+        machine = DualLinearSVC(C=cost, n_jobs=-1).fit(vectorizer.transform(train), classes)
         clock.lap("learning")
         right = machine.predict(vectorizer.transform(test)) == answers
         result["bounded"].append(_graded(right, clock.done("classification")))
@@ -189,7 +189,7 @@ def accuracies(
     found: dict[str, Any] = {"cost": spent}
     for level in ("coarse", "fine") if fine else ("coarse",):
         start = time.perf_counter()
-        guess = one_vs_rest(gram, np.array(train.columns[level]), across, cost)
+        guess = classified(gram, np.array(train.columns[level]), across, cost)
         right = guess == np.array(test.columns[level])
         found[level] = {
             "accuracy": float(right.mean()),
@@ -281,7 +281,7 @@ def section(record: Record, settings: Settings) -> Section:
             ],
         ),
         "Learning of TK, ATK and the vectors includes the Gram matrix, on which all machines train; that "
-        f"of FTK+FS includes its own machines, mining and indexing. ATK has a budget of {BUDGET} of the "
+        f"of FTK+FS includes its own machines, mining and indexing. ATK may spend {SHARE} of the "
         "comparisons.",
     ]
     entries = record["work"]

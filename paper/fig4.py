@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from paper.classify import as_bits, choose_cost, mcnemar, one_vs_rest, t_test
+from paper.classify import as_bits, choose_cost, classified, mcnemar, t_test
 from paper.corpora import ENTAILMENT_SETS, Corpora, Pairs
 from paper.methods import BOUNDED, DENSE, Method
 from paper.overlap import LexicalOverlap, co_indexed
@@ -84,7 +84,7 @@ def accuracies(
     """Train on the one set of pairs and classify the other, with each scheme."""
     found = {}
     for scheme, (gram, across) in pair_grams(task, method, decay, seed).items():
-        guess = one_vs_rest(gram, task.train.entailed, across, chosen[scheme]["best"])
+        guess = classified(gram, task.train.entailed, across, chosen[scheme]["best"])
         right = guess == task.test.entailed
         found[scheme] = {"accuracy": float(right.mean()), "correct": as_bits(right)}
     return found

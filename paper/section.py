@@ -78,7 +78,7 @@ def compared(ours: float, printed: float, within: float) -> str:
 def _html(block: str | Table | Drawing) -> str:
     if isinstance(block, Table):
         cells = [[_marked(str(cell)) for cell in row] for row in block.rows]
-        return f'<div class="wide">{table([html.escape(h) for h in block.header], cells)}</div>'
+        return table([html.escape(h) for h in block.header], cells)
     if isinstance(block, Drawing):
         return figure(block.figure, block.caption)
     return f"<p>{_marked(block)}</p>"

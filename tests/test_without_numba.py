@@ -16,7 +16,7 @@ from treedot.algebra import ALGEBRAS
 from treedot.encode.dense import reference
 forest = read_trees(["(S (NP (DT a) (NN tree)) (VP grows))", "(S (NP (DT a) (NN bird)) (VP sings))"])
 for name, algebra in ALGEBRAS.items():
-    found = DenseEncoder(DenseSpec(256, composition=name)).encode(forest)
+    found = DenseEncoder(DenseSpec(256, composition=name, normalize=False)).encode(forest)
     expected = np.array([reference.distributed_tree(tree, algebra(256), 0.4) for tree in forest])
     assert np.allclose(found, expected, atol=1e-5), name
 from treedot.encode import SparseEncoder, SparseSpec

@@ -39,8 +39,10 @@ _HOME = {
     "dot_products": "treedot.vectors",
     "iter_trees": "treedot.readers",
     "list_fragments": "treedot.fragments",
+    "load_vectors": "treedot.vectors",
     "nearest": "treedot.search",
     "read_trees": "treedot.readers",
+    "save_vectors": "treedot.vectors",
 }
 
 __all__ = [
@@ -68,8 +70,10 @@ __all__ = [
     "dot_products",
     "iter_trees",
     "list_fragments",
+    "load_vectors",
     "nearest",
     "read_trees",
+    "save_vectors",
 ]
 
 if TYPE_CHECKING:
@@ -95,7 +99,7 @@ if TYPE_CHECKING:
     from treedot.readers import iter_trees, read_trees
     from treedot.search import TreeIndex, nearest
     from treedot.trees import Forest, Tree
-    from treedot.vectors import dot_products
+    from treedot.vectors import dot_products, load_vectors, save_vectors
 
 
 def __getattr__(name: str) -> Any:

@@ -1,38 +1,67 @@
-"""The demonstration: the functions of Python's own standard library, compared by structure."""
+"""The demonstration: near-duplicate functions of Python's own standard library, found by their syntax."""
 
 from __future__ import annotations
 
+import difflib
 import html
+import inspect
+import re
 import sysconfig
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from treedot.encode import DenseEncoder, DenseSpec
 from treedot.errors import SourceError
 from treedot.files import write_whole
 from treedot.kernels import SubsetTreeKernel
+from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
 from treedot.page import figure, page, require_plots, table
-from treedot.readers.python_code import read_functions
+from treedot.readers import read_trees
+from treedot.search import nearest
 from treedot.trees import Forest
-from treedot.vectors.fidelity import different_pairs, error_over_floor, spearman
+from treedot.vectors import dot_products
+from treedot.vectors.fidelity import different_pairs, spearman
 
-DECAYS = (0.1, 0.2, 0.4, 0.6)
-SIZE = 8192
-COMPARED = 400  # functions whose exact kernels are computed for every decay
-SMALLEST, LARGEST = 30, 600
-SEARCH_DECAY = 0.4
+SMALLEST, LARGEST = 30, 600  # nodes of a function
 PAIRS = 10
+NEIGHBOURS = 5  # looked at for every function
+DECAYS = (0.2, 0.4, 0.6)
+DRAWN = 0.4  # the λ whose pairs are drawn
+COMPARED = 400  # functions whose exact kernels are computed for every λ
+SIZE = 8192
+SKIPPED = {"site-packages", "dist-packages", "test", "tests", "encodings", "idlelib", "lib2to3", "turtledemo"}
+MAX_LINES = 60  # of a function that is shown
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two similar functions."""
+
+    a: int
+    b: int
+    cosine: float
+    exact: float
+
+
+@dataclass(frozen=True)
+class Search:
+    """The most similar pairs of functions, and what it took to find them."""
+
+    pairs: list[Pair]
+    nonzeros: float  # of a row, on average
+    encode_seconds: float
+    search_seconds: float
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Vectors against the exact kernel at one decay."""
+    """Dot products of one kind of vectors beside the exact normalised kernel."""
 
+    method: str
     decay: float
     exact: np.ndarray
     estimate: np.ndarray
@@ -41,114 +70,130 @@ class Comparison:
     product_seconds: float
 
     @property
-    def spearman(self) -> float:
-        """Spearman's correlation of dot products and exact kernels."""
-        return spearman(self.exact, self.estimate)
+    def errors(self) -> np.ndarray:
+        """Dot product minus kernel, for every pair of different functions."""
+        errors: np.ndarray = (self.estimate - self.exact)[different_pairs(len(self.exact))]
+        return errors
 
     @property
-    def error(self) -> float:
-        """Root mean square of error over floor."""
-        return error_over_floor(self.exact, self.estimate, SIZE)
+    def row(self) -> tuple[str, ...]:
+        """The figures, as text: λ, method, error, largest error, Spearman's correlation, seconds."""
+        errors = self.errors
+        fidelity = f"{np.sqrt(np.mean(errors**2)):.4f}", f"{np.abs(errors).max():.3f}"
+        seconds = (f"{s:.2f}" for s in (self.encode_seconds, self.product_seconds, self.exact_seconds))
+        return (
+            f"{self.decay:g}",
+            self.method,
+            *fidelity,
+            f"{spearman(self.exact, self.estimate):.3f}",
+            *seconds,
+        )
+
+
+COMPARISON_HEADER = (
+    "λ", "vectors", "error", "largest", "Spearman", "encoding, s", "dot products, s", "exact, s",
+)  # fmt: skip
 
 
 def run(out: Path, n_functions: int, say: Callable[[str], object] = print) -> Path:
     """Compare functions, print what was found, and write ``index.html`` to a folder."""
     require_plots("the demo")
-    forest = standard_library(n_functions)
-    say(f"{len(forest)} functions of the standard library, {forest.n_nodes} nodes")
-    _warm_up(forest[:2])
+    root = Path(sysconfig.get_paths()["stdlib"])
+    forest = standard_library(root, n_functions)
+    say(f"{len(forest)} different functions of the standard library, {forest.n_nodes} nodes")
+    say("Compiling for this machine, once …")
+    search(forest[:50])
+    for method in METHODS:
+        compare(forest[:50], method, DRAWN)
 
-    comparisons = [compare(forest[:COMPARED], decay) for decay in DECAYS]
-    say(f"\nDot products of {SIZE} numbers against the exact kernel, {COMPARED} functions:")
-    say("  λ    Spearman  error/floor  exact Gram  encoding  dot products")
-    for c in comparisons:
+    found = search(forest)
+    say(
+        f"\nThe most similar of all pairs: encoding {found.encode_seconds:.2f} s, "
+        f"search {found.search_seconds:.2f} s"
+    )
+    say("  cosine  exact kernel")
+    for pair in found.pairs:
         say(
-            f"  {c.decay}  {c.spearman:8.3f}  {c.error:11.2f}  {c.exact_seconds:9.2f}s  "
-            f"{c.encode_seconds:7.2f}s  {c.product_seconds:11.3f}s"
+            f"  {pair.cosine:6.3f}  {pair.exact:12.3f}  {_place(forest, pair.a)}  ~  {_place(forest, pair.b)}"
         )
 
-    found, seconds = most_similar(forest)
-    say(f"\nThe {len(found)} most similar pairs of different functions (search: {seconds:.2f}s):")
-    for pair in found:
-        say(f"  {pair['exact']:.3f}  {pair['a']}  ~  {pair['b']}")
+    comparisons = [compare(forest[:COMPARED], method, decay) for method in METHODS for decay in DECAYS]
+    say(f"\nDot products against the exact subset tree kernel, {min(COMPARED, len(forest))} functions:")
+    rows = [COMPARISON_HEADER, *(c.row for c in comparisons)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        say("  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
     out.mkdir(parents=True, exist_ok=True)
     target = out / "index.html"
     with write_whole(target) as aside:
-        aside.write_text(report(forest, comparisons, found, seconds), encoding="utf-8")
-    say(f"\nThe report with plots: {target}")
+        aside.write_text(report(root, forest, found, comparisons), encoding="utf-8")
+    say(f"\nThe report, with the functions side by side: {target}")
     return target
 
 
-def standard_library(n_functions: int) -> Forest:
-    """Return functions of moderate size from all over the standard library, always the same ones."""
-    root = Path(sysconfig.get_paths()["stdlib"])
-    skipped = {
-        "site-packages",
-        "dist-packages",
-        "test",
-        "tests",
-        "encodings",
-        "idlelib",
-        "lib2to3",
-        "turtledemo",
-    }
-    paths = sorted(p for p in root.rglob("*.py") if not skipped & set(p.relative_to(root).parts))
+def standard_library(root: Path, n_functions: int) -> Forest:
+    """Return different functions of moderate size from all over the library, always the same ones."""
+    paths = sorted(p for p in root.rglob("*.py") if not SKIPPED & set(p.relative_to(root).parts))
     if not paths:
         raise SourceError(f"there is no Python source in {root}: the demo needs the standard library's files")
     np.random.default_rng(0).shuffle(paths)
     parts, found = [], 0
     for path in paths:
-        forest = read_functions([path])
-        fitting = forest[(forest.sizes >= SMALLEST) & (forest.sizes <= LARGEST)]
-        fitting.columns["file"] = [str(path.relative_to(root))] * len(fitting)
-        parts.append(fitting)
-        found += len(fitting)
+        forest = read_trees(path, on_bad=lambda error: None)
+        forest.columns["file"] = [str(path.relative_to(root))] * len(forest)
+        parts.append(forest[(forest.sizes >= SMALLEST) & (forest.sizes <= LARGEST)])
+        found += len(parts[-1])
         if found >= n_functions:
             break
-    return Forest.concat(parts)[:n_functions]
+    forest = Forest.concat(parts)
+    _, first = np.unique(forest.subtree[forest.roots], return_index=True)  # of equal trees
+    return forest[np.sort(first)[:n_functions]]
 
 
-def compare(forest: Forest, decay: float) -> Comparison:
-    """Measure one decay."""
-    exact, exact_seconds = _timed(lambda: SubsetTreeKernel(decay=decay).gram(forest))
-    encoder = DenseEncoder(DenseSpec(n_components=SIZE, decay=decay))
-    vectors, encode_seconds = _timed(lambda: encoder.encode(forest, n_jobs=-1))
-    estimate, product_seconds = _timed(lambda: vectors @ vectors.T)
-    return Comparison(decay, exact, estimate.astype(float), exact_seconds, encode_seconds, product_seconds)
-
-
-def most_similar(forest: Forest) -> tuple[list[dict[str, Any]], float]:
-    """Return the most similar pairs of different functions by dot product, with the exact values."""
-    start = time.perf_counter()
-    vectors = DenseEncoder(DenseSpec(n_components=SIZE, decay=SEARCH_DECAY, normalize=True)).encode(
-        forest, n_jobs=-1
-    )
-    whole = forest.subtree[forest.roots]  # equal numbers: equal trees
-    first, second = different_pairs(len(forest))
-    products = (vectors @ vectors.T)[first, second]
-    products[whole[first] == whole[second]] = -np.inf
-    ranked = np.argsort(-products, kind="stable")
-    seconds = time.perf_counter() - start
-    exact = SubsetTreeKernel(decay=SEARCH_DECAY, normalize=True)
-    found: list[dict[str, Any]] = []
+def search(forest: Forest) -> Search:
+    """Return the most similar pairs of functions by dot products of sparse rows, each function once."""
+    vectorizer = FragmentVectorizer(n_features=2**30, n_jobs=-1)
+    rows, encode_seconds = _timed(lambda: vectorizer.transform(forest))
+    (others, cosines), search_seconds = _timed(lambda: nearest(rows, k=NEIGHBOURS, n_jobs=-1))
+    pairs: list[tuple[int, int, float]] = []
     shown: set[int] = set()
-    for k in ranked:
-        i, j = int(first[k]), int(second[k])
-        if {whole[i], whole[j]} & shown:
-            continue  # one pair of a family says it all
-        if len(found) == PAIRS:
+    for k in np.argsort(-cosines, axis=None, kind="stable"):
+        a, b = int(k) // others.shape[1], int(others.flat[k])
+        if len(pairs) == PAIRS:
             break
-        shown |= {whole[i], whole[j]}
-        found.append(
-            {
-                "a": _place(forest, i),
-                "b": _place(forest, j),
-                "estimate": float(products[k]),
-                "exact": exact(forest[i], forest[j]),
-            }
-        )
-    return found, seconds
+        if not {a, b} & shown and not _inside(forest, a, b):
+            shown |= {a, b}
+            pairs.append((min(a, b), max(a, b), float(cosines.flat[k])))
+    exact = SubsetTreeKernel(normalize=True).pairs(forest, [a for a, _, _ in pairs], [b for _, b, _ in pairs])
+    found = [Pair(*pair, float(value)) for pair, value in zip(pairs, exact, strict=True)]
+    return Search(found, rows.nnz / len(forest), encode_seconds, search_seconds)
+
+
+def _inside(forest: Forest, a: int, b: int) -> bool:
+    """Tell whether one of two functions is defined in the other."""
+    names = [f"{forest.columns['file'][i]} {forest.columns['name'][i]}." for i in (a, b)]
+    return names[0].startswith(names[1]) or names[1].startswith(names[0])
+
+
+METHODS: dict[str, Callable[[float], Any]] = {
+    "sparse rows, dense rest": lambda decay: FragmentVectorizer(
+        n_features=2**30, decay=decay, rest="dense", n_jobs=-1
+    ),
+    "dense vectors": lambda decay: DistributedTreeVectorizer(
+        n_components=SIZE, decay=decay, normalize=True, n_jobs=-1
+    ),
+}
+
+
+def compare(forest: Forest, method: str, decay: float) -> Comparison:
+    """Measure one kind of vectors at one λ."""
+    exact, exact_seconds = _timed(lambda: SubsetTreeKernel(decay=decay, normalize=True).gram(forest))
+    vectors, encode_seconds = _timed(lambda: METHODS[method](decay).transform(forest))
+    estimate, product_seconds = _timed(lambda: dot_products(vectors, n_jobs=-1))
+    return Comparison(
+        method, decay, exact, estimate.astype(float), exact_seconds, encode_seconds, product_seconds
+    )
 
 
 def _place(forest: Forest, i: int) -> str:
@@ -156,64 +201,110 @@ def _place(forest: Forest, i: int) -> str:
     return f"{file}:{line} {name}"
 
 
-def _warm_up(forest: Forest) -> None:
-    """Let the compiler work before the clock runs."""
-    DenseEncoder(DenseSpec(n_components=256)).encode(forest, n_jobs=-1)
-    SubsetTreeKernel().gram(forest)
-    SubsetTreeKernel(normalize=True)(forest[0], forest[1])
-
-
-def _timed(work: Callable[[], np.ndarray]) -> tuple[np.ndarray, float]:
+def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
     start = time.perf_counter()
     return work(), time.perf_counter() - start
 
 
-def report(forest: Forest, comparisons: list[Comparison], found: list[dict[str, Any]], seconds: float) -> str:
+def report(root: Path, forest: Forest, found: Search, comparisons: Sequence[Comparison]) -> str:
     """Return the report as one self-contained HTML page."""
-    figures = [
-        (c.decay, f"{c.spearman:.3f}", f"{c.error:.2f}", *(f"{s:.3f}" for s in _seconds(c)))
-        for c in comparisons
-    ]
-    similar = [
-        (f"{pair['exact']:.3f}", f"{pair['estimate']:.3f}", html.escape(pair["a"]), html.escape(pair["b"]))
-        for pair in found
-    ]
+    drawn = [c for c in comparisons if c.decay == DRAWN]
+    drawings = "".join(
+        figure(_scatter(c), f"{c.method}, λ = {c.decay}: every point is a pair of functions") for c in drawn
+    )
     return page(
-        "treedot: tree kernels as dot products",
+        "treedot: near-duplicates in Python's standard library",
         f"""
-<p>{len(forest)} functions of Python's standard library as syntax trees ({forest.n_nodes} nodes, between
-{SMALLEST} and {LARGEST} each), compared by the fragments of syntax that they share: exactly, and by dot
-products of vectors of {SIZE} numbers.</p>
-<h2>How close the vectors come</h2>
-{figure(_scatter(comparisons), "Each point is a pair of functions: its exact kernel and its dot product.")}
-{table(("λ", "Spearman", "error / floor", "exact Gram, s", "encoding, s", "dot products, s"), figures)}
-<p>Error over floor is the root mean square of the error, pair by pair, in units of what a random projection
-of all fragments into {SIZE} numbers would do; 1 is as good as that. {COMPARED} functions, one seed.</p>
-<h2>The most similar pairs of different functions</h2>
-<p>Among all {len(forest) * (len(forest) - 1) // 2:,} pairs, found by dot products at λ = {SEARCH_DECAY} in
-{seconds:.2f} seconds, encoding included. The exact normalised kernel is given beside.</p>
-{table(("exact", "dot product", "function", "function"), similar)}
+<p>{len(forest):,} different functions of the standard library as syntax trees of {SMALLEST} to {LARGEST}
+nodes. Every function is turned into a sparse row with one column for each small fragment of syntax,
+{found.nonzeros:.0f} non-zeros on average; the dot product of two rows says how much syntax two functions
+share. Encoding took {found.encode_seconds:.2f} seconds, and finding the {NEIGHBOURS} nearest of every
+function among {len(forest) * (len(forest) - 1) // 2:,} pairs {found.search_seconds:.2f} seconds.</p>
+<h2>The most similar functions</h2>
+<p>What only one of the two has is marked. No pair is an exact copy: even a different name makes a different
+tree. Beside the cosine of the two rows stands the exact subset tree kernel (normalised, λ = 0.4), which
+counts <em>all</em> shared fragments: the largest ones decide, and a change in the middle of a long function
+takes it far down.</p>
+{"".join(_pair_section(root, forest, pair, k < 3) for k, pair in enumerate(found.pairs))}
+<h2>How close dot products come to the exact kernel</h2>
+<p>Where the subset tree kernel is what is wanted, sparse rows hold the small fragments exactly and the
+others in a dense rest; the dense vectors of the paper hold all of them in {SIZE} numbers. Below, both beside
+the normalised kernel (1 for a function with itself) of {len(drawn[0].exact)} functions with each other.</p>
+<div class="beside">{drawings}</div>
+{table(COMPARISON_HEADER, [tuple(map(html.escape, c.row)) for c in comparisons])}
+<p>The error is the root mean square over all pairs, beside the largest; seconds are for all
+{len(drawn[0].exact)} functions, after compilation.</p>
 """,
     )
 
 
-def _seconds(c: Comparison) -> tuple[float, float, float]:
-    return c.exact_seconds, c.encode_seconds, c.product_seconds
+def _pair_section(root: Path, forest: Forest, pair: Pair, opened: bool) -> str:
+    """Return two functions side by side, what differs marked."""
+    sources = [_source(root, forest, i) for i in (pair.a, pair.b)]
+    marked = _marked(*sources)
+    columns = "".join(
+        f"<div><h3>{html.escape(_place(forest, i))}</h3><pre>{code}</pre></div>"
+        for i, code in zip((pair.a, pair.b), marked, strict=True)
+    )
+    names = " ~ ".join(html.escape(forest.columns["name"][i]) for i in (pair.a, pair.b))
+    return (
+        f"<details{' open' if opened else ''}><summary><b>{names}</b>: cosine {pair.cosine:.3f}, "
+        f'exact kernel {pair.exact:.3f}</summary><div class="beside">{columns}</div></details>'
+    )
 
 
-def _scatter(comparisons: list[Comparison]) -> Any:
+def _source(root: Path, forest: Forest, i: int) -> list[str]:
+    """Return the lines of a function."""
+    lines = (root / forest.columns["file"][i]).read_text(encoding="utf-8", errors="replace").splitlines(True)
+    block = inspect.getblock(lines[forest.columns["line"][i] - 1 :])
+    indent = len(block[0]) - len(block[0].lstrip())
+    kept = [line.rstrip()[indent:] if not line[:indent].strip() else line.rstrip() for line in block]
+    return kept if len(kept) <= MAX_LINES else [*kept[:MAX_LINES], "…"]
+
+
+def _marked(a: list[str], b: list[str]) -> tuple[str, str]:
+    """Return two texts as HTML, with the parts that only one of them has marked."""
+    sides: tuple[list[str], list[str]] = ([], [])
+    for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if kind == "replace" and a1 - a0 == b1 - b0:  # line by line: mark words
+            for x, y in zip(a[a0:a1], b[b0:b1], strict=True):
+                for side, text in zip(sides, _marked_line(x, y), strict=True):
+                    side.append(text)
+            continue
+        for side, lines in zip(sides, (a[a0:a1], b[b0:b1]), strict=True):
+            side += [html.escape(line) if kind == "equal" else _mark(line) for line in lines]
+    return "\n".join(sides[0]), "\n".join(sides[1])
+
+
+def _marked_line(a: str, b: str) -> tuple[str, str]:
+    words = _words(a), _words(b)
+    texts = ["", ""]
+    for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(
+        None, words[0], words[1], autojunk=False
+    ).get_opcodes():
+        for k, (start, end) in enumerate(((a0, a1), (b0, b1))):
+            part = "".join(words[k][start:end])
+            texts[k] += html.escape(part) if kind == "equal" else _mark(part)
+    return texts[0], texts[1]
+
+
+def _words(line: str) -> list[str]:
+    return re.findall(r"\w+|\s+|.", line)
+
+
+def _mark(text: str) -> str:
+    return f"<mark>{html.escape(text)}</mark>" if text else ""
+
+
+def _scatter(c: Comparison) -> Any:
     import matplotlib.pyplot as plt
 
-    drawing, panels = plt.subplots(
-        1, len(comparisons), figsize=(3.4 * len(comparisons), 3.4), layout="constrained"
+    drawing, axes = plt.subplots(figsize=(4.2, 4.2), layout="constrained")
+    pairs = different_pairs(len(c.exact))
+    axes.plot([0, 1], [0, 1], color="0.7", linewidth=1)
+    axes.plot(
+        c.exact[pairs], c.estimate[pairs], ".", markersize=2, color="#1f5f8b", alpha=0.3, rasterized=True
     )
-    for axes, c in zip(panels, comparisons, strict=True):
-        pairs = different_pairs(len(c.exact))
-        own = np.sqrt(np.diagonal(c.exact))
-        scale = np.outer(own, own)
-        x, y = (c.exact / scale)[pairs], (c.estimate / scale)[pairs]
-        axes.plot([0, 1], [0, 1], color="0.7", linewidth=1)
-        axes.plot(x, y, ".", markersize=1.5, color="#1f5f8b", alpha=0.3, rasterized=True)
-        axes.set(title=f"λ = {c.decay}   Spearman {c.spearman:.3f}", xlabel="exact kernel (normalised)")
-    panels[0].set_ylabel("dot product")
+    axes.set(xlabel="exact kernel", ylabel="dot product", title=c.method)
+    plt.close(drawing)
     return drawing

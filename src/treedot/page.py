@@ -13,11 +13,19 @@ from treedot.errors import missing
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222 }
-body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem }
+body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word }
 h1, h2 { line-height: 1.2; color: #123 } h2 { margin-top: 2.5rem }
+h3 { font-size: 0.85rem; font-weight: 600; margin: 0.5rem 0; overflow-wrap: anywhere }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; font-size: 0.9rem }
 th, td { padding: 0.3rem 0.8rem; text-align: left; border-bottom: 1px solid #ddd }
 th { border-bottom: 2px solid #567; font-weight: 600 }
+pre { font-size: 0.75rem; line-height: 1.4; background: #f6f8fa; padding: 0.6rem; margin: 0 }
+pre { overflow-x: auto }
+mark { background: #ffe08a }
+details { border-top: 1px solid #ddd; padding: 0.5rem 0 }
+summary { cursor: pointer; overflow-wrap: anywhere }
+.beside { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)) }
+.beside > * { min-width: 0 }
 .wide { overflow-x: auto } .says { font-size: 1.1rem; border-left: 4px solid #1f5f8b; padding-left: 0.8rem }
 .agrees { color: #2a7d2a; font-weight: bold } .differs { color: #b03020; font-weight: bold }
 figure { margin: 1rem 0 } img { max-width: 100% } figcaption { color: #567; font-size: 0.9rem }
@@ -27,7 +35,8 @@ figure { margin: 1rem 0 } img { max-width: 100% } figcaption { color: #567; font
 def page(title: str, body: str) -> str:
     """Return a whole page."""
     return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(title)}</title><style>{STYLE}</style></head>
 <body><h1>{html.escape(title)}</h1>
 {body}
@@ -39,7 +48,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table; cells are HTML already."""
     head = "".join(f"<th>{cell}</th>" for cell in header)
     lines = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table>"
+    body = f"<table><thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table>"
+    return f'<div class="wide">{body}</div>'
 
 
 def require_plots(purpose: str) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import operator
 import os
+from numbers import Real
 from typing import Any
 
 from treedot.errors import ParameterError
 
 # Kept here, where the command line can read them without loading anything heavy.
-FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow")
+FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow", "python")
 COMPOSITIONS = ("mixed", "product", "convolution")
 DTYPES = ("float32", "float64")
 DAMPINGS = ("linear", "sqrt", "log1p")  # how a fragment that occurs several times counts
@@ -39,10 +40,8 @@ def checked_positive(name: str, value: Any) -> float:
 
 
 def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return math.nan
+    """Return a number as a float, and NaN, which lies in no range, for everything else: text too."""
+    return float(value) if isinstance(value, Real) else math.nan
 
 
 def checked_integer(name: str, value: Any, at_least: int | None = None) -> int:

@@ -10,12 +10,21 @@ import pytest
 from scipy.sparse import load_npz
 
 from strategies import random_forest
-from treedot import FragmentVectorizer, SubsetTreeKernel, dot_products
+from treedot import (
+    BoundedTreeKernel,
+    FragmentVectorizer,
+    SubsetTreeKernel,
+    SubtreeKernel,
+    TreeIndex,
+    dot_products,
+)
 from treedot.cli import main
 from treedot.encode import DenseEncoder, DenseSpec
-from treedot.vectors.files import read_spec
+from treedot.safetensors import write_arrays
+from treedot.vectors import load_vectors
 
 COMMAND = [sys.executable, "-m", "treedot"]
+DENSE = ["--vectors", "dense", "-d", "256"]
 
 
 @pytest.fixture
@@ -29,11 +38,12 @@ def trees(tmp_path):
 def test_encode_writes_vectors_and_their_spec(trees, tmp_path):
     forest, path = trees
     target = tmp_path / "v.npy"
-    assert main(["encode", path, path, "-o", str(target), "-d", "256", "--decay", "0.3", "--seed", "5"]) == 0
-    spec = DenseSpec(256, 0.3, seed=5)
+    options = ["--vectors", "dense", "-d", "256", "--decay", "0.3", "--seed", "5", "--no-normalize"]
+    assert main(["encode", path, path, "-o", str(target), *options]) == 0
+    spec = DenseSpec(256, 0.3, seed=5, normalize=False)
     vectors = np.load(target)
     assert (vectors == DenseEncoder(spec).encode(forest + forest)).all()
-    assert read_spec(target) == spec
+    assert load_vectors(target).spec == spec
     assert sorted(os.listdir(tmp_path)) == ["trees.mrg", "v.npy", "v.npy.json"]
 
 
@@ -42,17 +52,17 @@ def test_encode_keeps_columns_in_parquet(tmp_path):
 
     (tmp_path / "t.tsv").write_text("tree\tclass\n" + "\n".join(f"(a (b c{k}))\t{k}" for k in range(1300)))
     target = tmp_path / "v.parquet"
-    assert main(["encode", str(tmp_path / "t.tsv"), "-o", str(target), "-d", "256"]) == 0
+    assert main(["encode", str(tmp_path / "t.tsv"), "-o", str(target), *DENSE]) == 0
     table = pa.parquet.read_table(target)
     assert table.column("class").to_pylist() == [str(k) for k in range(1300)]
     assert len(table.column("vector")[7]) == 256
-    assert read_spec(target) == DenseSpec(256)
+    assert load_vectors(target).spec == DenseSpec(256, normalize=True)
 
 
 def test_encode_writes_sparse_rows(trees, tmp_path, capsys):
     forest, path = trees
     target = tmp_path / "rows.npz"
-    options = ["--sparse", "--budget", "5", "--decay", "0.3", "--damping", "log1p"]
+    options = ["--budget", "5", "--decay", "0.3", "--damping", "log1p"]
     assert main(["encode", path, path, "-o", str(target), *options]) == 0
     vectorizer = FragmentVectorizer(decay=0.3, budget=5, damping="log1p")
     spec, wanted = vectorizer.spec, vectorizer.transform(forest + forest)
@@ -60,7 +70,7 @@ def test_encode_writes_sparse_rows(trees, tmp_path, capsys):
     assert found.shape == wanted.shape
     for name in ("data", "indices", "indptr"):
         assert (getattr(found, name) == getattr(wanted, name)).all()
-    assert read_spec(target) == spec
+    assert load_vectors(target).spec == spec
     assert main(["info", str(target)]) == 0
     printed = capsys.readouterr().out
     assert spec.fingerprint in printed
@@ -75,7 +85,7 @@ def test_encode_writes_sparse_rows(trees, tmp_path, capsys):
 @pytest.mark.parametrize("rest", [None, "dense", "blocks"])
 def test_kernels_of_sparse_rows_come_from_wide_rows(trees, tmp_path, capsys, rest):
     forest, path = trees
-    options = ["--sparse", *(["--rest", rest, "--no-normalize"] if rest else [])]
+    options = ["--vectors", "sparse", *(["--rest", rest, "--no-normalize"] if rest else [])]
     rows = FragmentVectorizer(n_features=2**30, rest=rest, normalize=rest is None).transform(forest)
     wanted = dot_products(rows)
     target = str(tmp_path / "K.npy")
@@ -88,37 +98,75 @@ def test_kernels_of_sparse_rows_come_from_wide_rows(trees, tmp_path, capsys, res
     assert printed == pytest.approx(wanted[:, 3], rel=1e-5, abs=1e-5)
 
 
+def test_functions_of_python_source_are_trees(tmp_path, capsys):
+    (tmp_path / "m.py").write_text("def f(x):\n    return x + 1\n\n\ndef g(y):\n    return y + 1\n")
+    (tmp_path / "empty").write_text("X = 1\n")
+    target = str(tmp_path / "rows.npz")
+    sources = [str(tmp_path / "m.py"), str(tmp_path / "empty")]
+    assert main(["encode", *sources, "--format", "python", "-o", target]) == 0
+    assert load_npz(target).shape[0] == 2
+    assert main(["info", sources[0]]) == 0
+    assert "file, line, name" in capsys.readouterr().out
+    for arguments in (["encode", sources[1], "-o", target], ["info", sources[1]]):
+        assert main([*arguments, "--format", "python"]) == 1
+        assert "there is no tree" in capsys.readouterr().err
+
+
 def test_pipelines(trees):
     forest, path = trees
     text = Path(path).read_bytes()
     done = subprocess.run(
-        [*COMMAND, "encode", "-", "-o", "-", "-d", "256"], input=text, capture_output=True, check=True
+        [*COMMAND, "encode", "-", "-o", "-", *DENSE], input=text, capture_output=True, check=True
     )
-    assert (np.load(io.BytesIO(done.stdout)) == DenseEncoder(DenseSpec(256)).encode(forest)).all()
+    wanted = DenseEncoder(DenseSpec(256, normalize=True)).encode(forest)
+    assert (np.load(io.BytesIO(done.stdout)) == wanted).all()
     assert done.stderr == b""
+
+
+def printed_values(capsys):
+    return [float(line) for line in capsys.readouterr().out.split()]
 
 
 def test_kernel_prints_a_value_per_pair(trees, capsys):
     forest, path = trees
-    assert (
-        main(["kernel", "--exact", "(NP (DT a) (NN tree))", "(NP (DT the) (NN tree))", "--decay", "0.5"]) == 0
-    )
+    assert main(["kernel", "(NP (DT a) (NN tree))", "(NP (DT the) (NN tree))", "--decay", "0.5"]) == 0
     assert capsys.readouterr().out == "2.5\n"
-    assert main(["kernel", "--exact", path, path]) == 0
-    printed = [float(line) for line in capsys.readouterr().out.split()]
-    assert printed == pytest.approx(SubsetTreeKernel().diagonal(forest), rel=1e-9)
-    assert main(["kernel", path, str(forest[0]), "-d", "8192"]) == 0
-    printed = [float(line) for line in capsys.readouterr().out.split()]
-    assert printed[0] == pytest.approx(SubsetTreeKernel()(forest[0], forest[0]), rel=0.2)
+    assert main(["kernel", path, path]) == 0
+    assert printed_values(capsys) == pytest.approx(SubsetTreeKernel().diagonal(forest), rel=1e-9)
+    assert main(["kernel", path, path, "--normalize"]) == 0
+    assert printed_values(capsys) == [1] * len(forest)
+    assert main(["kernel", path, str(forest[0]), "--vectors", "dense", "-d", "8192", "--no-normalize"]) == 0
+    assert printed_values(capsys)[0] == pytest.approx(SubsetTreeKernel()(forest[0], forest[0]), rel=0.2)
+    assert main(["kernel", path, path, *DENSE]) == 0
+    assert printed_values(capsys) == pytest.approx([1] * len(forest), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "kernel"),
+    [
+        ([], SubsetTreeKernel()),
+        (["--kernel", "subset", "--normalize"], SubsetTreeKernel(normalize=True)),
+        (["--kernel", "subtree", "--decay", "0.3"], SubtreeKernel(decay=0.3)),
+        (["--kernel", "bounded", "--budget", "2"], BoundedTreeKernel(budget=2)),
+        (["--kernel", "bounded"], BoundedTreeKernel()),
+    ],
+)
+def test_kernels_are_exact_unless_vectors_are_asked_for(trees, tmp_path, capsys, options, kernel):
+    forest, path = trees
+    target = str(tmp_path / "K.npy")
+    assert main(["gram", path, "-o", target, *options]) == 0
+    assert (np.load(target) == kernel.gram(forest)).all()
+    assert main(["kernel", path, str(forest[3]), *options]) == 0
+    assert printed_values(capsys) == pytest.approx([kernel(tree, forest[3]) for tree in forest], rel=1e-9)
+    assert main(["info", target]) == 0
+    assert f"exact {type(kernel).__name__}" in capsys.readouterr().out
 
 
 def test_gram_writes_a_matrix(trees, tmp_path, capsys):
     forest, path = trees
     target = str(tmp_path / "K.npy")
-    assert main(["gram", path, "-o", target, "--exact"]) == 0
-    assert np.allclose(np.load(target), SubsetTreeKernel().gram(forest))
-    assert main(["gram", path, "--against", str(forest[3]), "-o", target, "-d", "256"]) == 0
-    vectors = DenseEncoder(DenseSpec(256)).encode(forest)
+    assert main(["gram", path, "--against", str(forest[3]), "-o", target, *DENSE]) == 0
+    vectors = DenseEncoder(DenseSpec(256, normalize=True)).encode(forest)
     assert np.allclose(np.load(target), vectors @ vectors[3:4].T, rtol=1e-5)
     assert main(["gram", path, "-o", str(tmp_path / "K.txt")]) == 1
     assert "use .npy" in capsys.readouterr().err
@@ -128,16 +176,19 @@ def test_info_describes_trees_and_vectors(trees, tmp_path, capsys):
     forest, path = trees
     assert main(["info", path, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
+    assert facts["file"] == "trees"
     assert facts["trees"] == 12
     assert facts["nodes"] == forest.n_nodes
     assert facts["productions"] == forest.n_productions
     vectors = str(tmp_path / "v.npy")
-    main(["encode", path, "-o", vectors, "-d", "256"])
+    main(["encode", path, "-o", vectors, *DENSE])
     assert main(["info", vectors]) == 0
-    assert DenseSpec(256).fingerprint in capsys.readouterr().out
-    main(["gram", path, "-o", vectors, "--exact"])  # over the other: the description follows
+    printed = capsys.readouterr().out
+    assert printed.startswith("file          dense vectors\n")
+    assert DenseSpec(256, normalize=True).fingerprint in printed
+    main(["gram", path, "-o", vectors])  # over the other: the description follows
     assert main(["info", vectors]) == 0
-    assert "exact subset tree kernel" in capsys.readouterr().out
+    assert "exact SubsetTreeKernel" in capsys.readouterr().out
     for content in (b"junk", b""):
         (tmp_path / "v.npy").write_bytes(content)
         assert main(["info", vectors]) == 1
@@ -145,15 +196,38 @@ def test_info_describes_trees_and_vectors(trees, tmp_path, capsys):
     assert main(["info", vectors]) == 1
 
 
+def test_info_describes_indexes_vectorizers_and_other_arrays(trees, tmp_path, capsys):
+    forest, _ = trees
+    index = TreeIndex.build(forest, tmp_path / "trees.index")
+    assert main(["info", str(tmp_path / "trees.index"), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["file"].startswith("an index of trees")
+    assert (facts["trees"], facts["fingerprint"]) == (12, index.fingerprint)
+
+    vectorizer = FragmentVectorizer(n_features=None, decay=0.3).fit(forest)
+    vectorizer.save(tmp_path / "fragments")
+    assert main(["info", str(tmp_path / "fragments"), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["file"].startswith("a vectorizer")
+    assert facts["decay"] == 0.3
+    assert facts["columns learned"] == len(vectorizer.get_feature_names_out())
+    assert facts["fingerprint"] == vectorizer.fingerprint
+
+    write_arrays(tmp_path / "other", {}, {"x": np.zeros((2, 3))})
+    assert main(["info", str(tmp_path / "other")]) == 0
+    assert "x [2, 3]" in capsys.readouterr().out
+    (tmp_path / "fragments").write_bytes((tmp_path / "fragments").read_bytes()[:-9])
+    assert main(["info", str(tmp_path / "fragments")]) == 1
+    assert "cut short" in capsys.readouterr().err
+
+
 def test_values_that_overflow_are_refused(tmp_path, capsys):
     giant = "(A" + " (B x)" * 130 + ")"
-    assert main(["kernel", giant, giant, "--decay", "1", "-d", "256"]) == 0
+    options = ["--decay", "1", "--no-normalize", *DENSE]
+    assert main(["kernel", giant, giant, *options]) == 0
     assert np.isfinite(float(capsys.readouterr().out))
     (tmp_path / "t.mrg").write_text(giant)
-    assert (
-        main(["gram", str(tmp_path / "t.mrg"), "-o", str(tmp_path / "K.npy"), "--decay", "1", "-d", "256"])
-        == 1
-    )
+    assert main(["gram", str(tmp_path / "t.mrg"), "-o", str(tmp_path / "K.npy"), *options]) == 1
     assert "--normalize" in capsys.readouterr().err
     assert not (tmp_path / "K.npy").exists()
 
@@ -162,7 +236,7 @@ def test_parquet_columns_keep_their_types_or_say_what_is_wrong(tmp_path, capsys)
     pytest.importorskip("pyarrow")
     rows = [{"tree": "(a b)", "n": None if k < 2100 else "late"} for k in range(2200)]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    arguments = ["encode", str(tmp_path / "t.jsonl"), "-o", str(tmp_path / "v.parquet"), "-d", "256"]
+    arguments = ["encode", str(tmp_path / "t.jsonl"), "-o", str(tmp_path / "v.parquet"), *DENSE]
     assert main(arguments) == 0
     for late in ({"n": 1, "new": 2}, {"n": [1]}, {"vector": 1}):
         rows[-1] = {"tree": "(a b)", **late}
@@ -184,26 +258,36 @@ def test_check_names_every_optional_part(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        (["encode", "missing.mrg", "-o", "v.npy"], 1, "cannot open missing.mrg"),
-        (["encode", "bad.mrg", "-o", "v.npy"], 1, "bad.mrg:2:1 (tree 2)"),
-        (["encode", "good.mrg", "-o", "v.npy", "-d", "63"], 1, "multiple of 256"),
-        (["encode", "good.mrg", "-o", "v.npy", "--decay", "2"], 1, "from 0 to 1"),
-        (["encode", "good.mrg", "-o", "v.txt"], 1, "use .npy or .parquet"),
-        (["encode", "good.mrg", "-o", "v.npz"], 1, "use .npy or .parquet"),
-        (["encode", "good.mrg", "-o", "v.npy", "--sparse"], 1, "use .npz"),
-        (["encode", "good.mrg", "-o", "v.npz", "--sparse", "-d", "1000"], 1, "power of two"),
-        (["encode", "good.mrg", "-o", "v.npz", "--sparse", "--composition", "mixed"], 1, "leave out"),
-        (["encode", "good.mrg", "-o", "v.npy", "--budget", "4"], 1, "add --sparse"),
-        (["encode", "good.mrg", "-o", "v.npy", "--rest", "dense"], 1, "add --sparse"),
-        (["gram", "good.mrg", "-o", "K.npy", "--exact", "--sparse"], 1, "leave out that or --sparse"),
+        (["encode", "missing.mrg", "-o", "v.npz"], 1, "cannot open missing.mrg"),
+        (["encode", "bad.mrg", "-o", "v.npz"], 1, "bad.mrg:2:1 (tree 2)"),
+        (["encode", "bad.mrg", "-o", "v.npy", *DENSE], 1, "bad.mrg:2:1 (tree 2)"),
+        (["encode", "good.mrg", "-o", "v.npy", "--vectors", "dense", "-d", "63"], 1, "multiple of 256"),
+        (["encode", "good.mrg", "-o", "v.npz", "--decay", "2"], 1, "from 0 to 1"),
+        (["encode", "good.mrg", "-o", "v.npy"], 1, "add --vectors dense, or write sparse rows to a .npz"),
+        (["encode", "good.mrg", "-o", "v.parquet"], 1, "add --vectors dense"),
+        (["encode", "good.mrg", "-o", "v.txt"], 1, "use .npz"),
+        (["encode", "good.mrg", "-o", "v.txt", *DENSE], 1, "use .npy or .parquet"),
+        (["encode", "good.mrg", "-o", "v.npz", *DENSE], 1, "use .npy or .parquet"),
+        (["encode", "good.mrg", "-o", "v.npz", "--n-features", "1000"], 1, "power of two"),
+        (["encode", "good.mrg", "-o", "v.npz", "-d", "256"], 1, "or choose --vectors dense"),
+        (["encode", "good.mrg", "-o", "v.npz", "--composition", "mixed"], 1, "--composition has no effect"),
+        (["encode", "good.mrg", "-o", "v.npy", *DENSE, "--budget", "4"], 1, "choose --vectors sparse"),
+        (["encode", "good.mrg", "-o", "v.npy", *DENSE, "--rest", "dense"], 1, "choose --vectors sparse"),
+        (["encode", "good.mrg", "-o", "v.npz", "--kernel", "subset"], 2, "--kernel"),
+        (["gram", "good.mrg", "-o", "K.npy", "--kernel", "subset", *DENSE], 1, "leave out one of them"),
+        (["gram", "good.mrg", "-o", "K.npy", "--budget", "4"], 1, "--vectors sparse or --kernel bounded"),
+        (["gram", "good.mrg", "-o", "K.npy", "--seed", "0"], 1, "--seed has no effect with --kernel subset"),
+        (["gram", "good.mrg", "-o", "K.npy", "--jobs", "1"], 1, "--jobs has no effect"),
+        (["kernel", "(a b)", "(a b)", "-d", "256"], 1, "--n-components has no effect with --kernel subset"),
+        (["kernel", "(a b)", "(a b)", "--kernel", "bounded", "--dtype", "float64"], 1, "no effect"),
+        (["kernel", "(a b)", "(a b)", "--kernel", "bounded", "--budget", "-1"], 1, "at least 0"),
         (
-            ["encode", "good.mrg", "-o", "v.npz", "--sparse", "--rest", "dense", "--damping", "sqrt"],
+            ["encode", "good.mrg", "-o", "v.npz", "--rest", "dense", "--damping", "sqrt"],
             1,
             "use damping='linear'",
         ),
-        (["encode", "bad.mrg", "-o", "v.npz", "--sparse"], 1, "bad.mrg:2:1 (tree 2)"),
-        (["encode", "good.mrg", "-o", "nowhere/v.npy"], 1, "does not exist"),
-        (["encode", "good.mrg", "-o", "folder.npy"], 1, "it is a folder"),
+        (["encode", "good.mrg", "-o", "nowhere/v.npz"], 1, "does not exist"),
+        (["encode", "good.mrg", "-o", "folder.npz"], 1, "it is a folder"),
         (["demo", "--functions", "0"], 1, "at least 50"),
         (["kernel", "good.mrg", "three.mrg"], 1, "cannot pair 2 trees with 3"),
         (["encode", "good.mrg"], 2, "-o"),
@@ -214,7 +298,7 @@ def test_check_names_every_optional_part(capsys, monkeypatch):
 def test_errors_are_one_clear_line_and_leave_nothing_behind(tmp_path, arguments, code, complaint):
     (tmp_path / "bad.mrg").write_text("(a b)\n(a b\n")
     (tmp_path / "good.mrg").write_text("(a b)\n(a c)\n")
-    (tmp_path / "folder.npy").mkdir()
+    (tmp_path / "folder.npz").mkdir()
     (tmp_path / "three.mrg").write_text("(a b)\n(a c)\n(a c)\n")
     before = sorted(os.listdir(tmp_path))
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=tmp_path)
@@ -226,11 +310,8 @@ def test_errors_are_one_clear_line_and_leave_nothing_behind(tmp_path, arguments,
 
 def test_skip_bad_goes_on_and_reports(tmp_path, capsys):
     (tmp_path / "t.mrg").write_text("(a b)\n(a\n(a c)\n")
-    assert (
-        main(["encode", str(tmp_path / "t.mrg"), "-o", str(tmp_path / "v.npy"), "-d", "256", "--skip-bad"])
-        == 0
-    )
-    assert len(np.load(tmp_path / "v.npy")) == 2
+    assert main(["encode", str(tmp_path / "t.mrg"), "-o", str(tmp_path / "v.npz"), "--skip-bad"]) == 0
+    assert load_npz(tmp_path / "v.npz").shape[0] == 2
     err = capsys.readouterr().err
     assert "skipped" in err
     assert "left out 1 bad tree" in err
@@ -238,9 +319,10 @@ def test_skip_bad_goes_on_and_reports(tmp_path, capsys):
 
 def test_an_interrupted_encode_keeps_the_old_file(tmp_path):
     (tmp_path / "t.mrg").write_text("(a b)\n(a\n")
-    (tmp_path / "v.npy").write_bytes(b"precious")
-    assert main(["encode", str(tmp_path / "t.mrg"), "-o", str(tmp_path / "v.npy"), "-d", "256"]) == 1
-    assert (tmp_path / "v.npy").read_bytes() == b"precious"
+    for name, options in (("v.npy", DENSE), ("v.npz", [])):
+        (tmp_path / name).write_bytes(b"precious")
+        assert main(["encode", str(tmp_path / "t.mrg"), "-o", str(tmp_path / name), *options]) == 1
+        assert (tmp_path / name).read_bytes() == b"precious"
 
 
 def loaded_by(statement):

@@ -124,11 +124,11 @@ def test_impossible_budgets_are_refused(budget):
         BoundedTreeKernel(budget=budget)
 
 
-def test_the_gram_transformer_takes_a_budget():
+def test_the_kernel_transformer_takes_a_bounded_kernel():
     forest = random_forest(1, 8)
-    gram = KernelTransformer("bounded", 0.3, budget=3)
+    gram = KernelTransformer(kernel=BoundedTreeKernel(0.3, budget=3))
     expected = BoundedTreeKernel(0.3, budget=3).gram(forest)
     assert (gram.fit_transform(forest) == expected).all()
     assert np.allclose(gram.transform(forest[:2]), expected[:2], rtol=EXACT)
     with pytest.raises(ParameterError, match="budget"):
-        KernelTransformer("bounded", budget=-1).fit(forest)
+        gram.set_params(kernel__budget=-1)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
@@ -39,7 +38,7 @@ def named(vectorizer, row):
 
 
 def exactly(**options):
-    return FragmentVectorizer(None, damping="linear", normalize=False, dtype="float64", **options)
+    return FragmentVectorizer(n_features=None, damping="linear", normalize=False, dtype="float64", **options)
 
 
 @settings(max_examples=50)
@@ -65,7 +64,7 @@ def test_the_dictionary_of_all_fragments_is_the_full_kernel():
 
 def test_unknown_fragments_count_towards_the_length_alone():
     forest = random_forest(4, 60, 30)
-    vectorizer = FragmentVectorizer(None, damping="linear", dtype="float64").fit(forest[:30])
+    vectorizer = FragmentVectorizer(n_features=None, damping="linear", dtype="float64").fit(forest[:30])
     wanted = BoundedTreeKernel(0.4, normalize=True).gram(forest[30:], forest[:30])
     found = dot_products(vectorizer.transform(forest[30:]), vectorizer.transform(forest[:30]))
     assert found == pytest.approx(wanted, rel=1e-9)
@@ -74,10 +73,13 @@ def test_unknown_fragments_count_towards_the_length_alone():
 
 def test_hashed_rows_follow_the_dictionary():
     forest = random_forest(5, 80, 40)
-    exact = dot_products(FragmentVectorizer(None, dtype="float64").fit_transform(forest))
+    exact = dot_products(FragmentVectorizer(n_features=None, dtype="float64").fit_transform(forest))
     for width, bar in ((2**30, 1e-4), (2**20, 2e-3)):
         errors = [
-            dot_products(FragmentVectorizer(width, dtype="float64", random_state=s).transform(forest)) - exact
+            dot_products(
+                FragmentVectorizer(n_features=width, dtype="float64", random_state=s).transform(forest)
+            )
+            - exact
             for s in range(4)
         ]
         assert np.sqrt(np.mean(np.square(errors))) <= bar
@@ -86,7 +88,7 @@ def test_hashed_rows_follow_the_dictionary():
 @pytest.mark.parametrize("n_features", [None, 2**14])
 def test_rare_columns_weigh_more_with_idf(n_features):
     forest = random_forest(6, 40, 20)
-    plain = FragmentVectorizer(n_features, normalize=False, dtype="float64").fit(forest)
+    plain = FragmentVectorizer(n_features=n_features, normalize=False, dtype="float64").fit(forest)
     weighed = clone(plain).set_params(idf=True).fit(forest)
     x, y = plain.transform(forest), weighed.transform(forest)
     holders = np.bincount(x.indices, minlength=x.shape[1])[x.indices]
@@ -100,17 +102,9 @@ def test_rare_columns_weigh_more_with_idf(n_features):
 
 
 def test_a_fragment_that_no_tree_held_has_the_largest_idf():
-    vectorizer = FragmentVectorizer(2**20, idf=True, normalize=False).fit(["(A b)"] * 3)
+    vectorizer = FragmentVectorizer(n_features=2**20, idf=True, normalize=False).fit(["(A b)"] * 3)
     seen, unseen = (abs(vectorizer.transform([text]).data[0]) for text in ("(A b)", "(C d)"))
     assert (seen, unseen) == pytest.approx((np.log(4 / 4) + 1, np.log(4 / 1) + 1))
-
-
-def test_hashed_columns_need_no_fit_and_dictionaries_do():
-    forest = random_forest(1, 5)
-    assert (FragmentVectorizer().transform(forest) != FragmentVectorizer().fit_transform(forest)).nnz == 0
-    for options in ({"n_features": None}, {"idf": True}):
-        with pytest.raises(NotFittedError):
-            FragmentVectorizer(**options).transform(forest)
 
 
 @pytest.mark.parametrize(
@@ -143,14 +137,14 @@ def test_vectorizers_are_cloned_pickled_saved_and_loaded(options, tmp_path):
 
 
 def test_fingerprints_tell_apart_what_was_learned():
-    a, b = (FragmentVectorizer(None).fit([text]) for text in ("(A b)", "(A c)"))
+    a, b = (FragmentVectorizer(n_features=None).fit([text]) for text in ("(A b)", "(A c)"))
     assert len({a.fingerprint, b.fingerprint, FragmentVectorizer().fingerprint}) == 3
-    assert a.fingerprint == FragmentVectorizer(None).fit(["(A b)"]).fingerprint
+    assert a.fingerprint == FragmentVectorizer(n_features=None).fit(["(A b)"]).fingerprint
 
 
 def test_a_foreign_or_damaged_file_is_refused(tmp_path):
     path = tmp_path / "rows.safetensors"
-    FragmentVectorizer(None).fit(TREES).save(path)
+    FragmentVectorizer(n_features=None).fit(TREES).save(path)
     whole = path.read_bytes()
     path.write_bytes(b"something else")
     with pytest.raises(SourceError):
@@ -166,7 +160,7 @@ def test_a_foreign_or_damaged_file_is_refused(tmp_path):
 
 
 def test_a_dictionary_that_is_made_of_itself_is_refused():
-    settings, arrays = FragmentVectorizer(None).fit(TREES).state()
+    settings, arrays = FragmentVectorizer(n_features=None).fit(TREES).state()
     circle = int(np.flatnonzero(arrays["place"] > 0)[0])
     arrays["base"] = arrays["base"].copy()
     arrays["base"][circle] = circle
@@ -176,13 +170,15 @@ def test_a_dictionary_that_is_made_of_itself_is_refused():
 
 def test_fragments_by_column_are_those_of_the_trees():
     for n_features in (2**20, None):
-        vectorizer = FragmentVectorizer(n_features).fit(TREES)
-        found = vectorizer.fragments(TREES)
+        vectorizer = FragmentVectorizer(n_features=n_features).fit(TREES)
+        found = vectorizer.column_fragments(TREES)
         assert set(found) == set(vectorizer.transform(TREES).indices.tolist())
         wanted = {f for text in TREES for f in list_fragments(text) if fragment_cost(f) <= 4}
         assert {fragment for column in found.values() for fragment in column} == wanted
         for column, held in found.items():
-            assert all(vectorizer.fragment(fragment).indices.tolist() == [column] for fragment in held)
+            assert all(
+                vectorizer.transform_fragment(fragment).indices.tolist() == [column] for fragment in held
+            )
 
 
 def test_files_are_read_batch_by_batch_with_the_same_result(tmp_path, monkeypatch):
@@ -196,7 +192,7 @@ def test_files_are_read_batch_by_batch_with_the_same_result(tmp_path, monkeypatc
 
 
 def test_arithmetic_of_wide_rows_takes_no_memory_for_columns():
-    rows = FragmentVectorizer(2**30).transform(random_forest(2, 50))
+    rows = FragmentVectorizer(n_features=2**30).transform(random_forest(2, 50))
     tracemalloc.start()
     assert rows.multiply(rows).sum() == pytest.approx(50, rel=1e-5)
     assert (rows + rows - rows - rows).nnz == 0
@@ -205,12 +201,12 @@ def test_arithmetic_of_wide_rows_takes_no_memory_for_columns():
 
 
 def test_names_of_columns():
-    vectorizer = FragmentVectorizer(64, rest="dense", rest_size=256)
+    vectorizer = FragmentVectorizer(n_features=64, rest="dense", rest_size=256)
     names = vectorizer.get_feature_names_out()
     assert (names[0], names[63], names[64], len(names)) == ("fragments0", "fragments63", "rest0", 320)
     assert vectorizer.transform(TREES).shape == (4, 320)
     with pytest.raises(ParameterError, match="too many to name"):
-        FragmentVectorizer(2**30).get_feature_names_out()
+        FragmentVectorizer(n_features=2**30).get_feature_names_out()
 
 
 def test_bad_parameters_are_refused_by_fit():
@@ -234,17 +230,17 @@ def test_bad_parameters_are_refused_by_fit():
         for use in (FragmentVectorizer(**wrong).fit, FragmentVectorizer(**wrong).transform):
             with pytest.raises(ParameterError):
                 use(TREES)
-    with pytest.raises(ParameterError, match="idf has 1 numbers"):
-        FragmentVectorizer(None, idf=[2.0]).fit(TREES).transform(TREES)
+    with pytest.raises(ParameterError, match="idf has 1 weights"):
+        FragmentVectorizer(n_features=None, idf=[2.0]).fit(TREES).transform(TREES)
     with pytest.raises(SourceError, match="every tree is a single node"):
-        FragmentVectorizer(None).fit([Tree("a")])
+        FragmentVectorizer(n_features=None).fit([Tree("a")])
     for learns in ({"n_features": None}, {"idf": True}):
         with pytest.raises(SourceError, match="there is no tree"):
             FragmentVectorizer(**learns).fit([])
 
 
 def test_given_weights_are_those_of_the_columns_at_hand():
-    vectorizer = FragmentVectorizer(None, idf=np.ones(4), budget=0).fit(TREES[:2])
+    vectorizer = FragmentVectorizer(n_features=None, idf=np.ones(4), budget=0).fit(TREES[:2])
     assert vectorizer.transform(TREES).shape == (4, 4)
     vectorizer.set_params(idf=np.ones(3)).fit(
         ["(A b c)", "(B (A b c))", "(C d)"]
@@ -256,7 +252,9 @@ def test_given_weights_are_those_of_the_columns_at_hand():
 
 def test_numpys_booleans_are_booleans():
     for flag in (True, False):
-        plain, other = (FragmentVectorizer(64, idf=kind(flag)).fit(TREES) for kind in (bool, np.bool_))
+        plain, other = (
+            FragmentVectorizer(n_features=64, idf=kind(flag)).fit(TREES) for kind in (bool, np.bool_)
+        )
         assert (plain.transform(TREES) != other.transform(TREES)).nnz == 0
 
 
@@ -274,12 +272,14 @@ def repetitive(depth, arity):
 
 
 @pytest.mark.parametrize(("depth", "arity", "decay"), [(11, 2, 0.8), (6, 3, 1.0), (13, 2, 0.4), (8, 4, 1.0)])
-def test_giants_neither_overflow_nor_fade(depth, arity, decay):
-    giant = read_trees([repetitive(depth, arity)])
-    rows = FragmentVectorizer(decay=decay, rest="dense", rest_size=1024).transform(giant)
+def test_large_trees_neither_overflow_nor_fade(depth, arity, decay):
+    large = read_trees([repetitive(depth, arity)])
+    rows = FragmentVectorizer(decay=decay, rest="dense", rest_size=1024).transform(large)
     assert dot_products(rows)[0, 0] == pytest.approx(1.0, abs=1e-5)
     for composition in ("mixed", "product", "convolution"):
-        vectors = DistributedTreeVectorizer(1024, decay, composition, normalize=True).transform(giant)
+        vectors = DistributedTreeVectorizer(
+            n_components=1024, decay=decay, composition=composition, normalize=True
+        ).transform(large)
         assert (vectors.astype(float) ** 2).sum() == pytest.approx(1.0, abs=1e-5)
 
 
@@ -299,23 +299,30 @@ def test_too_many_open_nodes_are_refused(monkeypatch):
 def test_a_linear_models_weight_of_a_fragment_is_a_product_with_its_row():
     vectorizer = FragmentVectorizer(decay=1.0, budget=None, damping="linear", normalize=False)
     model = LinearSVC(C=10).fit(vectorizer.transform(TREES), [0, 0, 1, 1])
-    weight = {str(f): float((vectorizer.fragment(f) @ model.coef_[0])[0]) for f in list_fragments(TREES[0])}
-    assert weight["(S A B)"] < 0 < float((vectorizer.fragment("(T A C)") @ model.coef_[0])[0])
+    weight = {
+        str(f): float((vectorizer.transform_fragment(f) @ model.coef_[0])[0])
+        for f in list_fragments(TREES[0])
+    }
+    assert weight["(S A B)"] < 0 < float((vectorizer.transform_fragment("(T A C)") @ model.coef_[0])[0])
     score = sum(weight[str(f)] * value for f, value in list_fragments(TREES[0]).items()) + model.intercept_[0]
     assert score == pytest.approx(model.decision_function(vectorizer.transform(TREES[:1]))[0], abs=1e-5)
 
 
 @pytest.mark.parametrize("n_features", [None, 2**30])
-def test_a_gram_machines_weight_of_a_fragment_is_a_product_with_its_row(n_features):
-    vectorizer = FragmentVectorizer(n_features, damping="linear", normalize=False, dtype="float64").fit(TREES)
+def test_a_dual_svms_weight_of_a_fragment_is_a_product_with_its_row(n_features):
+    vectorizer = FragmentVectorizer(
+        n_features=n_features, damping="linear", normalize=False, dtype="float64"
+    ).fit(TREES)
     model = DualLinearSVC().fit(vectorizer.transform(TREES), [0, 0, 1, 1])
-    weight = {f: dot_products(vectorizer.fragment(f), model.coef_)[0, 0] for f in list_fragments(TREES[0])}
+    weight = {
+        f: dot_products(vectorizer.transform_fragment(f), model.coef_)[0, 0] for f in list_fragments(TREES[0])
+    }
     values = bounded_fragment_values(Tree.parse(TREES[0]), 4, 0.4)
     score = sum(weight[f] * value for f, value in values.items()) + model.intercept_[0]
     assert score == pytest.approx(model.decision_function(vectorizer.transform(TREES[:1]))[0], abs=1e-9)
 
 
-def test_rows_and_machine_make_a_pipeline():
+def test_rows_and_svm_make_a_pipeline():
     model = make_pipeline(FragmentVectorizer(), DualLinearSVC())
     assert model.fit(TREES, ["S", "S", "T", "T"]).predict(["(T (A e) (C e))"]).tolist() == ["T"]
     assert np.diagonal(dot_products(model[0].transform(TREES))) == pytest.approx(1.0, abs=1e-5)
@@ -331,7 +338,9 @@ def test_lists_that_share_little_are_not_taken_for_duplicates():
     pair = lists_of_items((0, 3), (100, 140))
     for seed in range(8):
         for rest in (None, "dense"):
-            vectorizer = FragmentVectorizer(2**30, decay=0.2, damping="linear", rest=rest, random_state=seed)
+            vectorizer = FragmentVectorizer(
+                n_features=2**30, decay=0.2, damping="linear", rest=rest, random_state=seed
+            )
             kernel = SubsetTreeKernel if rest else BoundedTreeKernel
             exact = kernel(0.2, normalize=True)(*pair)
             assert dot_products(vectorizer.transform(pair))[0, 1] == pytest.approx(
@@ -356,7 +365,9 @@ def test_a_dense_rest_holds_for_pairs_that_share_little_and_for_near_duplicates(
     exact = SubsetTreeKernel(decay, normalize=True).gram(both)
     n = len(forest)
     for seed in range(3):
-        rows = FragmentVectorizer(2**30, decay, rest="dense", random_state=seed).transform(both)
+        rows = FragmentVectorizer(n_features=2**30, decay=decay, rest="dense", random_state=seed).transform(
+            both
+        )
         assert np.diagonal(dot_products(rows)) == pytest.approx(1.0, abs=1e-4)
         error = dot_products(rows) - exact
         near = error[np.arange(n), np.arange(n, 2 * n)]
@@ -368,7 +379,9 @@ def test_a_dense_rest_holds_for_pairs_that_share_little_and_for_near_duplicates(
 
 
 def test_the_nearest_rows_with_a_dense_rest_are_those_of_their_products():
-    rows = FragmentVectorizer(2**20, rest="dense", rest_size=512).transform(random_forest(3, 120, 40))
+    rows = FragmentVectorizer(n_features=2**20, rest="dense", rest_size=512).transform(
+        random_forest(3, 120, 40)
+    )
     wanted = dot_products(rows)
     assert wanted == pytest.approx((rows @ rows.T).toarray(), abs=1e-5)
     np.fill_diagonal(wanted, -1)

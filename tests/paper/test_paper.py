@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from benchmarks.timing import exponent
 from paper.__main__ import main
-from paper.classify import as_bits, choose_cost, from_bits, mcnemar, one_vs_rest, t_test
+from paper.classify import as_bits, choose_cost, classified, from_bits, mcnemar, t_test
 from paper.corpora import COUNTS, Corpora, Pairs
 from paper.fig2 import fragment_properties, sample_fragments
 from paper.fig4 import Task, pair_grams, steps
@@ -237,10 +237,10 @@ def test_machines_on_gram_matrices_tell_separable_classes_apart():
     order = random.permutation(60)
     train, test = order[:40], order[40:]
     gram = 1 + x @ x.T
-    guess = one_vs_rest(gram[np.ix_(train, train)], classes[train], gram[np.ix_(test, train)], 10.0)
+    guess = classified(gram[np.ix_(train, train)], classes[train], gram[np.ix_(test, train)], 10.0)
     assert (guess == classes[test]).all()
     two = classes != "c"
-    guess = one_vs_rest(gram[np.ix_(two, two)], classes[two] == "a", gram[np.ix_(two, two)], 10.0)
+    guess = classified(gram[np.ix_(two, two)], classes[two] == "a", gram[np.ix_(two, two)], 10.0)
     assert (guess == (classes[two] == "a")).all()
     chosen = choose_cost([gram], [classes == "a"], (1e-6, 10.0), 3)  # with a tiny C the larger class wins
     assert chosen["best"] == 10.0

@@ -1,6 +1,3 @@
-import ast
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 
@@ -8,7 +5,6 @@ from strategies import ANY_LABEL, trees
 from treedot import Tree, read_trees
 from treedot.errors import ParameterError, SourceError
 from treedot.readers import read_tree
-from treedot.readers.python_code import read_functions
 
 
 def nested(tree):
@@ -81,17 +77,27 @@ def test_other_things_are_refused_with_their_number(thing):
     assert len(errors) == 1
 
 
-def test_python_functions_become_trees(tmp_path):
-    source = 'class C:\n    def f(self, x=None):\n        """Doc."""\n        return x + 1\n'
-    (tmp_path / "m.py").write_text(source)
-    (tmp_path / "broken.py").write_text("def (")
-    forest = read_functions([tmp_path / "broken.py", tmp_path / "m.py"])
-    assert forest.columns == {"file": [str(tmp_path / "m.py")], "line": [2], "name": ["f"]}
-    text = str(forest[0])
-    assert "(BinOp (Name x) Add (Constant 1))" in text
-    assert "(Constant None)" in text
-    assert "Doc" not in text
-    assert len(read_functions([Path(ast.__file__)])) > 50
+def test_the_message_says_which_item_is_no_tree_and_why(tmp_path):
+    for items in (["(a b)", None], [Tree("a"), None]):
+        with pytest.raises(SourceError, match="tree 2: expected a tree, found None"):
+            read_trees(items)
+    with pytest.raises(SourceError, match="tree 2: cannot make a tree of dict"):
+        read_trees(["(a b)", {"tree": "(a b)"}])
+    (tmp_path / "t.mrg").write_text("(a b)")
+    with pytest.raises(SourceError, match=r"tree 2: .* is not a tree but the name of a file: give pathlib"):
+        read_trees(["(a b)", str(tmp_path / "t.mrg")])
+    with pytest.raises(ParameterError, match="item 2 is str"):
+        read_trees([tmp_path / "t.mrg", "(a b)"])
+
+
+def test_tables_in_memory_are_refused():
+    with pytest.raises(ParameterError, match=r"from dict: give the trees alone, as in source\['tree'\]"):
+        read_trees({"tree": ["(a b)"], "label": [1]})
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"tree": ["(a b)", "(c d)"], "label": [1, 2]})
+    with pytest.raises(ParameterError, match="give the trees alone"):
+        read_trees(frame)
+    assert len(read_trees(frame["tree"])) == 2
 
 
 def test_a_list_around_bracket_text_is_refused():

@@ -85,6 +85,20 @@ def test_bad_tables_are_refused_with_their_line(tmp_path, text, complaint):
         read_trees(tmp_path / "t.tsv")
 
 
+@pytest.mark.parametrize("suffix", ["tsv", "csv"])
+def test_a_table_without_column_names_does_not_lose_its_first_tree(tmp_path, suffix):
+    separator = "\t" if suffix == "tsv" else ","
+    path = tmp_path / f"t.{suffix}"
+    for rows in (["(S (A a) b){}x", "(S c){}y"], ["(S (A a) b)"]):
+        path.write_text("\n".join(rows).format(*[separator] * 2) + "\n")
+        with pytest.raises(
+            SourceError, match=r":1: the first line must name the columns, but holds a tree, \(S"
+        ):
+            read_trees(path)
+    path.write_text(separator.join(["tree", "(share)"]) + "\n" + separator.join(["(a b)", "1"]) + "\n")
+    assert read_trees(path).columns == {"(share)": ["1"]}
+
+
 def test_misaligned_cells_do_not_slip_through(tmp_path):
     path = tsv(tmp_path / "t.tsv", [("1", "(a b) (c d)", "x"), ("2", "", "y")])
     with pytest.raises(SourceError, match=r"t\.tsv:2"):

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from strategies import ANY_LABEL, random_forest, trees
 from treedot import Forest, FragmentVectorizer, SubsetTreeKernel, Tree, TreeIndex, nearest
-from treedot.arrays import read_arrays, write_arrays
 from treedot.errors import ParameterError, SourceError, SpecMismatchError
+from treedot.safetensors import read_arrays, write_arrays
 from treedot.search import index as module
 
 
@@ -28,14 +28,14 @@ def small(tmp_path):
 
 
 def wanted(queries, forest, k):
-    vectorizer = FragmentVectorizer(2**30)
+    vectorizer = FragmentVectorizer(n_features=2**30)
     return nearest(vectorizer.transform(queries), vectorizer.transform(forest), k)
 
 
 @pytest.mark.parametrize("k", [1, 7, 170])
 @pytest.mark.parametrize("records", [100, 1 << 23])
 def test_an_index_finds_what_a_search_through_all_rows_finds(tmp_path, monkeypatch, k, records):
-    monkeypatch.setattr("treedot.search.inverted.RECORDS", records)
+    monkeypatch.setattr("treedot.search.inverted_index.RECORDS", records)
     monkeypatch.setattr(module, "BATCH", 16)
     forest, queries = random_forest(0, 170, 15), random_forest(1, 30, 15)
     index = TreeIndex.build(forest, tmp_path / "x")
@@ -101,7 +101,7 @@ def test_an_index_opened_again_gives_the_same_answers(small):
     for a, b in zip(index.search(forest[::7]), again.search(forest[::7]), strict=True):
         assert a.tobytes() == b.tobytes()
     assert len(again) == len(forest)
-    assert again.fingerprint == index.fingerprint == FragmentVectorizer(2**30).fingerprint
+    assert again.fingerprint == index.fingerprint == FragmentVectorizer(n_features=2**30).fingerprint
     assert repr(again).startswith("<TreeIndex of 170 trees, ")
 
 
@@ -133,7 +133,7 @@ def test_what_the_vectorizer_is_and_has_learned_is_kept(tmp_path, settings):
 def test_the_file_is_the_same_to_the_byte_whatever_the_threads_and_portions(tmp_path, monkeypatch):
     forest = random_forest(5, 120, 12)
     TreeIndex.build(forest, tmp_path / "a")
-    monkeypatch.setattr("treedot.search.inverted.RECORDS", 500)
+    monkeypatch.setattr("treedot.search.inverted_index.RECORDS", 500)
     TreeIndex.build(forest, tmp_path / "b", n_jobs=3)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
@@ -149,11 +149,11 @@ def test_columns_of_metadata_survive(tmp_path):
         random_forest(0, 2), {"n": [np.int64(3), None], "more": [[1, "x"], {"a": 0.5}]}
     )
     both = Forest.concat([forest, random_forest(1, 1)])
-    found = TreeIndex.build(both, tmp_path / "x").forest([0, 1, 2])
+    found = TreeIndex.build(both, tmp_path / "y").forest([0, 1, 2])
     assert dict(found.columns) == {"n": [3, None, None], "more": [[1, "x"], {"a": 0.5}, None]}
     forest.columns["bad"] = [1, {1, 2}]
     with pytest.raises(SourceError, match="columns of tree 2 cannot be kept as JSON"):
-        TreeIndex.build(forest, tmp_path / "x")
+        TreeIndex.build(forest, tmp_path / "z")
 
 
 def test_ranking_again_orders_the_candidates_by_the_exact_kernel(small):
@@ -185,7 +185,16 @@ def test_progress_is_told_and_nothing_is_no_index(tmp_path, monkeypatch):
 def test_forests_may_come_one_after_the_other(tmp_path):
     forest = random_forest(0, 30)
     for source in (iter([forest[:7], forest[7:8], forest[8:]]), iter(list(forest))):
-        assert TreeIndex.build(source, tmp_path / "x").forest(range(30)) == forest
+        assert TreeIndex.build(source, tmp_path / "x", overwrite=True).forest(range(30)) == forest
+
+
+def test_an_index_is_replaced_only_if_that_is_asked_for(small):
+    index, forest = small
+    with pytest.raises(ParameterError, match=r"exists: TreeIndex\.open reads it, and overwrite=True"):
+        TreeIndex.build(["(A b)"], index.path)
+    assert len(TreeIndex.open(index.path)) == len(forest)
+    assert len(TreeIndex.build(["(A b)"], index.path, overwrite=True)) == 1
+    assert index.forest([169]) == forest[[169]]  # the old file stays with those who have it open
 
 
 @pytest.mark.parametrize("rows", [[150, 200], [-1], [0.5], [[1, 2]]])
@@ -225,7 +234,7 @@ def rewritten(index, change):
         (lambda d, a: d["vectorizer"].update(decay=0.5), "fingerprint"),
         (lambda d, a: d["vectorizer"].update(idf=True), "cannot be rebuilt"),
         (lambda d, a: d.update(vectorizer=3), "cannot be rebuilt"),
-        (lambda d, a: a.pop("lists.holder"), "'holder' is missing"),
+        (lambda d, a: a.pop("lists.row"), "'row' is missing"),
         (lambda d, a: a.update({"lists.value": a["lists.value"].astype(int)}), "'value' is missing or of"),
         (lambda d, a: a.update({"lists.value": a["lists.value"][1:]}), "do not end"),
         (lambda d, a: a["lists.start"].__setitem__(-1, 5), "do not end"),
@@ -241,8 +250,8 @@ def test_a_file_that_does_not_fit_together_is_refused(small, change, message):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda a: a["lists.holder"].__setitem__(slice(None), 10**9),
-        lambda a: a["lists.holder"].__setitem__(slice(None), -1),
+        lambda a: a["lists.row"].__setitem__(slice(None), 10**9),
+        lambda a: a["lists.row"].__setitem__(slice(None), -1),
         lambda a: a["lists.start"].__setitem__(slice(1, -1), 10**12),
         lambda a: a["lists.start"].__setitem__(slice(1, -1), -5),
         lambda a: a["lists.value"].__setitem__(slice(None), np.nan),
@@ -297,7 +306,7 @@ def test_a_file_with_wrong_bytes_is_refused_or_gives_answers_of_the_right_shape(
 BUILD = """
 import sys, time
 sys.path[:0] = {paths}
-from treedot import TreeIndex, arrays
+from treedot import TreeIndex, safetensors
 
 def trees():
     for i in range(5000):
@@ -315,8 +324,8 @@ def slow(array):
         wait()
 
 if {where!r} == "writing":
-    whole, arrays.chunks = arrays.chunks, slow
-TreeIndex.build(trees(), {path!r})
+    whole, safetensors.chunks = safetensors.chunks, slow
+TreeIndex.build(trees(), {path!r}, overwrite=True)
 """
 
 

@@ -6,65 +6,99 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from treedot import __version__
 from treedot.errors import TreedotError
 from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, FORMATS, RESTS
 
 SOURCE_HELP = (
-    "file of trees (brackets, .tsv, .csv, .jsonl, .parquet, .arrow; also .gz, .xz, .zst), or - for stdin"
+    "file of trees (Penn brackets, .tsv, .csv, .jsonl, .parquet, .arrow, .py; also .gz, .xz, .zst), "
+    "or - for standard input"
 )
+VECTORS = ("sparse", "dense")
+KERNELS = ("subset", "subtree", "bounded")
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     top = argparse.ArgumentParser(
         prog="treedot",
-        description="Tree kernels as dot products: trees to vectors, and the exact kernels beside them.",
+        description="Compare trees by the fragments that they share: exactly, or as dot products of vectors.",
         epilog="Exit codes: 0 done, 1 the input or a setting is bad, 2 the command line is not understood.",
     )
     top.add_argument("--version", action="version", version=f"treedot {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    encode = commands.add_parser("encode", help="turn trees into vectors")
+    encode = _command(
+        commands,
+        "encode",
+        "turn trees into vectors",
+        "Write one vector per tree, in memory that does not grow with the number of trees. How they were "
+        "made is written down in FILE.json, in a Parquet file itself.",
+    )
     encode.add_argument("trees", nargs="+", metavar="TREES", help=SOURCE_HELP)
     encode.add_argument(
         "-o",
         "--output",
         required=True,
         metavar="FILE",
-        help="where to write: .npy, .parquet, or - for .npy on stdout; with --sparse .npz",
+        help="where to write: .npz (sparse rows), .npy or .parquet (dense vectors), or - for standard output",
     )
-    _add_encoding(encode)
+    encode.add_argument(
+        "--vectors",
+        choices=VECTORS,
+        default="sparse",
+        help="sparse: rows with a column for every small fragment; "
+        "dense: distributed trees, as in the paper (default: sparse)",
+    )
+    _add_values(encode, "yes")
+    _add_vectors(encode)
     _add_reading(encode)
 
-    kernel = commands.add_parser("kernel", help="compare trees pair by pair")
+    kernel = _command(
+        commands,
+        "kernel",
+        "compare trees pair by pair",
+        "Print the kernel of each tree of A with the tree of B in the same place; one tree is compared with "
+        "all of the other side. Kernels are exact unless --vectors is given.",
+    )
     for name in ("a", "b"):
         kernel.add_argument(name, metavar=name.upper(), help="a tree in brackets, or a " + SOURCE_HELP)
-    _add_exact(kernel)
-    _add_encoding(kernel)
+    _add_kernel(kernel)
     _add_reading(kernel, skip=False)
 
-    gram = commands.add_parser("gram", help="compare all trees with all")
-    gram.add_argument("trees", metavar="TREES", help=SOURCE_HELP)
+    gram = _command(
+        commands,
+        "gram",
+        "compare all trees with all",
+        "Write the matrix of the kernels of all trees with all. Kernels are exact unless --vectors is given.",
+    )
+    gram.add_argument("trees", metavar="TREES", help="a tree in brackets, or a " + SOURCE_HELP)
     gram.add_argument("--against", metavar="TREES", help="compare with these trees instead (one column each)")
     gram.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="where to write: .npy, or - for stdout"
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="where to write: .npy, or - for standard output",
     )
-    _add_exact(gram)
-    _add_encoding(gram)
+    _add_kernel(gram)
     _add_reading(gram)
 
-    info = commands.add_parser("info", help="describe a file of trees or of vectors")
-    info.add_argument("file", metavar="FILE", help=SOURCE_HELP + "; or vectors that treedot wrote")
+    info = _command(
+        commands,
+        "info",
+        "describe a file",
+        "Say what a file holds: trees, vectors, a matrix of kernels, an index (TreeIndex), or a vectorizer.",
+    )
+    info.add_argument("file", metavar="FILE", help=SOURCE_HELP + "; or a file that treedot wrote")
     info.add_argument("--json", action="store_true", help="print JSON")
     _add_reading(info)
 
-    commands.add_parser("check", help="say which optional parts work here, and how to get the others")
+    _command(commands, "check", "say which optional parts work here, and how to get the others")
 
-    demo = commands.add_parser(
-        "demo", help="compare the functions of Python's standard library, with a report"
-    )
+    demo = _command(commands, "demo", "find near-duplicate functions in Python's standard library")
     demo.add_argument("--out", default="demo", metavar="DIR", help="folder of the report (default: demo)")
     demo.add_argument(
         "--functions", type=int, default=2000, metavar="N", help="how many functions (default: 2000)"
@@ -72,57 +106,97 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _add_encoding(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("vectors")
+def _command(commands: Any, name: str, brief: str, description: str | None = None) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = commands.add_parser(
+        name, help=brief, description=description or f"{brief[0].upper()}{brief[1:]}."
+    )
+    return made
+
+
+def _add_kernel(command: argparse.ArgumentParser) -> None:
+    """Add what chooses between the exact kernels and vectors."""
+    command.add_argument(
+        "--kernel",
+        choices=KERNELS,
+        help="the exact kernel counts all shared fragments (subset), complete subtrees (subtree), "
+        "or fragments within --budget (bounded) (default: subset)",
+    )
+    command.add_argument(
+        "--vectors",
+        choices=VECTORS,
+        help="take dot products of these vectors instead of exact kernels. sparse: of fragments within "
+        "--budget; sparse with --rest, and dense: estimates of the subset kernel (default: exact kernels)",
+    )
+    _add_values(command, "with --vectors alone")
+    _add_vectors(command)
+
+
+def _add_values(command: argparse.ArgumentParser, normalized: str) -> None:
+    """Add the options that say how much each fragment counts."""
+    group = command.add_argument_group("how fragments count")
     group.add_argument(
-        "-d",
-        "--dim",
+        "--decay",
+        type=float,
+        default=0.4,
+        metavar="λ",
+        help="from 0 to 1: a shared fragment with p productions counts λ^(p-1) (default: 0.4)",
+    )
+    bounded = "--vectors sparse" if normalized == "yes" else "--vectors sparse and --kernel bounded"
+    group.add_argument(
+        "--budget",
         type=int,
-        metavar="D",
-        help="dimensions (default: 8192; with --sparse columns, 2^20, or 2^30 for kernels)",
+        metavar="B",
+        help=f"for {bounded}: the largest cost of a fragment that counts, where expanding "
+        "one of m siblings costs m (default: 4)",
     )
-    group.add_argument(
-        "--decay", type=float, default=0.4, metavar="λ", help="decay λ in [0, 1] (default: 0.4)"
-    )
-    group.add_argument("--composition", choices=COMPOSITIONS, help="of dense vectors (default: mixed)")
-    group.add_argument(
-        "--sparse", action="store_true", help="sparse rows: a column for every fragment within a budget"
-    )
-    group.add_argument(
-        "--budget", type=int, metavar="B", help="of sparse rows: the largest cost of a fragment (default: 4)"
-    )
-    group.add_argument(
-        "--damping",
-        choices=DAMPINGS,
-        help="of sparse rows: how repeated fragments count (default: sqrt; linear with --rest)",
-    )
-    group.add_argument(
-        "--rest", choices=RESTS, help="of sparse rows: how to hold what lies beyond the budget (default: not)"
-    )
-    group.add_argument("--seed", type=int, default=0, help="seed of all random vectors (default: 0)")
     group.add_argument(
         "--normalize",
         action=argparse.BooleanOptionalAction,
-        help="give every tree kernel 1 with itself (default: for sparse rows alone)",
+        help=f"scale every tree to kernel 1 with itself (default: {normalized})",
     )
-    group.add_argument("--dtype", default="float32", choices=DTYPES, help="(default: float32)")
-    group.add_argument("-j", "--jobs", type=int, default=-1, metavar="N", help="threads (default: all cores)")
 
 
-def _add_exact(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--exact",
-        action="store_true",
-        help="compute the exact subset tree kernel, not dot products of vectors",
+def _add_vectors(command: argparse.ArgumentParser) -> None:
+    sparse = command.add_argument_group("sparse rows (--vectors sparse)")
+    default = "2^20" if command.prog.endswith("encode") else "2^30, so that hardly any fragments share one"
+    sparse.add_argument(
+        "--n-features",
+        type=int,
+        metavar="N",
+        help=f"columns that fragments are hashed into, a power of two (default: {default})",
     )
+    sparse.add_argument(
+        "--damping",
+        choices=DAMPINGS,
+        help="how a fragment that occurs several times in a tree counts: as often as it occurs (linear), the "
+        "square root of that, or ln(1 + count) (default: sqrt; with --rest linear)",
+    )
+    sparse.add_argument(
+        "--rest",
+        choices=RESTS,
+        help="also approximate the fragments beyond the budget, by a dense vector or by blocks of four "
+        "columns (default: leave them out)",
+    )
+    dense = command.add_argument_group("dense vectors (--vectors dense)")
+    dense.add_argument("-d", "--n-components", type=int, metavar="D", help="dimensions (default: 8192)")
+    dense.add_argument(
+        "--composition", choices=COMPOSITIONS, help="how vectors of nodes are composed (default: mixed)"
+    )
+    both = command.add_argument_group("all vectors (--vectors)")
+    both.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="of all random signs and vectors: only vectors with the same seed can be compared (default: 0)",
+    )
+    both.add_argument("--dtype", choices=DTYPES, help="type of the vectors (default: float32)")
+    both.add_argument("-j", "--jobs", type=int, metavar="N", help="threads (default: -1, all cores)")
 
 
 def _add_reading(command: argparse.ArgumentParser, skip: bool = True) -> None:
-    group = command.add_argument_group("reading")
+    group = command.add_argument_group("reading trees")
     group.add_argument(
-        "--format",
-        choices=FORMATS,
-        help="(default: by suffix)",
+        "--format", choices=FORMATS, help="format of the files (default: by suffix; else brackets)"
     )
     group.add_argument(
         "--column", metavar="NAME", help="the table column that holds the trees (default: tree)"

@@ -17,7 +17,7 @@ class Progress:
         self._sizes = {source: os.path.getsize(source) for source in sources if os.path.isfile(source)}
         known = all(source in self._sizes for source in sources)
         self._done = 0
-        self._trees = 0
+        self.trees = 0
         self._bar = tqdm(
             total=sum(self._sizes[source] for source in sources) if known else None,
             unit="B",
@@ -38,9 +38,9 @@ class Progress:
 
     def advance(self, trees: int) -> None:
         """Note that trees are done."""
-        self._trees += trees
-        rate = self._trees / max(self._bar.format_dict["elapsed"], 1e-9)
-        self._bar.set_postfix_str(f"{self._trees} trees, {rate:.0f} trees/s")
+        self.trees += trees
+        rate = self.trees / max(self._bar.format_dict["elapsed"], 1e-9)
+        self._bar.set_postfix_str(f"{self.trees} trees, {rate:.0f} trees/s")
 
     def __enter__(self) -> Progress:
         return self

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
@@ -31,6 +32,8 @@ MAX_FEATURES = 2**30  # hardly any collision: for rows that are only multiplied 
 class _Described:
     """What every spec can do: name itself, be written down and read back."""
 
+    kind: ClassVar[str]  # of vectors
+
     @property
     def fingerprint(self) -> str:
         """A short stable name of this spec, the same in every process and on every machine."""
@@ -38,18 +41,28 @@ class _Described:
         return hashlib.blake2b(fields.encode(), digest_size=8).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain JSON values."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
+        """Return the kind of vectors and all fields, as plain JSON values."""
+        return {"kind": self.kind, **asdict(cast(Any, self))}
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Self:
-        """Return the spec that ``to_dict`` described."""
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """Return the spec that ``to_dict`` described; a ``fingerprint`` among the fields must be its own."""
+        given = dict(fields)
+        kind, fingerprint = given.pop("kind", cls.kind), given.pop("fingerprint", None)
+        if kind != cls.kind:
+            raise SpecMismatchError(f"this is the description of {kind} vectors, not of {cls.kind} ones")
         try:
-            return cls(**fields)
+            spec = cls(**given)
         except TypeError as error:
             raise SpecMismatchError(f"this is not the description of a treedot spec: {error}") from None
+        if fingerprint not in (None, spec.fingerprint):
+            raise SpecMismatchError(
+                f"these settings have the fingerprint {spec.fingerprint}, not {fingerprint}: "
+                "their description was changed, or another version of treedot wrote it"
+            )
+        return spec
 
-    def require_same(self, other: Self) -> None:
+    def require_same(self, other: DenseSpec | SparseSpec) -> None:
         """Raise where vectors of this and another spec must not be mixed."""
         if self != other:
             mine, theirs = self.to_dict(), other.to_dict()
@@ -76,7 +89,7 @@ class _Described:
 
 @dataclass(frozen=True)
 class DenseSpec(_Described):
-    """What a vector depends on besides its tree; equal specs make comparable vectors.
+    """What a dense vector depends on besides its tree; equal specs make comparable vectors.
 
     Examples
     --------
@@ -86,11 +99,13 @@ class DenseSpec(_Described):
     True
     """
 
+    kind = "dense"
+
     n_components: int = 8192
     decay: float = 0.4
     composition: str = "mixed"
     seed: int = 0
-    normalize: bool = False
+    normalize: bool = True
     dtype: str = "float32"
     version: int = FORMAT_VERSION
 
@@ -113,6 +128,8 @@ class SparseSpec(_Described):
     Traceback (most recent call last):
     treedot.errors.ParameterError: n_features must be None or a power of two from 32 to 1073741824, not 1000
     """
+
+    kind = "sparse"
 
     n_features: int | None = 2**20
     decay: float = 0.4
@@ -161,6 +178,24 @@ class SparseSpec(_Described):
         if self.rest == "blocks":
             return (self.n_features or MAX_FEATURES) // 2
         return self.rest_size if self.rest == "dense" else 0
+
+
+def spec_from_dict(fields: Mapping[str, Any]) -> DenseSpec | SparseSpec:
+    """Return the spec that ``to_dict`` of either kind described, alone or as it stands beside vectors.
+
+    Examples
+    --------
+    >>> spec = SparseSpec(budget=2)
+    >>> spec_from_dict({**spec.to_dict(), "fingerprint": spec.fingerprint}) == spec
+    True
+    """
+    for made in (DenseSpec, SparseSpec):
+        if fields.get("kind") == made.kind:
+            return made.from_dict(fields)
+    raise SpecMismatchError(
+        f"this is not the description of a treedot spec: its kind is {fields.get('kind')!r}, "
+        f"not {DenseSpec.kind!r} or {SparseSpec.kind!r}"
+    )
 
 
 S = TypeVar("S", DenseSpec, SparseSpec)

@@ -1,11 +1,11 @@
 """The scikit-learn face of treedot."""
 
 from treedot.learn.distributed_tree_vectorizer import DistributedTreeVectorizer
+from treedot.learn.dual_linear_svc import DualLinearSVC
 from treedot.learn.fragment_vectorizer import FragmentVectorizer
 from treedot.learn.kernel_transformer import KernelTransformer
-from treedot.learn.label_selection import LabelSelectionTransformer
+from treedot.learn.label_selection_transformer import LabelSelectionTransformer
 from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
-from treedot.learn.svm import DualLinearSVC
 
 __all__ = [
     "DistributedTreeVectorizer",

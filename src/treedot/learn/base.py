@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from treedot.errors import ParameterError
+from treedot.kernels.base import TreeKernel
+from treedot.readers import read_trees
+from treedot.trees import Forest
+
+
+def check_source(X: Any) -> None:
+    """Raise where a text in brackets stands in the place of trees; for a ``fit`` that does not read X."""
+    if isinstance(X, str) and X.lstrip().startswith("("):
+        read_trees(X)
 
 
 class TreeTransformer(TransformerMixin, BaseEstimator):
@@ -18,6 +31,19 @@ class TreeTransformer(TransformerMixin, BaseEstimator):
         return tags
 
 
+class SparseTreeTransformer(TreeTransformer):
+    """One whose output is sparse."""
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Refuse frames, which hold no sparse rows."""
+        if transform not in (None, "default"):
+            raise ParameterError(
+                f"{type(self).__name__} makes sparse rows, which do not fit a {transform} frame: leave its "
+                "output as it is, or set that of a step behind it, such as TruncatedSVD"
+            )
+        return self
+
+
 class StatelessTreeTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
     """One with nothing to fit: its ``spec`` determines everything."""
 
@@ -26,6 +52,7 @@ class StatelessTreeTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer)
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Check the parameters; nothing is learned from X."""
         _ = self.spec
+        check_source(X)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -35,3 +62,28 @@ class StatelessTreeTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
+
+
+class GramTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
+    """One whose output are the kernels of trees with the training trees: ``fit`` sets both."""
+
+    kernel_: TreeKernel
+    trees_: Forest
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Set ``kernel_`` and ``trees_``."""
+        raise NotImplementedError
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Return the Gram matrix of the training trees."""
+        self.fit(X, y)
+        return self.kernel_.gram(self.trees_)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the kernels of every tree of X with every training tree."""
+        check_is_fitted(self)
+        return self.kernel_.gram(read_trees(X), self.trees_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.trees_)

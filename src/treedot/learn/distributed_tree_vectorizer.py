@@ -1,8 +1,8 @@
-"""Trees to vectors as a scikit-learn transformer."""
+"""Trees to dense vectors: distributed trees as a scikit-learn transformer."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from treedot.encode import DenseEncoder, DenseSpec
 from treedot.encode.dense.reference import fragment_vector
 from treedot.encode.spec import spec_of
 from treedot.learn.base import StatelessTreeTransformer
+from treedot.learn.encoders import kept_encoder
 from treedot.parameters import checked_integer
 from treedot.readers import read_tree, read_trees
 
@@ -36,7 +37,8 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
     random_state : int
         The seed of all random vectors. Only vectors with the same seed belong together.
     normalize : bool
-        Scale every vector to norm 1, so that dot products approximate the normalised kernel.
+        Scale every vector to norm 1, so that dot products approximate the normalised kernel,
+        K(a, b) / √(K(a, a) K(b, b)).
     dtype : {"float32", "float64"}
         The type of the vectors and of all arithmetic.
     n_jobs : int, optional
@@ -46,7 +48,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
     --------
     >>> from treedot import DistributedTreeVectorizer
     >>> trees = ["(S (NP (NNP Ann)) (VP (VBZ runs)))", "(S (NP (NNP Bob)) (VP (VBZ runs)))"]
-    >>> vectors = DistributedTreeVectorizer(normalize=True).transform(trees)
+    >>> vectors = DistributedTreeVectorizer().transform(trees)
     >>> vectors.shape
     (2, 8192)
     >>> print(f"{vectors[0] @ vectors[1]:.1f}")  # SubsetTreeKernel(normalize=True) gives 0.77
@@ -55,11 +57,12 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
 
     def __init__(
         self,
+        *,
         n_components: int = 8192,
         decay: float = 0.4,
         composition: str = "mixed",
         random_state: int = 0,
-        normalize: bool = False,
+        normalize: bool = True,
         dtype: str = "float32",
         n_jobs: int | None = None,
     ) -> None:
@@ -89,13 +92,15 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         out : array of shape (number of trees, n_components), optional
             Where to write the vectors, for instance a memory map.
         """
-        return _encoder(self.spec).encode(read_trees(X), out=out, n_jobs=self.n_jobs)
+        spec = self.spec
+        encoder = kept_encoder(spec, (), partial(DenseEncoder, spec))
+        return encoder.encode(read_trees(X), out=out, n_jobs=self.n_jobs)
 
-    def fragment(self, fragment: Any) -> np.ndarray:
+    def transform_fragment(self, fragment: Any) -> np.ndarray:
         """Return f̂(τ), the vector of one fragment: nearly a unit vector, nearly orthogonal to all others.
 
-        Its dot product with a tree's vector estimates the fragment's coordinate in the tree: how often
-        it occurs times √λ^(productions - 1).
+        With ``normalize=False``, its dot product with a tree's vector estimates the fragment's coordinate in
+        the tree: how often it occurs times √λ^(productions - 1).
         """
         spec = self.spec
         return fragment_vector(read_tree(fragment)[0], spec.algebra()).astype(spec.dtype)
@@ -103,9 +108,3 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
     @property
     def _n_features_out(self) -> int:
         return self.n_components
-
-
-@lru_cache(maxsize=4)
-def _encoder(spec: DenseSpec) -> DenseEncoder:
-    """Keep the last encoders, whose shuffles and label vectors are worth reusing."""
-    return DenseEncoder(spec)

@@ -5,23 +5,23 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from treedot.arrays import read_arrays, write_arrays
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.encode.sparse.columns import Known
 from treedot.encode.sparse.dictionary import FragmentDictionary
 from treedot.encode.spec import spec_of
 from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.kernels import SubsetTreeKernel
-from treedot.learn.base import TreeTransformer
+from treedot.learn.base import SparseTreeTransformer, check_source
+from treedot.learn.encoders import kept_encoder
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_tree, read_trees
+from treedot.safetensors import read_arrays, write_arrays
 from treedot.trees import Forest, Tree
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ MAX_WEIGHTS = 2**26  # columns that weights can be given for
 MAX_WEIGHT = 1e100
 
 
-class FragmentVectorizer(TreeTransformer):
+class FragmentVectorizer(SparseTreeTransformer):
     """Sparse rows of the fragments of a tree: every fragment within a budget is one column.
 
     The *cost* of a fragment is the sum over its productions but the root's of the number of siblings there,
@@ -63,19 +63,19 @@ class FragmentVectorizer(TreeTransformer):
         ``rest``, which allows nothing else.
     idf : bool or array
         Multiply every column by ``ln((1 + trees) / (1 + trees that hold it)) + 1``, counted by ``fit``; or by
-        numbers that are given, one for each column. Not with a ``rest``.
+        weights that are given, one for each column. Not with a ``rest``.
     normalize : bool
         Divide every row by the length that its fragments have, so that dot products are cosines (but for
         columns that fragments share); with a ``rest``, by the exact length √K(a, a).
     rest : {None, "dense", "blocks"}
         ``None``: the kernel of bounded fragments. ``"dense"``: what lies beyond the budget is one dense
-        vector of ``rest_size`` numbers, scaled to the length that the exact kernel says it has; its
+        vector of ``rest_size`` dimensions, scaled to the length that the exact kernel says it has; its
         errors are even, about ``1/√rest_size``, for pairs that share little and for near-duplicates.
-        ``"blocks"``: fragments that begin alike share a block of four numbers; this alone ranks pairs that
+        ``"blocks"``: fragments that begin alike share a block of four columns; this alone ranks pairs that
         share little for λ of 0.6 and more, but it gets pairs that share much wrong, a tree and itself
         included: rows of trees with dozens of siblings are far too short. Take a budget of 12.
     rest_size : int
-        How many numbers a dense rest has, a multiple of 256.
+        How many dimensions a dense rest has, a multiple of 256.
     random_state : int
         The seed of all hashes. Only rows with the same seed belong together.
     dtype : {"float32", "float64"}
@@ -106,6 +106,7 @@ class FragmentVectorizer(TreeTransformer):
 
     def __init__(
         self,
+        *,
         n_features: int | None = 2**20,
         decay: float = 0.4,
         budget: int | None = 4,
@@ -140,7 +141,7 @@ class FragmentVectorizer(TreeTransformer):
             checked_integer("random_state", self.random_state), self.normalize, self.dtype,
         )  # fmt: skip
 
-    def fit(self, X: Any = None, y: Any = None) -> FragmentVectorizer:
+    def fit(self, X: Any = None, y: Any = None) -> Self:
         """Learn the columns or their weights where the parameters ask for it, else only check them.
 
         X is any source of trees; a file is read batch by batch.
@@ -155,6 +156,8 @@ class FragmentVectorizer(TreeTransformer):
                 raise SourceError(f"there are no fragments to learn: {what}")
         elif idf is True:
             self.documents_ = self._count_documents(X)
+        else:
+            check_source(X)
         self._fitted_to = _learned_with(spec)
         return self
 
@@ -165,7 +168,7 @@ class FragmentVectorizer(TreeTransformer):
         log_norms = None if self.rest is None else _log_norms(forest, encoder.spec.decay)
         return encoder.encode(forest, log_norms, self.n_jobs)
 
-    def fragment(self, fragment: Any) -> csr_matrix:
+    def transform_fragment(self, fragment: Any) -> csr_matrix:
         """Return the row of one fragment: ±1 in its column, or its vector in the rest, of length about 1.
 
         Without ``idf`` and ``normalize``, its dot product with a tree's row is the fragment's value in the
@@ -175,11 +178,11 @@ class FragmentVectorizer(TreeTransformer):
         """
         return self._encoder().fragment(read_tree(fragment)[0])
 
-    def fragments(self, X: Any) -> dict[int, list[Tree]]:
+    def column_fragments(self, X: Any) -> dict[int, list[Tree]]:
         """Return which bounded fragments of some trees each column holds, several where they collide.
 
-        Hashed columns hold a fragment with a random sign: ``dot_products(fragment(f), coef_)`` gives its
-        weight in a linear model, the column's own weight may be the negative.
+        Hashed columns hold a fragment with a random sign: its weight in a linear model is
+        ``dot_products(transform_fragment(f), coef_)``, while the column's own weight may be the negative.
         """
         encoder, found = self._encoder(), dict[int, list[Tree]]()
         batches = ((batch, encoder.fragments(batch, self.n_jobs)) for batch in _batches(X))
@@ -190,21 +193,21 @@ class FragmentVectorizer(TreeTransformer):
             columns = np.where(known[columns] == dictionary.key, columns, -1)
         else:
             columns = (dictionary.key >> np.uint64(encoder.spec.shift)).astype(np.int64)
-        for column, tree in zip(columns.tolist(), dictionary.fragments(), strict=True):
+        for column, tree in zip(columns.tolist(), dictionary.trees(), strict=True):
             if column >= 0:
                 found.setdefault(column, []).append(tree)
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns: fragments as bracket text; numbers where they are hashed."""
+        """Return the names of the columns: fragments as bracket text; numbered where they are hashed."""
         encoder = self._encoder()
         if encoder.n_columns > MAX_NAMED:
             raise ParameterError(
-                f"{encoder.n_columns} hashed columns are too many to name: list_fragments(trees) says which "
-                "fragments of some trees a column holds, and n_features=None gives each a column of its own"
+                f"{encoder.n_columns} hashed columns are too many to name: column_fragments(trees) says "
+                "which fragments of some trees each column holds, and n_features=None gives each fragment one"
             )
         if self.n_features is None:
-            names = [str(fragment) for fragment in self.dictionary_.fragments()]
+            names = [str(fragment) for fragment in self.dictionary_.trees()]
         else:
             names = [f"fragments{k}" for k in range(encoder.n_explicit)]
         names += [f"rest{k}" for k in range(encoder.n_columns - encoder.n_explicit)]
@@ -239,10 +242,17 @@ class FragmentVectorizer(TreeTransformer):
         if idf not in (True, False, "given") or (idf == "given") != ("idf" in arrays):
             raise SourceError("this is not the state of a FragmentVectorizer: its idf is not there")
         made = cls(
-            spec.n_features, spec.decay, spec.budget, spec.damping,
-            np.asarray(arrays["idf"]) if idf == "given" else idf,
-            spec.normalize, spec.rest, spec.rest_size, spec.seed, spec.dtype,
-        )  # fmt: skip
+            n_features=spec.n_features,
+            decay=spec.decay,
+            budget=spec.budget,
+            damping=spec.damping,
+            idf=np.asarray(arrays["idf"]) if idf == "given" else idf,
+            normalize=spec.normalize,
+            rest=spec.rest,
+            rest_size=spec.rest_size,
+            random_state=spec.seed,
+            dtype=spec.dtype,
+        )
         if spec.n_features is None:
             made.dictionary_ = FragmentDictionary.from_arrays(arrays)
         elif idf is True:
@@ -278,17 +288,13 @@ class FragmentVectorizer(TreeTransformer):
         return self._encoder().n_columns
 
     def _encoder(self) -> SparseEncoder:
-        """Return the encoder; the last ones are kept, for the sake of what they know of labels."""
         spec, idf = self.spec, self._checked_idf()
         if self.n_features is not None and idf is False:
-            return _stateless_encoder(spec)
+            return kept_encoder(spec, (), partial(SparseEncoder, spec))
         if not self._is_stateless:
             self._check_fitted()
         learned = (getattr(self, "dictionary_", None), getattr(self, "documents_", None), self.idf)
-        kept = _ENCODERS.get(self)
-        if kept is None or kept[0] != spec or any(a is not b for a, b in zip(kept[1], learned, strict=True)):
-            kept = _ENCODERS[self] = spec, learned, SparseEncoder(spec, self._known(spec, idf))
-        return kept[2]
+        return kept_encoder(spec, learned, lambda: SparseEncoder(spec, self._known(spec, idf)))
 
     def _check_fitted(self) -> None:
         check_is_fitted(self)
@@ -325,7 +331,7 @@ class FragmentVectorizer(TreeTransformer):
         else:
             weights = np.asarray(self.idf)
             if weights.ndim != 1 or weights.dtype.kind not in "fiu":
-                raise ParameterError("idf must be True, False or one number for each column")
+                raise ParameterError("idf must be True, False or one weight for each column")
             if not ((weights == 0) | ((weights >= 1 / MAX_WEIGHT) & (weights <= MAX_WEIGHT))).all():
                 raise ParameterError(f"the weights of idf must be 0 or from {1 / MAX_WEIGHT} to {MAX_WEIGHT}")
             wanted = self.n_features
@@ -333,7 +339,7 @@ class FragmentVectorizer(TreeTransformer):
                 wanted = len(self.dictionary_)
             if wanted is not None and (weights.size != wanted or wanted > MAX_WEIGHTS):
                 raise ParameterError(
-                    f"idf has {weights.size} numbers for {wanted} columns (of at most {MAX_WEIGHTS})"
+                    f"idf has {weights.size} weights for {wanted} columns (of at most {MAX_WEIGHTS})"
                 )
             weights = weights.astype(np.float64)
         if weights is not False and self.rest is not None:
@@ -341,7 +347,7 @@ class FragmentVectorizer(TreeTransformer):
         return weights
 
     def _count_documents(self, X: Any) -> tuple[np.ndarray, np.ndarray, int]:
-        encoder, n_trees = _stateless_encoder(self.spec), 0
+        encoder, n_trees = kept_encoder(self.spec, (), partial(SparseEncoder, self.spec)), 0
         columns, documents = np.zeros((2, 0), np.int64)
         for batch in _batches(X):
             rows = encoder.encode(batch, n_jobs=self.n_jobs)
@@ -417,14 +423,3 @@ def _checked_documents(arrays: dict[str, np.ndarray], n_features: int) -> tuple[
     if columns.dtype.kind != "i" or columns.shape != documents.shape or not ascending:
         raise SourceError("this is not the state of a FragmentVectorizer: its columns are out of order")
     return columns, documents, n_trees
-
-
-# By vectorizer: the spec, what was learned, and the encoder that follows from them.
-_ENCODERS: WeakKeyDictionary[FragmentVectorizer, tuple[SparseSpec, tuple[Any, ...], SparseEncoder]]
-_ENCODERS = WeakKeyDictionary()
-
-
-@lru_cache(maxsize=4)
-def _stateless_encoder(spec: SparseSpec) -> SparseEncoder:
-    """Keep the last encoders, whose label keys are worth reusing."""
-    return SparseEncoder(spec)

@@ -2,80 +2,82 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
-import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
 
 from treedot.errors import ParameterError
-from treedot.kernels import BoundedTreeKernel, SubsetTreeKernel, SubtreeKernel
-from treedot.kernels.base import MAX_PAIRS, TreeKernel
-from treedot.learn.base import TreeTransformer
+from treedot.kernels import SubsetTreeKernel
+from treedot.kernels.base import TreeKernel
+from treedot.learn.base import GramTransformer
 from treedot.readers import read_trees
 
 
-class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
+class KernelTransformer(GramTransformer):
     """Turns trees into rows of an exact kernel matrix, for ``SVC(kernel="precomputed")`` and its like.
+
+    Row i of the output holds ``K(tree i, t)`` for every training tree t.
 
     Parameters
     ----------
-    kernel : {"subset", "subtree", "bounded"}
-        ``SubsetTreeKernel``, ``SubtreeKernel`` or ``BoundedTreeKernel``.
-    decay, normalize, max_pairs
-        The kernel's parameters.
-    budget : int
-        The largest cost of a fragment, for ``"bounded"``; the others have none.
+    kernel : TreeKernel, optional
+        The kernel, such as ``BoundedTreeKernel(normalize=True)``; by default
+        ``SubsetTreeKernel(normalize=True)``. Its parameters can be searched: ``kernel__decay``.
+
+    Attributes
+    ----------
+    kernel_ : TreeKernel
+        The kernel in use, a copy of the one that was given.
+    trees_ : Forest
+        The training trees.
 
     Examples
     --------
+    >>> from sklearn.model_selection import GridSearchCV
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.svm import SVC
-    >>> from treedot import KernelTransformer
+    >>> from treedot import KernelTransformer, SubsetTreeKernel
     >>> trees = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
-    >>> model = make_pipeline(KernelTransformer(normalize=True), SVC(kernel="precomputed"))
+    >>> model = make_pipeline(KernelTransformer(), SVC(kernel="precomputed"))
     >>> print(*model.fit(trees, ["S", "S", "T", "T"]).predict(["(T (A e) (C e))"]))
     T
+
+    A kernel of your own, and the best of its parameters:
+
+    >>> kernel = SubsetTreeKernel(normalize=True, leaves=True)
+    >>> model = make_pipeline(KernelTransformer(kernel=kernel), SVC(kernel="precomputed"))
+    >>> search = GridSearchCV(model, {"kerneltransformer__kernel__decay": [0.2, 0.4]}, cv=2)
+    >>> print(search.fit(trees, ["S", "S", "T", "T"]).best_score_)
+    1.0
     """
 
-    def __init__(
-        self,
-        kernel: str = "subset",
-        decay: float = 0.4,
-        normalize: bool = False,
-        budget: int = 4,
-        max_pairs: int = MAX_PAIRS,
-    ) -> None:
+    def __init__(self, *, kernel: TreeKernel | None = None) -> None:
         self.kernel = kernel
-        self.decay = decay
-        self.normalize = normalize
-        self.budget: float = budget  # a whole number here, a share where labels are learned
-        self.max_pairs = max_pairs
 
-    def make_kernel(self) -> TreeKernel:
-        """Return the kernel that the parameters describe."""
-        kinds = {"subset": SubsetTreeKernel, "subtree": SubtreeKernel, "bounded": BoundedTreeKernel}
-        if self.kernel not in kinds:
-            raise ParameterError(f"kernel must be one of {', '.join(kinds)}, not {self.kernel!r}")
-        own = {"budget": self.budget} if self.kernel == "bounded" else {}
-        return kinds[self.kernel](self.decay, self.normalize, max_pairs=self.max_pairs, **own)
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``kernel__decay`` and its like set those of the kernel, of the default one too."""
+        nested = any(name.startswith("kernel__") for name in params)
+        if nested and self.kernel is None and "kernel" not in params:
+            self.kernel = _default()
+        return super().set_params(**params)
 
-    def fit(self, X: Any, y: Any = None) -> KernelTransformer:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Keep the training trees."""
-        self.make_kernel()
+        self.kernel_ = _default() if self.kernel is None else clone(_checked(self.kernel))
         self.trees_ = read_trees(X)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Return the Gram matrix of the training trees."""
-        self.fit(X, y)
-        return self.make_kernel().gram(self.trees_)
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the kernels of every tree of X with every training tree."""
-        check_is_fitted(self)
-        return self.make_kernel().gram(read_trees(X), self.trees_)
+def _default() -> TreeKernel:
+    return SubsetTreeKernel(normalize=True)
 
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.trees_)
+
+def _checked(kernel: Any) -> TreeKernel:
+    if isinstance(kernel, TreeKernel):
+        return kernel
+    if isinstance(kernel, type) and issubclass(kernel, TreeKernel):
+        name = kernel.__name__
+        raise ParameterError(f"kernel must be an object, not the class {name}: give {name}(normalize=True)")
+    raise ParameterError(
+        f"kernel must be a tree kernel such as SubsetTreeKernel(decay=0.4, normalize=True), not {kernel!r}"
+    )

@@ -1,63 +1,35 @@
-"""Trees as sparse vectors of their fragments: of all, or of those that a kernel machine weighs most."""
+"""Sparse rows of the fragments that weigh most in a support vector machine with the exact kernel."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.errors import ParameterError, SourceError
-from treedot.fragments.index import FragmentIndex
 from treedot.fragments.mining import BEAM, mine
 from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.base import MAX_PAIRS
-from treedot.learn.base import TreeTransformer
-from treedot.learn.svm import machines
+from treedot.learn.base import SparseTreeTransformer
+from treedot.learn.one_vs_rest import one_vs_rest, train_svms
 from treedot.parameters import checked_integer, checked_positive, checked_share
 from treedot.readers import read_trees
-from treedot.trees import Forest, Tree
+from treedot.trees import Tree
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
-class _FragmentSpace(TreeTransformer):
-    """What a space of known fragments offers once ``fit`` has made its ``index_``."""
+class MinedFragmentVectorizer(SparseTreeTransformer):
+    """Sparse rows of the fragments that weigh most in a kernel SVM (Pighin & Moschitti 2010, "FTK+FS").
 
-    decay: float
-    normalize: bool
-    index_: FragmentIndex
-
-    @property
-    def fragments_(self) -> list[Tree]:
-        """The fragment of every column."""
-        return self.index_.trees()
-
-    def transform(self, X: Any) -> Any:
-        """Return one sparse row per tree; fragments that the space does not hold are ignored."""
-        check_is_fitted(self)
-        trees = read_trees(X)
-        return self._weighed(self.index_.count(trees), trees)
-
-    def _weighed(self, counts: Any, trees: Forest) -> Any:
-        """Turn counts into values: times √λ^(p-1), over √K(a, a) where normalised."""
-        counts.data *= self.index_.weights(self.decay)[counts.indices]
-        if self.normalize:
-            counts.data /= np.repeat(SubsetTreeKernel(self.decay).norms(trees), np.diff(counts.indptr))
-        return counts
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the fragments as bracket text."""
-        check_is_fitted(self)
-        return np.array([str(fragment) for fragment in self.fragments_], dtype=object)
-
-
-class MinedFragmentVectorizer(_FragmentSpace):
-    """The fragments that weigh most in an exact kernel machine (Pighin & Moschitti 2010, "FTK+FS").
-
-    ``fit`` trains a support vector machine with ``SubsetTreeKernel``, one class against the rest. Its
-    gradient gives every fragment j the weight ``w_j = Σ αᵢ yᵢ x_ij``, where ``x_ij`` is the fragment's
+    ``fit`` trains a support vector machine with ``SubsetTreeKernel``, one class against the rest. It
+    gives every fragment j the weight ``w_j = Σ αᵢ yᵢ x_ij``, where ``x_ij`` is the fragment's
     value in support vector i. The ``n_fragments`` with the largest ``|w_j|`` in any of the problems are
-    found by growing fragments from single productions, and become the columns; a linear model behind
-    completes the method.
+    found by growing fragments from single productions, and become the columns; a linear model trained on
+    the rows completes the method. The value of a fragment with p productions that occurs ``count`` times is
+    ``count · √λ^(p - 1)``.
 
     Parameters
     ----------
@@ -68,7 +40,7 @@ class MinedFragmentVectorizer(_FragmentSpace):
     normalize : bool
         Learn with the normalised kernel, and divide every row by √K(a, a).
     C : float
-        The machine's cost of errors.
+        The support vector machine's cost of errors.
     threshold : float
         Leave out fragments that weigh less than this share of the heaviest, from 0 to 1.
     max_expansions : int, optional
@@ -81,6 +53,8 @@ class MinedFragmentVectorizer(_FragmentSpace):
 
     Attributes
     ----------
+    classes_ : array
+        The classes.
     fragments_ : list of Tree
         The fragment of every column, heaviest first.
     weights_ : array of shape (problems, columns)
@@ -103,6 +77,7 @@ class MinedFragmentVectorizer(_FragmentSpace):
 
     def __init__(
         self,
+        *,
         n_fragments: int = 5000,
         decay: float = 0.4,
         normalize: bool = True,
@@ -121,23 +96,46 @@ class MinedFragmentVectorizer(_FragmentSpace):
         self.beam = beam
         self.max_pairs = max_pairs
 
-    def fit(self, X: Any, y: Any) -> MinedFragmentVectorizer:
-        """Train the machine and keep its heaviest fragments."""
-        settings = self._mining_settings()
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train the support vector machine and keep its heaviest fragments."""
+        if y is None:
+            raise ParameterError(
+                "MinedFragmentVectorizer learns which fragments matter: give y, the class of each tree"
+            )
+        settings, C = self._mining_settings(), checked_positive("C", self.C)
         kernel = SubsetTreeKernel(self.decay, self.normalize, max_pairs=self.max_pairs)
         trees = read_trees(X)
-        self.classes_, problems = _problems(y, len(trees))
-        gradient = _dual_coefficients(kernel.gram(trees), problems, checked_positive("C", self.C))
-        support = np.flatnonzero(gradient.any(axis=1))
-        trees, gradient = trees[support], gradient[support]
+        self.classes_, sides = one_vs_rest(y, len(trees))
+        dual = _dual_coefficients(kernel.gram(trees), sides, C)
+        support = np.flatnonzero(dual.any(axis=1))
+        trees, dual = trees[support], dual[support]
         if self.normalize:
-            norms = kernel.norms(trees)
-            gradient = np.divide(
-                gradient, norms[:, None], out=np.zeros_like(gradient), where=norms[:, None] > 0
-            )
-        self.index_, self.weights_, self.exact_ = mine(trees, gradient, kernel.decay, **settings)
-        _check_found(self.index_)
+            norms = kernel.norms(trees)[:, None]
+            dual = np.divide(dual, norms, out=np.zeros_like(dual), where=norms > 0)
+        self._index, self.weights_, self.exact_ = mine(trees, dual, kernel.decay, **settings)
+        if not self._index.sizes.size:
+            raise SourceError("there is no fragment in these trees: each is a single node")
         return self
+
+    @property
+    def fragments_(self) -> list[Tree]:
+        """The fragment of every column."""
+        return self._index.trees()
+
+    def transform(self, X: Any) -> csr_matrix:
+        """Return one sparse row per tree; fragments that have no column are ignored."""
+        check_is_fitted(self)
+        trees = read_trees(X)
+        rows = self._index.count(trees)
+        rows.data *= self._index.weights(self.decay)[rows.indices]
+        if self.normalize:
+            rows.data /= np.repeat(SubsetTreeKernel(self.decay).norms(trees), np.diff(rows.indptr))
+        return rows
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the fragments as bracket text."""
+        check_is_fitted(self)
+        return np.array([str(fragment) for fragment in self.fragments_], dtype=object)
 
     def _mining_settings(self) -> dict[str, Any]:
         expansions = self.max_expansions
@@ -156,31 +154,9 @@ class MinedFragmentVectorizer(_FragmentSpace):
         return tags
 
 
-def _problems(y: Any, n_trees: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes, and for each problem which trees are on its positive side."""
-    if y is None:
-        raise ParameterError(
-            "MinedFragmentVectorizer learns which fragments matter: give y, the class of each tree"
-        )
-    classes, number = np.unique(np.asarray(y), return_inverse=True)
-    if number.shape != (n_trees,):
-        raise ParameterError(
-            f"y must hold one class for each of the {n_trees} trees, not shape {number.shape}"
-        )
-    if classes.size < 2:
-        raise ParameterError(f"y must hold at least two classes, not {classes.size}")
-    sides = number == np.arange(classes.size)[:, None]
-    return classes, sides[1:] if classes.size == 2 else sides
-
-
-def _dual_coefficients(gram: np.ndarray, problems: np.ndarray, C: float) -> np.ndarray:
+def _dual_coefficients(gram: np.ndarray, sides: np.ndarray, C: float) -> np.ndarray:
     """Return αᵢ yᵢ for all trees (rows) and problems (columns)."""
-    result = np.zeros(problems.T.shape)
-    for k, machine in enumerate(machines(gram, problems, C, n_jobs=None)):
-        result[machine.support_, k] = machine.dual_coef_[0]
+    result = np.zeros(sides.T.shape)
+    for k, svm in enumerate(train_svms(gram, sides, C, n_jobs=None)):
+        result[svm.support_, k] = svm.dual_coef_[0]
     return result
-
-
-def _check_found(index: FragmentIndex) -> None:
-    if not index.sizes.size:
-        raise SourceError("there is no fragment in these trees: each is a single node")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any
 
 from treedot.errors import ParameterError, SourceError
@@ -24,6 +24,7 @@ _BY_SUFFIX = {
     ".parquet": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
+    ".py": "python",
 }
 
 _EVERYTHING = 2**31 - 1
@@ -45,7 +46,9 @@ def read_trees(
         is a tree: bracket text, a ``Tree``, nested lists ``[label, child, …]``, an ``nltk.Tree`` or
         anything like it; or a ``pathlib.Path``, which stands for all the trees of that file.
     format : str, optional
-        One of ``FORMATS``; by default it follows from the file's suffix, or is ``"brackets"``.
+        ``"brackets"``, ``"tsv"``, ``"csv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"`` or ``"python"``; by
+        default it follows from the file's suffix, and is ``"brackets"`` where that says nothing. Of Python
+        source, every function and method is a tree, with the columns ``file``, ``line`` and ``name``.
     column : str, optional
         The column of a table that holds the trees; by default ``"tree"``. The others are kept in
         ``Forest.columns``.
@@ -91,8 +94,8 @@ def iter_trees(
     """Yield the trees of a source as Forests of at most ``batch_size`` trees, in constant memory.
 
     The parameters are those of ``read_trees``; ``on_read`` is called after each batch with the number
-    of bytes of the file that have been read. A file without any tree is an error, an empty iterable
-    is not.
+    of bytes of the file that have been read. A file without any tree is an error, but for Python source
+    without functions; an empty iterable is not.
     """
     if batch_size < 1:
         raise ParameterError(f"batch_size must be at least 1, not {batch_size}")
@@ -107,7 +110,11 @@ def iter_trees(
     elif hasattr(source, "read"):
         name = str(getattr(source, "name", "<stream>"))
         kind = format or _BY_SUFFIX.get(content_suffix(name), "brackets")
-        yield from _not_empty(_from_stream(source, name, kind, column, batch_size, report), name)
+        yield from _from_stream(source, name, kind, column, batch_size, report)
+    elif isinstance(source, Mapping) or hasattr(source, "columns"):
+        raise ParameterError(
+            f"cannot read trees from {type(source).__name__}: give the trees alone, as in source['tree']"
+        )
     elif isinstance(source, (Tree, bytes)) or not isinstance(source, Iterable) or hasattr(source, "label"):
         raise ParameterError(
             f"cannot read trees from {type(source).__name__}: give a path, an open file or a list of trees"
@@ -127,16 +134,14 @@ def _from_file(
     name = os.fspath(path)
     if name == "-":
         kind = format or "brackets"
-        yield from _not_empty(
-            _from_stream(sys.stdin.buffer, "<stdin>", kind, column, batch_size, on_bad), "<stdin>"
-        )
+        yield from _from_stream(sys.stdin.buffer, "<stdin>", kind, column, batch_size, on_bad)
         return
     if name.lstrip().startswith("(") and not os.path.exists(name):
         raise ParameterError("a text is taken as a file name: for a tree in brackets give a list, [text]")
     kind = format or _BY_SUFFIX.get(content_suffix(name), "brackets")
     with open_raw(name) as raw:
         stream = decompressed(raw, name)
-        for forest in _not_empty(_from_stream(stream, name, kind, column, batch_size, on_bad), name):
+        for forest in _from_stream(stream, name, kind, column, batch_size, on_bad):
             if on_read is not None and raw.seekable():
                 on_read(raw.tell())
             yield forest
@@ -145,24 +150,24 @@ def _from_file(
 def _from_stream(
     stream: IO[bytes], name: str, kind: str, column: str | None, batch_size: int, on_bad: OnBad
 ) -> Iterator[Forest]:
+    if column is not None and kind in ("brackets", "python"):
+        raise ParameterError(f"{name} is read as {kind}, which has no column {column!r}: set the format")
+    if kind == "python":  # a module need not have functions
+        from treedot.readers.python_code import read_python
+
+        return read_python(stream, name, batch_size, on_bad)
+    if kind == "brackets":
+        from treedot.readers.brackets import read_brackets
+
+        return _not_empty(read_brackets(stream, name, batch_size, on_bad), name)
+    from treedot.readers import tables
+
     if kind in ("parquet", "arrow"):
         if not os.path.exists(name):
             raise SourceError(f"cannot read {kind} from {name}: it needs a file, not a stream")
-        from treedot.readers.tables import read_arrow
-
-        return read_arrow(name, kind, column, batch_size, on_bad)
-    if kind == "brackets":
-        if column is not None:
-            raise ParameterError(
-                f"{name} is read as brackets, which have no column {column!r}: set the format"
-            )
-        from treedot.readers.brackets import read_brackets
-
-        return read_brackets(stream, name, batch_size, on_bad)
-    from treedot.readers import tables
-
+        return _not_empty(tables.read_arrow(name, kind, column, batch_size, on_bad), name)
     read = {"tsv": tables.read_tsv, "csv": tables.read_csv, "jsonl": tables.read_jsonl}[kind]
-    return read(stream, name, column, batch_size, on_bad)
+    return _not_empty(read(stream, name, column, batch_size, on_bad), name)
 
 
 def _from_items(
@@ -174,9 +179,11 @@ def _from_items(
     number = 0
     while batch := list(itertools.islice(rest, batch_size)):
         if isinstance(batch[0], os.PathLike):
-            for path in itertools.chain(batch, rest):
+            for k, path in enumerate(itertools.chain(batch, rest), number + 1):
                 if not isinstance(path, os.PathLike):
-                    raise ParameterError("a list holds trees or paths of files, not both")
+                    raise ParameterError(
+                        f"a list holds trees or paths of files, not both: item {k} is {type(path).__name__}"
+                    )
                 yield from _from_file(path, format, column, batch_size, on_bad)
             return
         places = [f"tree {number + k + 1}" for k in range(len(batch))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import IO, Any
@@ -154,7 +155,13 @@ def read_cells(cells: Sequence[str | None], places: Sequence[str], on_bad: OnBad
     forests = [Forest([], [], [0], [])]
     for i, cell in enumerate(cells):
         try:
-            stream = io.BytesIO((cell or "").encode(errors="surrogatepass"))
+            if cell is None:
+                raise TreeSyntaxError(f"{places[i]}: expected a tree, found None")
+            if not cell.lstrip().startswith("(") and os.path.isfile(cell):
+                raise TreeSyntaxError(
+                    f"{places[i]}: {cell!r} is not a tree but the name of a file: give pathlib.Path({cell!r})"
+                )
+            stream = io.BytesIO(cell.encode(errors="surrogatepass"))
             found = list(_read_window(_Window(stream, places[i], one_tree=True), 2, OnBad()))
             if [len(forest) for forest in found] != [1]:
                 raise TreeSyntaxError(

@@ -24,7 +24,7 @@ def read_items(items: list[Any], places: list[str], on_bad: OnBad) -> tuple[Fore
             if isinstance(item, str):
                 trees += read_cells([item], [place], OnBad())[0]
             elif item is None:
-                raise TreeSyntaxError(f"{place}: there is no tree")
+                raise TreeSyntaxError(f"{place}: expected a tree, found None")
             else:
                 trees.append(tree_from_object(item, place))
         except SourceError as error:

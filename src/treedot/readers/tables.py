@@ -25,7 +25,7 @@ def read_tsv(
 ) -> Iterator[Forest]:
     """Tab-separated values under a header line; no quoting, so no field holds a tab or a newline."""
     records = ((number, line.split("\t")) for number, line in _decoded(stream, name, on_bad))
-    return _packed(_rows(records, name, on_bad), column, batch_size, on_bad)
+    return _packed(_rows(records, name, column, on_bad), column, batch_size, on_bad)
 
 
 def read_csv(
@@ -49,7 +49,7 @@ def read_csv(
             if fields:
                 yield reader.line_num, fields
 
-    return _packed(_rows(records(), name, on_bad), column, batch_size, on_bad)
+    return _packed(_rows(records(), name, column, on_bad), column, batch_size, on_bad)
 
 
 def read_jsonl(
@@ -107,8 +107,19 @@ def _decoded(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[tuple[int, s
             yield number, line.removeprefix("\ufeff") if number == 1 else line
 
 
-def _rows(records: Iterator[tuple[int, list[str]]], name: str, on_bad: OnBad) -> Iterator[Row]:
+def _rows(
+    records: Iterator[tuple[int, list[str]]], name: str, column: str | None, on_bad: OnBad
+) -> Iterator[Row]:
     _, header = next(records, (1, []))
+    wanted = column or DEFAULT_COLUMN
+    trees = [field for field in map(str.strip, header) if field.startswith("(") and field.endswith(")")]
+    if trees and wanted not in header:
+        shown = trees[0] if len(trees[0]) <= 40 else trees[0][:39] + "…"
+        raise SourceError(
+            f"{name}:1: the first line must name the columns, but holds a tree, {shown}: put a line with "
+            f"names before it, {wanted!r} for the trees (for lines that are trees and nothing else, set the "
+            "format 'brackets')"
+        )
     if len(set(header)) != len(header):
         raise SourceError(f"{name}:1: a column name occurs twice in the header {header}")
     for number, fields in records:

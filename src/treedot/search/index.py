@@ -1,4 +1,4 @@
-"""An index of trees on disk: their rows by column, and the trees themselves."""
+"""An index of trees on disk: the inverted index of their rows, and the trees themselves."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treedot.arrays import read_arrays, write_arrays
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
 from treedot.files import check_target
 from treedot.jit import njit
 from treedot.learn import FragmentVectorizer
-from treedot.parameters import checked_integer, n_threads
+from treedot.parameters import checked_flag, checked_integer, n_threads
 from treedot.readers import iter_trees, read_trees
-from treedot.search import best
-from treedot.search.best import keep_best
-from treedot.search.inverted import Inversion
+from treedot.safetensors import read_arrays, write_arrays
+from treedot.search import top_k
+from treedot.search.inverted_index import InvertedIndexWriter
 from treedot.search.packed_trees import PackedTrees, PackedWriter
 from treedot.search.rerank import checked_candidates, ranked_again
+from treedot.search.top_k import keep_best
 from treedot.threads import thread_map
 from treedot.trees import Forest
 
@@ -36,8 +36,8 @@ BLOCK = 1 << 15  # rows whose sums are in the cache together
 class TreeIndex:
     """Many trees that can be searched: made once, kept in one file, mapped into memory.
 
-    The file holds a list of trees for every column, so that a query reads only the lists of its own
-    columns, and the trees with their columns of metadata, so that what is found can be compared exactly,
+    The file holds an inverted index, a list of trees for every column, so that a query reads only the lists
+    of its own columns; and the trees with their metadata, so that what is found can be compared exactly,
     shown and explained. Make one with ``TreeIndex.build``, and use it again with ``TreeIndex.open``.
 
     Attributes
@@ -72,7 +72,7 @@ class TreeIndex:
         self.vectorizer = vectorizer
         self.fingerprint = fingerprint
         self._trees = PackedTrees(_group(arrays, "trees"))
-        self._column, self._start, self._holder, self._value = _checked_lists(_group(arrays, "lists"))
+        self._column, self._start, self._row, self._value = _checked_lists(_group(arrays, "lists"))
 
     @classmethod
     def build(
@@ -81,6 +81,7 @@ class TreeIndex:
         path: str | os.PathLike[str],
         vectorizer: FragmentVectorizer | None = None,
         *,
+        overwrite: bool = False,
         n_jobs: int | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> TreeIndex:
@@ -95,6 +96,9 @@ class TreeIndex:
             The file to write. Beside it, there must be room for about three times as much.
         vectorizer : FragmentVectorizer, optional
             What turns trees into rows; ``FragmentVectorizer(n_features=2**30)`` by default.
+        overwrite : bool
+            Whether a file that is already there may be replaced, once the new one is complete. By default it
+            is an error: an index can take hours to make.
         n_jobs : int, optional
             Threads; -1 for all cores. The file is the same to the byte.
         progress : callable, optional
@@ -102,13 +106,15 @@ class TreeIndex:
         """
         target = Path(path)
         check_target(target)
+        if target.exists() and not checked_flag("overwrite", overwrite):
+            raise ParameterError(f"{path} exists: TreeIndex.open reads it, and overwrite=True replaces it")
         if vectorizer is not None and not isinstance(vectorizer, FragmentVectorizer):
             raise ParameterError(
                 f"an index is made of sparse rows: give a FragmentVectorizer, not {type(vectorizer).__name__}"
             )
         vectorizer = FragmentVectorizer(n_features=2**30) if vectorizer is None else vectorizer
         fast = _with_threads(vectorizer, n_jobs)
-        with Inversion(target.parent) as lists, PackedWriter(target.parent) as trees:
+        with InvertedIndexWriter(target.parent) as lists, PackedWriter(target.parent) as trees:
             for forest in _batches(source):
                 lists.add(fast.transform(forest))
                 trees.add(forest)
@@ -171,9 +177,9 @@ class TreeIndex:
         return len(self._trees)
 
     @property
-    def n_postings(self) -> int:
+    def nnz(self) -> int:
         """The number of non-zeros of all rows."""
-        return int(self._holder.size)
+        return int(self._row.size)
 
     def forest(self, rows: npt.ArrayLike) -> Forest:
         """Return the trees of some rows, with their columns."""
@@ -237,10 +243,10 @@ class TreeIndex:
 
         def task(which: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
             query, first_row = which
-            rows, values = best.empty(1, min(k, len(self)))
+            rows, values = top_k.empty(1, min(k, len(self)))
             last_row = min(first_row + step, len(self))
             sound = _search(
-                *lists[query], self._holder, self._value, first_row, last_row, len(self), rows[0], values[0]
+                *lists[query], self._row, self._value, first_row, last_row, len(self), rows[0], values[0]
             )
             if not sound:
                 raise SourceError(
@@ -252,11 +258,11 @@ class TreeIndex:
         tasks = [(query, first) for query in range(count) for first in range(0, len(self), step)]
         with thread_map(n_jobs, len(tasks)) as run_all:
             found = list(run_all(task, tasks))
-        rows, values = best.empty(count, k * parts)
+        rows, values = top_k.empty(count, k * parts)
         for (query, first), (some_rows, some_values) in zip(tasks, found, strict=True):
             here = slice(first // step * k, first // step * k + some_rows.shape[1])
             rows[query, here], values[query, here] = some_rows[0], some_values[0]
-        return best.ranked(rows, values, k)
+        return top_k.ranked(rows, values, k)
 
     def _lists_of(self, query: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return where the lists of a row's columns start and end, and the row's values."""
@@ -265,20 +271,20 @@ class TreeIndex:
         known = np.flatnonzero(place < self._column.size)
         known = known[self._column[place[known]] == columns[known]]
         first, last = self._start[place[known]], self._start[place[known] + 1]
-        if not ((first >= 0) & (first <= last) & (last <= self._holder.size)).all():
+        if not ((first >= 0) & (first <= last) & (last <= self._row.size)).all():
             raise SourceError(f"{self.path} is damaged: a list of rows leads out of the file; build it again")
         return first, last, query.data[known].astype(np.float64)
 
     def __repr__(self) -> str:
         return (
-            f"<TreeIndex of {len(self)} trees, {self._column.size} columns, {self.n_postings} non-zeros: "
+            f"<TreeIndex of {len(self)} trees, {self._column.size} columns, {self.nnz} non-zeros: "
             f"{self.path}>"
         )
 
 
 @njit
 def _search(
-    first: np.ndarray, last: np.ndarray, weight: np.ndarray, holder: np.ndarray, value: np.ndarray,
+    first: np.ndarray, last: np.ndarray, weight: np.ndarray, posting_row: np.ndarray, value: np.ndarray,
     first_row: int, last_row: int, n_rows: int, rows: np.ndarray, values: np.ndarray,
 ) -> bool:  # fmt: skip
     """Add up a query's lists for some rows and keep the best; return whether the lists are sound.
@@ -289,7 +295,7 @@ def _search(
     place = first.copy()
     if first_row > 0:
         for j in range(place.size):
-            place[j] += np.searchsorted(holder[first[j] : last[j]], first_row)
+            place[j] += np.searchsorted(posting_row[first[j] : last[j]], first_row)
     line = np.empty(min(BLOCK, last_row - first_row))
     for block in range(first_row, last_row, BLOCK):
         size = min(BLOCK, last_row - block)
@@ -297,7 +303,7 @@ def _search(
         for j in range(place.size):
             x, k, end = weight[j], place[j], last[j]
             while k < end:
-                row = np.int64(holder[k]) - block
+                row = np.int64(posting_row[k]) - block
                 if row < 0 or row >= size:
                     break
                 line[row] += x * np.float64(value[k])
@@ -306,7 +312,7 @@ def _search(
         if not keep_best(line[:size], block, rows, values):
             return False
     for j in range(place.size):
-        if place[j] < last[j] and (last_row == n_rows or holder[place[j]] < last_row):
+        if place[j] < last[j] and (last_row == n_rows or posting_row[place[j]] < last_row):
             return False
     return True
 
@@ -322,15 +328,15 @@ def _checked_lists(arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
     for name, types in {
         "column": ("i4", "i8"),
         "start": ("i8",),
-        "holder": ("i4",),
+        "row": ("i4",),
         "value": ("f4", "f8"),
     }.items():
         if name not in arrays or arrays[name].dtype.str[1:] not in types or arrays[name].ndim != 1:
             raise SourceError(f"the array {name!r} is missing or of another type")
-    column, start, holder, value = (arrays[name] for name in ("column", "start", "holder", "value"))
-    if start.size != column.size + 1 or start[0] != 0 or not start[-1] == holder.size == value.size:
+    column, start, row, value = (arrays[name] for name in ("column", "start", "row", "value"))
+    if start.size != column.size + 1 or start[0] != 0 or not start[-1] == row.size == value.size:
         raise SourceError("the lists of rows do not end where they should")
-    return column, start, holder, value
+    return column, start, row, value
 
 
 def _batches(source: Any) -> Iterator[Forest]:

@@ -11,12 +11,20 @@ from treedot.errors import ParameterError
 from treedot.jit import njit
 from treedot.parameters import checked_integer, n_threads
 from treedot.readers import read_trees
-from treedot.search import best
-from treedot.search.best import keep_best
+from treedot.search import top_k
 from treedot.search.rerank import checked_candidates, ranked_again
+from treedot.search.top_k import keep_best
 from treedot.threads import thread_map
 from treedot.trees import Forest
-from treedot.vectors.products import Lists, Postings, add_products, dense_columns, dot_products, real_rows
+from treedot.vectors.products import (
+    InvertedIndex,
+    PostingLists,
+    add_products,
+    dense_columns,
+    dot_products,
+    real_rows,
+)
+from treedot.vectors.vectors import comparable
 
 # A tile of dot products is large enough for matrix multiplication at full speed, and small beside
 # the vectors themselves.
@@ -27,17 +35,25 @@ NOT_FINITE = "a dot product is not finite: there is nan or inf among the vectors
 
 
 def nearest(
-    X: Any, Y: Any = None, k: int = 10, *, rerank: Any = None, trees: Any = None, candidates: int = 100
+    X: Any,
+    Y: Any = None,
+    k: int = 10,
+    *,
+    rerank: Any = None,
+    trees: Any = None,
+    candidates: int = 100,
+    n_jobs: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return for every row of X the ``k`` rows of Y with the largest dot products, best first.
 
     Parameters
     ----------
-    X, Y : arrays or sparse matrices of shape (rows, dimensions)
-        Vectors of trees; memory maps are read tile by tile. Without Y, the rows of X are compared
-        with each other, and a row is not its own neighbour. Of sparse rows, the matrix with fewer
-        non-zeros is turned into lists by column, and one pass over the other does the rest: a few
-        queries need hardly any memory, however many rows they are compared with.
+    X, Y : arrays or sparse matrices of shape (rows, dimensions), or ``Vectors``
+        Vectors of trees; memory maps are read tile by tile. Two ``Vectors``, as ``load_vectors`` reads
+        them, must have been made alike. Without Y, the rows of X are compared with each other, and a row
+        is not its own neighbour. Of sparse rows, the matrix with fewer non-zeros is turned into an
+        inverted index, and one pass over the other does the rest: a few queries need hardly any memory,
+        however many rows they are compared with.
     k : int
         How many neighbours; fewer where there are not so many rows.
     rerank : kernel, optional
@@ -47,6 +63,9 @@ def nearest(
         With ``rerank``, the trees of X, or (trees of X, trees of Y) where there is Y.
     candidates : int
         With ``rerank``, how many of the best by dot product are compared exactly.
+    n_jobs : int, optional
+        Threads for sparse rows; -1 for all cores. The results are the same to the byte. Dense vectors go
+        through BLAS, which has threads of its own.
 
     Returns
     -------
@@ -57,7 +76,7 @@ def nearest(
     --------
     >>> from treedot import DistributedTreeVectorizer, nearest
     >>> trees = ["(S (A b) (C d))", "(T (X y) z)", "(S (A b) (C e))", "(T (X y) w)"]
-    >>> rows = DistributedTreeVectorizer(normalize=True).transform(trees)
+    >>> rows = DistributedTreeVectorizer().transform(trees)
     >>> nearest(rows, k=1)[0].ravel()
     array([2, 3, 0, 1])
 
@@ -72,8 +91,7 @@ def nearest(
         raise ParameterError(
             "to rank again, give both: rerank, an exact kernel, and trees, those of the rows"
         )
-    if isinstance(X, Forest) or isinstance(Y, Forest):
-        raise ParameterError("these are trees: turn them into rows first, by FragmentVectorizer().transform")
+    X, Y = comparable(X, Y)
     if sparse := _is_sparse(X):
         others = X if Y is None else Y
     else:
@@ -91,9 +109,11 @@ def nearest(
     forests = None if rerank is None else _forests(trees, X.shape[0], None if Y is None else others.shape[0])
     if sparse:
         X, others = real_rows(X), real_rows(others)
-    by_lists = sparse and dense_columns(others) is None
-    search = _sparse_nearest if by_lists else _dense_nearest
-    rows, values = search(X, None if Y is None else others, wanted)
+    other = None if Y is None else others
+    if sparse and dense_columns(others) is None:
+        rows, values = _sparse_nearest(X, other, wanted, n_jobs)
+    else:
+        rows, values = _dense_nearest(X, other, wanted, n_jobs)
     if forests is None:
         return rows, values
     return ranked_again(rerank, forests[0], forests[1].__getitem__, rows, k)
@@ -118,38 +138,38 @@ def _is_sparse(X: Any) -> bool:
     return hasattr(X, "tocsr")
 
 
-def _sparse_nearest(X: Any, Y: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _sparse_nearest(X: Any, Y: Any, k: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
     few = Y is not None and X.nnz < Y.nnz
-    postings = Postings(X if few or Y is None else Y)
-    rows = Y if few else postings.rows if Y is None else X
+    index = InvertedIndex(X if few or Y is None else Y)
+    rows = Y if few else index.rows if Y is None else X
     csr = rows.indptr, rows.indices, rows.data
 
     def part(start: int) -> tuple[np.ndarray, np.ndarray]:
         stop = min(start + step, rows.shape[0])
-        found, values = best.empty(len(postings) if few else stop - start, k)
+        found, values = top_k.empty(len(index) if few else stop - start, k)
         ok = (
-            _pass_over(csr, start, stop, postings.lists, found, values)
+            _pass_over(csr, start, stop, index.lists, found, values)
             if few
-            else _line_by_line(csr, start, stop, postings.lists, len(postings), Y is None, found, values)
+            else _line_by_line(csr, start, stop, index.lists, len(index), Y is None, found, values)
         )
         if not ok:
             raise ParameterError(NOT_FINITE)
         return found, values
 
-    step = max(1, -(-rows.shape[0] // n_threads(-1))) if few else LINES
+    step = max(1, -(-rows.shape[0] // n_threads(n_jobs))) if few else LINES
     starts = range(0, max(1, rows.shape[0]), step)
-    with thread_map(-1, len(starts)) as run_all:
+    with thread_map(n_jobs, len(starts)) as run_all:
         parts = list(run_all(part, starts))
     found, values = (np.concatenate(arrays, axis=int(few)) for arrays in zip(*parts, strict=True))
-    return best.ranked(found, values, k)
+    return top_k.ranked(found, values, k)
 
 
 @njit
 def _line_by_line(
-    csr: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, stop: int, lists: Lists, count: int,
+    csr: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, stop: int, lists: PostingLists, count: int,
     others_only: bool, rows: np.ndarray, values: np.ndarray,
 ) -> bool:  # fmt: skip
-    """Keep the best of the lists' rows for row after row."""
+    """Keep the best of the index's rows for row after row."""
     indptr, indices, data = csr
     line = np.empty(count)
     ok = True
@@ -168,10 +188,10 @@ def _line_by_line(
 
 @njit
 def _pass_over(
-    csr: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, stop: int, lists: Lists,
+    csr: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, stop: int, lists: PostingLists,
     rows: np.ndarray, values: np.ndarray,
 ) -> bool:  # fmt: skip
-    """Keep the best of some rows for each of the lists' rows, in one pass over them."""
+    """Keep the best of some rows for each of the index's rows, in one pass over them."""
     indptr, indices, data = csr
     line = np.empty(rows.shape[0])
     for i in range(start, stop):
@@ -184,11 +204,13 @@ def _pass_over(
     return True
 
 
-def _dense_nearest(X: np.ndarray, Y: np.ndarray | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _dense_nearest(
+    X: np.ndarray, Y: np.ndarray | None, k: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
     others = X if Y is None else Y
     rows = np.full((X.shape[0], k), -1, np.int64)
     values = np.full((X.shape[0], k), -np.inf, np.result_type(X.dtype, others.dtype, np.float32))
-    for start, first, tile in _dense_tiles(X, others, Y is None):
+    for start, first, tile in _dense_tiles(X, others, Y is None, n_jobs):
         if not np.isfinite(tile).all():
             raise ParameterError(NOT_FINITE)
         here = slice(start, start + len(tile))
@@ -201,13 +223,15 @@ def _dense_nearest(X: np.ndarray, Y: np.ndarray | None, k: int) -> tuple[np.ndar
     return rows, values
 
 
-def _dense_tiles(X: np.ndarray, Y: np.ndarray, symmetric: bool) -> Iterator[tuple[int, int, np.ndarray]]:
+def _dense_tiles(
+    X: np.ndarray, Y: np.ndarray, symmetric: bool, n_jobs: int | None
+) -> Iterator[tuple[int, int, np.ndarray]]:
     """Yield first row, first column and products of tile after tile; of the upper half where symmetric."""
     kind = np.result_type(X.dtype, Y.dtype, np.float32)
     for start in range(0, X.shape[0], TILE):
         part = _tile(X, start, kind)
         for first in range(start if symmetric else 0, Y.shape[0], TILE):
-            yield start, first, dot_products(part, _tile(Y, first, kind)).astype(kind, copy=False)
+            yield start, first, dot_products(part, _tile(Y, first, kind), n_jobs).astype(kind, copy=False)
 
 
 def _tile(rows: Any, start: int, kind: Any) -> Any:

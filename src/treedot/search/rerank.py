@@ -9,7 +9,7 @@ import numpy as np
 
 from treedot.errors import ParameterError
 from treedot.parameters import checked_integer
-from treedot.search import best
+from treedot.search import top_k
 from treedot.trees import Forest
 
 
@@ -34,4 +34,4 @@ def ranked_again(
         there = np.flatnonzero(rows[i] >= 0)
         if there.size:
             exact[i, there] = kernel.gram(queries[[i]], trees(rows[i, there]))[0]
-    return best.ranked(np.where(rows < 0, best.NOBODY, rows), exact, k)
+    return top_k.ranked(np.where(rows < 0, top_k.NO_ROW, rows), exact, k)

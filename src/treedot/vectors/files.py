@@ -1,9 +1,12 @@
-"""Files of vectors, written row by row, that say how they were made.
+"""Files of vectors that say how they were made, written whole or row by row.
 
-``.npy`` holds the plain matrix, with the spec beside it in ``NAME.npy.json``. ``.parquet`` holds a
-column ``vector`` (a fixed-size list), the columns that came with the trees, and the spec in the
+``.npy`` holds the plain matrix, with its description beside it in ``NAME.npy.json``. ``.parquet`` holds a
+column ``vector`` (a fixed-size list), the columns that came with the trees, and the description in the
 schema's metadata under ``treedot.spec``. Sparse rows go to ``.npz``, as ``scipy.sparse.load_npz``
-reads it, with the spec beside it. Files appear whole or not at all.
+reads it, with the description beside it. Files appear whole or not at all.
+
+A description holds the fields of the spec and its ``fingerprint``; where the vectorizer learned columns or
+weights, also ``learned``, the fingerprint of all that determines a row.
 """
 
 from __future__ import annotations
@@ -19,11 +22,12 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from treedot.arrays import GrowingArray, chunks
-from treedot.encode.spec import DenseSpec, SparseSpec
-from treedot.errors import ParameterError, SourceError
+from treedot.encode.spec import DenseSpec, SparseSpec, spec_from_dict
+from treedot.errors import ParameterError, SourceError, SpecMismatchError
 from treedot.files import write_whole
+from treedot.growing_array import GrowingArray, chunks
 from treedot.types import Matrix
+from treedot.vectors.vectors import Vectors, vector_width
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -39,9 +43,127 @@ class VectorWriter(Protocol):
         """Append vectors, with what else is known of their trees."""
 
 
+def save_vectors(
+    path: str | os.PathLike[str],
+    matrix: Any,
+    spec: Any,
+    *,
+    columns: Mapping[str, Sequence[Any]] | None = None,
+) -> None:
+    """Write vectors and how they were made to a file, which appears whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        ``.npy`` or ``.parquet`` for dense vectors, ``.npz`` for sparse rows.
+    matrix : array or sparse matrix
+        One vector per tree.
+    spec : vectorizer, DenseSpec or SparseSpec
+        What made them. Where the vectorizer has learned columns or weights, the spec alone does not say
+        which: give the vectorizer, and keep it with its ``save``.
+    columns : mapping of str to sequence, optional
+        What else is known of each tree, such as ``forest.columns``; for ``.parquet`` alone.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from treedot import FragmentVectorizer, load_vectors, save_vectors
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "rows.npz")
+    >>> vectorizer = FragmentVectorizer()
+    >>> save_vectors(path, vectorizer.transform(["(A b)", "(B (A b))"]), vectorizer)
+    >>> load_vectors(path)
+    <Vectors: 2 × 1048576, sparse, float32, fingerprint ...>
+    """
+    made_with = getattr(spec, "spec", spec)
+    if not isinstance(made_with, (DenseSpec, SparseSpec)):
+        raise ParameterError(f"spec must be a vectorizer, a DenseSpec or a SparseSpec, not {spec!r}")
+    if spec is made_with and vector_width(made_with) is None:
+        raise ParameterError("the columns of these rows were learned: give the vectorizer, not its spec")
+    fingerprint = getattr(spec, "fingerprint", made_with.fingerprint)
+    if hasattr(matrix, "tocsr"):
+        matrix = matrix.tocsr()
+    vectors = Vectors(matrix, made_with, fingerprint, dict(columns or {}))
+    if columns and Path(path).suffix.lower() != ".parquet":
+        raise ParameterError(f"{path} has no room for columns: use .parquet, or keep them apart")
+    with vector_file(path, made_with, fingerprint) as file:
+        file.write(vectors.matrix, vectors.columns)
+
+
+def load_vectors(path: str | os.PathLike[str]) -> Vectors:
+    """Read vectors and how they were made, from a file that ``save_vectors`` or ``treedot encode`` wrote.
+
+    Dense vectors in ``.npy`` are mapped into memory, not loaded. A file whose description is missing,
+    damaged, or contradicts the matrix is refused; plain matrices are for ``numpy.load`` and
+    ``scipy.sparse.load_npz``.
+
+    Returns
+    -------
+    vectors : Vectors
+        With ``matrix``, ``spec``, ``fingerprint`` and ``columns``.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".npy", ".npz", ".parquet"):
+        raise ParameterError(f"cannot read vectors from {path}: they are in .npy, .npz or .parquet")
+    if not Path(path).is_file():
+        raise SourceError(f"cannot open {path}: there is no such file")
+    description = read_description(path)
+    if "fingerprint" not in description:
+        raise SourceError(
+            f"{path} does not say how its vectors were made ({description_path(path)} is missing or is not "
+            "of vectors): read a plain matrix with numpy.load or scipy.sparse.load_npz"
+            if suffix != ".parquet"
+            else f"{path} does not say how its vectors were made: its metadata has no {SPEC_KEY.decode()!r}"
+        )
+    learned = description.pop("learned", "")
+    columns: dict[str, Sequence[Any]] = {}
+    try:
+        spec = spec_from_dict(description)
+        if suffix == ".parquet":
+            matrix, columns = _read_parquet(path)
+        else:
+            matrix = read_matrix(path)
+        return Vectors(matrix, spec, learned, columns)
+    except (ParameterError, SpecMismatchError) as error:
+        raise SpecMismatchError(f"the description of {path} is wrong: {error}") from None
+
+
+def read_matrix(path: str | os.PathLike[str]) -> Any:
+    """Return the matrix in a ``.npy`` file, mapped into memory, or the sparse one in an ``.npz`` file."""
+    try:
+        if Path(path).suffix.lower() == ".npy":
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+        from scipy.sparse import load_npz
+
+        matrix = load_npz(path).tocsr()
+        matrix.check_format(full_check=True)
+        return matrix
+    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile) as error:
+        raise SourceError(f"cannot read {path}: {error}") from None
+
+
+def _read_parquet(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, Sequence[Any]]]:
+    """Return the column ``vector`` as a matrix, and the others as lists."""
+    from treedot.trees.arrow import clear_errors, pa
+
+    with clear_errors(os.fspath(path)):
+        table = pa.parquet.read_table(path)
+        if "vector" not in table.column_names or not pa.types.is_fixed_size_list(table["vector"].type):
+            raise SourceError(f"{path} has no column 'vector' of lists of one size")
+        vector = table["vector"].combine_chunks()
+        if vector.null_count or vector.flatten().null_count:
+            raise SourceError(f"a vector of {path} is missing, or a part of it")
+        matrix = vector.flatten().to_numpy(zero_copy_only=False).reshape(len(vector), vector.type.list_size)
+        return matrix, table.drop_columns(["vector"]).to_pydict()
+
+
 @contextlib.contextmanager
-def vector_file(path: str | os.PathLike[str], spec: DenseSpec | SparseSpec) -> Iterator[VectorWriter]:
-    """Open a file of vectors for writing: ``.npy`` or ``.parquet``, for sparse rows ``.npz``."""
+def vector_file(
+    path: str | os.PathLike[str], spec: DenseSpec | SparseSpec, fingerprint: str | None = None
+) -> Iterator[VectorWriter]:
+    """Open a file of vectors for writing: ``.npy`` or ``.parquet``, for sparse rows ``.npz``.
+
+    The fingerprint is that of the vectorizer, where it is not the spec's own.
+    """
     suffix = Path(path).suffix.lower()
     if isinstance(spec, SparseSpec) and suffix != ".npz":
         raise ParameterError(f"cannot write sparse rows to {path}: use .npz")
@@ -49,15 +171,15 @@ def vector_file(path: str | os.PathLike[str], spec: DenseSpec | SparseSpec) -> I
         raise ParameterError(
             f"cannot write dense vectors to {path}: use .npy or .parquet (.npz is for sparse rows)"
         )
+    description = {**spec.to_dict(), "fingerprint": spec.fingerprint}
+    if fingerprint not in (None, spec.fingerprint):
+        description["learned"] = fingerprint
     if isinstance(spec, SparseSpec) or suffix == ".npy":
-        with (
-            described_file(path, _described(spec)) as file,
-            matrix_rows(file, spec, Path(path).parent) as rows,
-        ):
+        with described_file(path, description) as file, matrix_rows(file, spec, Path(path).parent) as rows:
             yield rows
     else:
         with write_whole(path) as aside:
-            parquet = _ParquetRows(aside, spec)
+            parquet = _ParquetRows(aside, spec, description)
             try:
                 yield parquet
             finally:
@@ -110,21 +232,9 @@ def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
     return description
 
 
-def read_spec(path: str | os.PathLike[str]) -> DenseSpec | SparseSpec | None:
-    """Return the spec of a file of vectors, or None where it does not name one."""
-    fields = read_description(path)
-    if fields.pop("fingerprint", None) is None:
-        return None
-    return SparseSpec.from_dict(fields) if "budget" in fields else DenseSpec.from_dict(fields)
-
-
 def description_path(path: str | os.PathLike[str]) -> Path:
     """Return where a file that cannot hold its own description is described."""
     return Path(f"{os.fspath(path)}.json")
-
-
-def _described(spec: DenseSpec | SparseSpec) -> dict[str, Any]:
-    return {**spec.to_dict(), "fingerprint": spec.fingerprint}
 
 
 class _NpyRows:
@@ -199,10 +309,11 @@ class _SparseRows(contextlib.ExitStack):
 
 
 class _ParquetRows:
-    def __init__(self, path: Path, spec: DenseSpec) -> None:
+    def __init__(self, path: Path, spec: DenseSpec, description: dict[str, Any]) -> None:
         from treedot.trees import arrow  # says what to install where pyarrow is missing
 
-        self._arrow, self._path, self._spec = arrow, path, spec
+        self._arrow, self._path, self._width = arrow, path, spec.n_components
+        self._metadata = {SPEC_KEY: json.dumps(description).encode()}
         self._writer: Any = None
 
     def write(self, vectors: Matrix, columns: Mapping[str, Sequence[Any]]) -> None:
@@ -219,10 +330,8 @@ class _ParquetRows:
                 data |= texts
             else:
                 data = self._fitted(data, len(vectors))
-        vector = pa.FixedSizeListArray.from_arrays(flat, self._spec.n_components)
-        table = pa.table({"vector": vector, **data}).replace_schema_metadata(
-            {SPEC_KEY: json.dumps(_described(self._spec)).encode()}
-        )
+        vector = pa.FixedSizeListArray.from_arrays(flat, self._width)
+        table = pa.table({"vector": vector, **data}).replace_schema_metadata(self._metadata)
         if self._writer is None:
             self._writer = pa.parquet.ParquetWriter(self._path, table.schema)
         self._writer.write_table(table)

@@ -1,4 +1,4 @@
-"""Dot products of sparse rows with sparse rows, by lists of the rows that hold each column."""
+"""Dot products of vectors; of sparse rows by an inverted index: for each column, the rows that hold it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from treedot.errors import ParameterError
 from treedot.jit import njit
 from treedot.threads import thread_map
 from treedot.types import FloatArray, IntArray, Matrix
+from treedot.vectors.vectors import comparable
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -22,21 +23,21 @@ SAMPLED = 64  # rows that are looked at to find such
 DIGIT = 11  # bits by which columns are sorted at a time: three times for 2^30 columns
 
 
-class Lists(NamedTuple):
-    """Who holds each column: ``holder[start[c]:start[c + 1]]`` hold ``column[c]``, with these values.
+class PostingLists(NamedTuple):
+    """The postings of each column: rows ``row[start[c]:start[c + 1]]`` hold ``column[c]``, with these values.
 
-    Columns are sorted, and so are the holders of each; ``table`` finds a column by its hash.
+    Columns are sorted, and so are the rows of each; ``table`` finds a column by its hash.
     """
 
     column: IntArray
     start: IntArray
-    holder: IntArray
+    row: IntArray
     value: npt.NDArray[np.floating[Any]]
     table: IntArray
 
 
-class Postings:
-    """The rows of a sparse matrix by column: for each column in use, who holds it, and which value.
+class InvertedIndex:
+    """The rows of a sparse matrix by column: for each column in use, which rows hold it, and which values.
 
     Time and memory follow the non-zeros, whatever the number of columns.
 
@@ -48,20 +49,20 @@ class Postings:
 
     def __init__(self, rows: Any) -> None:
         self.rows = real_rows(rows)
-        columns, holder = self._sort()
-        if ((holder[1:] == holder[:-1]) & (columns[1:] == columns[:-1])).any():
+        columns, row = self._sort()
+        if ((row[1:] == row[:-1]) & (columns[1:] == columns[:-1])).any():
             self.rows = self.rows.copy()
             self.rows.sum_duplicates()
-            columns, holder = self._sort()
+            columns, row = self._sort()
         column, start = runs(columns)
-        self.lists = Lists(column, start, holder, self.rows.data[self._order], _hash_table(column))
+        self.lists = PostingLists(column, start, row, self.rows.data[self._order], _hash_table(column))
 
     def _sort(self) -> tuple[IntArray, IntArray]:
         """Return columns, sorted, and the row that each comes from."""
         count = np.diff(self.rows.indptr)
         self._order = order_of(self.rows.indices)
-        holder = np.repeat(np.arange(count.size, dtype=np.int32), count)[self._order]
-        return self.rows.indices[self._order], holder
+        row = np.repeat(np.arange(count.size, dtype=np.int32), count)[self._order]
+        return self.rows.indices[self._order], row
 
     def __len__(self) -> int:
         return int(self.rows.shape[0])
@@ -85,7 +86,7 @@ class Postings:
 
         def tile(part: slice, out: FloatArray) -> None:
             indptr = self.rows.indptr[part.start :]
-            _multiply_following(indptr, self.rows.data, first, last, self.lists.holder, self.lists.value, out)
+            _multiply_following(indptr, self.rows.data, first, last, self.lists.row, self.lists.value, out)
 
         out = self._by_tiles(tile, len(self), n_jobs)
         _mirror(out)
@@ -105,6 +106,17 @@ def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None) -> Matrix:
     For sparse rows of fragments this is faster than ``(X @ Y.T).toarray()``, and takes no memory for the
     number of columns. Dense vectors, and the columns of a dense rest, go through BLAS in their own type.
 
+    Parameters
+    ----------
+    X, Y : arrays, sparse matrices or ``Vectors``
+        Vectors of trees. Two ``Vectors``, as ``load_vectors`` reads them, must have been made alike.
+    n_jobs : int, optional
+        Threads for sparse rows; -1 for all cores. The products are the same to the byte.
+
+    Returns
+    -------
+    products : array of shape (rows of X, rows of Y)
+
     Examples
     --------
     >>> from treedot import FragmentVectorizer, dot_products
@@ -114,6 +126,7 @@ def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None) -> Matrix:
      [0.   1.   0.  ]
      [1.   0.   2.25]]
     """
+    X, Y = comparable(X, Y)
     if isinstance(X, np.ndarray) and (Y is None or isinstance(Y, np.ndarray)):
         dense_products: Matrix = X @ (X if Y is None else Y).T
         return dense_products
@@ -127,10 +140,10 @@ def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None) -> Matrix:
         sparse += left @ right.T
         return sparse
     if Y is None:
-        return Postings(x).own_products(n_jobs)
-    if x.nnz < y.nnz:  # lists of the few, a pass over the many
-        return Postings(x).products(y, n_jobs).T
-    return Postings(y).products(x, n_jobs)
+        return InvertedIndex(x).own_products(n_jobs)
+    if x.nnz < y.nnz:  # an index of the few, a pass over the many
+        return InvertedIndex(x).products(y, n_jobs).T
+    return InvertedIndex(y).products(x, n_jobs)
 
 
 def dense_columns(rows: csr_matrix) -> range | None:
@@ -172,7 +185,7 @@ def real_rows(rows: Any) -> csr_matrix:
 
 
 def runs(columns: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct numbers of a sorted array, and where each begins (with the end of all)."""
+    """Return the distinct values of a sorted array, and where each begins (with the end of all)."""
     changes = np.flatnonzero(columns[1:] != columns[:-1]) + 1
     start = np.concatenate([[0], changes, [columns.size]]) if columns.size else np.zeros(1, np.int64)
     return columns[start[:-1]], start
@@ -230,8 +243,8 @@ def _slot(column: int, slots: int) -> int:
 
 
 @njit
-def find(column: int, lists: Lists) -> int:
-    """Return the number of a column's list, or -1."""
+def find(column: int, lists: PostingLists) -> int:
+    """Return the number of a column's posting list, or -1."""
     slot = _slot(column, lists.table.size)
     while True:
         number = lists.table[slot]
@@ -241,20 +254,20 @@ def find(column: int, lists: Lists) -> int:
 
 
 @njit
-def add_products(indices: IntArray, data: npt.NDArray[Any], lists: Lists, line: FloatArray) -> None:
-    """Add the products of one row with all rows of the lists to a line of numbers, one for each."""
+def add_products(indices: IntArray, data: npt.NDArray[Any], lists: PostingLists, line: FloatArray) -> None:
+    """Add the products of one row with all rows of an index to a line of sums, one for each."""
     for k in range(indices.size):
         number = find(indices[k], lists)
         if number < 0:
             continue
         x = np.float64(data[k])
         for other in range(lists.start[number], lists.start[number + 1]):
-            line[lists.holder[other]] += x * np.float64(lists.value[other])
+            line[lists.row[other]] += x * np.float64(lists.value[other])
 
 
 @njit
 def _multiply(
-    indptr: IntArray, indices: IntArray, data: npt.NDArray[Any], lists: Lists, out: FloatArray
+    indptr: IntArray, indices: IntArray, data: npt.NDArray[Any], lists: PostingLists, out: FloatArray
 ) -> None:
     for i in range(out.shape[0]):
         add_products(indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]], lists, out[i])
@@ -263,7 +276,7 @@ def _multiply(
 @njit
 def _multiply_following(
     indptr: IntArray, data: npt.NDArray[Any], first: IntArray, last: IntArray,
-    holder: IntArray, value: npt.NDArray[Any], out: FloatArray,
+    row: IntArray, value: npt.NDArray[Any], out: FloatArray,
 ) -> None:  # fmt: skip
     """Fill in the products of rows with themselves and with those behind them."""
     for i in range(out.shape[0]):
@@ -271,7 +284,7 @@ def _multiply_following(
         for k in range(indptr[i], indptr[i + 1]):
             x = np.float64(data[k])
             for other in range(first[k], last[k]):
-                line[holder[other]] += x * np.float64(value[other])
+                line[row[other]] += x * np.float64(value[other])
 
 
 @njit

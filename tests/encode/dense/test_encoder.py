@@ -48,7 +48,7 @@ def test_theorem_3_the_recursion_is_the_weighted_sum_of_all_fragments(name, tree
 def test_the_fast_encoder_is_the_reference(name, forest, decay):
     expected = np.array([reference.distributed_tree(tree, SMALL[name], decay) for tree in forest])
     for dtype, tolerance in (("float32", FLOAT32_TOLERANCE), ("float64", FLOAT64_TOLERANCE)):
-        spec = DenseSpec(512, decay, name, seed=5, dtype=dtype)
+        spec = DenseSpec(512, decay, name, seed=5, dtype=dtype, normalize=False)
         found = DenseEncoder(spec).encode(Forest.from_trees(forest))
         assert found.dtype == dtype
         assert np.abs(found - expected).max() <= tolerance * max(np.abs(expected).max(), 1e-30)
@@ -60,9 +60,15 @@ def test_the_fast_encoder_is_the_reference_on_larger_trees(name, size):
     forest = random_forest(1, 6, nodes=120)
     algebra = ALGEBRAS[name](size, 2)
     expected = np.array([reference.distributed_tree(tree, algebra, 0.4) for tree in forest])
-    assert far(DenseEncoder(DenseSpec(size, 0.4, name, 2)).encode(forest), expected) < FLOAT32_TOLERANCE
     assert (
-        far(DenseEncoder(DenseSpec(size, 0.4, name, 2, dtype="float64")).encode(forest), expected)
+        far(DenseEncoder(DenseSpec(size, 0.4, name, 2, normalize=False)).encode(forest), expected)
+        < FLOAT32_TOLERANCE
+    )
+    assert (
+        far(
+            DenseEncoder(DenseSpec(size, 0.4, name, 2, dtype="float64", normalize=False)).encode(forest),
+            expected,
+        )
         < FLOAT64_TOLERANCE
     )
 
@@ -71,12 +77,15 @@ def test_odd_sizes_work_where_the_algebra_allows():
     forest = random_forest(4, 3)
     expected = np.array([reference.distributed_tree(t, ALGEBRAS["product"](101, 0), 0.4) for t in forest])
     assert (
-        far(DenseEncoder(DenseSpec(101, composition="product")).encode(forest), expected) < FLOAT32_TOLERANCE
+        far(DenseEncoder(DenseSpec(101, composition="product", normalize=False)).encode(forest), expected)
+        < FLOAT32_TOLERANCE
     )
-    tiny = DenseEncoder(DenseSpec(32, composition="convolution", dtype="float64")).encode(forest)
+    tiny = DenseEncoder(DenseSpec(32, composition="convolution", dtype="float64", normalize=False)).encode(
+        forest
+    )
     expected = np.array([reference.distributed_tree(t, ALGEBRAS["convolution"](32, 0), 0.4) for t in forest])
     assert far(tiny, expected) < FLOAT64_TOLERANCE
-    assert DenseEncoder(DenseSpec(1, composition="product")).encode(forest).shape == (3, 1)
+    assert DenseEncoder(DenseSpec(1, composition="product", normalize=False)).encode(forest).shape == (3, 1)
 
 
 GOLDEN = Forest.from_trees(
@@ -88,7 +97,7 @@ GOLDEN = Forest.from_trees(
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
 def test_golden_vectors(name):
     expected = np.load(os.path.join(os.path.dirname(__file__), "golden.npz"))[name]
-    found = DenseEncoder(DenseSpec(256, 0.4, name, seed=11)).encode(GOLDEN)
+    found = DenseEncoder(DenseSpec(256, 0.4, name, seed=11, normalize=False)).encode(GOLDEN)
     assert far(found, expected) < 1e-6
     assert (found[2] == 0).all()  # a leaf alone has no fragments
 
@@ -96,7 +105,7 @@ def test_golden_vectors(name):
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
 def test_vectors_do_not_depend_on_threads_chunks_order_or_neighbours(name, monkeypatch):
     forest = random_forest(6, 40)
-    spec = DenseSpec(512, 0.4, name)
+    spec = DenseSpec(512, 0.4, name, normalize=False)
     once = DenseEncoder(spec).encode(forest)
     assert DenseEncoder(spec).encode(forest, n_jobs=3).tobytes() == once.tobytes()
     assert DenseEncoder(spec).encode(forest[::-1])[::-1].tobytes() == once.tobytes()
@@ -174,7 +183,7 @@ def test_far_apart_children_of_a_wide_node_do_not_swap_unseen():
     other[7], other[7 + 8_192] = other[7 + 8_192], other[7]
     tree_a, tree_b = Forest.from_trees([families, Tree("n", other)])
     top = [Tree("r", [tree_a]), Tree("r", [tree_b])]
-    spec = DenseSpec(8192, decay=0.0)
+    spec = DenseSpec(8192, decay=0.0, normalize=False)
     a, b = DenseEncoder(spec).encode(Forest.from_trees(top))
     assert abs(float(a @ a) - 10_002) < 600  # each of the 10,002 productions once, and nothing more
     assert abs(float(a @ b) - 10_002) < 600
@@ -194,7 +203,7 @@ def test_large_shapes_are_encoded_in_bounded_memory(name):
     ]
     assert first.tobytes() == again.tobytes()
     many = read_trees(["(a (b c))"] * 100_000)
-    vectors = DenseEncoder(DenseSpec(512, composition=name)).encode(many, n_jobs=2)
+    vectors = DenseEncoder(DenseSpec(512, composition=name, normalize=False)).encode(many, n_jobs=2)
     assert (vectors == vectors[0]).all()
 
 
@@ -221,7 +230,7 @@ def test_giant_trees_have_finite_normalised_vectors_and_refuse_raw_ones(name):
     assert np.allclose((vectors.astype(float) ** 2).sum(axis=1), 1, atol=1e-5)
     if name != "product":  # whose typical norm sinks so much that this one fits
         with pytest.raises(RangeError, match=r"tree 1 \(2099 nodes\).*normalize=True"):
-            DenseEncoder(DenseSpec(512, 1.0, name)).encode(forest)
+            DenseEncoder(DenseSpec(512, 1.0, name, normalize=False)).encode(forest)
 
 
 def test_scaling_loses_nothing():
@@ -232,7 +241,7 @@ def test_scaling_loses_nothing():
         for d in ("float32", "float64")
     )
     assert far(short, long) < 1e-4
-    raw = DenseEncoder(DenseSpec(256, 1.0, dtype="float64")).encode(forest)
+    raw = DenseEncoder(DenseSpec(256, 1.0, dtype="float64", normalize=False)).encode(forest)
     expected = np.array([reference.distributed_tree(t, ALGEBRAS["mixed"](256, 0), 1.0) for t in forest])
     assert max(far(a, b) for a, b in zip(raw, expected, strict=True)) < 1e-11
 
@@ -248,7 +257,9 @@ def test_a_row_of_zeros_has_no_exponent():
     """With one dimension and λ = 1, label + s cancels exactly for half of the labels."""
     spec = DenseSpec(1, 1.0, "product", normalize=True)
     signs = {
-        text: DenseEncoder(DenseSpec(1, 0.0, "product")).encode(read_trees([f"({text} {text})"]))[0, 0]
+        text: DenseEncoder(DenseSpec(1, 0.0, "product", normalize=False)).encode(
+            read_trees([f"({text} {text})"])
+        )[0, 0]
         for text in "abcdefgh"
     }
     labels = {text: ALGEBRAS["product"](1, 0).label_vectors([text])[0, 0] for text in signs}
@@ -258,7 +269,7 @@ def test_a_row_of_zeros_has_no_exponent():
     tree = Tree(one, [Tree(zero, [zero]), big, big, big, big])
     assert DenseEncoder(spec).encode(Forest.from_trees([tree]))[0, 0] == 1
     with pytest.raises(RangeError):
-        DenseEncoder(DenseSpec(1, 1.0, "product")).encode(Forest.from_trees([tree]))
+        DenseEncoder(DenseSpec(1, 1.0, "product", normalize=False)).encode(Forest.from_trees([tree]))
 
 
 @pytest.mark.parametrize("source", ["(a b)", ["(a b)"], [Tree("a", ["b"])], Tree("a", ["b"]), None])
@@ -298,6 +309,7 @@ def test_progress_counts_every_tree():
         ({"decay": -0.1}, "from 0 to 1"),
         ({"decay": float("nan")}, "from 0 to 1"),
         ({"decay": "much"}, "from 0 to 1"),
+        ({"decay": "0.4"}, "a number from 0 to 1, not '0.4'"),
         ({"n_components": 0}, "multiple of 256"),
         ({"n_components": 100}, "multiple of 256"),
         ({"n_components": 256.0}, "integer"),
@@ -317,7 +329,7 @@ def test_impossible_specs_are_refused(settings, complaint):
 
 
 def test_specs_have_stable_fingerprints_and_do_not_mix():
-    assert DenseSpec().fingerprint == "ef5a087b43cd62aa"
+    assert DenseSpec().fingerprint == "dbae8a7e8f829a1b"
     assert (
         DenseSpec(decay=np.float64(0.4), n_components=np.int64(8192)).fingerprint == DenseSpec().fingerprint
     )

@@ -14,7 +14,11 @@ BOUNDS = {0.2: 1.2, 0.4: 1.2, 0.6: 1.5}
 
 
 def estimate(forest, decay, seed=0, size=SIZE, composition="mixed"):
-    vectors = DenseEncoder(DenseSpec(size, decay, composition, seed)).encode(forest, n_jobs=-1).astype(float)
+    vectors = (
+        DenseEncoder(DenseSpec(size, decay, composition, seed, normalize=False))
+        .encode(forest, n_jobs=-1)
+        .astype(float)
+    )
     return vectors @ vectors.T
 
 
@@ -54,7 +58,7 @@ def test_norms_stay_near_the_truth_on_every_tree(name, decay, seed):
     forest = read_trees(corpus(name))
     truth = SubsetTreeKernel(decay=decay).diagonal(forest)
     squares = np.empty(len(forest))
-    encoder = DenseEncoder(DenseSpec(SIZE, decay, seed=seed))
+    encoder = DenseEncoder(DenseSpec(SIZE, decay, seed=seed, normalize=False))
     for start in range(0, len(forest), 1000):
         vectors = encoder.encode(forest[start : start + 1000], n_jobs=-1)
         squares[start : start + 1000] = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)

@@ -32,7 +32,7 @@ class DenseEncoder:
     --------
     >>> from treedot.readers import read_trees
     >>> forest = read_trees(["(S (NP Ann) (VP runs))", "(S (NP Bob) (VP runs))"])
-    >>> vectors = DenseEncoder(DenseSpec(n_components=4096)).encode(forest)
+    >>> vectors = DenseEncoder(DenseSpec(n_components=4096, normalize=False)).encode(forest)
     >>> vectors.shape
     (2, 4096)
     >>> print(f"{vectors[0] @ vectors[1]:.1f}")  # the exact kernel is 2.4

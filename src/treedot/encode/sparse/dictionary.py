@@ -135,7 +135,7 @@ class FragmentDictionary:
         """Return a fragment."""
         return self._build(int(number), {})
 
-    def fragments(self) -> list[Tree]:
+    def trees(self) -> list[Tree]:
         """Return all fragments in the order of their numbers; equal parts are one object."""
         made: dict[int, Tree] = {}
         return [self._build(number, made) for number in range(len(self))]

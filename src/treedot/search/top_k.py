@@ -1,4 +1,4 @@
-"""The k largest of many numbers, in one pass: equal ones by their row number."""
+"""The k largest of many values, in one pass: equal ones by their row number."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import numpy as np
 
 from treedot.jit import njit
 
-NOBODY = 2**62  # the row number of a place that is still free: it loses to any other
+NO_ROW = 2**62  # the row number of a place that is still free: larger than any, so it loses to all
 
 
 def empty(count: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows and values of the k best of nothing, ``count`` times."""
-    return np.full((count, k), NOBODY, np.int64), np.full((count, k), -np.inf)
+    return np.full((count, k), NO_ROW, np.int64), np.full((count, k), -np.inf)
 
 
 def ranked(rows: np.ndarray, values: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the k best of each line, best first; -1 and -inf where there are fewer."""
     order = np.lexsort((rows, -values))[:, :k]
     rows, values = np.take_along_axis(rows, order, 1), np.take_along_axis(values, order, 1)
-    return np.where(rows == NOBODY, -1, rows), values
+    return np.where(rows == NO_ROW, -1, rows), values
 
 
 @njit
 def keep(row: int, value: float, rows: np.ndarray, values: np.ndarray) -> None:
-    """Put a number in the place of the worst of the best, which stands on top of a heap."""
+    """Put a row in the place of the worst of the best, which stands on top of a heap."""
     at = 0
     while True:
         child = 2 * at + 1

@@ -1,4 +1,4 @@
-"""Sparse rows in, lists of the rows that hold each column out: through files, in bounded memory."""
+"""Sparse rows in, the posting lists of an inverted index out: through files, in bounded memory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from treedot.arrays import GrowingArray
 from treedot.errors import LimitError
+from treedot.growing_array import GrowingArray
 from treedot.jit import njit
 from treedot.parameters import n_threads
 from treedot.threads import thread_map
@@ -23,8 +23,8 @@ MAX_ROWS = 2**31 - 1
 Records = tuple[np.ndarray, np.ndarray, np.ndarray]  # columns, rows, values
 
 
-class Inversion(contextlib.ExitStack):
-    """Collects rows, at least one, and turns them into lists by column.
+class InvertedIndexWriter(contextlib.ExitStack):
+    """Collects rows, at least one, and turns them into posting lists: for each column, the rows that hold it.
 
     Non-zeros go to files in portions, each sorted into buckets of columns that hold about as many of the
     first portion. At the end, the records of one bucket after the other are fetched, sorted, and written.
@@ -79,24 +79,24 @@ class Inversion(contextlib.ExitStack):
             file.append(array[order])
 
     def finish(self, n_jobs: int | None = None) -> dict[str, GrowingArray]:
-        """Return columns in use, where their lists start, who holds them, and values."""
+        """Return columns in use, where their posting lists start, and the rows and values of these."""
         self._spill()
         lists = {
             "column": self._file(self._column_type),
             "start": self._file(np.int64),
-            "holder": self._file(np.int32),
+            "row": self._file(np.int32),
             "value": self._file(self._spilled[2].dtype),
         }
         threads = n_threads(n_jobs)
         with thread_map(n_jobs) as run_all:
             for first in range(0, BUCKETS, threads):  # no more buckets in memory than are being sorted
                 buckets = [self._bucket(b) for b in range(first, min(first + threads, BUCKETS))]
-                for column, start, holder, value in run_all(_sorted_lists, buckets):
-                    lists["start"].append(start[:-1] + len(lists["holder"]))
+                for column, start, row, value in run_all(_sorted_lists, buckets):
+                    lists["start"].append(start[:-1] + len(lists["row"]))
                     lists["column"].append(column)
-                    lists["holder"].append(holder)
+                    lists["row"].append(row)
                     lists["value"].append(value)
-        lists["start"].append([len(lists["holder"])])
+        lists["start"].append([len(lists["row"])])
         return lists
 
     def _bucket(self, bucket: int) -> Records:
@@ -111,7 +111,7 @@ class Inversion(contextlib.ExitStack):
 
 def _sorted_lists(records: Records) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     columns, rows, values = records
-    order = order_of(columns - (columns.min() if columns.size else 0))  # small numbers are sorted faster
+    order = order_of(columns - (columns.min() if columns.size else 0))  # small integers are sorted faster
     return *runs(columns[order]), rows[order], values[order]
 
 

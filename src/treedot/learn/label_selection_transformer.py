@@ -1,46 +1,46 @@
-"""Approximate tree kernels inside scikit-learn pipelines: which labels are worth comparing is learned."""
+"""Which labels are worth comparing is learned: label selection inside scikit-learn pipelines."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import linprog
-from sklearn.utils.multiclass import check_classification_targets
 
 from treedot.errors import ParameterError
 from treedot.kernels import LabelSelectionKernel
-from treedot.kernels.base import MAX_PAIRS, TreeKernel
+from treedot.kernels.base import MAX_PAIRS
 from treedot.kernels.label_selection import label_alignment, label_counts
-from treedot.learn.kernel_transformer import KernelTransformer
+from treedot.learn.base import GramTransformer
+from treedot.learn.one_vs_rest import one_vs_rest
 from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import read_trees
 from treedot.trees import Forest
 
-SLACK = 1e-12  # by which a sum of rounded costs may exceed the budget
+SLACK = 1e-12  # by which a sum of rounded costs may exceed the share
 
 
-class LabelSelectionTransformer(KernelTransformer):
-    """Turns trees into rows of an approximate kernel matrix, over labels that are learned within a budget.
+class LabelSelectionTransformer(GramTransformer):
+    """Turns trees into rows of a kernel matrix over selected labels, which are learned: fewer comparisons.
 
-    After Rieck, Krueger, Brefeld & Müller (2010). Comparing two trees, a kernel looks at the pairs of
-    inner nodes with the same label; ``fit`` selects the labels that are worth it, by a linear programme
-    in the weights ω of the labels: between 0 and 1, with the expected number of compared pairs within
-    the budget, and
+    After Rieck, Krueger, Brefeld & Müller (2010), "approximate tree kernels". Comparing two trees, a kernel
+    looks at the pairs of inner nodes with the same label; ``fit`` selects the labels that are worth it, by a
+    linear program in the weights ω of the labels: between 0 and 1, with the expected number of compared
+    pairs within the given share of all, and
 
     - with classes y, the largest ``Σ y_i y_j K_ω(i, j)`` over training trees i ≠ j, where y is ±1 (several
       classes are coded one against the rest, and summed up);
     - without, the largest ``Σ K_ω(i, j)``: as little of the kernel is lost as possible.
 
-    To be linear, the programme takes the part that each label has in the *exact* kernel (normalised, with
-    ``normalize``). Its solution is rounded: labels of weight 1, then those that the budget has room for,
+    To be linear, the program takes the part that each label has in the *exact* kernel (normalised, with
+    ``normalize``). Its solution is rounded: labels of weight 1, then those that the share has room for,
     the most valuable for their cost first. It is worse than the best selection by less than what one
     label contributes.
 
     Parameters
     ----------
-    budget : float
+    comparisons : float
         The share of the full kernel's expected comparisons that may be spent, above 0 and up to 1.
     decay, normalize, max_pairs
         The kernel's parameters.
@@ -56,6 +56,10 @@ class LabelSelectionTransformer(KernelTransformer):
     ----------
     labels_ : tuple of str
         The selected labels.
+    kernel_ : LabelSelectionKernel
+        The kernel over these labels.
+    trees_ : Forest
+        The training trees.
     weights_ : dict of str to float
         The weight of every label of an inner node, before rounding.
     speedup_ : float
@@ -64,7 +68,7 @@ class LabelSelectionTransformer(KernelTransformer):
     Examples
     --------
     >>> trees = ["(S (A a) (B b))", "(S (A a) (B c))", "(S (A d) (B b))", "(S (A d) (B c))"]
-    >>> model = LabelSelectionTransformer(budget=0.4).fit(trees, ["a", "a", "d", "d"])
+    >>> model = LabelSelectionTransformer(comparisons=0.4).fit(trees, ["a", "a", "d", "d"])
     >>> model.labels_, model.speedup_
     (('A',), 3.0)
     >>> model.transform(["(T (A a) (B b))"])
@@ -73,15 +77,16 @@ class LabelSelectionTransformer(KernelTransformer):
 
     def __init__(
         self,
-        budget: float = 0.5,
+        *,
+        comparisons: float = 0.5,
         decay: float = 0.4,
-        normalize: bool = False,
+        normalize: bool = True,
         center: bool = True,
         max_trees: int | None = None,
         random_state: int = 0,
         max_pairs: int = MAX_PAIRS,
     ) -> None:
-        self.budget = budget
+        self.comparisons = comparisons
         self.decay = decay
         self.normalize = normalize
         self.center = center
@@ -89,28 +94,25 @@ class LabelSelectionTransformer(KernelTransformer):
         self.random_state = random_state
         self.max_pairs = max_pairs
 
-    def make_kernel(self) -> TreeKernel:
-        """Return the kernel over the selected labels."""
-        return self._kernel(self.labels_)
-
-    def _kernel(self, labels: tuple[str, ...]) -> LabelSelectionKernel:
-        return LabelSelectionKernel(labels, self.decay, self.normalize, max_pairs=self.max_pairs)
-
-    def fit(self, X: Any, y: Any = None) -> LabelSelectionTransformer:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Select labels, and keep the training trees."""
-        budget = _checked_budget(self.budget)
+        share = _checked_share(self.comparisons)
         forest = read_trees(X)
         value, count = self._values(forest, y), label_counts(forest)
         inner = np.flatnonzero(count)
         value, cost = value[inner], count[inner].astype(float) ** 2
         cost /= cost.sum()
-        weight = _relaxed(value, cost, budget)
-        chosen = _rounded(weight, value, cost, budget)
+        weight = _relaxed(value, cost, share)
+        chosen = _rounded(weight, value, cost, share)
         self.labels_ = tuple(forest.labels[k] for k in inner[chosen])
         self.weights_ = {forest.labels[k]: float(w) for k, w in zip(inner, weight, strict=True)}
         self.speedup_ = float(1.0 / cost[chosen].sum()) if inner.size else 1.0
+        self.kernel_ = self._kernel(self.labels_)
         self.trees_ = forest
         return self
+
+    def _kernel(self, labels: tuple[str, ...]) -> LabelSelectionKernel:
+        return LabelSelectionKernel(labels, self.decay, self.normalize, max_pairs=self.max_pairs)
 
     def _values(self, forest: Forest, y: Any) -> np.ndarray:
         """Return what selecting each label of the forest is worth."""
@@ -138,38 +140,34 @@ class LabelSelectionTransformer(KernelTransformer):
         return np.maximum(aligned(_codes(None, len(forest), False)), 0.0)  # negative by rounding only
 
 
-def _checked_budget(budget: Any) -> float:
-    if isinstance(budget, (int, float, np.integer, np.floating)) and 0 < budget <= 1:
-        return float(budget)
-    raise ParameterError(f"budget must be a share of all comparisons, above 0 and up to 1, not {budget!r}")
+def _checked_share(comparisons: Any) -> float:
+    if isinstance(comparisons, (int, float, np.integer, np.floating)) and 0 < comparisons <= 1:
+        return float(comparisons)
+    raise ParameterError(
+        f"comparisons must be a share of all comparisons, above 0 and up to 1, not {comparisons!r}"
+    )
 
 
 def _codes(y: Any, n_trees: int, center: bool) -> np.ndarray:
-    """Return ±1 for every tree and class, one against the rest; one column where two would say the same."""
+    """Return ±1 for every tree (rows) and problem (columns), one class against the rest."""
     if y is None:
         return np.ones((n_trees, 1))
-    y = np.asarray(y)
-    if y.shape != (n_trees,):
-        raise ParameterError(f"y must be one class for each of the {n_trees} trees, not of shape {y.shape}")
-    check_classification_targets(y)
-    classes, number = np.unique(y, return_inverse=True)
-    codes = np.where(number[:, None] == np.arange(classes.size), 1.0, -1.0)
-    if classes.size == 2:
-        codes = codes[:, :1]
+    classes, sides = one_vs_rest(y, n_trees, at_least=1)
+    codes = np.where(sides.T, 1.0, -1.0)
     return codes - codes.mean(axis=0) if center and classes.size > 1 else codes
 
 
-def _relaxed(value: np.ndarray, cost: np.ndarray, budget: float) -> np.ndarray:
-    """Return the weights in [0, 1] of the largest value whose cost is within the budget."""
+def _relaxed(value: np.ndarray, cost: np.ndarray, share: float) -> np.ndarray:
+    """Return the weights in [0, 1] of the largest value whose cost is within the share."""
     largest = np.abs(value).max(initial=0)
     if largest == 0:
         return np.zeros(value.size)
-    solved = linprog(-value / largest, A_ub=cost[None, :], b_ub=[budget], bounds=(0, 1), method="highs")
+    solved = linprog(-value / largest, A_ub=cost[None, :], b_ub=[share], bounds=(0, 1), method="highs")
     return np.clip(solved.x, 0.0, 1.0)
 
 
-def _rounded(weight: np.ndarray, value: np.ndarray, cost: np.ndarray, budget: float) -> np.ndarray:
-    """Return which labels are selected: by weight, then by value for cost, while the budget lasts.
+def _rounded(weight: np.ndarray, value: np.ndarray, cost: np.ndarray, share: float) -> np.ndarray:
+    """Return which labels are selected: by weight, then by value for cost, while the share lasts.
 
     Labels that are worth nothing are taken last; labels that do harm are not.
     """
@@ -178,11 +176,11 @@ def _rounded(weight: np.ndarray, value: np.ndarray, cost: np.ndarray, budget: fl
     chosen = np.zeros(value.size, bool)
     spent = 0.0
     for k in np.lexsort((cost, -value / cost, ~whole)):
-        if useful[k] and spent + cost[k] <= budget + SLACK:
+        if useful[k] and spent + cost[k] <= share + SLACK:
             chosen[k] = True
             spent += cost[k]
     if value.size and not chosen.any():
         raise ParameterError(
-            f"budget={budget} has no room for any label: the least that has is {cost[useful].min():.3g}"
+            f"comparisons={share} has no room for any label: the least that has is {cost[useful].min():.3g}"
         )
     return chosen

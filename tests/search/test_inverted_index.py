@@ -1,10 +1,10 @@
-"""Lists by column against scipy's own turning of rows into columns."""
+"""Posting lists against scipy's own turning of rows into columns."""
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, random_array, vstack
 
-from treedot.search import inverted
+from treedot.search import inverted_index
 
 
 def rows(count, columns, seed, skewed):
@@ -20,10 +20,10 @@ def rows(count, columns, seed, skewed):
 @pytest.mark.parametrize("columns", [400, 2**30, 2**40])
 @pytest.mark.parametrize("records", [1, 300, 10**6])
 def test_lists_are_the_columns_of_the_matrix(tmp_path, monkeypatch, skewed, columns, records):
-    monkeypatch.setattr(inverted, "RECORDS", records)
-    monkeypatch.setattr(inverted, "BUCKETS", 7)
+    monkeypatch.setattr(inverted_index, "RECORDS", records)
+    monkeypatch.setattr(inverted_index, "BUCKETS", 7)
     parts = [rows(count, columns, count, skewed) for count in (30, 0, 1, 45)]
-    with inverted.Inversion(tmp_path) as collected:
+    with inverted_index.InvertedIndexWriter(tmp_path) as collected:
         for part in parts:
             collected.add(part)
         found = {name: file.read(0, len(file)) for name, file in collected.finish(n_jobs=2).items()}
@@ -32,17 +32,17 @@ def test_lists_are_the_columns_of_the_matrix(tmp_path, monkeypatch, skewed, colu
     column, start = np.unique(whole.col[order], return_index=True)
     assert (found["column"] == column).all()
     assert (found["start"] == [*start, whole.nnz]).all()
-    assert (found["holder"] == whole.row[order]).all()
+    assert (found["row"] == whole.row[order]).all()
     assert (found["value"] == whole.data[order]).all()
     assert found["column"].dtype == (np.int64 if columns > 2**31 else np.int32)
 
 
 def test_rows_without_anything_make_no_lists(tmp_path):
-    with inverted.Inversion(tmp_path) as collected:
+    with inverted_index.InvertedIndexWriter(tmp_path) as collected:
         collected.add(csr_matrix((3, 100), dtype=np.float32))
         assert {name: len(file) for name, file in collected.finish().items()} == {
             "column": 0,
             "start": 1,
-            "holder": 0,
+            "row": 0,
             "value": 0,
         }

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from treedot.arrays import DTYPES, GrowingArray, read_arrays, write_arrays
 from treedot.errors import SourceError
+from treedot.growing_array import GrowingArray
+from treedot.safetensors import DTYPES, read_arrays, write_arrays
 
 SMALL = {"a": np.arange(3, dtype=np.int8), "b": np.arange(6.0).reshape(2, 3), "c": np.zeros((0, 4), np.int32)}
 
@@ -57,14 +58,14 @@ def test_the_layout_is_that_of_safetensors(small):
 
 
 def test_an_array_that_grew_on_disk_is_written_like_any_other(tmp_path, monkeypatch):
-    monkeypatch.setattr("treedot.arrays.CHUNK", 7)
+    monkeypatch.setattr("treedot.growing_array.CHUNK", 7)
     transposed = np.arange(20.0).reshape(4, 5).T
     with GrowingArray(np.int32, tmp_path) as grown:
         for start in range(0, 100, 10):
             grown.append(np.arange(start, start + 10))
             assert grown.read(start, start + 3).tolist() == [start, start + 1, start + 2]
         assert not list(tmp_path.iterdir())
-        with pytest.raises(SourceError, match="ends before number 101"):
+        with pytest.raises(SourceError, match="ends before element 101"):
             grown.read(90, 101)
         write_arrays(tmp_path / "x", {}, {"grown": grown, "transposed": transposed})
     found = read_arrays(tmp_path / "x")[1]
@@ -75,7 +76,7 @@ def test_an_array_that_grew_on_disk_is_written_like_any_other(tmp_path, monkeypa
 def test_a_file_appears_whole_or_not_at_all(small, tmp_path):
     before = small.read_bytes()
     for wrong in ({"a": np.array(["text"])}, {"a": np.zeros(2, complex)}, {"a": np.zeros(2, bool)}):
-        with pytest.raises(SourceError, match="no room for"):
+        with pytest.raises(SourceError, match="has no type"):
             write_arrays(small, {}, wrong)
     with pytest.raises(TypeError):
         write_arrays(small, {"not": "JSON", "but": {1, 2}}, {})

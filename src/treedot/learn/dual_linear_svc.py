@@ -1,29 +1,28 @@
-"""Linear support vector machines that are trained on the Gram matrix."""
+"""A linear support vector machine that is trained on dot products, for rows of many columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.svm import SVC
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treedot.errors import ParameterError
+from treedot.learn.one_vs_rest import best_class, one_vs_rest, train_svms
 from treedot.parameters import checked_positive
-from treedot.threads import thread_map
 from treedot.vectors.products import dot_products
+from treedot.vectors.vectors import Vectors, are_trees
 
 
 class DualLinearSVC(ClassifierMixin, BaseEstimator):
     """A linear support vector machine for fewer examples than dimensions.
 
-    It is trained on the dot products of the examples, one class against the rest, and then folded into one
-    weight for every dimension: a prediction costs one pass over a row, like ``LinearSVC``'s, while training
-    on thousands of tree vectors is many times faster. Of sparse rows, only the columns that occur in training
+    It solves the dual problem on the dot products of the examples, one class against the rest, and turns the
+    solution into weights, ``w = Σ αᵢ yᵢ xᵢ`` over the support vectors: a prediction costs one pass over a
+    row, like ``LinearSVC``'s, while training on thousands of tree vectors is many times faster. The decision
+    function is ``w · x + b``. Of sparse rows, only the columns that occur in training
     get weights, so that memory follows the non-zeros, whatever the number of columns.
 
     Parameters
@@ -31,17 +30,17 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
     C : float
         The cost of errors. The default suits rows of norm 1.
     n_jobs : int, optional
-        Threads for products and machines; -1 for all cores.
+        Threads for dot products and for training; -1 for all cores.
 
     Attributes
     ----------
     classes_ : array
         The classes.
     coef_ : array or sparse matrix
-        The weights, one row for each class (one in all for two classes); of sparse rows a sparse matrix,
+        The weights w, one row for each class (one in all for two classes); of sparse rows a sparse matrix,
         with weights for the columns that occur in training alone.
     intercept_ : array
-        What is added.
+        The biases b, one for each row of ``coef_``.
 
     Examples
     --------
@@ -53,31 +52,28 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
     T
     """
 
-    def __init__(self, C: float = 10.0, n_jobs: int | None = None) -> None:
+    def __init__(self, *, C: float = 10.0, n_jobs: int | None = None) -> None:
         self.C = C
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> DualLinearSVC:
-        """Train one machine per class."""
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train one support vector machine per class; one in all for two classes."""
         cost = checked_positive("C", self.C)
+        _check_rows(X)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if self.classes_.size < 2:
-            raise ParameterError(f"y must hold at least two classes, not {self.classes_.size} class")
-        names = self.classes_[1:] if self.classes_.size == 2 else self.classes_
-        gram = dot_products(X, n_jobs=self.n_jobs)
-        trained = machines(gram, (y == name for name in names), cost, self.n_jobs)
+        self.classes_, sides = one_vs_rest(y, X.shape[0])
+        trained = train_svms(dot_products(X, n_jobs=self.n_jobs), sides, cost, self.n_jobs)
         columns, narrow = _used_columns(X)
-        weights = [machine.dual_coef_[0] @ narrow[machine.support_] for machine in trained]
+        weights = [svm.dual_coef_[0] @ narrow[svm.support_] for svm in trained]
         coef = np.array([np.asarray(weight, X.dtype).ravel() for weight in weights])
         self.coef_ = coef if isinstance(X, np.ndarray) else _sparse_weights(coef, columns, X.shape[1])
-        self.intercept_ = np.array([float(machine.intercept_[0]) for machine in trained])
+        self.intercept_ = np.array([float(svm.intercept_[0]) for svm in trained])
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the score of every row for each class, or for the second of two."""
         check_is_fitted(self)
+        _check_rows(X)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
         columns, coef = _dense_weights(self.coef_)
         X = _with_columns(X, columns)
@@ -91,13 +87,21 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return the class with the largest score."""
         scores = self.decision_function(X)
-        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
+        return best_class(self.classes_, scores)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _check_rows(X: Any) -> None:
+    if are_trees(X):
+        raise ParameterError(
+            "these are trees, not rows: make_pipeline(FragmentVectorizer(), DualLinearSVC()) takes trees"
+        )
+    if isinstance(X, Vectors):
+        raise ParameterError("give the matrix of these Vectors: X.matrix")
 
 
 def _used_columns(X: Any) -> tuple[np.ndarray, Any]:
@@ -129,14 +133,3 @@ def _with_columns(X: Any, columns: np.ndarray) -> Any:
     known = np.append(columns, -1)[place] == X.indices
     indptr = np.concatenate([[0], np.cumsum(known)])[X.indptr]
     return csr_matrix((X.data[known], place[known], indptr), shape=(X.shape[0], columns.size))
-
-
-def machines(gram: np.ndarray, sides: Iterable[np.ndarray], cost: float, n_jobs: int | None) -> list[SVC]:
-    """Train one machine for each side, which says of every example whether it is on it."""
-    gram = np.ascontiguousarray(gram, float)
-
-    def train(side: np.ndarray) -> SVC:
-        return SVC(C=cost, kernel="precomputed", cache_size=500).fit(gram, side)
-
-    with thread_map(n_jobs) as run_all:  # the machines run outside of Python's lock
-        return list(run_all(train, sides))

@@ -1,8 +1,9 @@
-"""One file of named arrays and a short description, in the layout of safetensors.
+"""Files of named arrays and a short description, in the layout of safetensors, read without copying.
 
-Eight bytes with the length of the header, a JSON header with the type, shape and place of every array, and
-the numbers, little-endian. Data starts at a multiple of 64 bytes and wider numbers come first, so that
-every array is aligned and can be used where it lies: files are mapped into memory, not loaded.
+A file holds the length of its header in eight bytes, a JSON header with the type, shape and place of every
+array, and the arrays, little-endian. The description stands among the header's metadata as JSON text under
+``treedot``. Any safetensors library can read such a file; here it is mapped into memory, not loaded: data
+starts at a multiple of 64 bytes and wider types come first, so that every array is aligned where it lies.
 """
 
 from __future__ import annotations
@@ -10,16 +11,15 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from treedot.errors import SourceError
 from treedot.files import open_raw, write_whole
+from treedot.growing_array import GrowingArray, chunks
 from treedot.types import Array
 
 DTYPES = {
@@ -33,71 +33,8 @@ DTYPES = {
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 ALIGNMENT = 64
-CHUNK = 1 << 22  # numbers that are copied at a time
 MAX_HEADER = 100_000_000  # as safetensors itself has it
 DESCRIPTION = "treedot"  # the key of the description among the header's metadata
-
-
-class GrowingArray:
-    """A one-dimensional array in a nameless temporary file, for what memory should not have to hold.
-
-    Parameters
-    ----------
-    dtype : dtype
-        The type of the numbers.
-    folder : path
-        Where there is room. The file has no name there (where the system allows), so nothing is left
-        behind even by a process that is killed. Use it in a ``with`` statement.
-    """
-
-    def __init__(self, dtype: npt.DTypeLike, folder: str | os.PathLike[str]) -> None:
-        self.dtype = np.dtype(dtype)
-        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed by __exit__)
-        self._size = 0
-
-    def append(self, values: npt.ArrayLike) -> None:
-        """Add numbers at the end."""
-        array = np.ascontiguousarray(values, self.dtype)
-        self._file.write(array.data)
-        self._size += array.size
-
-    def read(self, start: int, stop: int) -> Array:
-        """Return some of the numbers."""
-        found = np.empty(stop - start, self.dtype)
-        self._file.seek(start * self.dtype.itemsize)
-        if self._file.readinto(found.view(np.uint8)) != found.nbytes:  # type: ignore[attr-defined]
-            raise SourceError(f"a temporary file ends before number {stop}")
-        self._file.seek(0, os.SEEK_END)
-        return found
-
-    def __len__(self) -> int:
-        return self._size
-
-    @property
-    def shape(self) -> tuple[int]:
-        """How many numbers there are, as an array says it."""
-        return (self._size,)
-
-    def chunks(self) -> Iterator[Array]:
-        """Yield all numbers, some at a time."""
-        for start in range(0, self._size, CHUNK):
-            yield self.read(start, min(start + CHUNK, self._size))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-
-def chunks(array: Array | GrowingArray) -> Iterator[Array]:
-    """Yield the numbers of an array in C order, some at a time."""
-    if isinstance(array, GrowingArray):
-        yield from array.chunks()
-        return
-    flat = array.reshape(-1)
-    for start in range(0, flat.size, CHUNK):
-        yield np.ascontiguousarray(flat[start : start + CHUNK])
 
 
 def write_arrays(
@@ -110,7 +47,7 @@ def write_arrays(
     Examples
     --------
     >>> import tempfile, pathlib, numpy as np
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "numbers.safetensors")
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "lengths.safetensors")
     >>> write_arrays(path, {"unit": "metre"}, {"length": np.arange(3.0)})
     >>> read_arrays(path)
     ({'unit': 'metre'}, {'length': array([0., 1., 2.])})
@@ -122,7 +59,7 @@ def write_arrays(
         array = arrays[name]
         dtype = array.dtype.newbyteorder("<")
         if dtype not in NAMES:
-            raise SourceError(f"cannot write {name!r} to {path}: there is no room for numbers of {dtype}")
+            raise SourceError(f"cannot write {name!r} to {path}: safetensors has no type {dtype}")
         start, end = end, end + math.prod(array.shape) * dtype.itemsize
         header[name] = {"dtype": NAMES[dtype], "shape": list(array.shape), "data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":")).encode()

@@ -1,0 +1,89 @@
+"""From options to what computes: a vectorizer, or an exact kernel."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from treedot.errors import ParameterError
+
+SPARSE, DENSE = "--vectors sparse", "--vectors dense"
+SUBSET, SUBTREE, BOUNDED = "--kernel subset", "--kernel subtree", "--kernel bounded"
+
+# The options that do not apply to everything, and what they apply to.
+APPLY_TO = {
+    "kernel": (SUBSET, SUBTREE, BOUNDED),
+    "budget": (SPARSE, BOUNDED),
+    "n_features": (SPARSE,),
+    "damping": (SPARSE,),
+    "rest": (SPARSE,),
+    "n_components": (DENSE,),
+    "composition": (DENSE,),
+    "seed": (SPARSE, DENSE),
+    "dtype": (SPARSE, DENSE),
+    "jobs": (SPARSE, DENSE),
+}
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Raise where an option is given that has no effect on what is computed."""
+    if options.vectors is not None:
+        chosen = f"--vectors {options.vectors}"
+    else:
+        chosen = f"--kernel {options.kernel or 'subset'}"
+    for name, ways in APPLY_TO.items():
+        if getattr(options, name, None) is not None and chosen not in ways:
+            option = "--" + name.replace("_", "-")
+            if name == "kernel":
+                raise ParameterError(
+                    "--kernel is for exact kernels, --vectors for dot products: leave out one of them"
+                )
+            offered = [way for way in ways if hasattr(options, way.split()[0][2:])]
+            raise ParameterError(
+                f"{option} has no effect with {chosen}: leave it out, or choose {' or '.join(offered)}"
+            )
+
+
+def make_vectorizer(options: argparse.Namespace, n_features: int) -> Any:
+    """Return the vectorizer that the options ask for; sparse rows have ``n_features`` unless they say."""
+    from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
+
+    made: Any = FragmentVectorizer() if options.vectors == "sparse" else DistributedTreeVectorizer()
+    given = {
+        "n_features": n_features if options.n_features is None else options.n_features,
+        "n_components": options.n_components,
+        "composition": options.composition,
+        "decay": options.decay,
+        "budget": options.budget,
+        "damping": options.damping,
+        "rest": options.rest,
+        "normalize": options.normalize is not False,
+        "random_state": options.seed,
+        "dtype": options.dtype,
+        "n_jobs": -1 if options.jobs is None else options.jobs,
+    }
+    known = made.get_params()
+    return made.set_params(**{name: x for name, x in given.items() if x is not None and name in known})
+
+
+def make_kernel(options: argparse.Namespace) -> Any:
+    """Return the exact kernel that the options ask for."""
+    from treedot.kernels import BoundedTreeKernel, SubsetTreeKernel, SubtreeKernel
+
+    normalize = bool(options.normalize)
+    match options.kernel:
+        case "bounded":
+            budget = {} if options.budget is None else {"budget": options.budget}
+            return BoundedTreeKernel(decay=options.decay, normalize=normalize, **budget)
+        case "subtree":
+            return SubtreeKernel(decay=options.decay, normalize=normalize)
+        case _:
+            return SubsetTreeKernel(decay=options.decay, normalize=normalize)
+
+
+def describe_kernel(kernel: Any) -> dict[str, Any]:
+    """Return what determines the values of an exact kernel."""
+    settings = {
+        name: getattr(kernel, name) for name in ("decay", "budget", "normalize") if hasattr(kernel, name)
+    }
+    return {"kernel": f"exact {type(kernel).__name__}", **settings}

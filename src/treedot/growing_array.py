@@ -1,0 +1,78 @@
+"""Arrays that grow at their end, in files, for what memory should not have to hold."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import IO, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.errors import SourceError
+from treedot.types import Array
+
+CHUNK = 1 << 22  # elements that are copied at a time
+
+
+class GrowingArray:
+    """A one-dimensional array in a nameless temporary file.
+
+    Parameters
+    ----------
+    dtype : dtype
+        The type of the elements.
+    folder : path
+        Where there is room. The file has no name there (where the system allows), so nothing is left
+        behind even by a process that is killed. Use it in a ``with`` statement.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike, folder: str | os.PathLike[str]) -> None:
+        self.dtype = np.dtype(dtype)
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed by __exit__)
+        self._size = 0
+
+    def append(self, values: npt.ArrayLike) -> None:
+        """Add elements at the end."""
+        array = np.ascontiguousarray(values, self.dtype)
+        self._file.write(array.data)
+        self._size += array.size
+
+    def read(self, start: int, stop: int) -> Array:
+        """Return the elements from ``start`` up to ``stop``."""
+        found = np.empty(stop - start, self.dtype)
+        self._file.seek(start * self.dtype.itemsize)
+        if self._file.readinto(found.view(np.uint8)) != found.nbytes:  # type: ignore[attr-defined]
+            raise SourceError(f"a temporary file ends before element {stop}")
+        self._file.seek(0, os.SEEK_END)
+        return found
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of elements, as an array's shape."""
+        return (self._size,)
+
+    def chunks(self) -> Iterator[Array]:
+        """Yield all elements, some at a time."""
+        for start in range(0, self._size, CHUNK):
+            yield self.read(start, min(start + CHUNK, self._size))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def chunks(array: Array | GrowingArray) -> Iterator[Array]:
+    """Yield the elements of an array in C order, some at a time."""
+    if isinstance(array, GrowingArray):
+        yield from array.chunks()
+        return
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, CHUNK):
+        yield np.ascontiguousarray(flat[start : start + CHUNK])

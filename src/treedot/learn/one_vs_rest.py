@@ -1,0 +1,54 @@
+"""Support vector machines for several classes: one class against the rest, trained on a Gram matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.svm import SVC
+from sklearn.utils.multiclass import check_classification_targets
+
+from treedot.errors import ParameterError
+from treedot.threads import thread_map
+
+
+def one_vs_rest(y: Any, n_examples: int, at_least: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes, and for each problem which examples are on its positive side.
+
+    There is one problem for each class, but a single one for two classes: its positive side is the second.
+
+    Examples
+    --------
+    >>> one_vs_rest(["b", "a", "c"], 3)[1].astype(int)
+    array([[0, 1, 0],
+           [1, 0, 0],
+           [0, 0, 1]])
+    >>> one_vs_rest(["b", "a", "b"], 3)[1].astype(int)
+    array([[1, 0, 1]])
+    """
+    y = np.asarray(y)
+    if y.shape != (n_examples,):
+        raise ParameterError(f"y must hold one class for each of the {n_examples} trees, not shape {y.shape}")
+    check_classification_targets(y)
+    classes, number = np.unique(y, return_inverse=True)
+    if classes.size < at_least:
+        raise ParameterError(f"y must hold at least two classes, not {classes.size} class")
+    sides = number == np.arange(classes.size)[:, None]
+    return classes, sides[1:] if classes.size == 2 else sides
+
+
+def train_svms(gram: np.ndarray, sides: np.ndarray, C: float, n_jobs: int | None) -> list[SVC]:
+    """Train one support vector machine for each problem."""
+    gram = np.ascontiguousarray(gram, float)
+
+    def train(side: np.ndarray) -> SVC:
+        return SVC(C=C, kernel="precomputed", cache_size=500).fit(gram, side)
+
+    with thread_map(n_jobs) as run_all:  # libsvm runs outside of Python's lock
+        return list(run_all(train, sides))
+
+
+def best_class(classes: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return the class of every example from its scores: a number where there are two classes, else a row."""
+    chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+    return classes[chosen]

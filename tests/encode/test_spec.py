@@ -1,0 +1,71 @@
+"""Specs of either kind: written down, read back, and never mixed."""
+
+import json
+
+import numpy as np
+import pytest
+
+from treedot.encode import DenseSpec, SparseSpec
+from treedot.encode.spec import spec_from_dict
+from treedot.errors import ParameterError, SpecMismatchError
+
+SPECS = [
+    DenseSpec(),
+    DenseSpec(512, 0.3, "product", 7, False, "float64"),
+    SparseSpec(),
+    SparseSpec(None, 0.2, None, seed=3, normalize=False),
+    SparseSpec(2**10, 0.5, 2, "linear", "dense", 512),
+]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_spec_is_read_back_from_its_description(spec):
+    written = json.loads(json.dumps(spec.to_dict()))
+    for description in (written, {**written, "fingerprint": spec.fingerprint}):
+        assert spec_from_dict(description) == spec == type(spec).from_dict(description)
+
+
+def test_dense_and_sparse_specs_agree_on_what_they_share():
+    dense, sparse = DenseSpec().to_dict(), SparseSpec().to_dict()
+    shared = [name for name in dense if name in sparse and name != "kind"]
+    assert shared == ["decay", "seed", "normalize", "dtype", "version"]
+    assert all(dense[name] == sparse[name] for name in shared)
+
+
+def test_all_specs_have_fingerprints_of_their_own():
+    assert len({spec.fingerprint for spec in SPECS}) == len(SPECS)
+
+
+@pytest.mark.parametrize(
+    ("description", "complaint"),
+    [
+        ({}, "its kind is None, not 'dense' or 'sparse'"),
+        ({"kind": ["dense"]}, "its kind is"),
+        ({"kind": "dense", "budget": 4}, "not the description"),
+        ({**DenseSpec().to_dict(), "fingerprint": "0123456789abcdef"}, "was changed"),
+        ({**SparseSpec().to_dict(), "fingerprint": DenseSpec().fingerprint}, "was changed"),
+        ({**SparseSpec().to_dict(), "version": 99}, "format 1, not 99"),
+    ],
+)
+def test_other_descriptions_are_refused(description, complaint):
+    with pytest.raises(SpecMismatchError, match=complaint):
+        spec_from_dict(description)
+
+
+def test_a_description_of_the_other_kind_is_refused():
+    with pytest.raises(SpecMismatchError, match="description of sparse vectors, not of dense ones"):
+        DenseSpec.from_dict(SparseSpec().to_dict())
+    with pytest.raises(SpecMismatchError, match="kind 'dense' and 'sparse'"):
+        DenseSpec().require_same(SparseSpec())
+
+
+@pytest.mark.parametrize("spec", [DenseSpec, SparseSpec])
+@pytest.mark.parametrize("decay", ["0.4", b"0.4", None, 0.4 + 0j, [0.4], np.str_("0.4")])
+def test_a_decay_that_is_not_a_number_is_refused(spec, decay):
+    with pytest.raises(ParameterError, match="must be a number from 0 to 1, not"):
+        spec(decay=decay)
+
+
+@pytest.mark.parametrize("decay", [1, np.float32(0.5), np.int64(1)])
+def test_any_kind_of_number_will_do(decay):
+    assert SparseSpec(decay=decay).decay == float(decay)

@@ -151,7 +151,7 @@ def test_no_two_small_fragments_share_a_dense_vector():
     assert np.diagonal(cosines).min() > 0.3
 
 
-def test_what_is_bounded_hardly_matters_beside_a_giant_rest():
+def test_what_is_bounded_hardly_matters_beside_a_huge_rest():
     forest = random_forest(4, 4, 900)
     logs = SubsetTreeKernel(1.0).log_norms(forest)
     assert logs.min() > 100  # far beyond float32
@@ -248,8 +248,8 @@ def test_rows_are_frozen(rest, digest):
 
 @pytest.mark.parametrize("rest", [None, "dense", "blocks"])
 def test_normalised_rows_have_length_1_whatever_the_size_of_the_tree(rest):
-    giants = ["(A" + " (B x)" * 20_000 + ")", "(A " * 2000 + "b" + ")" * 2000, "(A (B c))"]
-    forest = read_trees(giants)
+    large = ["(A" + " (B x)" * 20_000 + ")", "(A " * 2000 + "b" + ")" * 2000, "(A (B c))"]
+    forest = read_trees(large)
     rows = make_encoder(0.99, rest=rest, rest_size=256, normalize=True).encode(forest)
     assert np.diagonal(dot_products(rows)) == pytest.approx(1.0, rel=1e-5)
     if rest is not None:
@@ -257,7 +257,7 @@ def test_normalised_rows_have_length_1_whatever_the_size_of_the_tree(rest):
             make_encoder(0.99, rest=rest, rest_size=256).encode(forest)
 
 
-def test_wide_and_deep_trees_take_linear_room():
+def test_wide_and_deep_trees_take_linear_memory():
     wide = "(A" + " (B (C x) y)" * 30_000 + ")"
     deep = "(A " * 30_000 + "b" + ")" * 30_000
     rows = make_encoder(0.1).encode(read_trees([wide, deep]))

@@ -163,7 +163,7 @@ def _add_both(row: Row, x: Row, b: Any, signs: SignWords, c: Any) -> None:
 
 @njit
 def _more_rows(pool: Matrix, free: IntArray, n_free: int) -> tuple[Matrix, IntArray]:
-    """Return twice as many rows, and the numbers of the free ones."""
+    """Return twice as many rows, and which of them are free."""
     n = pool.shape[0]
     more, waiting = np.empty((2 * n, pool.shape[1]), pool.dtype), np.empty(2 * n, np.int64)
     more[:n], waiting[:n_free] = pool, free[:n_free]
@@ -173,7 +173,7 @@ def _more_rows(pool: Matrix, free: IntArray, n_free: int) -> tuple[Matrix, IntAr
 
 @njit
 def _wider(open: OpenNodes) -> OpenNodes:
-    """Return room for twice as many open nodes."""
+    """Return space for twice as many open nodes."""
     n = open.exponent.size
     more = OpenNodes(
         np.empty((2 * n, open.signs.shape[1]), np.uint16),
@@ -281,10 +281,10 @@ def encode(
 @njit
 def _add_beyond(total: Row, exponent: int, slot: int, open: OpenNodes, pool: Matrix) -> int:
     """Add all fragments of a finished node less the bounded ones to the total; return its new exponent."""
-    number, row = pool.dtype.type, open.row[slot]
+    scalar, row = pool.dtype.type, open.row[slot]
     exponent, factor = rescaling.meet(total, exponent, open.exponent[slot])
-    scale = number(factor)
-    one = number(-factor * rescaling.power_of_two(-open.exponent[slot]))
+    scale = scalar(factor)
+    one = scalar(-factor * rescaling.power_of_two(-open.exponent[slot]))
     _add_both(total, pool[row[ALL]], scale, open.signs[slot], one)
     for cost in range(1, row.size):
         if row[cost] >= 0:
@@ -324,12 +324,12 @@ def _compose(
     open: OpenNodes, pool: Matrix, free: IntArray, n_free: int, mixer: Shuffle, work: Work,
 ) -> int:  # fmt: skip
     """Compose a child, whose mixed rows lie ready, into its parent; return how many rows are free then."""
-    number = pool.dtype.type
+    scalar = pool.dtype.type
     wide = m > WIDE
     child_exponent = open.exponent[slot] if slot >= 0 else 0
     below = open.bound[slot] if slot >= 0 else 1.0
-    a = number(rescaling.power_of_two(-child_exponent))
-    mixed = b * number(1 / 16 if wide else 1 / 4)  # mixed rows are four times too large
+    a = scalar(rescaling.power_of_two(-child_exponent))
+    mixed = b * scalar(1 / 16 if wide else 1 / 4)  # mixed rows are four times too large
     if wide:
         _mix_parent(parent, m, open, pool, mixer, work)
     n_free = _compose_bounded(slot, parent, m, a, mixed, open, pool, free, n_free, work)
@@ -360,8 +360,8 @@ def _compose_bounded(
     open: OpenNodes, pool: Matrix, free: IntArray, n_free: int, work: Work,
 ) -> int:  # fmt: skip
     """Compose the fragments of each cost: what is there, and products of costs that add up to it, with m."""
-    number, row, signs = pool.dtype.type, open.row[parent], open.signs[parent]
-    one = number(rescaling.power_of_two(-open.exponent[parent]))  # what the signs count beside the rows
+    scalar, row, signs = pool.dtype.type, open.row[parent], open.signs[parent]
+    one = scalar(rescaling.power_of_two(-open.exponent[parent]))  # what the signs count beside the rows
     for cost in range(row.size - 1, 0, -1):  # from above, so that what is multiplied is still the old
         scale = a  # of what is there, the first time that something is added
         for inner in range(cost - m + 1):
@@ -384,8 +384,8 @@ def _compose_bounded(
                 _add_sign_products(pool[row[cost]], signs, z, scale, factor)
             else:
                 _add_products(pool[row[cost]], pool[row[outer]], z, scale, factor)
-            scale = number(1)
-        if scale != number(1) and row[cost] >= 0:
+            scale = scalar(1)
+        if scale != scalar(1) and row[cost] >= 0:
             for j in range(pool.shape[1]):
                 pool[row[cost], j] *= a
     return n_free
@@ -397,7 +397,7 @@ def _compose_all(
     open: OpenNodes, pool: Matrix, free: IntArray, n_free: int, work: Work,
 ) -> int:  # fmt: skip
     """Compose all fragments: those without the child, and those with any of its fragments."""
-    number, row, signs, z = pool.dtype.type, open.row[parent], open.signs[parent], work.below[ALL]
+    scalar, row, signs, z = pool.dtype.type, open.row[parent], open.signs[parent], work.below[ALL]
     first = row[ALL] < 0
     if first:
         n_free -= 1
@@ -410,7 +410,7 @@ def _compose_all(
     else:
         if first:
             whole[:] = 0
-            add_signs(whole, signs, number(1))
+            add_signs(whole, signs, scalar(1))
         _add_products(whole, work.above[1] if first else work.above[ALL], z, a, mixed)
     return n_free
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 FRAGMENTS_PER_NODE = 4  # that there is space for to begin with
 KEPT_LABELS = 1 << 20
-KEPT_NODES = 1 << 14  # working memory for larger trees is not kept
+KEPT_NODES = 1 << 14  # working memory for more nodes, or more fragments, is not kept
 
 
 class SparseEncoder:
@@ -98,6 +98,8 @@ class SparseEncoder:
         log_norms : array, optional
             For rows with a rest, the logarithm of √K(a, a) of every tree: a dense rest gets the length that
             it should have, and rows are normalised by it. Without, everything keeps its own length.
+        n_jobs : int, optional
+            How many threads; -1 for as many as there are cores.
         """
 
         def run(chunk: Chunk) -> Rows:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from paper.settings import SIZE
-from treedot.encode import DenseEncoder, DenseSpec
 from treedot.encode.spec import MAX_FEATURES
-from treedot.learn import FragmentVectorizer
+from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
 from treedot.trees import Forest
 from treedot.vectors import dot_products
 
@@ -36,10 +34,15 @@ class Dense(_Rows):
         self, forest: Forest, decay: float, seed: int, normalize: bool = True, n_jobs: int = -1
     ) -> np.ndarray:
         """Return one vector per tree; in float64 where the vectors are not normalised."""
-        dtype = "float32" if normalize else "float64"
-        spec = DenseSpec(self.size, decay, self.name, seed, normalize, dtype)
-        found: np.ndarray = _encoder(spec).encode(forest, n_jobs=n_jobs)
-        return found
+        return DistributedTreeVectorizer(
+            n_components=self.size,
+            decay=decay,
+            composition=self.name,
+            random_state=seed,
+            normalize=normalize,
+            dtype="float32" if normalize else "float64",
+            n_jobs=n_jobs,
+        ).transform(forest)
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,6 @@ class Fragments(_Rows):
             dtype="float32" if normalize else "float64",
             n_jobs=n_jobs,
         ).transform(forest)
-
-
-@lru_cache(maxsize=2)
-def _encoder(spec: DenseSpec) -> DenseEncoder:
-    """Keep what is known of the labels for the next set of trees."""
-    return DenseEncoder(spec)
 
 
 Method = Dense | Fragments

@@ -84,7 +84,12 @@ def _sum_in_halves(values: FloatArray) -> FloatArray:
 
 
 # Wichura (1988), Algorithm AS 241, PPND16: coefficients of the rational approximations of the normal
-# quantile, highest power first. The third one, for |x| > 7, is out of reach of 32-bit uniforms.
+# quantile, numerator and denominator, highest power first. With u from -1/2 to 1/2 the centre is a function
+# of CENTRE_SHIFT - u², the tails are one of sqrt(-log(1/2 - |u|)) - TAIL_SHIFT. The third approximation, of
+# quantiles above 7, is out of reach of 32-bit uniforms.
+CENTRE_EDGE = 0.425  # how far from 1/2 the centre reaches
+CENTRE_SHIFT = 0.180625
+TAIL_SHIFT = 1.6
 CENTRE = (
     (2509.0809287301226727, 33430.575583588128105, 67265.770927008700853, 45921.953931549871457,
      13731.693765509461125, 1971.5909503065514427, 133.14166789178437745, 3.3871328727963666080),
@@ -98,18 +103,20 @@ TAIL = (
      0.689767334985100004550, 1.67638483018380384940, 2.05319162663775882187, 1.0),
 )  # fmt: skip
 
-
+# Of the logarithm: mantissas from √½ on, and the series of artanh(s) / s in s².
+ROOT_HALF = 0.70710678118654752440
+LOG_2 = 0.69314718055994530942
 LOG_SERIES = tuple(1.0 / odd for odd in range(21, 0, -2))
 
 
 def _normal_quantile(integers: npt.NDArray[np.uint32]) -> FloatArray:
     """Return the normal quantile of ``(k + 1/2) / 2^32`` for every integer ``k``."""
     from_half = (integers.astype(np.float64) + 0.5) / 2.0**32 - 0.5
-    square = 0.180625 - from_half * from_half
+    square = CENTRE_SHIFT - from_half * from_half
     value = from_half * (_polynomial(CENTRE[0], square) / _polynomial(CENTRE[1], square))
-    in_tail = np.abs(from_half) > 0.425
+    in_tail = np.abs(from_half) > CENTRE_EDGE
     tail = from_half[in_tail]
-    root = np.sqrt(-_log(0.5 - np.abs(tail))) - 1.6
+    root = np.sqrt(-_log(0.5 - np.abs(tail))) - TAIL_SHIFT
     value[in_tail] = np.sign(tail) * (_polynomial(TAIL[0], root) / _polynomial(TAIL[1], root))
     return value
 
@@ -124,9 +131,9 @@ def _polynomial(coefficients: Sequence[float], x: FloatArray) -> FloatArray:
 def _log(x: FloatArray) -> FloatArray:
     """Return the natural logarithm as ``2 artanh((m - 1) / (m + 1))`` with the mantissa m near 1."""
     mantissa, exponent = np.frexp(x)
-    low = mantissa < 0.70710678118654752440
+    low = mantissa < ROOT_HALF
     mantissa = np.where(low, 2.0 * mantissa, mantissa)
     exponent = exponent - low
     s = (mantissa - 1.0) / (mantissa + 1.0)
     series = _polynomial(LOG_SERIES, s * s)
-    return exponent * 0.69314718055994530942 + 2.0 * s * series
+    return exponent * LOG_2 + 2.0 * s * series

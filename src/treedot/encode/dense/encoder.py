@@ -1,4 +1,4 @@
-"""Forest in, vectors out: chunks of trees, threads over trees, one label table."""
+"""Forest in, dense vectors out: chunks of trees, threads over trees, one table of label vectors."""
 
 from __future__ import annotations
 
@@ -22,11 +22,19 @@ from treedot.types import Matrix
 
 CHUNK_TREES = 2048
 CHUNK_NODES = 1 << 20
-TABLE_BYTES = 1 << 29  # of label vectors are kept
+TABLE_BYTES = 1 << 29  # for label vectors that are kept
 
 
 class DenseEncoder:
     """Turns forests into matrices, one row per tree, as a spec says.
+
+    The vector of a tree is ``T̃ = Σ s(n)`` over its nodes (see ``reference.distributed_tree``). Labels are
+    looked up in a table that an encoder keeps: encode many trees with the same one. Threads may share it.
+
+    Parameters
+    ----------
+    spec : DenseSpec
+        What a vector depends on besides its tree.
 
     Examples
     --------

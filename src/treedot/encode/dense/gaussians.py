@@ -10,12 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.algebra import Algebra
-from treedot.algebra.labels import CENTRE, LOG_SERIES, TAIL, keys
+from treedot.algebra.labels import (
+    CENTRE,
+    CENTRE_EDGE,
+    CENTRE_SHIFT,
+    LOG_2,
+    LOG_SERIES,
+    ROOT_HALF,
+    TAIL,
+    TAIL_SHIFT,
+    keys,
+)
 from treedot.algebra.splitmix import GOLDEN, mix64
 from treedot.jit import COMPILED, njit
 from treedot.types import FloatArray
 
-ROWS = 64
+ROWS = 64  # label vectors that are made at a time
 
 
 def label_vectors(algebra: Algebra, texts: Sequence[str]) -> Iterator[tuple[slice, FloatArray]]:
@@ -63,11 +73,12 @@ def _polynomial(coefficients: FloatArray, x: float) -> float:
 
 @njit
 def _fill(key: npt.NDArray[np.uint64], use: _Constants, out: FloatArray) -> None:
+    """Write the unit vector of every key: uniforms, their normal quantiles, and those over their norm."""
     size = out.shape[1]
     width = 1
     while width < size:
         width *= 2
-    squares = np.zeros(width)
+    scratch = np.zeros(width)  # uniforms from -1/2 to 1/2, then squares; zeros behind ``size``
     for i in range(out.shape[0]):
         row = out[i]
         for k in range((size + 1) // 2):
@@ -75,28 +86,27 @@ def _fill(key: npt.NDArray[np.uint64], use: _Constants, out: FloatArray) -> None
             row[2 * k] = (float(word & np.uint64(0xFFFFFFFF)) + 0.5) / 2.0**32 - 0.5
             if 2 * k + 1 < size:
                 row[2 * k + 1] = (float(word >> np.uint64(32)) + 0.5) / 2.0**32 - 0.5
+        for j in range(size):  # a copy, since what follows is faster from one row to another
+            scratch[j] = row[j]
         for j in range(size):
-            squares[j] = row[j]
+            x = CENTRE_SHIFT - scratch[j] * scratch[j]
+            row[j] = scratch[j] * (_polynomial(use.centre, x) / _polynomial(use.centre_below, x))
         for j in range(size):
-            x = 0.180625 - squares[j] * squares[j]
-            row[j] = squares[j] * (_polynomial(use.centre, x) / _polynomial(use.centre_below, x))
-        for j in range(size):
-            if abs(squares[j]) > 0.425:
-                mantissa, exponent = math.frexp(0.5 - abs(squares[j]))
-                if mantissa < 0.70710678118654752440:
+            if abs(scratch[j]) > CENTRE_EDGE:
+                mantissa, exponent = math.frexp(0.5 - abs(scratch[j]))
+                if mantissa < ROOT_HALF:
                     mantissa, exponent = 2.0 * mantissa, exponent - 1
                 s = (mantissa - 1.0) / (mantissa + 1.0)
-                log = exponent * 0.69314718055994530942 + 2.0 * s * _polynomial(use.log_series, s * s)
-                x = math.sqrt(-log) - 1.6
-                row[j] = math.copysign(_polynomial(use.tail, x) / _polynomial(use.tail_below, x), squares[j])
+                log = exponent * LOG_2 + 2.0 * s * _polynomial(use.log_series, s * s)
+                x = math.sqrt(-log) - TAIL_SHIFT
+                row[j] = math.copysign(_polynomial(use.tail, x) / _polynomial(use.tail_below, x), scratch[j])
         for j in range(size):
-            squares[j] = row[j] * row[j]
+            scratch[j] = row[j] * row[j]
         half = width
-        while half > 1:
+        while half > 1:  # in a fixed order: see labels._sum_in_halves
             half //= 2
             for j in range(half):
-                squares[j] = squares[j] + squares[j + half]
-        norm = math.sqrt(squares[0])
-        squares[:size] = 0.0
+                scratch[j] = scratch[j] + scratch[j + half]
+        norm = math.sqrt(scratch[0])
         for j in range(size):
             row[j] /= norm

@@ -239,7 +239,7 @@ def _encode(
             is_leaf = schedule.arity[node] == 0
             is_preterminal = schedule.arity[node] == 1 and schedule.arity[node - 1] == 0
             if is_preterminal:
-                total_exponent = rescaling.without_negative(total, total_exponent)
+                total_exponent = rescaling.to_nonnegative_exponent(total, total_exponent)
                 add_signs(total, preterminal, number(rescaling.power_of_two(-total_exponent)))
                 exponent[own], bound[own] = 0, 1.0
             elif not is_leaf:

@@ -1,8 +1,8 @@
-"""Rows with an exponent: a row times a power of two, so that no tree is too large.
+"""Rows with an exponent of their own, so that no tree is too large to be encoded.
 
-The fragments of a tree outgrow any floating-point type: a thousand nodes may have 2^1000 of them.
-So a row that gets large (or small) is multiplied by a power of two, which loses no bits, and the
-power is remembered. Rows of ordinary trees are never touched.
+The fragments of a tree outgrow any floating-point type: a thousand nodes may have 2^1000 of them. So a row
+that gets too large (or too small) is multiplied by a power of two, which loses no bits, and the exponent of
+that power is kept beside it. Rows of ordinary trees are never touched.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from treedot.simd import LANES, larger, load, splat, store
 from treedot.types import Row
 
 # A row whose elements may have passed this is measured and brought back to about 1. The product of
-# two such rows, times the growth of one composition, is still far inside float32.
+# two such rows, times what a mixer can add, is still far inside float32.
 LARGE = 2.0**58
 NO_VALUE = -(2**40)  # the exponent of a sum that nothing was added to
 
@@ -100,7 +100,7 @@ def add(total: Row, exponent: int, row: Row, row_exponent: int) -> int:
 
 
 @njit
-def without_negative(total: Row, exponent: int) -> int:
+def to_nonnegative_exponent(total: Row, exponent: int) -> int:
     """Bring a sum with a negative exponent, or with none yet, to exponent 0; return the exponent."""
     if exponent >= 0:
         return exponent

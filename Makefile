@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check bench dist clean
 
 help: ## List the tasks
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -18,7 +18,12 @@ $(VENV)/dev: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/runtime
 
-demo: $(VENV)/runtime ## Compare the functions of Python's standard library; writes demo/index.html
+$(VENV)/dist: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dist]'
+	@touch $@
+
+demo: $(VENV)/runtime ## Find near-duplicate functions in Python's standard library; writes demo/index.html
 	$(BIN)/treedot demo --out demo
 
 check: $(VENV)/dev ## Style, types and layers
@@ -33,5 +38,11 @@ test: check ## All checks, all tests, the examples of the documentation
 bench: $(VENV)/dev ## Measure speed and memory; writes results/
 	$(BIN)/python -m benchmarks
 
+dist: $(VENV)/dist ## Build the source distribution and the wheel, and check both; writes dist/
+	rm -rf build dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python .ci/check_dist.py dist
+
 clean: ## Remove what the tasks made
-	rm -rf $(VENV) demo results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build demo dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis

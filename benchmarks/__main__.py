@@ -15,7 +15,6 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ import numpy as np
 
 import treedot
 from benchmarks import growth
+from benchmarks.timing import seconds
 from benchmarks.trees import PYTHON, benchmark_forest
 from treedot import Forest, SubsetTreeKernel, dot_products, nearest, read_trees
 from treedot.encode import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
@@ -65,18 +65,6 @@ def _transforms(row: Any, order: Any, work: Any, re: Any, im: Any, count: int) -
     for _ in range(count):
         fourier.forward(row, order, work, re, im)
         fourier.backward(re, im, work, row.dtype.type(1e-4), row)
-
-
-def seconds(work: Callable[[], object], at_least: float = 0.5) -> float:
-    """Return the time of one call: the best of several, after one that may compile."""
-    work()
-    best, spent = np.inf, 0.0
-    while spent < at_least:
-        start = time.perf_counter()
-        work()
-        took = time.perf_counter() - start
-        best, spent = min(best, took), spent + took
-    return best
 
 
 def row_pass(size: int = SIZE) -> float:

@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.trees import benchmark_forest
-from treedot import Forest, SubsetTreeKernel
+from treedot import Forest, SubsetTreeKernel, dot_products
 from treedot.algebra import ALGEBRAS
 from treedot.encode import DenseEncoder, DenseSpec
 from treedot.vectors.fidelity import error_over_floor, norm_ratios, spearman
-from treedot.vectors.products import products
 
 SOURCES = ("questions", "Penn sentences")
 DECAYS = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -72,7 +71,7 @@ def main() -> None:
                     for seed in range(options.seeds)
                 ]
                 vectors = (DenseEncoder(spec).encode(forest, n_jobs=-1) for spec in specs)
-                found = measure(exact, map(products, vectors), options.dim)
+                found = measure(exact, map(dot_products, vectors), options.dim)
                 print(
                     f"{decay}  {composition:<12}  {found.error:11.2f}  {found.rank:8.3f}  "
                     f"{found.norms.min():.3g} … {found.norms.max():.3g}",

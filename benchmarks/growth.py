@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.timing import exponent, seconds
 from treedot import Forest, SubsetTreeKernel, read_trees
 from treedot.encode import DenseEncoder, DenseSpec
 
@@ -31,21 +31,6 @@ SHAPES: dict[str, Callable[[int], str]] = {
 }
 
 
-def _time(work: Callable[[], object]) -> float:
-    work()
-    best, spent = np.inf, 0.0
-    while spent < 0.15:
-        start = time.perf_counter()
-        work()
-        took = time.perf_counter() - start
-        best, spent = min(best, took), spent + took
-    return best
-
-
-def _exponent(x: list[float], y: list[float]) -> float:
-    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
-
-
 def measure(out: Path) -> list[tuple[str, float]]:
     """Measure, draw ``growth.png``, and return the exponents."""
     import matplotlib
@@ -62,28 +47,28 @@ def measure(out: Path) -> list[tuple[str, float]]:
             # Small trees come many at a time, so that the time of a call does not hide theirs.
             forest = Forest.concat([read_trees([shape(nodes)])] * max(1, 100_000 // nodes))
             x.append(forest.n_nodes / len(forest))
-            y.append(_time(partial(encoder.encode, forest)) / len(forest))
+            y.append(seconds(partial(encoder.encode, forest), 0.15) / len(forest))
         left.loglog(x, y, "o-", label=name)
-        exponents.append((f"nodes, {name} trees", _exponent(x, y)))
+        exponents.append((f"nodes, {name} trees", exponent(x, y)))
     left.set(xlabel="nodes of a tree", ylabel="seconds per tree", title="mixed, d = 256")
     left.legend()
     forest = Forest.concat([read_trees([bushy(31)])] * 200)
     for composition in ("mixed", "product", "convolution"):
         encoders = [DenseEncoder(DenseSpec(size, composition=composition, normalize=False)) for size in SIZES]
-        times = [_time(partial(encoder.encode, forest)) / len(forest) for encoder in encoders]
+        times = [seconds(partial(encoder.encode, forest), 0.15) / len(forest) for encoder in encoders]
         middle.loglog(SIZES, times, "o-", label=composition)
-        exponents.append((f"dimensions, {composition}", _exponent(list(SIZES), times)))
+        exponents.append((f"dimensions, {composition}", exponent(list(SIZES), times)))
     middle.set(xlabel="dimensions", ylabel="seconds per tree", title="trees of 31 nodes")
     middle.legend()
     rng = np.random.default_rng(0)
     counts = (125, 250, 500, 1000, 2000)
     trees = read_trees([_random_tree(rng) for _ in range(counts[-1])])
-    exact = [_time(lambda n=n: SubsetTreeKernel().gram(trees[:n])) for n in counts]  # type: ignore[misc]
+    exact = [seconds(lambda n=n: SubsetTreeKernel().gram(trees[:n]), 0.15) for n in counts]  # type: ignore[misc]
     encoder = DenseEncoder(DenseSpec(8192, normalize=False))
     vectors = []
     for n in counts:
         part = trees[:n]
-        vectors.append(_time(lambda part=part: (v := encoder.encode(part)) @ v.T))  # type: ignore[misc]
+        vectors.append(seconds(lambda part=part: (v := encoder.encode(part)) @ v.T, 0.15))  # type: ignore[misc]
     right.loglog(counts, exact, "o-", label="exact")
     right.loglog(counts, vectors, "o-", label="encode and multiply, d = 8192")
     right.set_xticks(counts, [str(n) for n in counts])

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.__main__ import SIZE, row_pass, seconds
+from benchmarks.__main__ import SIZE, row_pass
+from benchmarks.timing import seconds
 from treedot.algebra import MixedProduct, ShuffledProduct
-from treedot.encode.dense import fourier, mixed, product, rescaling
+from treedot.encode.dense import fourier, mixed, mixing, product, rescaling
 from treedot.jit import njit
 
 REPEAT = 1000
@@ -21,25 +22,25 @@ ROW = 4 * SIZE  # bytes
 
 @njit
 def _run(
-    what: int, rows: Any, shuffles: Any, rule: Any, orders: Any, work: Any, spectrum: Any, edge: Any
+    what: int, rows: Any, shuffles: Any, plus: Any, orders: Any, work: Any, spectrum: Any, edge: Any
 ) -> None:
     m1, m2 = shuffles
-    x, g, out = rows[0], rows[1], rows[2]
+    x, y, out = rows[0], rows[1], rows[2]
     for _ in range(REPEAT):
         if what == 0:
-            mixed._compose(x, m1, g, edge, out)
+            mixed._mix_times(x, m1, y, edge, out)
         elif what == 1:
-            mixed._mix(x, m2, rule, edge, out)
+            mixed._mix_plus(x, m2, plus, edge, out)
         elif what == 2:
-            mixed._mix_signs(rule.label, m2, rule, out)
+            mixed._mix_signs_plus(plus.label, m2, plus, out)
         elif what == 3:
-            mixed._add_signs(out, rule.label, np.float32(1))
+            mixing.add_signs(out, plus.label, np.float32(1))
         elif what == 4:
             rescaling.add(out, 0, x, 0)
         elif what == 5:
-            product._gather_times(g, orders[0], out)
+            product._gather_times(y, orders[0], out)
         elif what == 6:
-            product._finish(x, g, g, np.float32(1), np.float32(0.5), np.float32(1), out, rows[3])
+            product._finish(x, y, y, np.float32(1), np.float32(0.5), np.float32(1), out, rows[3])
         elif what == 7:
             fourier.forward(x, orders[1], work, spectrum[0], spectrum[1])
         elif what == 8:
@@ -60,19 +61,19 @@ PASSES = (
 
 
 def main() -> None:
-    machine = mixed.MixedMachine(MixedProduct(SIZE))
-    labels = machine.label_table(["a"])
-    rule = mixed.Sum(machine.m2.signs, labels.child[0], np.float32(1), np.float32(0.15))
+    encoder = mixed.MixedEncoder(MixedProduct(SIZE))
+    label = encoder.label_table(["a"]).child[0]
+    plus = mixed.Sum(np.float32(1), label, np.float32(0.15), encoder.m2.signs)
     algebra = ShuffledProduct(SIZE)
-    orders = (product.ProductMachine(algebra, "float32").shuffles.inner[1], fourier.planar(algebra.p1))
+    orders = (product.ProductEncoder(algebra, "float32").shuffles.inner[1], fourier.planar(algebra.p1))
     work = fourier.plan(SIZE, "float32")
-    edge, spectrum = np.empty(512, np.float32), np.ones((2, SIZE // 2 + 1), np.float32)
+    edge, spectrum = np.empty(mixing.EDGE, np.float32), np.ones((2, SIZE // 2 + 1), np.float32)
     unit = row_pass()
     print(f"a row pass of {SIZE} numbers takes {unit * 1e6:.2f} us")
     print(f"{'pass':<42}{'us':>7}{'row passes':>12}{'KiB':>6}{'GB/s':>7}")
     for what, (name, moved) in enumerate(PASSES):
         rows = np.ones((4, SIZE), np.float32)
-        arguments = (what, rows, (machine.m1, machine.m2), rule, orders, work, spectrum, edge)
+        arguments = (what, rows, (encoder.m1, encoder.m2), plus, orders, work, spectrum, edge)
         took = seconds(lambda arguments=arguments: _run(*arguments), 0.2) / REPEAT  # type: ignore[misc]
         print(f"{name:<42}{took * 1e6:7.2f}{took / unit:12.1f}{moved // 1024:6d}{moved / took / 1e9:7.0f}")
 

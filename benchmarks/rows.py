@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.__main__ import encode_seconds, seconds
+from benchmarks.__main__ import encode_seconds
+from benchmarks.timing import seconds
 from benchmarks.trees import CORPORA, JSON, PYTHON, benchmark_forest
 from treedot import (
     DistributedTreeVectorizer,
@@ -28,11 +29,10 @@ from treedot import (
     nearest,
 )
 from treedot.encode import SparseEncoder, SparseSpec
-from treedot.encode.sparse.bounded import find, hash_productions, make_found
+from treedot.encode.sparse.bounded import FoundFragments, find_fragments, hash_productions
 from treedot.jit import njit
 from treedot.learn.one_vs_rest import best_class, one_vs_rest, train_svms
 from treedot.vectors.fidelity import spearman
-from treedot.vectors.products import products
 
 SENTENCES = ("questions", "Penn sentences", "GUM sentences", "CRAFT sentences")
 OTHERS = (PYTHON, JSON, "Java functions", "RNA", "glycans")
@@ -158,7 +158,7 @@ def _full(options: argparse.Namespace, title: str, make: Callable[[float, int], 
                 rows = make(decay, seed).transform(both)
                 sparse = not isinstance(rows, np.ndarray)
                 held = 4 * (float(np.diff(rows.indptr).max()) if sparse else rows.shape[1]) / 1024
-                runs.append(compare(exact, products(rows)))
+                runs.append(compare(exact, dot_products(rows)))
             line(name, decay, f"at most {held:.1f}", *shown(runs))
 
 
@@ -285,7 +285,7 @@ def speed(options: argparse.Namespace) -> None:
 def stages(forest: Forest) -> str:
     """Return the time of what the encoder of bounded rows does one after the other."""
     encoder = SparseEncoder(SparseSpec())
-    found = make_found(int(forest.sizes.max()), 1 << 14)
+    found = FoundFragments.make(int(forest.sizes.max()), 1 << 14)
     trees = forest.offsets, forest.arity, forest.label, encoder.label_keys(forest.labels)
     budget = SparseSpec.budget
     fragments = _find(2, *trees, budget, found) / len(forest)
@@ -304,7 +304,7 @@ def _find(last: int, offsets: Any, arity: Any, label: Any, keys: Any, budget: in
         here = slice(offsets[tree], offsets[tree + 1])
         hash_productions(arity[here], label[here], keys, found.stack, found.hash)
         if last > 1:
-            count += find(arity[here], budget, found)
+            count += find_fragments(arity[here], budget, found).n_fragments
     return count
 
 

@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from benchmarks.timing import exponent, seconds
 
 from paper.corpora import Corpora
-from paper.growing import Group, exponent, growing, seconds_each
+from paper.growing import Group, growing
 from paper.methods import BOUNDED, DENSE, MIXED, Method
 from paper.record import Record, Step, alone
 from paper.section import Drawing, Section, Table
@@ -36,21 +37,21 @@ def times(group: Group) -> dict[str, float]:
     found = {"nodes": group.total}
     for algorithm in ("TK", "FTK"):
         kernel = SubsetTreeKernel(decay=DECAY, algorithm=algorithm)
-        found[algorithm] = seconds_each(
-            partial(kernel.pairs, group.forest, group.first, group.second), len(group.first)
-        )
+        found[algorithm] = seconds(
+            partial(kernel.pairs, group.forest, group.first, group.second), 0.15
+        ) / len(group.first)
     with threadpool_limits(1):
         rows = MIXED.rows(group.forest, DECAY, 0)
         pairs = [(rows[i], rows[j]) for i, j in zip(group.first, group.second, strict=True)]
-        found["dot product"] = seconds_each(lambda: [x @ y for x, y in pairs], len(pairs))
+        found["dot product"] = seconds(lambda: [x @ y for x, y in pairs], 0.15) / len(pairs)
         many = np.resize(rows, (1000, SIZE))
-        found["batched"] = seconds_each(lambda: many @ many.T, len(many) ** 2)
+        found["batched"] = seconds(lambda: many @ many.T, 0.15) / (len(many) ** 2)
         sparse = BOUNDED.rows(group.forest, DECAY, 0)[np.resize(np.arange(len(group.forest)), 500)]
-        found["bounded, batched"] = seconds_each(lambda: dot_products(sparse, sparse), 500**2)
+        found["bounded, batched"] = seconds(lambda: dot_products(sparse, sparse), 0.15) / (500**2)
     for method in ROWS:
-        found[f"encoding {method.name}"] = seconds_each(
-            partial(method.rows, group.forest, DECAY, 0, n_jobs=1), len(group.forest)
-        )
+        found[f"encoding {method.name}"] = seconds(
+            partial(method.rows, group.forest, DECAY, 0, n_jobs=1), 0.15
+        ) / len(group.forest)
     return found
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +10,6 @@ from paper.corpora import Corpora
 from treedot.trees import Forest
 
 TOTALS = (20, 40, 80, 160, 320, 640, 1280)  # nodes of two trees together
-LEAST_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -48,24 +45,3 @@ def growing(corpora: Corpora, n_pairs: int) -> list[Group]:
             second = (first + random.integers(1, len(forest), size=n_pairs)) % len(forest)
             groups.append(Group(forest, first, second))
     return groups
-
-
-def seconds_each(work: Callable[[], object], items: int, repeats: int = 3) -> float:
-    """Return the seconds per item of some work: the best of several turns, each long enough to be timed."""
-    work()  # compiled, cached, warm
-    turns, passed = 1, _clocked(work, 1)
-    if passed < LEAST_SECONDS:
-        turns = int(LEAST_SECONDS / max(passed, 1e-6)) + 1
-    return min(_clocked(work, turns) for _ in range(repeats)) / turns / items
-
-
-def _clocked(work: Callable[[], object], turns: int) -> float:
-    start = time.perf_counter()
-    for _ in range(turns):
-        work()
-    return time.perf_counter() - start
-
-
-def exponent(sizes: list[float], costs: list[float]) -> float:
-    """Return b of the best fit cost = a sizeᵇ, in logarithms."""
-    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])

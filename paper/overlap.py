@@ -24,7 +24,7 @@ def words(forest: Forest) -> list[list[str]]:
     """Return the words of every tree, its leaves in lower case."""
     leaves = forest.arity == 0
     lower = [text.lower() for text in forest.labels]
-    tree = np.repeat(np.arange(len(forest)), forest.sizes)[leaves]
+    tree = forest.tree_of_node[leaves]
     found: list[list[str]] = [[] for _ in range(len(forest))]
     for i, label in zip(tree, forest.label[leaves], strict=True):
         found[i].append(lower[label])

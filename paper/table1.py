@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from benchmarks.timing import exponent, seconds
 
 from paper.corpora import Corpora
-from paper.growing import Group, exponent, growing, seconds_each
+from paper.growing import Group, growing
 from paper.methods import MIXED
 from paper.record import Record, Step, alone
 from paper.section import Drawing, Section, Table
@@ -66,25 +67,25 @@ def _group(
         "ATK": approximate,
     }
     for name, kernel in kernels.items():
-        seconds = seconds_each(partial(kernel.pairs, group.forest, group.first, group.second), n)
+        took = seconds(partial(kernel.pairs, group.forest, group.first, group.second), 0.15) / n
         entries = np.mean(
             [
                 kernel.work(group.forest[[i]], group.forest[[j]])
                 for i, j in zip(group.first, group.second, strict=True)
             ]
         )
-        found[name] = {"seconds": seconds, "bytes": 8 * max(float(entries), 1.0)}
+        found[name] = {"seconds": took, "bytes": 8 * max(float(entries), 1.0)}
     selected = selector.transform(group.forest)
     found["FTK+FS"] = {
-        "seconds": seconds_each(lambda: selector.transform(group.forest), len(group.forest)),
+        "seconds": seconds(lambda: selector.transform(group.forest), 0.15) / len(group.forest),
         "bytes": max(12 * selected.nnz / len(group.forest), 1.0),
     }
     rows = MIXED.rows(group.forest, DECAY, 0)
     pairs = [(rows[i], rows[j]) for i, j in zip(group.first, group.second, strict=True)]
-    found["DTK"] = {"seconds": seconds_each(lambda: [x @ y for x, y in pairs], n), "bytes": 4.0 * SIZE}
+    found["DTK"] = {"seconds": seconds(lambda: [x @ y for x, y in pairs], 0.15) / n, "bytes": 4.0 * SIZE}
     encoder = DenseEncoder(DenseSpec(SIZE, DECAY, MIXED.name, normalize=False))
     found["encoding"] = {
-        "seconds": seconds_each(lambda: encoder.encode(group.forest, n_jobs=1), len(group.forest)),
+        "seconds": seconds(lambda: encoder.encode(group.forest, n_jobs=1), 0.15) / len(group.forest),
         "bytes": 4.0 * SIZE,
     }
     return found

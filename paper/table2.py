@@ -65,7 +65,7 @@ def chosen_trees(corpora: Corpora, group: str, count: int) -> Forest:
         sets = [pairs for both in corpora.entailment.values() for pairs in both]
         kinds = {"texts": ["texts"], "hypotheses": ["hypotheses"], "entailment": ["texts", "hypotheses"]}
         forest = Forest.concat([getattr(pairs, kind) for pairs in sets for kind in kinds[group]])
-    _, first = np.unique(forest.subtree[forest.offsets[1:] - 1], return_index=True)
+    _, first = np.unique(forest.subtree[forest.roots], return_index=True)
     return forest[np.random.default_rng(SEED).permutation(np.sort(first))[:count]]
 
 

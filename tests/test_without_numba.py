@@ -1,4 +1,4 @@
-"""GPU machines often allow no installs: everything but the scikit-learn face runs on NumPy alone."""
+"""GPU encoders often allow no installs: everything but the scikit-learn face runs on NumPy alone."""
 
 import subprocess
 import sys
@@ -23,10 +23,10 @@ from treedot.encode import SparseEncoder, SparseSpec
 from treedot.fragments import list_fragments
 for rest in (None, "dense", "blocks"):
     spec = SparseSpec(4096, 0.5, 2, "linear", rest, 256, normalize=False, dtype="float64")
-    machine = SparseEncoder(spec)
+    encoder = SparseEncoder(spec)
     parts = list_fragments(forest[0], 0.5).items()
-    rows = [weight * machine.fragment(part).toarray()[0] for part, weight in parts]
-    assert np.allclose(machine.encode(forest[[0]]).toarray()[0], sum(rows), atol=1e-9), rest
+    rows = [weight * encoder.encode_fragment(part).toarray()[0] for part, weight in parts]
+    assert np.allclose(encoder.encode(forest[[0]]).toarray()[0], sum(rows), atol=1e-9), rest
 print(SubsetTreeKernel(decay=0.5).gram(forest)[0, 1], forest.production.max())
 """
 
@@ -41,8 +41,8 @@ from treedot.encode.sparse import block_rest, dense_rest
 forest = random_forest(3, 12, 24)
 for rest in ("dense", "blocks"):
     spec = SparseSpec(2**30, 1.0, 3, "linear", rest, 256, normalize=False, dtype="float64")
-    machine = SparseEncoder(spec)
-    before = machine.encode(forest)
+    encoder = SparseEncoder(spec)
+    before = encoder.encode(forest)
     limits = rescaling.LARGE, block_rest.STEP, block_rest.SMALL, block_rest.LARGE
     rescaling.LARGE, block_rest.STEP, block_rest.SMALL, block_rest.LARGE = 2.0, 3, 2.0**-3, 2.0**1
     dense_rest.SLACK = 1
@@ -55,7 +55,7 @@ for rest in ("dense", "blocks"):
 
     dense_rest._rescale = watched
     block_rest._power = lambda exponent: seen.append(exponent) or power(exponent)
-    after = machine.encode(forest)
+    after = encoder.encode(forest)
     dense_rest._rescale, block_rest._power = rescale, power
     assert (before.indices == after.indices).all()
     assert np.allclose(before.data, after.data, rtol=1e-9, atol=1e-9), abs(before.data - after.data).max()

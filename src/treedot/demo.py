@@ -147,7 +147,7 @@ def standard_library(root: Path, n_functions: int) -> Forest:
         if found >= n_functions:
             break
     forest = Forest.concat(parts)
-    _, first = np.unique(forest.subtree[forest.offsets[1:] - 1], return_index=True)  # of equal trees
+    _, first = np.unique(forest.subtree[forest.roots], return_index=True)  # of equal trees
     return forest[np.sort(first)[:n_functions]]
 
 

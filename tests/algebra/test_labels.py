@@ -6,7 +6,7 @@ from scipy import stats
 
 from treedot.algebra import ALGEBRAS, labels
 from treedot.encode.dense.gaussians import label_vectors
-from treedot.encode.dense.mixed import MixedMachine
+from treedot.encode.dense.mixed import MixedEncoder
 
 
 def digest(array):
@@ -62,7 +62,7 @@ def test_compiled_gaussians_are_the_same_bits(size):
 def test_compiled_sign_labels_are_the_mixed_label_vectors(size):
     algebra = ALGEBRAS["mixed"](size, 9)
     texts = [f"label {k}" for k in range(300)]
-    table = MixedMachine(algebra).label_table(texts)
+    table = MixedEncoder(algebra).label_table(texts)
     vectors = algebra.label_vectors(texts)
     for words, mixer in ((table.head, algebra.m1), (table.child, algebra.m2)):
         negative = np.unpackbits(words.astype("<u2").view(np.uint8), axis=1, bitorder="little").astype(bool)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strategies import random_forest, trees
 from treedot import Forest, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel, Tree
 from treedot.errors import LimitError, ParameterError, RangeError
-from treedot.kernels import reference
+from treedot.kernels import pairwise, reference
 
 EXACT = 1e-12
 DECAY = st.sampled_from([0.0, 0.3, 1.0])
@@ -68,22 +68,33 @@ def test_every_kernel_compares_pairs():
         assert np.allclose(kernel.pairs(small, rows, columns), kernel.gram(small)[rows, columns], rtol=EXACT)
 
 
-def test_pairs_of_giants_are_refused_or_normalised():
+def test_pairs_of_trees_that_match_too_often_are_counted_and_not_compared():
+    forest = Forest.from_trees([Tree.parse(text) for text in ("(A (B b))", "(A (B b) (B b))", "(B b)")])
+    rows, columns = np.array([0, 1, 1, 2, 0]), np.array([0, 1, 2, 0, 1])
+    for budget, coefficients in ((-1, 1), (0, 1), (2, 3)):
+        found = pairwise.fast_pairs(
+            pairwise.trees_by_production(forest), rows, columns, 0.5, 2 * coefficients, budget
+        )
+        assert found.entries.tolist() == [pairs * coefficients for pairs in (2, 5, 2, 1, 2)]
+        assert np.isnan(found.values).tolist() == [False, True, False, False, False]
+
+
+def test_pairs_of_huge_trees_are_refused_or_normalised():
     def comb(depth, last):
         tree = Tree("B", [last])
         for _ in range(depth):
             tree = Tree("B", [tree, Tree("B", ["x"])])
         return tree
 
-    giants = Forest.from_trees([comb(1200, "x"), comb(1190, "y"), Tree.parse("(B x)"), Tree.parse("(x)")])
+    forest = Forest.from_trees([comb(1200, "x"), comb(1190, "y"), Tree.parse("(B x)"), Tree.parse("(x)")])
     for algorithm in ("TK", "FTK"):
         kernel = SubsetTreeKernel(1.0, algorithm=algorithm)
-        assert kernel.pairs(giants, [2, 3], [0, 0]).tolist() == [1201, 0]
+        assert kernel.pairs(forest, [2, 3], [0, 0]).tolist() == [1201, 0]
         with pytest.raises(RangeError, match=r"trees 1 and 2 .*log\(a, b\)"):
-            kernel.pairs(giants, [2, 0], [0, 1])
+            kernel.pairs(forest, [2, 0], [0, 1])
         normalised = SubsetTreeKernel(1.0, normalize=True, algorithm=algorithm)
-        expected = [math.exp(normalised.log(giants[0], giants[1])), 1, 0, 0]
-        found = normalised.pairs(giants, [0, 1, 3, 3], [1, 1, 0, 3])
+        expected = [math.exp(normalised.log(forest[0], forest[1])), 1, 0, 0]
+        found = normalised.pairs(forest, [0, 1, 3, 3], [1, 1, 0, 3])
         assert found == pytest.approx(expected, rel=1e-12)
         assert 0 < found[0] < 1
 
@@ -167,8 +178,8 @@ LABELS = st.sets(st.sampled_from("ABCab"))
 @given(FORESTS, FORESTS, DECAY, LABELS)
 def test_the_approximate_kernel_is_its_reference(first, second, decay, labels):
     kernel = LabelSelectionKernel(labels, decay)
-    expected = matrix(first, second, lambda a, b: reference.approximate_tree_kernel(a, b, decay, labels))
-    own = matrix(first, first, lambda a, b: reference.approximate_tree_kernel(a, b, decay, labels))
+    expected = matrix(first, second, lambda a, b: reference.label_selection_kernel(a, b, decay, labels))
+    own = matrix(first, first, lambda a, b: reference.label_selection_kernel(a, b, decay, labels))
     assert np.allclose(kernel.gram(first, second), expected, rtol=EXACT, atol=0)
     assert np.allclose(kernel.gram(first), own, rtol=EXACT, atol=0)
     assert np.allclose(kernel.pairs(first, *every_pair(first)), own.ravel(), rtol=EXACT, atol=0)

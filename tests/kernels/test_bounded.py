@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from strategies import random_forest, trees
 from treedot import BoundedTreeKernel, KernelTransformer, SubsetTreeKernel, Tree
 from treedot.errors import LimitError, ParameterError
+from treedot.fragments.cost import fragment_cost
 from treedot.kernels import reference
 
 EXACT = 1e-12
@@ -24,13 +25,13 @@ def matrix(first, second, budget, decay):
 def test_the_cost_of_a_fragment_counts_siblings():
     costs = {"(A b)": 0, "(A (B c))": 1, "(A (B c) d)": 2, "(A (B c) (D e))": 4, "(A (B (C d) e) f g)": 3 + 2}
     for text, cost in costs.items():
-        assert reference.fragment_cost(Tree.parse(text)) == cost
+        assert fragment_cost(Tree.parse(text)) == cost
 
 
 @given(trees(max_leaves=6), BUDGET)
 def test_bounded_fragments_are_the_fragments_within_the_budget(tree, budget):
     every = reference.fragment_counts(tree)
-    within = Counter({part: n for part, n in every.items() if reference.fragment_cost(part) <= budget})
+    within = Counter({part: n for part, n in every.items() if fragment_cost(part) <= budget})
     assert reference.bounded_fragment_counts(tree, budget) == within
 
 

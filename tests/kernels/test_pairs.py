@@ -65,12 +65,12 @@ def test_what_does_not_fit_goes_the_long_way():
     assert SubsetTreeKernel(0.1, max_pairs=1000, leaves=True)(tree, tree) == expected
     with pytest.raises(LimitError, match="40001 matching pairs"):
         SubsetTreeKernel(0.1, max_pairs=1000, algorithm="FTK")(tree, tree)
-    giant = Tree("B", ["x"])
+    huge = Tree("B", ["x"])
     for _ in range(1200):
-        giant = Tree("B", [giant, Tree("B", ["x"])])
+        huge = Tree("B", [huge, Tree("B", ["x"])])
     with pytest.raises(RangeError, match="too large for a float"):
-        SubsetTreeKernel(1.0)(giant, giant)
-    assert SubsetTreeKernel(1.0, True, leaves=True)(giant, giant) == pytest.approx(1, rel=1e-9)
+        SubsetTreeKernel(1.0)(huge, huge)
+    assert SubsetTreeKernel(1.0, True, leaves=True)(huge, huge) == pytest.approx(1, rel=1e-9)
 
 
 CODE = """

@@ -24,9 +24,11 @@ from treedot import (
     nearest,
     read_trees,
 )
+from treedot.encode.chunks import TOO_MANY_OPEN
 from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.fragments import list_fragments
-from treedot.kernels.reference import bounded_fragment_values, fragment_cost
+from treedot.fragments.cost import fragment_cost
+from treedot.kernels.reference import bounded_fragment_values
 
 TREES = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
 
@@ -290,7 +292,7 @@ def test_a_tree_that_the_exact_kernel_refuses_has_no_rest_and_is_named():
 
 def test_too_many_open_nodes_are_refused(monkeypatch):
     deep = "(X (A a) " * 40 + "b" + ")" * 40
-    monkeypatch.setattr("treedot.encode.sparse.dense_rest.encode", lambda *_: 0)
+    monkeypatch.setattr("treedot.encode.sparse.dense_rest.encode", lambda *_: (0, TOO_MANY_OPEN))
     with pytest.raises(LimitError, match=r"tree 1 \(121 nodes\) has too many open nodes"):
         FragmentVectorizer(rest="dense").transform([deep])
 

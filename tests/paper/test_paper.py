@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.timing import exponent
 from paper.__main__ import main
 from paper.classify import as_bits, choose_cost, classified, from_bits, mcnemar, t_test
 from paper.corpora import COUNTS, Corpora, Pairs
 from paper.fig2 import fragment_properties, sample_fragments
 from paper.fig4 import Task, pair_grams, steps
 from paper.fig5 import crossing
-from paper.growing import exponent
 from paper.methods import MIXED
 from paper.overlap import LexicalOverlap, co_indexed, words
 from paper.record import Record

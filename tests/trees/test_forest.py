@@ -49,6 +49,20 @@ def test_a_tree_keeps_what_is_derived_but_no_columns():
     assert pickle.loads(pickle.dumps(tree)) == tree
 
 
+def test_what_is_derived_is_computed_once_for_each_function():
+    calls = []
+
+    def count_leaves(forest):
+        calls.append(len(forest))
+        return int((forest.arity == 0).sum())
+
+    forest = random_forest(0, 3)
+    assert forest.derived(count_leaves) == forest.derived(count_leaves) == (forest.arity == 0).sum()
+    assert forest.derived(len) == 3
+    assert forest[:2].derived(count_leaves) == (forest[:2].arity == 0).sum()
+    assert calls == [3, 2]
+
+
 @given(st.lists(trees(), min_size=1, max_size=5))
 def test_derived_columns_agree_with_the_trees(given_trees):
     forest = Forest.from_trees(given_trees)
@@ -59,7 +73,11 @@ def test_derived_columns_agree_with_the_trees(given_trees):
         assert [nodes[c] for c in children] == list(node.children)
         assert all(forest.parent[c] == i for c in children)
         assert forest.subtree_size[i] == node.size
-    roots = forest.offsets[1:] - 1
+    roots = forest.roots
+    assert [nodes[k] for k in roots] == given_trees
+    assert [given_trees[t] for t in forest.tree_of_node[roots]] == given_trees
+    assert forest.sizes.tolist() == [tree.size for tree in given_trees]
+    assert np.bincount(forest.tree_of_node).tolist() == forest.sizes.tolist()
     assert (forest.parent[roots] == -1).all()
     assert (forest.depth[roots] == 1).all()
     assert forest.depth.max() == max(tree.depth for tree in given_trees)

@@ -75,10 +75,10 @@ class _Shuffled(Algebra):
 
 
 class ShuffledProduct(_Shuffled):
-    """The paper's shuffled γ-product: a ⊠ b = γ · p1(a) ⊗ p2(b).
+    """The paper's shuffled γ-product: a ⊠ b = γ · p1(a) ⊗ p2(b), with γ = √d.
 
-    γ is the reciprocal of the root mean square norm of the element-wise product of two unit vectors
-    with independent uniform directions, which is exactly 1/√d.
+    The element-wise product of two random unit vectors has the norm 1/√d (root mean square), and γ makes
+    up for it.
     """
 
     name = "product"

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from treedot.jit import njit
+from treedot.algebra.splitmix import GOLDEN, mix_words
 from treedot.types import FloatArray, WordArray
-
-GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
 
 
 def keys(seed: int, texts: Iterable[str], domain: str) -> WordArray:
@@ -40,19 +37,9 @@ def keys(seed: int, texts: Iterable[str], domain: str) -> WordArray:
 def words(key: WordArray, count: int) -> WordArray:
     """Return the first ``count`` random words of every key, shape ``(n, count)``."""
     counter = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GOLDEN)
-    mixed = mix(key[:, :1] + counter)
-    found: WordArray = mix(mixed ^ key[:, 1:])
+    mixed = mix_words(key[:, :1] + counter)
+    found: WordArray = mix_words(mixed ^ key[:, 1:])
     return found
-
-
-def mix(x: Any) -> Any:
-    """Scramble all bits by a bijection, the finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-mix64 = njit(mix)  # of one word, in compiled code
 
 
 def uniform_integers(key: WordArray, count: int) -> npt.NDArray[np.uint32]:

@@ -1,35 +1,82 @@
-"""Forests cut into chunks, and the rows that come of them put together."""
+"""Forests cut into chunks, compiled code run over the trees of a chunk, and rows made into a matrix.
+
+Compiled code cannot enlarge its arrays while it runs. So it goes from tree to tree as far as it can, and
+says where it ended and why; ``run_to_end`` enlarges what was too small and lets it go on from there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from treedot.errors import LimitError
 from treedot.threads import thread_map
 from treedot.trees import Forest
-from treedot.types import IntArray
+from treedot.types import Array, IntArray, Row, WordArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-T = TypeVar("T")
-
 CHUNK_TREES = 512
 CHUNK_NODES = 1 << 16
-FRAGMENTS = 1 << 10  # of one tree, that there is room for to begin with
+FRAGMENTS = 1 << 10  # of one tree, that there is working memory for to begin with
 MAX_FRAGMENTS = 1 << 22
+
+# Why a compiled run over trees ended.
+ALL_DONE = 0
+NEEDS_MEMORY = 1  # the next tree has more fragments than there is working memory for
+NEEDS_OUTPUT = 2  # what comes of the next tree may not fit behind that of the others
+TOO_LARGE = 3  # a value of the next tree's row is too large for its number type
+TOO_MANY_OPEN = 4  # more nodes of the next tree are open at a time than there may be vectors for
+
+
+# What compiled code is called with and returns. Plain tuples: named ones cost every call a microsecond each.
+TreeArrays = tuple[IntArray, IntArray, IntArray, WordArray]  # offsets, arity, label; and each label's key
+NonZeros = tuple[IntArray, Row]  # columns and values of rows one behind the other, with space at the end
+Ended = tuple[int, int]  # the first tree that is not done, and why
+
+
+class Chunk:
+    """Neighbouring trees of a forest, those from ``first`` to before ``last``."""
+
+    def __init__(self, forest: Forest, label_keys: WordArray, first: int, last: int) -> None:
+        self.forest, self.first, self.n_trees = forest, first, last - first
+        self.arrays: TreeArrays = (
+            forest.offsets[first : last + 1], forest.arity, forest.label, label_keys
+        )  # fmt: skip
+        self.n_nodes = int(forest.offsets[last] - forest.offsets[first])
+        self.most_nodes = self.n_nodes if self.n_trees == 1 else int(forest.sizes[first:last].max())
+
+    def name(self, tree: int) -> str:
+        """Return how messages call a tree."""
+        return f"tree {self.first + tree + 1} ({self.forest.sizes[self.first + tree]} nodes)"
 
 
 class Rows(NamedTuple):
-    """Some rows: how many values each has, their columns and the values."""
+    """Some rows: how many non-zeros each has, their columns and their values."""
 
     lengths: IntArray
     indices: IntArray
-    values: npt.NDArray[np.floating[Any]]
+    values: Row
+
+
+class WorkingMemory(Protocol):
+    """What compiled code keeps of one tree at a time."""
+
+    @classmethod
+    def make(cls, nodes: int, fragments: int) -> Self:
+        """Return memory for trees of at most so many nodes and fragments."""
+
+    @property
+    def fragments(self) -> int:
+        """For how many fragments of a tree there is memory."""
+
+
+T = TypeVar("T")
+Memory = TypeVar("Memory", bound=WorkingMemory)
+Output = TypeVar("Output", bound=tuple[Array, ...])
 
 
 def forest_chunks(forest: Forest, trees: int, nodes: int) -> Iterator[tuple[int, int]]:
@@ -42,30 +89,69 @@ def forest_chunks(forest: Forest, trees: int, nodes: int) -> Iterator[tuple[int,
         first = last
 
 
-def in_chunks(run: Callable[[int, int], T], forest: Forest, scale: int, n_jobs: int | None) -> Iterator[T]:
-    """Yield the results for runs of trees, in order."""
+def in_chunks(
+    run: Callable[[Chunk], T], forest: Forest, label_keys: WordArray, scale: int, n_jobs: int | None
+) -> Iterator[T]:
+    """Yield the results for all chunks of a forest, in order; ``scale`` times the usual size."""
     if 0 < len(forest) <= scale * CHUNK_TREES and forest.n_nodes <= scale * CHUNK_NODES:
-        yield run(0, len(forest))
+        yield run(Chunk(forest, label_keys, 0, len(forest)))
         return
-    chunks = list(forest_chunks(forest, scale * CHUNK_TREES, scale * CHUNK_NODES))
-    with thread_map(n_jobs, len(chunks)) as run_all:
-        yield from run_all(lambda limits: run(*limits), chunks)
+    limits = list(forest_chunks(forest, scale * CHUNK_TREES, scale * CHUNK_NODES))
+    with thread_map(n_jobs, len(limits)) as run_all:
+        yield from run_all(lambda ends: run(Chunk(forest, label_keys, *ends)), limits)
 
 
-def doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return room for twice as much, with what is there."""
-    return np.concatenate([array, np.empty_like(array)])
+def run_to_end(
+    run: Callable[[int, Memory, Output], Ended],
+    chunk: Chunk,
+    memory: Memory,
+    out: Output,
+    budget: int | None,
+) -> tuple[Memory, Output, Ended]:
+    """Run compiled code over a chunk, with twice the memory or output wherever they do not suffice.
+
+    Parameters
+    ----------
+    run : callable
+        Goes over the trees from a given one on, in given memory, writes to given output, and returns how
+        it ended.
+    budget : int or None
+        The largest cost of a fragment; the message for trees with too many fragments names it.
+
+    Returns
+    -------
+    tuple
+        Memory and output as they are at the end, and how the run ended: with everything done, or before a
+        tree that no memory helps.
+    """
+    tree = 0
+    while True:
+        with np.errstate(over="ignore"):  # hashes wrap around
+            tree, why = run(tree, memory, out)
+        if why == NEEDS_MEMORY:
+            memory = memory.make(chunk.most_nodes, _twice(memory.fragments, chunk, tree, budget))
+        elif why == NEEDS_OUTPUT:
+            twice: Any = tuple(np.concatenate([array, np.empty_like(array)]) for array in out)
+            out = twice
+        else:
+            return memory, out, (tree, why)
 
 
-def more_room(room: int, forest: Forest, tree: int, budget: int | None) -> int:
-    """Return twice the room for fragments, or raise where it is too much."""
-    if 2 * room > MAX_FRAGMENTS:
+def _twice(fragments: int, chunk: Chunk, tree: int, budget: int | None) -> int:
+    """Return twice a number of fragments, or raise where it is too large."""
+    if 2 * fragments > MAX_FRAGMENTS:
         advice = "give a budget" if budget is None else f"use a budget below {budget}"
         raise LimitError(
-            f"{named(forest, tree)} has more than {MAX_FRAGMENTS} fragments within the budget: "
+            f"{chunk.name(tree)} has more than {MAX_FRAGMENTS} fragments within the budget: "
             f"{advice if budget != 0 else 'it is too large'}"
         )
-    return 2 * room
+    return 2 * fragments
+
+
+def rows_of(written: NonZeros, indptr: IntArray) -> Rows:
+    """Return the rows that were written, and that begin and end where ``indptr`` says."""
+    indices, values = written
+    return Rows(indptr[1:] - indptr[:-1], indices[: indptr[-1]], values[: indptr[-1]])
 
 
 def matrix_of(parts: list[Rows], n_columns: int, dtype: str) -> csr_matrix:
@@ -82,13 +168,3 @@ def matrix_of(parts: list[Rows], n_columns: int, dtype: str) -> csr_matrix:
     matrix = csr_matrix((values.astype(dtype, copy=False), indices, indptr), shape=(lengths.size, n_columns))
     matrix.has_canonical_format = True
     return matrix
-
-
-def named(forest: Forest, tree: int) -> str:
-    """Return how a tree is called in messages."""
-    return f"tree {tree + 1} ({forest.sizes[tree]} nodes)"
-
-
-def most_nodes(forest: Forest, first: int, last: int) -> int:
-    """Return how many nodes the largest of some trees has."""
-    return forest.n_nodes if len(forest) == 1 else int(forest.sizes[first:last].max())

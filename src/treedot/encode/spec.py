@@ -24,7 +24,7 @@ from treedot.parameters import (
 )
 
 FORMAT_VERSION = 1
-MAX_BUDGET = 2**29
+MAX_BUDGET = 2**29  # costs are kept in 32 bits
 MAX_REST_BUDGET = 32
 MAX_FEATURES = 2**30  # hardly any collision: for rows that are only multiplied with each other
 
@@ -91,6 +91,23 @@ class _Described:
 class DenseSpec(_Described):
     """What a dense vector depends on besides its tree; equal specs make comparable vectors.
 
+    Parameters
+    ----------
+    n_components : int
+        The dimension d of the vectors.
+    decay : float
+        λ, from 0 to 1: how much larger fragments count.
+    composition : {"mixed", "product", "convolution"}
+        The operation that composes the vectors of nodes.
+    seed : int
+        Which random vectors labels get.
+    normalize : bool
+        Whether vectors are divided by their length.
+    dtype : {"float32", "float64"}
+        The type of their elements.
+    version : int
+        The format of vectors, which a change of any recipe raises.
+
     Examples
     --------
     >>> DenseSpec(n_components=1024).fingerprint
@@ -121,6 +138,29 @@ class DenseSpec(_Described):
 @dataclass(frozen=True)
 class SparseSpec(_Described):
     """What a row of fragments depends on besides its tree and what was learned from others.
+
+    Parameters
+    ----------
+    n_features : int or None
+        How many hashed columns bounded fragments have, a power of two; None for those of a dictionary.
+    decay : float
+        λ, from 0 to 1: how much larger fragments count.
+    budget : int or None
+        The largest cost of a bounded fragment, which has an explicit column; None for all fragments.
+    damping : {"linear", "sqrt", "log1p"}
+        How a fragment that occurs several times counts.
+    rest : {"dense", "blocks"} or None
+        How the row holds the fragments beyond the budget, if it does.
+    rest_size : int
+        How many columns a dense rest has.
+    seed : int
+        Which columns and signs labels lead to.
+    normalize : bool
+        Whether rows are divided by their length.
+    dtype : {"float32", "float64"}
+        The type of their values.
+    version : int
+        The format of rows, which a change of any recipe raises.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The explicit space of fragments: counting, listing, growing, finding and mining them."""
+"""Fragments themselves: to count and list them, find them in trees, and mine the ones that matter."""
 
 from treedot.fragments.index import count_fragments, list_fragments
 

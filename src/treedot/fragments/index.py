@@ -1,4 +1,4 @@
-"""The tree fragments themselves, written out: the space that every kernel here works in implicitly."""
+"""Counting, listing and finding fragments: the space behind the kernels, written out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from treedot.errors import LimitError
-from treedot.fragments.growth import Steps, grow, known_steps, occurrences, seeds, soil, steps
+from treedot.fragments.expansion import (
+    Extensions,
+    expandable,
+    extend,
+    extensions,
+    first_level,
+    known_extensions,
+    occurrences,
+)
 from treedot.parameters import checked_decay
 from treedot.readers import read_tree
 from treedot.trees import Forest, Tree
@@ -72,18 +80,18 @@ def write_out(forest: Forest, max_fragments: int = MAX_WRITTEN) -> tuple[Fragmen
             "use a kernel, which counts them without writing them out"
         )
     subtrees = DistinctSubtrees(Nodes(forest), 0, len(forest))
-    ground = soil(subtrees.items, subtrees.items.production)
-    trie: list[Steps] = []
+    trees = expandable(subtrees.subtrees, subtrees.subtrees.production)
+    trie: list[Extensions] = []
     features: list[IntArray] = []
     found: list[tuple[IntArray, IntArray]] = []
-    level, known = seeds(ground), 0
+    level, known = first_level(trees), 0
     while level.node.size:
-        here, step = steps(ground, level)
+        here, taken = extensions(trees, level)
         trie.append(here)
         features.append(np.arange(known, known + here.parent.size))
-        found.append((level.root[occurrences(level)], known + step))
+        found.append((level.root[occurrences(level)], known + taken))
         known += here.parent.size
-        level = grow(ground, level, step)
+        level = extend(trees, level, taken)
     index = FragmentIndex(production_labels(forest), trie, features)
     return index, _counted(subtrees, found, known)
 
@@ -95,14 +103,14 @@ class FragmentIndex:
     ----------
     productions : list of tuple of str
         The label of a node and its children's labels, for every production.
-    trie : list of Steps
-        The steps from the fragments of p productions to those of p + 1 (see ``growth``), for p = 0, 1, …
+    trie : list of Extensions
+        From the fragments of p productions to those of p + 1 (see ``expansion``), for p = 0, 1, …
     features : list of integer array
-        For every step the number of the fragment it ends in, or -1 for one on the way to others.
+        For every extension the number of the fragment it ends in, or -1 for one on the way to others.
     """
 
     def __init__(
-        self, productions: list[tuple[str, ...]], trie: list[Steps], features: list[IntArray]
+        self, productions: list[tuple[str, ...]], trie: list[Extensions], features: list[IntArray]
     ) -> None:
         self.productions = productions
         self.trie = trie
@@ -130,8 +138,8 @@ class FragmentIndex:
             for k, number in enumerate(numbers.tolist()):
                 if number >= 0:
                     path = []
-                    for parent, place, production in reversed(levels[: depth + 1]):
-                        path.append((place[k], production[k]))
+                    for parent, position, production in reversed(levels[: depth + 1]):
+                        path.append((position[k], production[k]))
                         k = parent[k]
                     trees[number] = builder.build(reversed(path))
         return trees
@@ -154,16 +162,16 @@ class FragmentIndex:
 
     def _find(self, subtrees: DistinctSubtrees, known: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield subtrees and the fragments rooted there; ``known`` translates productions, its last is -1."""
-        ground = soil(subtrees.items, known[subtrees.items.production])
-        level = seeds(ground)
+        trees = expandable(subtrees.subtrees, known[subtrees.subtrees.production])
+        level = first_level(trees)
         for here, numbers in zip(self.trie, self.features, strict=True):
             if not level.node.size:
                 break
-            step = known_steps(ground, level, here)
-            feature = np.append(numbers, -1)[step]
+            taken = known_extensions(trees, level, here)
+            feature = np.append(numbers, -1)[taken]
             hits = np.flatnonzero(feature >= 0)
             yield level.root[occurrences(level)[hits]], feature[hits]
-            level = grow(ground, level, step)
+            level = extend(trees, level, taken)
 
 
 class _Builder:
@@ -175,14 +183,14 @@ class _Builder:
         self.made: list[Tree] = []
 
     def build(self, path: Iterable[tuple[int, int]]) -> Tree:
-        """Return the fragment that steps of (place, production) lead to."""
+        """Return the fragment that extensions (position, production) lead to."""
         top = [-1]
         open_positions = [(top, 0)]
         expanded = []
-        for place, production in path:
+        for position, production in path:
             below = [-1] * (len(self.productions[production]) - 1)
-            expanded.append((open_positions[place], production, below))
-            open_positions[: place + 1] = [(below, i) for i in range(len(below))]
+            expanded.append((open_positions[position], production, below))
+            open_positions[: position + 1] = [(below, i) for i in range(len(below))]
         for (siblings, i), production, below in reversed(expanded):  # pre-order backwards: children first
             key = (production, *below)
             number = self.number.get(key)
@@ -222,7 +230,7 @@ def _counted(subtrees: DistinctSubtrees, found: list[tuple[IntArray, IntArray]],
 
     none = np.zeros(0, np.int64)
     root, feature = (np.concatenate(part) for part in zip((none, none), *found, strict=True))
-    shape = (subtrees.items.production.size, n_features)
+    shape = (len(subtrees), n_features)
     counts = subtrees.count_matrix() @ csr_matrix((np.ones(root.size), (root, feature)), shape=shape)
     counts.sort_indices()
     return counts

@@ -1,12 +1,13 @@
-"""What every exact kernel offers: one pair, a Gram matrix, normalisation, and logarithms for giants."""
+"""What every exact kernel offers: one pair, chosen pairs, Gram matrices, normalisation, and logarithms."""
 
 from __future__ import annotations
 
 import inspect
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ from treedot.types import FloatArray, IntArray
 
 MAX_PAIRS = 2**27
 CONVENTIONS = ("paper", "collins-duffy")
+
+T = TypeVar("T")
 
 
 class TreeKernel(ABC):
@@ -91,13 +94,7 @@ class TreeKernel(ABC):
             if math.isfinite(value):
                 return value
             raise self._too_large(0, 0)
-        own_x, own_y = self._raw_pair(x, x), self._raw_pair(y, y)
-        if value == 0 or own_x == 0 or own_y == 0:
-            return 0.0
-        if math.isfinite(value) and math.isfinite(own_x) and math.isfinite(own_y):
-            return value / math.sqrt(own_x) / math.sqrt(own_y)
-        log = math.log(value) if math.isfinite(value) else self._log_pair(x, y)
-        return math.exp(log - 0.5 * (self._log_pair(x, x) + self._log_pair(y, y)))
+        return _normalized(value, self._raw_pair(x, x), self._raw_pair(y, y), self._log_pair, x, y)
 
     def log(self, a: Any, b: Any) -> float:
         """Return the natural logarithm of the kernel, also where the kernel itself is too large for a float.
@@ -107,21 +104,26 @@ class TreeKernel(ABC):
         x, y = read_tree(a), read_tree(b)
         value = self._log_pair(x, y)
         if self.normalize and value > -math.inf:
-            value -= 0.5 * (self._log_pair(x, x) + self._log_pair(y, y))
+            return value - _log_of_norms(self._log_pair, x, y)
         return value
 
     def gram(self, X: Any, Y: Any = None) -> FloatArray:
         """Return the matrix of kernels between the trees of X and of Y (or of X itself)."""
-        x = read_trees(X)
-        y = None if Y is None else read_trees(Y)
+        x, y = read_sides(X, Y)
         raw = self._raw_gram(x, y)
-        return self._normalized(raw, x, y) if self.normalize else self._finite(raw)
+        rows, columns = np.arange(len(x))[:, None], np.arange(raw.shape[1])
+        if not self.normalize:
+            return self._finite(raw, rows, columns)
+        if y is None:
+            return self._normalized(raw, np.diagonal(raw), rows, columns, x)
+        own = np.concatenate([self._raw_diagonal(x), self._raw_diagonal(y)])
+        return self._normalized(raw, own, rows, len(x) + columns, x, y)
 
     def diagonal(self, X: Any) -> FloatArray:
         """Return the kernel of every tree with itself."""
         x = read_trees(X)
-        raw = self._raw_diagonal(x)
-        return (raw > 0).astype(float) if self.normalize else self._finite(raw[:, None])[:, 0]
+        raw, every = self._raw_diagonal(x), np.arange(len(x))
+        return (raw > 0).astype(float) if self.normalize else self._finite(raw, every, every)
 
     def pairs(self, X: Any, rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatArray:
         """Return the kernel of tree ``rows[k]`` of X with its tree ``columns[k]``, for every k.
@@ -134,12 +136,12 @@ class TreeKernel(ABC):
         if i.size != j.size:
             raise ParameterError(f"rows has {i.size} trees and columns {j.size}: give as many of each")
         raw = self._raw_pairs(x, i, j)
-        if self.normalize:
-            return self._normalized_pairs(raw, x, i, j)
-        bad = np.flatnonzero(~np.isfinite(raw))
-        if bad.size:
-            raise self._too_large(i[bad[0]], j[bad[0]])
-        return raw
+        if not self.normalize:
+            return self._finite(raw, i, j)
+        used = np.unique(np.concatenate([i, j]))
+        own = np.zeros(len(x))
+        own[used] = self._raw_pairs(x, used, used)
+        return self._normalized(raw, own, i, j, x)
 
     def log_norms(self, X: Any) -> FloatArray:
         """Return the logarithm of √K(a, a), the length of a tree's vector of fragments, for every tree.
@@ -179,10 +181,12 @@ class TreeKernel(ABC):
         every = np.arange(len(x))
         return self._raw_pairs(x, every, every)
 
-    def _finite(self, raw: FloatArray) -> FloatArray:
+    def _finite(self, raw: FloatArray, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return kernels of trees ``rows`` and ``columns`` as they are, or raise where one is too large."""
         bad = np.argwhere(~np.isfinite(raw))
         if bad.size:
-            raise self._too_large(*bad[0])
+            at = tuple(bad[0])
+            raise self._too_large(*(int(numbers[at]) for numbers in np.broadcast_arrays(rows, columns)))
         return raw
 
     def _too_large(self, i: int, j: int) -> RangeError:
@@ -191,54 +195,57 @@ class TreeKernel(ABC):
             "use normalize=True, a smaller decay, or log(a, b)"
         )
 
-    def _normalized(self, raw: FloatArray, x: Forest, y: Forest | None) -> FloatArray:
-        own_x = np.diagonal(raw) if y is None else self._raw_diagonal(x)
-        own_y = own_x if y is None else self._raw_diagonal(y)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            result: FloatArray = raw / np.sqrt(own_x)[:, None] / np.sqrt(own_y)[None, :]
-        result[own_x == 0, :] = 0.0  # a tree without fragments is like nothing, itself included
-        result[:, own_y == 0] = 0.0
-        too_large = ~(np.isfinite(raw) & np.isfinite(own_x)[:, None] & np.isfinite(own_y)[None, :])
-        if too_large.any():
-            self._fill_by_logarithms(result, too_large, raw, x, y)
-        if y is None:
-            np.fill_diagonal(result, own_x != 0)
+    def _normalized(
+        self, raw: FloatArray, own: FloatArray, rows: IntArray, columns: IntArray, *forests: Forest
+    ) -> FloatArray:
+        """Normalise the kernels of trees ``rows`` and ``columns``, which broadcast to the shape of ``raw``.
+
+        ``own`` holds K(a, a) of all trees, in the order of the forests, through which they are numbered.
+        """
+        norm = np.sqrt(np.where(own == 0, 1.0, own))  # K(a, b) is 0 as well where K(a, a) is
+        i, j = np.broadcast_arrays(rows, columns)
+        with np.errstate(invalid="ignore"):
+            result: FloatArray = raw / norm[rows]
+            result /= norm[columns]
+        if not (np.isfinite(own).all() and np.isfinite(raw).all()):
+
+            @cache
+            def log(a: int, b: int) -> float:
+                return self._log_pair(_tree(forests, a), _tree(forests, b))
+
+            fits = np.isfinite(raw) & np.isfinite(own)[rows] & np.isfinite(own)[columns]
+            for at in zip(*np.nonzero(~fits), strict=True):
+                a, b = int(i[at]), int(j[at])
+                result[at] = _normalized(float(raw[at]), own[a], own[b], log, a, b)
+        same = np.nonzero(rows == columns)
+        result[same] = own[i[same]] != 0  # exactly 1, whatever rounding does
         return result
 
-    def _fill_by_logarithms(
-        self, result: FloatArray, which: npt.NDArray[np.bool_], raw: FloatArray, x: Forest, y: Forest | None
-    ) -> None:
-        rows = {i: x[[i]] for i in np.flatnonzero(which.any(axis=1))}
-        columns = {j: (x if y is None else y)[[j]] for j in np.flatnonzero(which.any(axis=0))}
-        own_rows = {i: self._log_pair(tree, tree) for i, tree in rows.items()}
-        own_columns = {j: self._log_pair(tree, tree) for j, tree in columns.items()}
-        for i, j in np.argwhere(which):
-            if raw[i, j] == 0:
-                result[i, j] = 0.0
-                continue
-            value = math.log(raw[i, j]) if np.isfinite(raw[i, j]) else self._log_pair(rows[i], columns[j])
-            own = 0.5 * (own_rows[i] + own_columns[j])
-            result[i, j] = math.exp(value - own) if value > -math.inf else 0.0
 
-    def _normalized_pairs(self, raw: FloatArray, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
-        used = np.unique(np.concatenate([rows, columns]))
-        own = np.zeros(len(x))
-        own[used] = self._raw_pairs(x, used, used)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            result: FloatArray = raw / np.sqrt(own[rows]) / np.sqrt(own[columns])
-        result[(own[rows] == 0) | (own[columns] == 0) | (raw == 0)] = 0.0
+def _normalized(value: float, own_a: float, own_b: float, log: Callable[[T, T], float], a: T, b: T) -> float:
+    """Return K(a, b) / √(K(a, a) K(b, b)), by logarithms where one of the three is too large for a float."""
+    if value == 0 or own_a == 0 or own_b == 0:
+        return 0.0  # a tree without fragments is like nothing, itself included
+    if math.isfinite(value) and math.isfinite(own_a) and math.isfinite(own_b):
+        return value / math.sqrt(own_a) / math.sqrt(own_b)
+    log_value = math.log(value) if math.isfinite(value) else log(a, b)
+    return math.exp(log_value - _log_of_norms(log, a, b))
 
-        @cache
-        def log(i: int, j: int) -> float:
-            return self._log_pair(x[[i]], x[[j]])
 
-        for k in np.flatnonzero(~np.isfinite(result) | ~np.isfinite(own[rows]) | ~np.isfinite(own[columns])):
-            i, j = int(rows[k]), int(columns[k])
-            if raw[k] != 0:
-                result[k] = math.exp(log(i, j) - 0.5 * (log(i, i) + log(j, j)))
-        same = rows == columns
-        result[same] = own[rows[same]] != 0
-        return result
+def _log_of_norms(log: Callable[[T, T], float], a: T, b: T) -> float:
+    """Return the logarithm of √(K(a, a) K(b, b))."""
+    return 0.5 * (log(a, a) + log(b, b))
+
+
+def _tree(forests: Sequence[Forest], number: int) -> Forest:
+    """Return one tree of several forests that are numbered through."""
+    first, *others = forests
+    return first[[number]] if number < len(first) else _tree(others, number - len(first))
+
+
+def read_sides(X: Any, Y: Any) -> tuple[Forest, Forest | None]:
+    """Read the trees of both sides of a Gram matrix; without Y, it is that of X with itself."""
+    return read_trees(X), None if Y is None else read_trees(Y)
 
 
 def check_pairs(pairs: int, max_pairs: int, kind: str = "matching pairs of nodes") -> None:

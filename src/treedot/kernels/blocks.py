@@ -1,9 +1,9 @@
-"""The dynamic programme of the exact kernel over blocks of equal productions, compiled.
+"""Δ of all pairs of distinct subtrees with equal productions, by dynamic programming, compiled.
 
-Δ(u, v) is zero unless u and v have the same production, so it is kept as one dense block per
-production: row items of that production against column items of that production. Items are the
-nodes of a tree (Moschitti's fast tree kernel) or the distinct subtrees of a whole set (the shared
-programme); in both, children come before parents.
+Δ(u, v) is zero unless the subtrees u and v have the same production at their roots, so it is kept as one
+dense block per production: the row subtrees of that production against the column subtrees of it.
+Children are numbered lower than their parents, so one pass in the order of the numbers finds every Δ
+that it needs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot.jit import njit
-from treedot.trees.distinct import Items
+from treedot.trees.distinct import Subtrees
 from treedot.types import FloatArray, IntArray
 
 UNBOUNDED = -1  # the budget of kernels that count all fragments
@@ -23,7 +23,7 @@ UNBOUNDED = -1  # the budget of kernels that count all fragments
 class Blocks(NamedTuple):
     """Where Δ(u, v) is kept: ``base[production] + rank_u * width[production] + rank_v``.
 
-    ``members[first[p] : first[p + 1]]`` are the column items of production ``p`` by rank.
+    ``members[first[p] : first[p + 1]]`` are the column subtrees of production ``p`` by rank.
     """
 
     base: IntArray
@@ -34,8 +34,8 @@ class Blocks(NamedTuple):
     members: IntArray
 
 
-def blocks(rows: Items, columns: Items, n_productions: int) -> tuple[Blocks, int]:
-    """Return the layout of Δ and its number of entries, the number of matching pairs of items."""
+def blocks(rows: Subtrees, columns: Subtrees, n_productions: int) -> tuple[Blocks, int]:
+    """Return the layout of Δ and its number of entries, the number of matching pairs of subtrees."""
     height, row_rank, _, _ = _ranks(rows.production, n_productions)
     width, column_rank, first, members = _ranks(columns.production, n_productions)
     base = np.concatenate([[0], np.cumsum(height * width)])
@@ -54,13 +54,13 @@ def _ranks(production: IntArray, n_productions: int) -> tuple[IntArray, IntArray
 
 @njit
 def coefficients(budget: int) -> int:
-    """Return how many numbers one Δ is: one for every cost up to the budget, or one in all."""
+    """Return how many entries one Δ takes: one for every cost up to the budget, or one in all."""
     return 1 if budget == UNBOUNDED else budget + 1
 
 
 @njit
 def _factor(
-    at: Blocks, delta: FloatArray, decay: float, rows: Items, columns: Items, u: int, v: int
+    at: Blocks, delta: FloatArray, decay: float, rows: Subtrees, columns: Subtrees, u: int, v: int
 ) -> float:
     """Return ∏ (1 + λ Δ) over the children of u and v, which have the same production."""
     value = 1.0
@@ -74,8 +74,10 @@ def _factor(
 
 
 @njit
-def fill(rows: Items, columns: Items, at: Blocks, decay: float, symmetric: bool, delta: FloatArray) -> None:
-    """Compute Δ of all matching pairs; with ``symmetric`` rows and columns are the same items."""
+def fill(
+    rows: Subtrees, columns: Subtrees, at: Blocks, decay: float, symmetric: bool, delta: FloatArray
+) -> None:
+    """Compute Δ of all matching pairs; with ``symmetric`` rows and columns are the same subtrees."""
     for u in range(rows.production.size):
         p = rows.production[u]
         if p < 0:
@@ -102,8 +104,9 @@ def times_expanded(product: FloatArray, below: FloatArray, decay: float, step: i
 
 @njit
 def fill_bounded(
-    rows: Items, columns: Items, at: Blocks, decay: float, symmetric: bool, delta: FloatArray, out: FloatArray
-) -> None:
+    rows: Subtrees, columns: Subtrees, at: Blocks, decay: float, symmetric: bool,
+    delta: FloatArray, out: FloatArray,
+) -> None:  # fmt: skip
     """Compute Δ of all matching pairs as polynomials in the cost of fragments, and the sums of each.
 
     Row ``k`` of ``delta`` has one coefficient for every cost from 0 to the budget, ``out[k]`` their sum.
@@ -138,12 +141,12 @@ def fill_bounded(
 
 @njit
 def fill_scaled(
-    rows: Items, columns: Items, at: Blocks, decay: float, row_weight: FloatArray, column_weight: FloatArray,
-    mantissa: FloatArray, exponent: IntArray,
+    rows: Subtrees, columns: Subtrees, at: Blocks, decay: float,
+    row_weight: FloatArray, column_weight: FloatArray, mantissa: FloatArray, exponent: IntArray,
 ) -> tuple[float, int]:  # fmt: skip
     """Compute Δ as ``mantissa · 2^exponent`` and return its weighted sum in the same form.
 
-    No tree is too large. The weight of a pair of items is the product of theirs, of which none is large.
+    No tree is too large. The weight of a pair of subtrees is the product of theirs, of which none is large.
     """
     total, total_exponent = 0.0, 0
     for u in range(rows.production.size):
@@ -180,20 +183,20 @@ def fill_scaled(
 
 @njit
 def gram(
-    rows: Items, at: Blocks, delta: FloatArray,
-    row_start: IntArray, row_item: IntArray, row_count: FloatArray,
-    column_start: IntArray, column_item: IntArray, column_count: FloatArray,
+    rows: Subtrees, at: Blocks, delta: FloatArray,
+    row_start: IntArray, row_subtree: IntArray, row_count: FloatArray,
+    column_start: IntArray, column_subtree: IntArray, column_count: FloatArray,
     symmetric: bool, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Sum Δ over the items of every pair of trees: K = C Δ Cᵀ, one row of K at a time.
+    """Sum Δ over the subtrees of every pair of trees: K = C Δ Cᵀ, one row of K at a time.
 
-    Tree ``i`` holds ``row_count[k]`` copies of ``row_item[k]`` for ``k`` from ``row_start[i]`` on.
+    Tree ``i`` holds ``row_count[k]`` copies of ``row_subtree[k]`` for ``k`` from ``row_start[i]`` on.
     """
-    weight = np.zeros(at.column_rank.size)  # of every column item: its Δ with all items of tree i
+    weight = np.zeros(at.column_rank.size)  # of every column subtree: its Δ with all subtrees of tree i
     for i in range(out.shape[0]):
         weight[:] = 0.0
         for k in range(row_start[i], row_start[i + 1]):
-            u, count = row_item[k], row_count[k]
+            u, count = row_subtree[k], row_count[k]
             p = rows.production[u]
             line = at.base[p] + at.row_rank[u] * at.width[p]
             for rank in range(at.width[p]):
@@ -201,7 +204,7 @@ def gram(
         for j in range(i + 1 if symmetric else out.shape[1]):
             value = 0.0
             for k in range(column_start[j], column_start[j + 1]):
-                value += column_count[k] * weight[column_item[k]]
+                value += column_count[k] * weight[column_subtree[k]]
             out[i, j] = value
             if symmetric:
                 out[j, i] = value
@@ -209,9 +212,9 @@ def gram(
 
 @njit
 def production_sums(
-    rows: Items, at: Blocks, delta: FloatArray, left: FloatArray, right: FloatArray, out: FloatArray
+    rows: Subtrees, at: Blocks, delta: FloatArray, left: FloatArray, right: FloatArray, out: FloatArray
 ) -> None:
-    """Add ⟨left[u], right[v]⟩ Δ(u, v) over all matching pairs of items to ``out[production of u]``."""
+    """Add ⟨left[u], right[v]⟩ Δ(u, v) over all matching pairs of subtrees to ``out[production of u]``."""
     for u in range(rows.production.size):
         p = rows.production[u]
         if p < 0:

@@ -20,14 +20,14 @@ MAX_BUDGET = 256  # fewer than 4^(budget + 1) fragments are rooted at a node, so
 class BoundedTreeKernel(TreeKernel):
     """Counts the tree fragments of bounded cost that two trees share.
 
-    The cost of a fragment is the sum, over its productions but the root's, of the number of siblings of
-    the node that is expanded, itself included: to expand one of m children costs m. The kernel is the
-    subset tree kernel restricted to fragments that cost at most ``budget``: with polynomials in x that
-    are cut off after that power,
+    A fragment is built from the production at its root by expanding one node after another; to expand one
+    of m children costs m, and a fragment costs what all its expansions do. The kernel is the subset tree
+    kernel restricted to fragments that cost at most ``budget``: with polynomials in x that are cut off
+    after that power,
     ``Δ(n1, n2) = ∏ (1 + λ x^m Δ(children))`` for nodes with equal productions of m children, else 0, and
     the kernel is the sum of all coefficients of Δ over all pairs of nodes.
 
-    Large trees do not drown it: at most about 4^budget fragments are rooted at any node.
+    At most about 4^budget fragments are rooted at any node, however large the tree.
 
     Parameters
     ----------
@@ -66,17 +66,17 @@ class BoundedTreeKernel(TreeKernel):
 
     def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
         both, n_columns = joined(x, y)
-        whole = setwise.programme_of(x) if y is None else None
+        whole = x.derived(setwise.shared_delta) if y is None else None
         return setwise.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole, self.budget)
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
         value = single_pair.sum_of_pair(x, y, self.decay, self.max_pairs, self.budget)
-        return value if value >= 0 else super()._raw_pair(x, y)
+        return super()._raw_pair(x, y) if value is None else value
 
     def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
-        trees = pairwise.trees_by_production(x)
-        raw = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs, self.budget)
-        for k in np.flatnonzero(raw < 0):
+        trees = x.derived(pairwise.trees_by_production)
+        raw, entries = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs, self.budget)
+        for k in np.flatnonzero(entries > self.max_pairs):
             raw[k] = setwise.pair(Nodes(x), rows[k], columns[k], self.decay, self.max_pairs, self.budget)
         return raw
 

@@ -1,4 +1,7 @@
-"""Approximate tree kernels (Rieck, Krueger, Brefeld & Müller 2010): only nodes with selected labels match."""
+"""The subset tree kernel over nodes with selected labels: fewer comparisons, and a different kernel.
+
+Rieck, Krueger, Brefeld & Müller (*Approximate tree kernels*, 2010) call it an approximate tree kernel.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,15 @@ import numpy as np
 
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels import pairwise, setwise
-from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined
+from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined, read_sides
 from treedot.kernels.subset import SubsetTreeKernel
-from treedot.readers import read_trees
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 from treedot.types import FloatArray, IntArray
 
 
 class LabelSelectionKernel(TreeKernel):
-    """The subset tree kernel over nodes with selected labels: what the others hold is not counted.
+    """Counts the tree fragments that two trees share, expanding only nodes with selected labels.
 
     With the selection ω of labels, ``Δ(n1, n2) = ∏ (1 + λ Δ(children))`` for nodes with equal productions
     whose label is selected, else 0, in the sum as in the recursion. So an unselected node is a leaf to
@@ -33,7 +35,7 @@ class LabelSelectionKernel(TreeKernel):
     labels : collection of str
         The selected labels. Those of leaves make no difference.
     decay, normalize, max_pairs
-        See ``TreeKernel``. The kernels that normalise are approximate as well.
+        See ``TreeKernel``. K(a, a) and K(b, b), which normalise, are over selected labels as well.
 
     Examples
     --------
@@ -60,10 +62,10 @@ class LabelSelectionKernel(TreeKernel):
     def work(self, X: Any, Y: Any = None) -> int:
         """Return how many entries of Δ are computed for ``gram(X, Y)``, normalisation aside.
 
-        They are pairs of distinct subtrees with the same selected production, where what an unselected
-        node holds does not distinguish subtrees; without Y each pair is counted once.
+        They are pairs of distinct subtrees with the same production, of trees that are cut below nodes
+        whose label is not selected; without Y each pair is counted once.
         """
-        x, y = read_trees(X), None if Y is None else read_trees(Y)
+        x, y = read_sides(X, Y)
         return setwise.work(*self._joined(x, y), self.max_pairs)
 
     def _joined(self, x: Forest, y: Forest | None) -> tuple[Nodes, int, int | None]:
@@ -75,8 +77,9 @@ class LabelSelectionKernel(TreeKernel):
 
     def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         nodes = Nodes(x, self.labels)
-        raw = pairwise.fast_pairs(pairwise.trees_of(nodes), rows, columns, self.decay, self.max_pairs)
-        for k in np.flatnonzero(raw < 0):
+        trees = pairwise.trees_of(nodes)
+        raw, entries = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs)
+        for k in np.flatnonzero(entries > self.max_pairs):
             raw[k] = setwise.pair(nodes, rows[k], columns[k], self.decay, self.max_pairs)
         return raw
 
@@ -94,19 +97,19 @@ def label_alignment(
 ) -> FloatArray:
     """Return for every label s of a forest Σ ⟨weights[i], weights[j]⟩ K_s(i, j) over trees i ≠ j.
 
-    K_s is the part of the exact kernel (all labels selected) that stands in pairs of nodes labelled s.
-    No Gram matrix is formed: the entries of the shared programme are weighed by the trees that hold
+    K_s is the part of the exact kernel (all labels selected) that pairs of nodes labelled s contribute.
+    No Gram matrix is formed: the Δ of every pair of distinct subtrees is weighted by the trees that hold
     them, and the pairs i = j are taken off tree by tree.
     """
-    nodes = Nodes(forest)
+    nodes, whole = Nodes(forest), forest.derived(setwise.shared_delta)
     if normalize:
         own = SubsetTreeKernel(decay, max_pairs=max_pairs)._raw_diagonal(forest)
         weights = weights * np.divide(1.0, np.sqrt(own), out=np.zeros(own.size), where=own > 0)[:, None]
     total: FloatArray = np.zeros(nodes.n_productions)
-    for programme in setwise.tiles(nodes, (0, len(forest)), None, max_pairs, setwise.programme_of(forest)):
-        total += programme.production_sums(decay, weights) * (1 if programme.symmetric else 2)
+    for tile in setwise.tiles(nodes, (0, len(forest)), None, max_pairs, whole):
+        total += tile.production_sums(decay, weights) * (1 if tile.symmetric else 2)
     own = pairwise.own_production_sums(nodes, (weights**2).sum(axis=1), decay, max_pairs)
-    total, own = _by_label(nodes, total, forest), _by_label(nodes, own, forest)
+    total, own = _by_label(forest, total), _by_label(forest, own)
     if not np.isfinite(total).all():
         raise RangeError(
             f"the kernels of these trees are too large for a float with decay={decay}: use a smaller decay"
@@ -116,7 +119,11 @@ def label_alignment(
     return others
 
 
-def _by_label(nodes: Nodes, of_production: FloatArray, forest: Forest) -> FloatArray:
+def _by_label(forest: Forest, of_production: FloatArray) -> FloatArray:
+    """Return for every label the sum over the productions whose root bears it."""
+    inner = forest.production >= 0
+    label = np.zeros(forest.n_productions, np.int32)
+    label[forest.production[inner]] = forest.label[inner]
     sums = np.zeros(len(forest.labels))
-    np.add.at(sums, nodes.production_labels, of_production)
+    np.add.at(sums, label, of_production)
     return sums

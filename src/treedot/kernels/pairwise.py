@@ -36,15 +36,15 @@ class Trees(NamedTuple):
 
 
 def trees_by_production(forest: Forest) -> Trees:
-    """Return the sorted nodes of a forest, computed once."""
-    return forest.derived("trees by production", lambda: trees_of(Nodes(forest)))
+    """Sort the nodes of every tree by production, once for all pairs: ``forest.derived`` keeps it."""
+    return trees_of(Nodes(forest))
 
 
 def trees_of(nodes: Nodes) -> Trees:
-    """Sort the nodes of every tree by production, once for all pairs."""
-    n_trees = nodes.offsets.size - 1
+    """Do the same for nodes of which some may be cut."""
+    forest = nodes.forest
     inner = np.flatnonzero(nodes.production >= 0)
-    tree = np.repeat(np.arange(n_trees), nodes.sizes)[inner]
+    tree = forest.tree_of_node[inner]
     by = np.lexsort((nodes.production[inner], tree))
     order, tree = inner[by].astype(np.int32), tree[by]
     production = nodes.production[order]
@@ -53,8 +53,8 @@ def trees_of(nodes: Nodes) -> Trees:
     new[1:] = (production[1:] != production[:-1]) | (tree[1:] != tree[:-1])
     rank = np.zeros(nodes.production.size, np.int32)
     rank[order] = place - np.maximum.accumulate(np.where(new, place, 0))
-    first = np.searchsorted(tree, np.arange(n_trees + 1))
-    return Trees(nodes.offsets, nodes.production, nodes.start, nodes.child, first, order, production, rank)
+    first = np.searchsorted(tree, np.arange(len(forest) + 1))
+    return Trees(forest.offsets, nodes.production, nodes.start, nodes.child, first, order, production, rank)
 
 
 class Scratch(NamedTuple):
@@ -69,8 +69,15 @@ class Scratch(NamedTuple):
     total: FloatArray
 
 
+class PairSums(NamedTuple):
+    """ΣΔ of pairs of trees, and how many entries Δ takes for each; those with too many were not computed."""
+
+    values: FloatArray
+    entries: IntArray
+
+
 @njit
-def _match(rows: Trees, i: int, columns: Trees, j: int, scratch: Scratch) -> int:
+def match(rows: Trees, i: int, columns: Trees, j: int, scratch: Scratch) -> int:
     """Find the partners of all nodes by merging two sorted lists; return the number of matching pairs."""
     origin = rows.offsets[i]
     scratch.width[: rows.offsets[i + 1] - origin] = 0
@@ -99,8 +106,8 @@ def _match(rows: Trees, i: int, columns: Trees, j: int, scratch: Scratch) -> int
 
 
 @njit
-def _fill(rows: Trees, i: int, columns: Trees, decay: float, scratch: Scratch, delta: FloatArray) -> float:
-    """Compute Δ of the pairs that ``_match`` found, children before parents, and return ΣΔ."""
+def fill(rows: Trees, i: int, columns: Trees, decay: float, scratch: Scratch, delta: FloatArray) -> float:
+    """Compute Δ of the pairs that ``match`` found, children before parents, and return ΣΔ."""
     origin = rows.offsets[i]
     value = 0.0
     for u in range(origin, rows.offsets[i + 1]):
@@ -126,7 +133,7 @@ def _fill(rows: Trees, i: int, columns: Trees, decay: float, scratch: Scratch, d
 
 
 @njit
-def _fill_bounded(
+def fill_bounded(
     rows: Trees, i: int, columns: Trees, decay: float, budget: int, scratch: Scratch, delta: FloatArray
 ) -> float:
     """Do the same for the fragments within a budget, with one coefficient of Δ for every cost."""
@@ -151,33 +158,24 @@ def _fill_bounded(
 
 
 @njit
-def compare(
-    rows: Trees, i: int, columns: Trees, j: int, decay: float, budget: int, max_pairs: int,
-    scratch: Scratch, delta: FloatArray,
-) -> tuple[float, FloatArray]:  # fmt: skip
-    """Return ΣΔ of two trees, and ``delta`` or something larger to compute the next in.
-
-    Two trees whose Δ takes more than ``max_pairs`` numbers get minus that number.
-    """
-    size = _match(rows, i, columns, j, scratch) * coefficients(budget)
-    if size > max_pairs:
-        return float(-size), delta
-    if size > delta.size:
-        delta = np.empty(max(size, min(2 * delta.size, max_pairs)))
-    if budget == UNBOUNDED:
-        return _fill(rows, i, columns, decay, scratch, delta), delta
-    return _fill_bounded(rows, i, columns, decay, budget, scratch, delta), delta
-
-
-@njit
 def fast(
     trees: Trees, rows: IntArray, columns: IntArray, decay: float, budget: int, max_pairs: int,
-    scratch: Scratch, out: FloatArray,
+    scratch: Scratch, out: PairSums,
 ) -> None:  # fmt: skip
     """Moschitti's (2006) fast tree kernel of tree ``rows[k]`` with tree ``columns[k]``, for every k."""
     delta = np.empty(256)
     for k in range(rows.size):
-        out[k], delta = compare(trees, rows[k], trees, columns[k], decay, budget, max_pairs, scratch, delta)
+        entries = match(trees, rows[k], trees, columns[k], scratch) * coefficients(budget)
+        out.entries[k] = entries
+        if entries > max_pairs:
+            out.values[k] = np.nan
+            continue
+        if entries > delta.size:
+            delta = np.empty(max(entries, min(2 * delta.size, max_pairs)))
+        if budget == UNBOUNDED:
+            out.values[k] = fill(trees, rows[k], trees, decay, scratch, delta)
+        else:
+            out.values[k] = fill_bounded(trees, rows[k], trees, decay, budget, scratch, delta)
 
 
 @njit
@@ -186,21 +184,24 @@ def own_sums(
 ) -> int:
     """Add to ``out`` every production's part in Σ weights[t] K(t, t) over the trees t.
 
-    Return 0, or the number of matching pairs of a tree where it is more than ``max_pairs``.
+    Return the largest number of matching pairs of a tree with itself; the first that is more than
+    ``max_pairs`` ends it.
     """
     delta = np.empty(256)
+    most = 0
     for t in range(weights.size):
-        pairs = _match(trees, t, trees, t, scratch)
+        pairs = match(trees, t, trees, t, scratch)
+        most = max(most, pairs)
         if pairs > max_pairs:
-            return pairs
+            break
         if pairs > delta.size:
             delta = np.empty(max(pairs, min(2 * delta.size, max_pairs)))
-        _fill(trees, t, trees, decay, scratch, delta)
+        fill(trees, t, trees, decay, scratch, delta)
         origin = trees.offsets[t]
         for u in range(origin, trees.offsets[t + 1]):
             if trees.production[u] >= 0:
                 out[trees.production[u]] += weights[t] * scratch.total[u - origin]
-    return 0
+    return most
 
 
 @njit
@@ -240,9 +241,9 @@ def table_pairs(trees: Trees, rows: IntArray, columns: IntArray, decay: float, m
 
 def fast_pairs(
     trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int, budget: int = UNBOUNDED
-) -> FloatArray:
-    """Return ΣΔ of pairs of trees, or minus the numbers that Δ would take where they are too many."""
-    out = np.empty(rows.size)
+) -> PairSums:
+    """Return ΣΔ of pairs of trees, one after another, where Δ takes at most ``max_pairs`` entries."""
+    out = PairSums(np.empty(rows.size), np.empty(rows.size, np.int64))
     fast(trees, rows, columns, decay, budget, max_pairs, _scratch(trees, rows), out)
     return out
 

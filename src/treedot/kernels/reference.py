@@ -34,13 +34,6 @@ def fragment_values(tree: Tree, decay: float) -> dict[Tree, float]:
     }
 
 
-def fragment_cost(fragment: Tree) -> int:
-    """Return the sum over the productions below the root's of the number of siblings, itself included."""
-    return sum(
-        len(node.children) for node in fragment.postorder() for child in node.children if not child.is_leaf
-    )
-
-
 def bounded_fragment_counts(tree: Tree, budget: int) -> Counter[Tree]:
     """Return how often each fragment of at most some cost occurs."""
     found: Counter[Tree] = Counter()
@@ -107,7 +100,7 @@ def bounded_tree_kernel(a: Tree, b: Tree, budget: int, decay: float) -> float:
     return math.fsum(value * values_b.get(fragment, 0.0) for fragment, value in values_a.items())
 
 
-def approximate_tree_kernel(a: Tree, b: Tree, decay: float, labels: Collection[str]) -> float:
+def label_selection_kernel(a: Tree, b: Tree, decay: float, labels: Collection[str]) -> float:
     """Return Rieck et al.'s (2010) kernel: as above, but Δ is 0 for nodes whose label is not selected.
 
     It is so in the recursion too: a selected node over an unselected one counts as if that were a leaf.

@@ -1,4 +1,4 @@
-"""One dynamic programme over the distinct subtrees of a whole set of trees (after Shin et al. 2011)."""
+"""Kernels of a whole set of trees: Δ once for each pair of distinct subtrees (after Shin et al. 2011)."""
 
 from __future__ import annotations
 
@@ -18,32 +18,35 @@ from treedot.types import FloatArray
 Span = tuple[int, int]
 
 
-class Programme:
-    """What the shared dynamic programme needs besides λ, for trees of two spans or of one with itself."""
+class SharedDelta:
+    """Δ over the distinct subtrees of the trees of two spans, or of one span with itself, ready for any λ.
+
+    ``size`` is the number of its entries: the pairs of distinct subtrees with equal productions.
+    """
 
     def __init__(self, nodes: Nodes, rows: Span, columns: Span | None = None) -> None:
         self.symmetric = columns is None
         self.spans = rows, rows if columns is None else columns
         self.rows = DistinctSubtrees(nodes, *rows)
         self.columns = self.rows if columns is None else DistinctSubtrees(nodes, *columns)
-        self.layout, self.size = blocks.blocks(self.rows.items, self.columns.items, nodes.n_productions)
+        self.layout, self.size = blocks.blocks(self.rows.subtrees, self.columns.subtrees, nodes.n_productions)
 
     @property
     def work(self) -> int:
         """The number of entries of Δ that are computed: half of them where rows and columns are the same."""
         if not self.symmetric:
             return self.size
-        return (self.size + int(np.count_nonzero(self.rows.items.production >= 0))) // 2
+        return (self.size + int(np.count_nonzero(self.rows.subtrees.production >= 0))) // 2
 
-    def delta(self, decay: float, budget: int = UNBOUNDED) -> FloatArray:
+    def values(self, decay: float, budget: int = UNBOUNDED) -> FloatArray:
         """Return Δ for one λ, of all fragments or of those within a budget."""
         values = np.empty(self.size)
         if budget == UNBOUNDED:
-            blocks.fill(self.rows.items, self.columns.items, self.layout, decay, self.symmetric, values)
+            blocks.fill(self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric, values)
         else:
             by_cost = np.empty((self.size, blocks.coefficients(budget)))
             blocks.fill_bounded(
-                self.rows.items, self.columns.items, self.layout, decay, self.symmetric, by_cost, values
+                self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric, by_cost, values
             )
         return values
 
@@ -52,48 +55,48 @@ class Programme:
         (first, last), (begin, end) = self.spans
         out = np.empty((last - first, end - begin))
         blocks.gram(
-            self.rows.items, self.layout, self.delta(decay, budget), *self.rows.counts, *self.columns.counts,
-            self.symmetric, out,
+            self.rows.subtrees, self.layout, self.values(decay, budget),
+            *self.rows.counts, *self.columns.counts, self.symmetric, out,
         )  # fmt: skip
         return out
 
     def log_sum(self, decay: float) -> float:
         """Return the logarithm of the sum of the Gram matrix, however large; -inf where nothing is shared."""
         mantissa, exponent = blocks.fill_scaled(
-            self.rows.items, self.columns.items, self.layout, decay, self.rows.totals, self.columns.totals,
-            np.empty(self.size), np.empty(self.size, np.int64),
+            self.rows.subtrees, self.columns.subtrees, self.layout, decay,
+            self.rows.totals, self.columns.totals, np.empty(self.size), np.empty(self.size, np.int64),
         )  # fmt: skip
         return math.log(mantissa) + exponent * math.log(2.0) if mantissa > 0 else -math.inf
 
     def production_sums(self, decay: float, weights: FloatArray) -> FloatArray:
         """Return every production's part in Σ ⟨weights[i], weights[j]⟩ K(i, j) over rows i and columns j."""
         rows, columns = self.spans
-        left = self.rows.weighed(weights[slice(*rows)])
-        right = left if self.symmetric else self.columns.weighed(weights[slice(*columns)])
+        left = self.rows.weight_sums(weights[slice(*rows)])
+        right = left if self.symmetric else self.columns.weight_sums(weights[slice(*columns)])
         out = np.zeros(self.layout.base.size)
-        blocks.production_sums(self.rows.items, self.layout, self.delta(decay), left, right, out)
+        blocks.production_sums(self.rows.subtrees, self.layout, self.values(decay), left, right, out)
         return out
 
 
-def programme_of(forest: Forest) -> Programme:
-    """Return the programme of a forest with itself, computed once, whatever λ will be."""
-    return forest.derived("shared programme", lambda: Programme(Nodes(forest), (0, len(forest))))
+def shared_delta(forest: Forest) -> SharedDelta:
+    """Return Δ of a forest with itself (``forest.derived`` keeps it, for whatever λ comes next)."""
+    return SharedDelta(Nodes(forest), (0, len(forest)))
 
 
 def tiles(
-    nodes: Nodes, rows: Span, columns: Span | None, max_pairs: int, whole: Programme | None = None,
+    nodes: Nodes, rows: Span, columns: Span | None, max_pairs: int, whole: SharedDelta | None = None,
     budget: int = UNBOUNDED,
-) -> Iterator[Programme]:  # fmt: skip
-    """Cut a matrix (its lower half, without ``columns``) into programmes of at most ``max_pairs`` numbers."""
-    programme = Programme(nodes, rows, columns) if whole is None else whole
-    numbers = programme.size * blocks.coefficients(budget)
-    if numbers <= max_pairs:
-        yield programme
+) -> Iterator[SharedDelta]:  # fmt: skip
+    """Cut a matrix (its lower half, without ``columns``) into tiles of at most ``max_pairs`` entries of Δ."""
+    tile = SharedDelta(nodes, rows, columns) if whole is None else whole
+    entries = tile.size * blocks.coefficients(budget)
+    if entries <= max_pairs:
+        yield tile
         return
-    height, width = (last - first for first, last in programme.spans)
+    height, width = (last - first for first, last in tile.spans)
     if height == width == 1:
         kind = "matching pairs of nodes" if budget == UNBOUNDED else "coefficients of matching pairs of nodes"
-        check_pairs(numbers, max_pairs, kind)
+        check_pairs(entries, max_pairs, kind)
     if columns is None:
         upper, lower = _halves(rows)
         parts: list[tuple[Span, Span | None]] = [(upper, None), (lower, None), (lower, upper)]
@@ -107,37 +110,37 @@ def tiles(
 
 def gram(
     nodes: Nodes, n_rows: int, n_columns: int | None, decay: float, max_pairs: int,
-    whole: Programme | None = None, budget: int = UNBOUNDED,
+    whole: SharedDelta | None = None, budget: int = UNBOUNDED,
 ) -> FloatArray:  # fmt: skip
     """Return the kernels of the first ``n_rows`` trees with each other, or with the ``n_columns`` after."""
     columns = None if n_columns is None else (n_rows, n_rows + n_columns)
     shift = 0 if n_columns is None else n_rows
     out = np.empty((n_rows, n_rows if n_columns is None else n_columns))
-    for programme in tiles(nodes, (0, n_rows), columns, max_pairs, whole, budget):
-        (first, last), (begin, end) = programme.spans
-        values = programme.gram(decay, budget)
+    for tile in tiles(nodes, (0, n_rows), columns, max_pairs, whole, budget):
+        (first, last), (begin, end) = tile.spans
+        values = tile.gram(decay, budget)
         out[first:last, begin - shift : end - shift] = values
-        if n_columns is None and not programme.symmetric:
+        if n_columns is None and not tile.symmetric:
             out[begin:end, first:last] = values.T
     return out
 
 
 def pair(nodes: Nodes, i: int, j: int, decay: float, max_pairs: int, budget: int = UNBOUNDED) -> float:
     """Return the kernel of two trees."""
-    (programme,) = tiles(nodes, (i, i + 1), None if i == j else (j, j + 1), max_pairs, budget=budget)
-    return float(programme.gram(decay, budget)[0, 0])
+    (tile,) = tiles(nodes, (i, i + 1), None if i == j else (j, j + 1), max_pairs, budget=budget)
+    return float(tile.gram(decay, budget)[0, 0])
 
 
 def log_pair(nodes: Nodes, decay: float, max_pairs: int) -> float:
     """Return the logarithm of the kernel of the first tree with the second; -inf where they share nothing."""
-    (programme,) = tiles(nodes, (0, 1), (1, 2), max_pairs)
-    return programme.log_sum(decay)
+    (tile,) = tiles(nodes, (0, 1), (1, 2), max_pairs)
+    return tile.log_sum(decay)
 
 
 def work(nodes: Nodes, n_rows: int, n_columns: int | None, max_pairs: int) -> int:
     """Return the number of entries of Δ that ``gram`` computes."""
     columns = None if n_columns is None else (n_rows, n_rows + n_columns)
-    return sum(programme.work for programme in tiles(nodes, (0, n_rows), columns, max_pairs))
+    return sum(tile.work for tile in tiles(nodes, (0, n_rows), columns, max_pairs))
 
 
 def _halves(span: Span) -> tuple[Span, Span]:

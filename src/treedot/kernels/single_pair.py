@@ -14,10 +14,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from treedot.algebra.labels import mix64
+from treedot.algebra.splitmix import mix64
 from treedot.jit import njit
-from treedot.kernels.blocks import UNBOUNDED
-from treedot.kernels.pairwise import Scratch, Trees, compare
+from treedot.kernels.blocks import UNBOUNDED, coefficients
+from treedot.kernels.pairwise import Scratch, Trees, fill, fill_bounded, match
 from treedot.trees import Forest
 from treedot.trees.columns import child_lists, parents
 from treedot.types import IntArray
@@ -25,16 +25,13 @@ from treedot.types import IntArray
 HEAD = 4  # Trees.offsets and Trees.first of one tree
 
 
-def sum_of_pair(x: Forest, y: Forest, decay: float, max_pairs: int, budget: int = UNBOUNDED) -> float:
-    """Return ΣΔ of two one-tree forests, or minus the numbers that Δ would take where they are too many."""
-    return _pair(_packed_tree(x), _packed_tree(y), decay, budget, max_pairs)
+def sum_of_pair(x: Forest, y: Forest, decay: float, max_pairs: int, budget: int = UNBOUNDED) -> float | None:
+    """Return ΣΔ of two one-tree forests, or None where Δ would take more than ``max_pairs`` entries."""
+    return _pair(x.derived(pack_tree), y.derived(pack_tree), decay, budget, max_pairs)
 
 
-def _packed_tree(forest: Forest) -> IntArray:
-    return forest.derived("packed tree", lambda: _pack_tree(forest))
-
-
-def _pack_tree(forest: Forest) -> IntArray:
+def pack_tree(forest: Forest) -> IntArray:
+    """Return the one tree of a forest as one array, which ``_trees`` takes apart again."""
     key = np.array([_label_key(text) for text in forest.labels], np.uint64)
     with np.errstate(over="ignore"):  # hashes wrap around
         return _pack(forest.label, forest.arity, key)
@@ -96,9 +93,15 @@ def _trees(packed: IntArray) -> Trees:
 
 
 @njit
-def _pair(a: IntArray, b: IntArray, decay: float, budget: int, max_pairs: int) -> float:
+def _pair(a: IntArray, b: IntArray, decay: float, budget: int, max_pairs: int) -> float | None:
     size = a[1]
     scratch = Scratch(
         np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
     )
-    return compare(_trees(a), 0, _trees(b), 0, decay, budget, max_pairs, scratch, np.empty(256))[0]
+    rows, columns = _trees(a), _trees(b)
+    entries = match(rows, 0, columns, 0, scratch) * coefficients(budget)
+    if entries > max_pairs:
+        return None
+    if budget == UNBOUNDED:
+        return fill(rows, 0, columns, decay, scratch, np.empty(entries))
+    return fill_bounded(rows, 0, columns, decay, budget, scratch, np.empty(entries))

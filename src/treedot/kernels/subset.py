@@ -11,10 +11,9 @@ import numpy as np
 from treedot.errors import ParameterError
 from treedot.fragments.index import write_out
 from treedot.kernels import pairwise, setwise, single_pair
-from treedot.kernels.base import CONVENTIONS, MAX_PAIRS, TreeKernel, check_pairs, joined, unit
+from treedot.kernels.base import CONVENTIONS, MAX_PAIRS, TreeKernel, check_pairs, joined, read_sides, unit
 from treedot.kernels.features import feature_gram, feature_pairs, gram_of
 from treedot.parameters import checked_choice, checked_flag
-from treedot.readers import read_trees
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 from treedot.types import FloatArray, IntArray
@@ -48,7 +47,7 @@ class SubsetTreeKernel(TreeKernel):
     algorithm : {"auto", "TK", "FTK", "shared"}
         How it is computed; the values are the same. ``"TK"`` is a table over all pairs of nodes, for each
         pair of trees (Collins & Duffy 2001); ``"FTK"`` visits only pairs of nodes with equal productions,
-        for each pair of trees (Moschitti 2006); ``"shared"`` is one dynamic programme over the distinct
+        for each pair of trees (Moschitti 2006); ``"shared"`` computes Δ once for every pair of distinct
         subtrees of the whole set (after Shin et al. 2011). ``"auto"`` takes ``"FTK"`` for one pair and
         ``"shared"`` for sets. ``pairs``, which compares one pair after another, takes ``"FTK"`` unless
         told ``"TK"``.
@@ -93,12 +92,12 @@ class SubsetTreeKernel(TreeKernel):
         """
         if self.weighting == "distinct":
             raise ParameterError("weighting='distinct' writes the fragments out: there is no Δ to count")
-        x, y = read_trees(X), None if Y is None else read_trees(Y)
+        x, y = read_sides(X, Y)
         both, n_columns = joined(x, y)
         nodes = Nodes(both)
         algorithm = self._algorithm(x, y)
         if algorithm == "TK":
-            return _table_work(nodes.sizes, len(x), n_columns)
+            return _table_work(both.sizes, len(x), n_columns)
         matching = _fast_work(nodes, len(x), n_columns)
         if self.algorithm == "FTK" or (algorithm == "FTK" and matching <= self.max_pairs):
             return matching
@@ -124,7 +123,7 @@ class SubsetTreeKernel(TreeKernel):
         if self.weighting == "distinct" or self.algorithm not in ("auto", "FTK"):
             return super()._raw_pair(x, y)
         value = single_pair.sum_of_pair(x, y, self.decay, self.max_pairs)
-        if value < 0:
+        if value is None:
             return super()._raw_pair(x, y)
         if self.leaves:
             value += _leaf_pair(x, y)
@@ -140,13 +139,13 @@ class SubsetTreeKernel(TreeKernel):
 
     def _sums(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return ΣΔ for pairs of trees, one after another."""
-        trees = pairwise.trees_by_production(x)
+        trees = x.derived(pairwise.trees_by_production)
         if self.algorithm == "TK":
             return pairwise.table_pairs(trees, rows, columns, self.decay, self.max_pairs)
-        raw = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs)
-        for k in np.flatnonzero(raw < 0):
+        raw, entries = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs)
+        for k in np.flatnonzero(entries > self.max_pairs):
             if self.algorithm == "FTK":
-                check_pairs(int(-raw[k]), self.max_pairs)
+                check_pairs(int(entries[k]), self.max_pairs)
             raw[k] = setwise.pair(Nodes(x), rows[k], columns[k], self.decay, self.max_pairs)
         return raw
 
@@ -174,7 +173,7 @@ class SubsetTreeKernel(TreeKernel):
 
     def _shared_gram(self, x: Forest, y: Forest | None) -> FloatArray:
         both, n_columns = joined(x, y)
-        whole = setwise.programme_of(x) if y is None else None
+        whole = x.derived(setwise.shared_delta) if y is None else None
         return setwise.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole)
 
 
@@ -189,9 +188,8 @@ def _fast_work(nodes: Nodes, n_rows: int, n_columns: int | None) -> int:
     rows = nodes.production_counts(0, n_rows)
     if n_columns is not None:
         return int(rows @ nodes.production_counts(n_rows, n_rows + n_columns))
-    tree = np.repeat(np.arange(n_rows), nodes.sizes)
     inner = nodes.production >= 0
-    keys = tree[inner] * nodes.n_productions + nodes.production[inner]
+    keys = nodes.forest.tree_of_node[inner] * nodes.n_productions + nodes.production[inner]
     own = np.unique(keys, return_counts=True)[1]
     return (int(rows @ rows) + int(own @ own)) // 2
 
@@ -200,26 +198,24 @@ def _leaf_gram(x: Forest, y: Forest | None) -> FloatArray:
     """Return the number of pairs of equal leaves for every pair of trees."""
     both = x if y is None else x + y
     leaf = both.arity == 0
-    tree = np.repeat(np.arange(len(both)), both.sizes)[leaf]
+    tree = both.tree_of_node[leaf]
     return feature_gram(tree, both.label[leaf], np.ones(tree.size), len(both), len(x), y is None)
 
 
 def _leaf_pair(x: Forest, y: Forest) -> int:
     """Return the number of pairs of equal leaves of two one-tree forests."""
-    counts, others = _leaf_counts(x), _leaf_counts(y)
+    counts, others = x.derived(_leaf_counts), y.derived(_leaf_counts)
     return sum(count * others.get(text, 0) for text, count in counts.items())
 
 
-def _leaf_counts(forest: Forest) -> dict[str, int]:
-    return forest.derived(
-        "leaf counts",
-        lambda: Counter(forest.labels[k] for k in forest.label[forest.arity == 0].tolist()),
-    )
+def _leaf_counts(forest: Forest) -> Counter[str]:
+    """Return how often each label stands on a leaf."""
+    return Counter(forest.labels[k] for k in forest.label[forest.arity == 0].tolist())
 
 
 def _leaf_pairs(x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
     leaf = x.arity == 0
-    tree = np.repeat(np.arange(len(x)), x.sizes)[leaf]
+    tree = x.tree_of_node[leaf]
     return feature_pairs(tree, x.label[leaf], np.ones(tree.size), len(x), rows, columns)
 
 

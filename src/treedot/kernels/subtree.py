@@ -65,7 +65,7 @@ class SubtreeKernel(TreeKernel):
     def _subtrees(self, forest: Forest) -> tuple[IntArray, IntArray, FloatArray]:
         """Return for every node that counts its tree, the number of its subtree, and √λ^(p-1)."""
         counts = (forest.arity > 0) | self.leaves
-        tree = np.repeat(np.arange(len(forest)), forest.sizes)[counts]
+        tree = forest.tree_of_node[counts]
         expanded = np.maximum(_productions(forest)[counts] - 1.0, 0.0)  # a leaf has nothing to expand
         return tree, forest.subtree[counts], np.power(math.sqrt(self.decay), expanded)
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.encode import SparseEncoder, SparseSpec
-from treedot.encode.sparse.columns import Known
+from treedot.encode.sparse.columns import LearnedColumns
 from treedot.encode.sparse.dictionary import FragmentDictionary
 from treedot.encode.spec import spec_of
 from treedot.errors import LimitError, ParameterError, SourceError
@@ -148,8 +148,8 @@ class FragmentVectorizer(SparseTreeTransformer):
         """
         spec, idf = self.spec, self._checked_idf(before_fit=True)
         if self.n_features is None:
-            encoder = SparseEncoder(spec, Known.make(np.zeros(0, np.uint64)))
-            batches = ((batch, encoder.fragments(batch, self.n_jobs)) for batch in _batches(X))
+            encoder = SparseEncoder(spec, LearnedColumns.make(np.zeros(0, np.uint64)))
+            batches = ((batch, encoder.bounded_fragments(batch, self.n_jobs)) for batch in _batches(X))
             self.dictionary_ = FragmentDictionary.of_parts(batches)
             if not len(self.dictionary_):
                 what = "every tree is a single node" if self.dictionary_.n_trees else "there is no tree"
@@ -176,7 +176,7 @@ class FragmentVectorizer(SparseTreeTransformer):
         the weights of a linear model it is the fragment's weight. A fragment that has no column, being
         beyond the budget or unknown to the dictionary, has an empty row.
         """
-        return self._encoder().fragment(read_tree(fragment)[0])
+        return self._encoder().encode_fragment(read_tree(fragment)[0])
 
     def column_fragments(self, X: Any) -> dict[int, list[Tree]]:
         """Return which bounded fragments of some trees each column holds, several where they collide.
@@ -185,11 +185,11 @@ class FragmentVectorizer(SparseTreeTransformer):
         ``dot_products(transform_fragment(f), coef_)``, while the column's own weight may be the negative.
         """
         encoder, found = self._encoder(), dict[int, list[Tree]]()
-        batches = ((batch, encoder.fragments(batch, self.n_jobs)) for batch in _batches(X))
+        batches = ((batch, encoder.bounded_fragments(batch, self.n_jobs)) for batch in _batches(X))
         dictionary = FragmentDictionary.of_parts(batches)
         if self.n_features is None:
-            known = np.append(encoder.known.key, np.uint64(0))
-            columns = np.searchsorted(encoder.known.key, dictionary.key)
+            known = np.append(encoder.learned.key, np.uint64(0))
+            columns = np.searchsorted(encoder.learned.key, dictionary.key)
             columns = np.where(known[columns] == dictionary.key, columns, -1)
         else:
             columns = (dictionary.key >> np.uint64(encoder.spec.shift)).astype(np.int64)
@@ -303,7 +303,7 @@ class FragmentVectorizer(SparseTreeTransformer):
                 "n_features, budget or random_state have changed since the columns were learned: fit again"
             )
 
-    def _known(self, spec: SparseSpec, idf: bool | np.ndarray) -> Known:
+    def _known(self, spec: SparseSpec, idf: bool | np.ndarray) -> LearnedColumns:
         """Return what compiled code has to know of columns and weights."""
         if spec.n_features is None:
             key, documents, n_trees = (
@@ -318,8 +318,8 @@ class FragmentVectorizer(SparseTreeTransformer):
             key = np.arange(spec.n_features, dtype=np.uint64) << np.uint64(spec.shift)
         if idf is True:
             unseen = float(_inverse_frequency(np.zeros(1), n_trees)[0])
-            return Known.make(key, _inverse_frequency(documents, n_trees), unseen)
-        return Known.make(key, None if isinstance(idf, bool) else idf)
+            return LearnedColumns.make(key, _inverse_frequency(documents, n_trees), unseen)
+        return LearnedColumns.make(key, None if isinstance(idf, bool) else idf)
 
     def _checked_idf(self, before_fit: bool = False) -> bool | np.ndarray:
         """Return whether columns are weighed by how rare they are, or the weights that are given.

@@ -26,7 +26,7 @@ class MinedFragmentVectorizer(SparseTreeTransformer):
 
     ``fit`` trains a support vector machine with ``SubsetTreeKernel``, one class against the rest. It
     gives every fragment j the weight ``w_j = Σ αᵢ yᵢ x_ij``, where ``x_ij`` is the fragment's
-    value in support vector i. The ``n_fragments`` with the largest |w_j| in any of the problems are
+    value in support vector i. The ``n_fragments`` with the largest ``|w_j|`` in any of the problems are
     found by growing fragments from single productions, and become the columns; a linear model trained on
     the rows completes the method. The value of a fragment with p productions that occurs ``count`` times is
     ``count · √λ^(p - 1)``.

@@ -90,41 +90,40 @@ def read_brackets(stream: IO[Any], name: str, batch_size: int, on_bad: OnBad) ->
 def _read_window(window: _Window, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
     trees = 0
     while True:
-        stop, position, used, *columns = scanner.scan(
-            window.text, batch_size, on_bad.skips, scanner.BYTE_KIND
-        )
-        found = columns[2].size
-        broken = stop > scanner.OPEN or (stop == scanner.OPEN and window.at_end and found < batch_size)
+        scan = scanner.scan(window.text, batch_size, on_bad.skips, scanner.BYTE_KIND)
+        found = scan.ends.size
+        unfinished = scan.stop == scanner.OPEN and window.at_end and found < batch_size
+        broken = scan.stop > scanner.OPEN or unfinished
         if found < batch_size and not broken and not window.at_end:
             window.grow()
             continue
         if found:
-            forest = _forest(window, columns, trees, on_bad)
+            forest = _forest(window, scan, trees, on_bad)
             trees += found
             if len(forest):
                 yield forest
         if broken:
-            where = window.place(position, trees + 1)
-            on_bad(TreeSyntaxError(f"{where}: {window.complaint(stop, position)}"))
-            if stop in (scanner.TEXT_OUTSIDE, scanner.CLOSED_TOO_OFTEN):  # between trees: none is lost
-                window.drop_to(b"(", position)
+            where = window.place(scan.position, trees + 1)
+            on_bad(TreeSyntaxError(f"{where}: {window.complaint(scan.stop, scan.position)}"))
+            if scan.stop in (scanner.TEXT_OUTSIDE, scanner.CLOSED_TOO_OFTEN):  # between trees: none is lost
+                window.drop_to(b"(", scan.position)
             else:
                 trees += 1
-                window.drop_to(b"\n(", position)
+                window.drop_to(b"\n(", scan.position)
         elif found < batch_size:
             return
         else:
-            window.drop(used)
+            window.drop(scan.used)
 
 
 def read_cell(cell: str) -> Forest | None:
     """Pack the text of one tree; return None where it is anything else."""
     raw = cell.encode(errors="surrogatepass")
-    stop, _, _, *columns = scanner.scan(np.frombuffer(raw, np.uint8), 2, False, scanner.BYTE_KIND)
-    if stop != scanner.COMPLETE or columns[2].size != 1:
+    scan = scanner.scan(np.frombuffer(raw, np.uint8), 2, False, scanner.BYTE_KIND)
+    if scan.stop != scanner.COMPLETE or scan.ends.size != 1:
         return None
     try:
-        return _packed(_tokens(raw, columns), columns, b"\\x" not in raw)
+        return _packed(_tokens(raw, scan), scan, b"\\x" not in raw)
     except UnicodeDecodeError:
         return None
 
@@ -139,15 +138,14 @@ def read_cells(cells: Sequence[str | None], places: Sequence[str], on_bad: OnBad
         window = _Window(io.BytesIO(), "")
         window.text = np.frombuffer(b"".join(text + b"\n" for text in raw), np.uint8)
         limits = np.cumsum([0] + [len(text) + 1 for text in raw])
-        stop, _, _, *columns = scanner.scan(window.text, len(cells) + 1, False, scanner.BYTE_KIND)
-        starts = columns[3]
-        if stop == scanner.COMPLETE and starts.size == len(cells):
+        scan = scanner.scan(window.text, len(cells) + 1, False, scanner.BYTE_KIND)
+        if scan.stop == scanner.COMPLETE and scan.starts.size == len(cells):
             # Every text is balanced and every tree starts in a text of its own: so it ends there too.
             opening, closing = window.text == ord("("), window.text == ord(")")
             balance = np.add.reduceat(opening.astype(np.int64) - closing, limits[:-1])
-            inside = (limits[:-1] <= starts) & (starts < limits[1:]) & (balance == 0)
+            inside = (limits[:-1] <= scan.starts) & (scan.starts < limits[1:]) & (balance == 0)
             errors: list[SourceError] = []
-            forest = _forest(window, columns, 0, OnBad(errors.append))
+            forest = _forest(window, scan, 0, OnBad(errors.append))
             if inside.all() and not errors:
                 return forest, list(range(len(cells)))
     # Something is wrong: find out where, text by text.
@@ -175,49 +173,49 @@ def read_cells(cells: Sequence[str | None], places: Sequence[str], on_bad: OnBad
     return Forest.concat(forests), good
 
 
-def _tokens(raw: bytes, columns: list[Any]) -> list[str]:
+def _tokens(raw: bytes, scan: scanner.Scan) -> list[str]:
     """Return the distinct tokens that the scanner found in a text."""
-    extents = zip(columns[4].tolist(), columns[5].tolist(), strict=True)
+    extents = zip(scan.token_start.tolist(), scan.token_end.tolist(), strict=True)
     if raw.isascii():
         text = raw.decode()
         return [text[a:b] for a, b in extents]
     return [raw[a:b].decode() for a, b in extents]
 
 
-def _packed(tokens: list[str], columns: list[Any], one_to_one: bool) -> Forest:
+def _packed(tokens: list[str], scan: scanner.Scan, one_to_one: bool) -> Forest:
     """Return the forest that the scanner found; unless ``one_to_one``, two tokens may stand for one label."""
-    label, arity, ends = columns[:3]
+    label = scan.label
     if not one_to_one:
         index: dict[str, int] = {}
         moves = np.array([index.setdefault(unescape(token), len(index)) for token in tokens], np.int32)
         label, tokens = moves[label] if label.size else label, list(index)
-    offsets = np.zeros(ends.size + 1, np.int64)
-    offsets[1:] = ends
-    return Forest._trusted(label, arity, offsets, tuple(tokens))
+    offsets = np.zeros(scan.ends.size + 1, np.int64)
+    offsets[1:] = scan.ends
+    return Forest._trusted(label, scan.arity, offsets, tuple(tokens))
 
 
-def _forest(window: _Window, columns: list[Any], trees_before: int, on_bad: OnBad) -> Forest:
+def _forest(window: _Window, scan: scanner.Scan, trees_before: int, on_bad: OnBad) -> Forest:
     """Name the scanned labels; trees with labels that are not UTF-8 go to ``on_bad``."""
-    label, _, ends, starts, token_start, token_end = columns
-    text = window.text[: token_end.max(initial=0)].tobytes()
+    text = window.text[: scan.token_end.max(initial=0)].tobytes()
     try:
-        return _packed(_tokens(text, columns), columns, b"\\x" not in text)
+        return _packed(_tokens(text, scan), scan, b"\\x" not in text)
     except UnicodeDecodeError:
         pass
     tokens: list[str] = []
     broken: dict[int, bytes] = {}
-    for k, (a, b) in enumerate(zip(token_start.tolist(), token_end.tolist(), strict=True)):
+    for k, (a, b) in enumerate(zip(scan.token_start.tolist(), scan.token_end.tolist(), strict=True)):
         try:
             tokens.append(text[a:b].decode())
         except UnicodeDecodeError:
             broken[k] = text[a:b]
             tokens.append("")  # only until its trees are left out
-    forest = _packed(tokens, columns, False)
-    nodes = np.flatnonzero(np.isin(label, list(broken)))
-    bad_trees, first = np.unique(np.searchsorted(ends, nodes, side="right"), return_index=True)
+    forest = _packed(tokens, scan, False)
+    nodes = np.flatnonzero(np.isin(scan.label, list(broken)))
+    bad_trees, first = np.unique(np.searchsorted(scan.ends, nodes, side="right"), return_index=True)
     for tree, node in zip(bad_trees, nodes[first], strict=True):
-        raw = broken[label[node]]
-        position = window.text[starts[tree] :].tobytes().find(raw) + int(starts[tree])
+        raw = broken[scan.label[node]]
+        start = int(scan.starts[tree])
+        position = window.text[start:].tobytes().find(raw) + start
         where = window.place(position, trees_before + tree + 1)
         on_bad(SourceError(f"{where}: the bytes {raw!r} are not UTF-8"))
     return forest[np.setdiff1d(np.arange(len(forest)), bad_trees)]

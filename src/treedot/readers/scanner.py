@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -22,6 +24,22 @@ BYTE_KIND[[9, 10, 11, 12, 13, 32]] = _SPACE
 BYTE_KIND[ord("(")] = _OPEN
 BYTE_KIND[ord(")")] = _CLOSE
 
+Text = npt.NDArray[np.uint8]
+
+
+class Scan(NamedTuple):
+    """The trees that were found in a text, and why the scanner stopped."""
+
+    stop: int  # COMPLETE, or what is wrong
+    position: int  # where that is; for a tree that is not closed, where it starts
+    used: int  # the position after the last finished tree
+    label: IntArray  # for every node of the finished trees, in post-order, the number of its token
+    arity: IntArray  # for every node, its number of children
+    ends: IntArray  # for every tree, the number of nodes up to its last one
+    starts: IntArray  # for every tree, the position where it starts
+    token_start: IntArray  # for every distinct token, where it first begins
+    token_end: IntArray  # and where it ends
+
 
 @njit
 def _twice(array: IntArray) -> IntArray:
@@ -31,53 +49,80 @@ def _twice(array: IntArray) -> IntArray:
 
 
 @njit
-def _find(
-    table: IntArray, text: npt.NDArray[np.uint8], start: IntArray, end: IntArray, a: int, b: int
-) -> int:
-    """Return the slot of ``table`` that holds the token ``text[a:b]``, or the free one it belongs in."""
+def _end_of_run(text: Text, at: int, kind: Text, what: int) -> int:
+    """Return the first position from ``at`` whose byte is of another kind."""
+    while at < text.size and kind[text[at]] == what:
+        at += 1
+    return at
+
+
+@njit
+def _find(table: IntArray, text: Text, start: IntArray, end: IntArray, a: int, b: int) -> int:
+    """Return the place in the hash table of the token ``text[a:b]``, or the free one where it belongs."""
     code = 0
     for k in range(a, b):
         code = ((code ^ (code >> 23)) & 0x3FFFFFFF) * 0x2545F491 + int(text[k])
-    slot = (code ^ (code >> 31)) & (table.size - 1)
-    while table[slot] >= 0:
-        known = start[table[slot]]
-        same = end[table[slot]] - known == b - a
+    place = (code ^ (code >> 31)) & (table.size - 1)
+    while table[place] >= 0:
+        known = start[table[place]]
+        same = end[table[place]] - known == b - a
         k = 0
         while same and k < b - a:
             same = text[known + k] == text[a + k]
             k += 1
         if same:
             break
-        slot = (slot + 1) & (table.size - 1)
-    return slot
+        place = (place + 1) & (table.size - 1)
+    return place
 
 
 @njit
-def scan(
-    text: npt.NDArray[np.uint8], wanted: int, column_one: bool, kind: npt.NDArray[np.uint8]
-) -> tuple[int, int, int, IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]:
+def _number_of(
+    table: IntArray, text: Text, start: IntArray, end: IntArray, known: int, a: int, b: int
+) -> int:
+    """Return the number of the token ``text[a:b]``: the next after ``known`` where it is new."""
+    place = _find(table, text, start, end, a, b)
+    if table[place] < 0:
+        table[place] = known
+        start[known], end[known] = a, b
+    return int(table[place])
+
+
+@njit
+def _larger_table(table: IntArray, text: Text, start: IntArray, end: IntArray, tokens: int) -> IntArray:
+    larger = np.full(4 * table.size, -1, table.dtype)
+    for t in range(tokens):
+        larger[_find(larger, text, start, end, start[t], end[t])] = t
+    return larger
+
+
+@njit
+def scan(text: Text, wanted: int, column_one: bool, kind: Text) -> Scan:
     """Scan up to ``wanted`` trees from a text.
 
-    Returns ``(stop, position, used, label, arity, ends, starts, token_start, token_end)``: why it
-    stopped and where (for an open tree, where that tree starts), the position after the last
-    finished tree, the nodes of all finished trees, where each tree's nodes end and its text starts,
-    and the extent of each distinct token, the labels.
+    An opening bracket reads its label along; a node is written down when it is closed, so nodes come in
+    post-order. With ``column_one``, a bracket at the beginning of a line always starts a new tree.
     """
     label, arity = np.empty(1024, np.int32), np.empty(1024, np.int32)
     ends, starts = np.empty(64, np.int64), np.empty(64, np.int64)
+    open_label, open_arity = np.empty(64, np.int32), np.empty(64, np.int32)  # the stack of open brackets
     token_start, token_end = np.empty(256, np.int64), np.empty(256, np.int64)
-    table = np.full(1024, -1, np.int32)
-    open_label, open_arity = np.empty(64, np.int32), np.empty(64, np.int32)  # -1: no label yet
+    table = np.full(1024, -1, np.int32)  # a hash table of the tokens' numbers
     nodes = trees = tokens = depth = 0
     stop, position, used, at = COMPLETE, 0, 0, 0
-    while at < text.size and trees < wanted:
+    while trees < wanted:
+        at = _end_of_run(text, at, kind, _SPACE)
+        if at == text.size:
+            break
+        if tokens == token_start.size:
+            token_start, token_end = _twice(token_start), _twice(token_end)
+        if 2 * tokens > table.size:
+            table = _larger_table(table, text, token_start, token_end, tokens)
+
         what = kind[text[at]]
-        if what == _SPACE:
-            at += 1
-            continue
-        if what != _TEXT and depth > 0 and open_label[depth - 1] < 0:
-            after = at  # a bracket right after an opening one: the empty label
-        elif what == _OPEN:
+        if what == _OPEN:
+            if depth == open_label.size:
+                open_label, open_arity = _twice(open_label), _twice(open_arity)
             if depth == 0:
                 if trees == starts.size:
                     starts, ends = _twice(starts), _twice(ends)
@@ -85,51 +130,30 @@ def scan(
             elif column_one and text[at - 1] == 10:
                 stop, position = NEW_TREE_INSIDE, starts[trees]
                 break
-            if depth == open_label.size:
-                open_label, open_arity = _twice(open_label), _twice(open_arity)
-            open_label[depth] = -1
-            open_arity[depth] = 0
+            at = _end_of_run(text, at + 1, kind, _SPACE)
+            after = _end_of_run(text, at, kind, _TEXT)  # where a bracket follows, the label is empty
+            if at < text.size:
+                open_label[depth] = _number_of(table, text, token_start, token_end, tokens, at, after)
+                tokens = max(tokens, open_label[depth] + 1)
+                open_arity[depth] = 0
             depth += 1
-            at += 1
+            at = after
             continue
-        elif depth == 0:
+        if depth == 0:
             stop, position = (CLOSED_TOO_OFTEN if what == _CLOSE else TEXT_OUTSIDE), at
             break
-        elif what == _CLOSE:
-            after = at + 1
-        else:
-            after = at + 1
-            while after < text.size and kind[text[after]] == _TEXT:
-                after += 1
-
         if nodes == label.size:
             label, arity = _twice(label), _twice(arity)
-        if after == at or what == _TEXT:
-            slot = _find(table, text, token_start, token_end, at, after)
-            number = table[slot]
-            if number < 0:
-                if tokens == token_start.size:
-                    token_start, token_end = _twice(token_start), _twice(token_end)
-                number = tokens
-                token_start[tokens] = at
-                token_end[tokens] = after
-                tokens += 1
-                table[slot] = number
-                if 2 * tokens > table.size:
-                    table = np.full(4 * table.size, -1, np.int32)
-                    for t in range(tokens):
-                        table[_find(table, text, token_start, token_end, token_start[t], token_end[t])] = t
-            at = after
-            if open_label[depth - 1] < 0:
-                open_label[depth - 1] = number
-                continue
-            label[nodes] = number
-            arity[nodes] = 0
-        else:
-            at = after
+        if what == _CLOSE:
+            at += 1
             depth -= 1
-            label[nodes] = open_label[depth]
-            arity[nodes] = open_arity[depth]
+            label[nodes], arity[nodes] = open_label[depth], open_arity[depth]
+        else:
+            after = _end_of_run(text, at, kind, _TEXT)
+            label[nodes] = _number_of(table, text, token_start, token_end, tokens, at, after)
+            tokens = max(tokens, label[nodes] + 1)
+            arity[nodes] = 0
+            at = after
         nodes += 1
         if depth > 0:
             open_arity[depth - 1] += 1
@@ -142,7 +166,7 @@ def scan(
     elif stop == COMPLETE:
         used = at
     finished = ends[trees - 1] if trees > 0 else 0
-    return (
+    return Scan(
         stop,
         position,
         used,

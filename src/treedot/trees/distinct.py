@@ -1,4 +1,4 @@
-"""The distinct subtrees of a set of trees: what the shared programme and the explicit space run over."""
+"""The distinct subtrees of a set of trees, so that equal subtrees are worked on once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from treedot.trees.nodes import Nodes
 from treedot.types import FloatArray, IntArray
 
 
-class Items(NamedTuple):
-    """Nodes or distinct subtrees: their productions (-1 for leaves) and children, which stand before them."""
+class Subtrees(NamedTuple):
+    """Distinct subtrees: the production at the root of each (-1 for leaves) and the subtrees below it.
+
+    Subtree ``i`` has the children ``child[start[i]:start[i + 1]]``, which are numbered lower than it is.
+    """
 
     production: IntArray
     start: IntArray
@@ -19,23 +22,28 @@ class Items(NamedTuple):
 
 
 class DistinctSubtrees:
-    """The distinct subtrees of some trees as items, and how often each tree holds each."""
+    """The distinct subtrees of the trees from ``first`` to ``last - 1``, and how often each tree holds each.
+
+    ``counts`` is ``(start, subtree, count)``: tree ``i`` holds ``count[k]`` copies of ``subtree[k]`` for
+    ``k`` from ``start[i]`` to ``start[i + 1] - 1``; leaves are left out.
+    """
 
     def __init__(self, nodes: Nodes, first: int, last: int) -> None:
-        span = slice(nodes.offsets[first], nodes.offsets[last])
-        subtree, distinct = nodes.subtrees
-        used = np.unique(subtree[span])  # numbers follow first appearance: children before parents
-        root = distinct[used]
+        forest = nodes.forest
+        span = slice(forest.offsets[first], forest.offsets[last])
+        number = nodes.subtree
+        used = np.unique(number[span])  # numbers follow first appearance: children before parents
+        root = nodes.distinct_subtrees[used]
         arity = nodes.start[root + 1] - nodes.start[root]
         own_start = np.concatenate([[0], np.cumsum(arity)])
         edges = np.arange(own_start[-1]) + np.repeat(nodes.start[root] - own_start[:-1], arity)
-        children = np.searchsorted(used, subtree[nodes.child[edges]]).astype(np.int32)
-        self.items = Items(nodes.production[root], own_start, children)
+        children = np.searchsorted(used, number[nodes.child[edges]]).astype(np.int32)
+        self.subtrees = Subtrees(nodes.production[root], own_start, children)
 
         inner = nodes.production[span] >= 0
-        item = np.searchsorted(used, subtree[span][inner])
-        tree = np.repeat(np.arange(last - first), nodes.sizes[first:last])[inner]
-        keys, count = np.unique(tree * used.size + item, return_counts=True)
+        subtree = np.searchsorted(used, number[span][inner])
+        tree = np.repeat(np.arange(last - first), np.diff(forest.offsets[first : last + 1]))[inner]
+        keys, count = np.unique(tree * used.size + subtree, return_counts=True)
         per_tree = np.searchsorted(keys, np.arange(last - first + 1) * used.size)
         self.counts: tuple[IntArray, IntArray, FloatArray] = (
             per_tree,
@@ -43,20 +51,23 @@ class DistinctSubtrees:
             count.astype(np.float64),
         )
 
+    def __len__(self) -> int:
+        return int(self.subtrees.production.size)
+
     @property
     def totals(self) -> FloatArray:
         """How often all trees together hold each subtree."""
-        _, item, count = self.counts
-        return np.bincount(item, count, self.items.production.size).astype(np.float64)  # also where empty
+        _, subtree, count = self.counts
+        return np.bincount(subtree, count, len(self)).astype(np.float64)  # also where empty
 
     def count_matrix(self) -> Any:
         """Return the counts as a sparse matrix, trees by subtrees."""
         from scipy.sparse import csr_matrix
 
-        start, item, count = self.counts
-        return csr_matrix((count, item, start), shape=(start.size - 1, self.items.production.size))
+        start, subtree, count = self.counts
+        return csr_matrix((count, subtree, start), shape=(start.size - 1, len(self)))
 
-    def weighed(self, weights: FloatArray) -> FloatArray:
+    def weight_sums(self, weights: FloatArray) -> FloatArray:
         """Return for every subtree the sum of the weights (rows) of the trees that hold it."""
         total: FloatArray = self.count_matrix().T @ weights
         return total

@@ -72,7 +72,7 @@ class Forest:
         self.arity: IntArray = _frozen(arity, np.int32)
         self.labels: tuple[str, ...] = tuple(labels)
         self.columns: dict[str, Sequence[Any]] = dict(columns or {})
-        self._derived: dict[str, Any] = {}
+        self._derived: dict[Callable[[Forest], Any], Any] = {}
         self._check()
 
     def _check(self) -> None:
@@ -90,13 +90,13 @@ class Forest:
             raise SourceError("a label text occurs twice: give every text once")
         if self.label.size and not 0 <= self.label.min() <= self.label.max() < len(self.labels):
             raise SourceError(f"a label index lies outside the {len(self.labels)} label texts")
-        # The stack of the Polish machine: never empty after a node, one higher after each tree.
+        # The stack of reverse Polish notation: never empty after a node, one higher after each tree.
         height = np.cumsum(1 - self.arity.astype(np.int64))
-        start = np.repeat(np.arange(len(self)), sizes)
-        bad = (height - start < 1) | (self.arity < 0)
-        bad[self.offsets[1:] - 1] |= height[self.offsets[1:] - 1] != np.arange(1, len(self) + 1)
+        tree = self.tree_of_node
+        bad = (height - tree < 1) | (self.arity < 0)
+        bad[self.roots] |= height[self.roots] != np.arange(1, len(self) + 1)
         if bad.any():
-            raise SourceError(f"the arities of tree {start[bad.argmax()]} do not form one tree")
+            raise SourceError(f"the arities of tree {tree[bad.argmax()]} do not form one tree")
         self._check_columns()
 
     def _check_columns(self) -> None:
@@ -111,7 +111,7 @@ class Forest:
         arity: IntArray,
         offsets: IntArray,
         labels: tuple[str, ...],
-        derived: dict[str, Any] | None = None,
+        derived: dict[Callable[[Forest], Any], Any] | None = None,
     ) -> Forest:
         """Return the forest of arrays of the right types that are known to describe one, unchecked.
 
@@ -203,65 +203,64 @@ class Forest:
         return (len(self),)
 
     @property
+    def tree_of_node(self) -> IntArray:
+        """The index of the tree that every node belongs to."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    @property
+    def roots(self) -> IntArray:
+        """The node index of every tree's root, its last node."""
+        return self.offsets[1:] - 1
+
+    @property
     def parent(self) -> IntArray:
         """The node index of every node's parent; -1 for roots."""
-        return self._derive("parent", lambda columns: columns.parents(self.arity))
+        return self.derived(_parents)
 
     @property
     def children(self) -> tuple[IntArray, IntArray]:
         """``(start, child)``: node ``i`` has the children ``child[start[i]:start[i + 1]]``."""
-        lists: tuple[IntArray, IntArray] = self._derive(
-            "children", lambda columns: columns.child_lists(self.arity, self.parent)
-        )
-        return lists
+        return self.derived(_children)
 
     @property
     def subtree_size(self) -> IntArray:
         """The number of nodes in every node's subtree."""
-        return self._derive("subtree_size", lambda columns: columns.subtree_sizes(self.parent))
+        return self.derived(_subtree_sizes)
 
     @property
     def depth(self) -> IntArray:
         """The number of nodes from the root to every node, both included."""
-        return self._derive("depth", lambda columns: columns.depths(self.parent))
+        return self.derived(_depths)
 
     @property
     def production(self) -> IntArray:
         """A number for every node's production (its label and its children's labels); -1 for leaves."""
-        return self._interned("production", whole=False)[0]
+        return self.derived(_productions)[0]
 
     @property
     def subtree(self) -> IntArray:
         """A number for every node's subtree: equal subtrees, equal numbers, children before parents."""
-        return self._interned("subtree", whole=True)[0]
+        return self.derived(_subtrees)[0]
 
     @property
     def distinct_subtrees(self) -> IntArray:
         """For every distinct subtree, in the order of its number, the first node it is rooted at."""
-        return self._interned("subtree", whole=True)[1]
+        return self.derived(_subtrees)[1]
 
     @property
     def n_productions(self) -> int:
         """The number of distinct productions."""
-        return int(self._interned("production", whole=False)[1].size)
+        return int(self.derived(_productions)[1].size)
 
-    def _interned(self, name: str, whole: bool) -> tuple[IntArray, IntArray]:
-        interned: tuple[IntArray, IntArray] = self._derive(
-            name, lambda columns: columns.intern_nodes(self.label, *self.children, whole)
-        )
-        return interned
+    def derived(self, compute: Callable[[Forest], T]) -> T:
+        """Return ``compute(self)``, computed once and then kept with the forest.
 
-    def derived(self, name: str, compute: Callable[[], T]) -> T:
-        """Return something that follows from the trees alone, computed once."""
-        if name not in self._derived:
-            self._derived[name] = compute()
-        value: T = self._derived[name]
+        ``compute`` is a function of the trees alone, defined once in its module: it is the key.
+        """
+        if compute not in self._derived:
+            self._derived[compute] = compute(self)
+        value: T = self._derived[compute]
         return value
-
-    def _derive(self, name: str, compute: Callable[[Any], T]) -> T:
-        from treedot.trees import columns  # compiled code, loaded when it is first needed
-
-        return self.derived(name, lambda: compute(columns))
 
     def to_arrow(self) -> pa.Table:
         """Return a pyarrow Table: ``label: list<string>``, ``arity: list<int32>`` and the columns."""
@@ -344,6 +343,45 @@ class Forest:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
+
+
+# The derived columns are compiled code, loaded when it is first needed.
+
+
+def _parents(forest: Forest) -> IntArray:
+    from treedot.trees.columns import parents
+
+    return parents(forest.arity)
+
+
+def _children(forest: Forest) -> tuple[IntArray, IntArray]:
+    from treedot.trees.columns import child_lists
+
+    return child_lists(forest.arity, forest.parent)
+
+
+def _subtree_sizes(forest: Forest) -> IntArray:
+    from treedot.trees.columns import subtree_sizes
+
+    return subtree_sizes(forest.parent)
+
+
+def _depths(forest: Forest) -> IntArray:
+    from treedot.trees.columns import depths
+
+    return depths(forest.parent)
+
+
+def _productions(forest: Forest) -> tuple[IntArray, IntArray]:
+    from treedot.trees.columns import intern_nodes
+
+    return intern_nodes(forest.label, *forest.children, False)
+
+
+def _subtrees(forest: Forest) -> tuple[IntArray, IntArray]:
+    from treedot.trees.columns import intern_nodes
+
+    return intern_nodes(forest.label, *forest.children, True)
 
 
 def _check_size(nodes: int) -> None:

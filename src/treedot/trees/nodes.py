@@ -1,4 +1,4 @@
-"""The nodes of a forest as the dynamic programmes see them: productions, children, equal subtrees."""
+"""The nodes of a forest as the kernels compare them: productions, children and equal subtrees."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ class Nodes:
     """
 
     def __init__(self, forest: Forest, labels: Collection[str] | None = None) -> None:
-        self.offsets = forest.offsets
-        self.label = forest.label
+        self.forest = forest
+        self.cut = labels is not None
         self.n_productions = forest.n_productions
         self.production, (self.start, self.child) = forest.production, forest.children
-        self._uncut = forest if labels is None else None
         if labels is not None:
             kept = np.array([text in labels for text in forest.labels], bool)[forest.label]
             self.production = np.where(kept, self.production, np.int32(-1))
@@ -32,27 +31,21 @@ class Nodes:
             self.child = self.child[np.repeat(kept, forest.arity)]
             self.start = np.concatenate([[0], np.cumsum(arity)])
 
-    @cached_property
-    def subtrees(self) -> tuple[IntArray, IntArray]:
-        """A number for every node's subtree, children before parents, and the first node of each number."""
-        if self._uncut is not None:
-            return self._uncut.subtree, self._uncut.distinct_subtrees
-        return intern_nodes(self.label, self.start, self.child, True)
+    @property
+    def subtree(self) -> IntArray:
+        """A number for every node's subtree: equal subtrees, equal numbers, children before parents."""
+        return self._interned[0] if self.cut else self.forest.subtree
 
     @property
-    def sizes(self) -> IntArray:
-        """The number of nodes of each tree."""
-        return np.diff(self.offsets)
+    def distinct_subtrees(self) -> IntArray:
+        """For every distinct subtree, in the order of its number, the first node it is rooted at."""
+        return self._interned[1] if self.cut else self.forest.distinct_subtrees
 
     @cached_property
-    def production_labels(self) -> IntArray:
-        """The label of every production (of those that were cut, nothing in particular)."""
-        labels = np.zeros(self.n_productions, np.int32)
-        inner = self.production >= 0
-        labels[self.production[inner]] = self.label[inner]
-        return labels
+    def _interned(self) -> tuple[IntArray, IntArray]:
+        return intern_nodes(self.forest.label, self.start, self.child, True)
 
     def production_counts(self, first: int, last: int) -> IntArray:
         """Return how often the trees from ``first`` to ``last - 1`` hold each production."""
-        part = self.production[self.offsets[first] : self.offsets[last]]
+        part = self.production[self.forest.offsets[first] : self.forest.offsets[last]]
         return np.bincount(part[part >= 0], minlength=self.n_productions)

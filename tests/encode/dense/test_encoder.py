@@ -209,11 +209,11 @@ def test_large_shapes_are_encoded_in_bounded_memory(name):
 
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
 def test_rows_in_use_follow_open_ancestors_not_children(name):
-    from treedot.encode.dense.schedule import schedule
+    from treedot.encode.dense.schedule import make_schedule
 
     families = read_trees(["(n" + " (m x)" * 1000 + ")", "(n " * 1000 + "x" + ")" * 1000])
-    program = schedule(families, families.label, from_right=not ALGEBRAS[name].folds_left)
-    assert program.rows.max() <= 2
+    schedule = make_schedule(families, families.label, from_right=not ALGEBRAS[name].folds_left)
+    assert schedule.height.max() <= 2
 
 
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
@@ -257,7 +257,9 @@ def test_a_row_of_zeros_has_no_exponent():
     """With one dimension and λ = 1, label + s cancels exactly for half of the labels."""
     spec = DenseSpec(1, 1.0, "product", normalize=True)
     signs = {
-        text: DenseEncoder(DenseSpec(1, 0.0, "product", normalize=False)).encode([f"({text} {text})"])[0, 0]
+        text: DenseEncoder(DenseSpec(1, 0.0, "product", normalize=False)).encode(
+            read_trees([f"({text} {text})"])
+        )[0, 0]
         for text in "abcdefgh"
     }
     labels = {text: ALGEBRAS["product"](1, 0).label_vectors([text])[0, 0] for text in signs}
@@ -265,9 +267,15 @@ def test_a_row_of_zeros_has_no_exponent():
     one = next(text for text in signs if labels[text] > 0)
     big = Tree(one, [Tree(one, [one])] * 400)
     tree = Tree(one, [Tree(zero, [zero]), big, big, big, big])
-    assert DenseEncoder(spec).encode([tree])[0, 0] == 1
+    assert DenseEncoder(spec).encode(Forest.from_trees([tree]))[0, 0] == 1
     with pytest.raises(RangeError):
-        DenseEncoder(DenseSpec(1, 1.0, "product", normalize=False)).encode([tree])
+        DenseEncoder(DenseSpec(1, 1.0, "product", normalize=False)).encode(Forest.from_trees([tree]))
+
+
+@pytest.mark.parametrize("source", ["(a b)", ["(a b)"], [Tree("a", ["b"])], Tree("a", ["b"]), None])
+def test_only_a_forest_is_encoded(source):
+    with pytest.raises(ParameterError, match=r"wants a Forest, not .*: call read_trees first"):
+        DenseEncoder(DenseSpec(256)).encode(source)
 
 
 def test_out_is_filled_and_checked(tmp_path):

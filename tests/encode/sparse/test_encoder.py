@@ -28,7 +28,8 @@ from treedot.encode.sparse.bounded import fragment_key
 from treedot.encode.sparse.reference import block
 from treedot.errors import LimitError, ParameterError, RangeError, SpecMismatchError
 from treedot.fragments import list_fragments
-from treedot.kernels.reference import bounded_fragment_values, fragment_cost
+from treedot.fragments.cost import fragment_cost
+from treedot.kernels.reference import bounded_fragment_values
 from treedot.vectors.fidelity import different_pairs, floor, spearman
 
 WIDE = 2**30
@@ -39,7 +40,7 @@ DECAYS = (0.2, 0.4, 0.6, 0.8, 1.0)
 small_trees = trees(labels=st.sampled_from("ab"), max_leaves=6)
 
 
-def encoder(decay=0.4, budget=4, *, n_features=WIDE, damping="linear", normalize=False, **more):
+def make_encoder(decay=0.4, budget=4, *, n_features=WIDE, damping="linear", normalize=False, **more):
     return SparseEncoder(SparseSpec(n_features, decay, budget, damping=damping, normalize=normalize, **more))
 
 
@@ -60,11 +61,11 @@ def as_dict(row):
     return dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
 
 
-def by_definition(tree, machine):
+def by_definition(tree, encoder):
     """Return the sum of all fragments' rows, each times its coordinate."""
     total = {}
-    for fragment, weight in list_fragments(tree, machine.spec.decay).items():
-        for column, value in as_dict(machine.fragment(fragment)).items():
+    for fragment, weight in list_fragments(tree, encoder.spec.decay).items():
+        for column, value in as_dict(encoder.encode_fragment(fragment)).items():
             total[column] = total.get(column, 0.0) + weight * value
     return total
 
@@ -84,19 +85,19 @@ def agrees(found, wanted, tolerance):
     st.sampled_from(list(DAMPINGS)),
 )
 def test_a_row_holds_every_bounded_fragment(tree, budget, decay, damping):
-    machine = encoder(decay, budget, damping=damping, dtype="float64")
+    encoder = make_encoder(decay, budget, damping=damping, dtype="float64")
     wanted = {}
     for fragment, value in bounded_fragment_values(tree, budget, decay, DAMPINGS[damping]).items():
         assert fragment_cost(fragment) <= budget
         key = fragment_key(fragment, 0)
         wanted[key >> 34] = -value if key & 1 else value
-    assert as_dict(machine.encode(Forest.from_trees([tree]))) == pytest.approx(wanted, rel=1e-12)
+    assert as_dict(encoder.encode(Forest.from_trees([tree]))) == pytest.approx(wanted, rel=1e-12)
 
 
 def test_products_of_rows_are_the_kernel_of_bounded_fragments():
     forest = random_forest(3, 60, 40)
     for budget in (0, 2, 4, 8):
-        rows = encoder(0.4, budget, dtype="float64").encode(forest)
+        rows = make_encoder(0.4, budget, dtype="float64").encode(forest)
         wanted = BoundedTreeKernel(0.4, budget=budget).gram(forest)
         assert dot_products(rows) == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 
@@ -110,18 +111,18 @@ def test_products_of_rows_are_the_kernel_of_bounded_fragments():
     st.sampled_from(["dense", "blocks"]),
 )
 def test_a_row_with_a_rest_is_the_sum_of_its_fragments_rows(tree, budget, decay, seed, rest):
-    machine = encoder(decay, budget, seed=seed, rest=rest, rest_size=256, dtype="float64")
-    found = as_dict(machine.encode(Forest.from_trees([tree])))
-    assert agrees(found, by_definition(tree, machine), 1e-9)
+    encoder = make_encoder(decay, budget, seed=seed, rest=rest, rest_size=256, dtype="float64")
+    found = as_dict(encoder.encode(Forest.from_trees([tree])))
+    assert agrees(found, by_definition(tree, encoder), 1e-9)
 
 
 @pytest.mark.parametrize("rest", ["dense", "blocks"])
 def test_rests_are_the_sum_of_their_fragments_where_nodes_are_wide(rest):
     wide = Tree.parse("(A (B b) (B c) (B b) (C (D d) (E e)) (B (A a)) (D (B b)))")
     for budget in (2, 4, 6, 9):
-        machine = encoder(0.6, budget, rest=rest, rest_size=512, dtype="float64")
-        found = as_dict(machine.encode(Forest.from_trees([wide])))
-        assert agrees(found, by_definition(wide, machine), 1e-9)
+        encoder = make_encoder(0.6, budget, rest=rest, rest_size=512, dtype="float64")
+        found = as_dict(encoder.encode(Forest.from_trees([wide])))
+        assert agrees(found, by_definition(wide, encoder), 1e-9)
 
 
 @pytest.mark.parametrize("rest", ["dense", "blocks"])
@@ -133,30 +134,30 @@ def test_products_are_unbiased_before_rescaling_and_little_off(rest, decay):
     pairs = different_pairs(len(forest))
     errors = []
     for seed in range(40):
-        machine = encoder(decay, 4, seed=seed, rest=rest, rest_size=1024, dtype="float64")
-        errors.append(((dot_products(machine.encode(forest)) - exact) / np.outer(own, own))[pairs])
+        encoder = make_encoder(decay, 4, seed=seed, rest=rest, rest_size=1024, dtype="float64")
+        errors.append(((dot_products(encoder.encode(forest)) - exact) / np.outer(own, own))[pairs])
     means = np.mean(errors, axis=1)
     assert abs(means.mean()) <= 3 * means.std(ddof=1) / math.sqrt(len(means))
     assert 1e-6 < np.std(errors) < (0.06 if rest == "dense" else 0.5)
 
 
 def test_no_two_small_fragments_share_a_dense_vector():
-    machine = encoder(1.0, 0, rest="dense", rest_size=2048, dtype="float64")
+    encoder = make_encoder(1.0, 0, rest="dense", rest_size=2048, dtype="float64")
     found = set()
     for tree in random_forest(2, 10, 12):
         found |= {f for f in list_fragments(tree) if 0 < fragment_cost(f) < 12}
     found = sorted(found, key=str)[:400]
-    cosines = dot_products(vstack([machine.fragment(fragment) for fragment in found]))
+    cosines = dot_products(vstack([encoder.encode_fragment(fragment) for fragment in found]))
     assert np.abs(cosines - np.diag(np.diagonal(cosines))).max() < 0.3
     assert np.diagonal(cosines).min() > 0.3
 
 
-def test_what_is_bounded_hardly_matters_beside_a_giant_rest():
+def test_what_is_bounded_hardly_matters_beside_a_huge_rest():
     forest = random_forest(4, 4, 900)
     logs = SubsetTreeKernel(1.0).log_norms(forest)
     assert logs.min() > 100  # far beyond float32
     rows = [
-        encoder(1.0, budget, rest="dense", rest_size=512, normalize=True).encode(forest, logs)
+        make_encoder(1.0, budget, rest="dense", rest_size=512, normalize=True).encode(forest, logs)
         for budget in (0, 4)
     ]
     assert abs(rows[0] - rows[1]).max() < 1e-6
@@ -167,14 +168,14 @@ def test_exact_lengths_make_a_dense_rest_as_long_as_it_should_be():
     forest = random_forest(7, 30, 50)
     for normalize in (False, True):
         kernel = SubsetTreeKernel(0.4, normalize=normalize)
-        machine = encoder(rest="dense", rest_size=1024, normalize=normalize)
-        rows = machine.encode(forest, kernel.log_norms(forest))
+        encoder = make_encoder(rest="dense", rest_size=1024, normalize=normalize)
+        rows = encoder.encode(forest, kernel.log_norms(forest))
         assert np.diagonal(dot_products(rows)) == pytest.approx(kernel.diagonal(forest), rel=1e-5)
 
 
 def test_a_tree_with_nothing_beyond_the_budget_has_no_rest():
     forest = read_trees(["(A (B b) (C c))", "(A b)", "(A)"])
-    rows = encoder(rest="dense").encode(forest, SubsetTreeKernel(0.4).log_norms(forest))
+    rows = make_encoder(rest="dense").encode(forest, SubsetTreeKernel(0.4).log_norms(forest))
     assert np.diff(rows.indptr).tolist() == [6, 1, 0]
 
 
@@ -200,7 +201,7 @@ def test_collisions_add_noise_but_no_bias():
     pairs = different_pairs(len(forest))
     errors = []
     for seed in range(200):
-        rows = encoder(seed=seed, n_features=256).encode(forest)
+        rows = make_encoder(seed=seed, n_features=256).encode(forest)
         errors.append((dot_products(rows) - exact)[pairs])
     means = np.mean(errors, axis=1)
     assert abs(means.mean()) <= 3 * means.std(ddof=1) / math.sqrt(len(means))
@@ -212,12 +213,12 @@ def test_collisions_add_noise_but_no_bias():
 @pytest.mark.parametrize("rest", [None, "dense", "blocks"])
 def test_rows_do_not_depend_on_threads_batches_or_neighbours(rest):
     forest = random_forest(1, 1200, 25)
-    machine = encoder(n_features=2**20, rest=rest, rest_size=256, normalize=True)
-    whole = machine.encode(forest, n_jobs=1)
-    many = machine.encode(forest, n_jobs=4)
+    encoder = make_encoder(n_features=2**20, rest=rest, rest_size=256, normalize=True)
+    whole = encoder.encode(forest, n_jobs=1)
+    many = encoder.encode(forest, n_jobs=4)
     assert (whole.data.tobytes(), whole.indices.tobytes()) == (many.data.tobytes(), many.indices.tobytes())
     for i in (0, 511, 512, 1199):
-        alone = machine.encode(forest[[i]])
+        alone = encoder.encode(forest[[i]])
         assert (whole[i].data.tobytes(), whole[i].indices.tobytes()) == (
             alone.data.tobytes(),
             alone.indices.tobytes(),
@@ -226,7 +227,7 @@ def test_rows_do_not_depend_on_threads_batches_or_neighbours(rest):
 
 @pytest.mark.parametrize("rest", [None, "dense", "blocks"])
 def test_columns_are_sorted_and_distinct(rest):
-    rows = encoder(n_features=64, rest=rest, rest_size=256).encode(random_forest(1, 50, 25))
+    rows = make_encoder(n_features=64, rest=rest, rest_size=256).encode(random_forest(1, 50, 25))
     for first, last in pairwise(rows.indptr):
         assert (np.diff(rows.indices[first:last]) > 0).all()
     assert rows.has_canonical_format
@@ -240,7 +241,7 @@ def test_rows_are_frozen(rest, digest):
     forest = read_trees(
         ["(S (NP (DT the) (NN tree)) (VP (VBZ grows) (ADVP (RB slowly))))", "(a (a (a b) a) (b (a (b a))))"]
     )
-    rows = encoder(n_features=2**20, seed=7, rest=rest, rest_size=256).encode(forest)
+    rows = make_encoder(n_features=2**20, seed=7, rest=rest, rest_size=256).encode(forest)
     exact = np.round(rows.data.astype(float), 4) + 0.0
     found = hashlib.sha256(rows.indptr.tobytes() + rows.indices.tobytes() + exact.tobytes()).hexdigest()
     assert found[:16] == digest
@@ -248,64 +249,64 @@ def test_rows_are_frozen(rest, digest):
 
 @pytest.mark.parametrize("rest", [None, "dense", "blocks"])
 def test_normalised_rows_have_length_1_whatever_the_size_of_the_tree(rest):
-    giants = ["(A" + " (B x)" * 20_000 + ")", "(A " * 2000 + "b" + ")" * 2000, "(A (B c))"]
-    forest = read_trees(giants)
-    rows = encoder(0.99, rest=rest, rest_size=256, normalize=True).encode(forest)
+    large = ["(A" + " (B x)" * 20_000 + ")", "(A " * 2000 + "b" + ")" * 2000, "(A (B c))"]
+    forest = read_trees(large)
+    rows = make_encoder(0.99, rest=rest, rest_size=256, normalize=True).encode(forest)
     assert np.diagonal(dot_products(rows)) == pytest.approx(1.0, rel=1e-5)
     if rest is not None:
         with pytest.raises(RangeError, match=r"tree 1 \(40001 nodes\) is too large for float32"):
-            encoder(0.99, rest=rest, rest_size=256).encode(forest)
+            make_encoder(0.99, rest=rest, rest_size=256).encode(forest)
 
 
-def test_wide_and_deep_trees_take_linear_room():
+def test_wide_and_deep_trees_take_linear_memory():
     wide = "(A" + " (B (C x) y)" * 30_000 + ")"
     deep = "(A " * 30_000 + "b" + ")" * 30_000
-    rows = encoder(0.1).encode(read_trees([wide, deep]))
+    rows = make_encoder(0.1).encode(read_trees([wide, deep]))
     assert np.isfinite(rows.data).all()
     assert np.diff(rows.indptr).tolist() == [4, 10]
 
 
 def test_a_child_among_a_million_is_found():
     wide = Tree("R", ["x"] * (2**20 + 39) + [Tree("B", ["b"])])
-    rows = encoder(1.0, None).encode(Forest.from_trees([wide]))
+    rows = make_encoder(1.0, None).encode(Forest.from_trees([wide]))
     assert np.abs(rows.data).tolist() == [1.0, 1.0, 1.0]
 
 
 def test_a_node_without_children_has_an_empty_row():
     forest = Forest.from_trees([Tree("a"), Tree("a", ["b"])])
-    assert np.diff(encoder().encode(forest).indptr).tolist() == [0, 1]
-    assert encoder(normalize=True).encode(forest[:1]).nnz == 0
-    assert encoder().encode(Forest.from_trees([])).shape == (0, WIDE)
+    assert np.diff(make_encoder().encode(forest).indptr).tolist() == [0, 1]
+    assert make_encoder(normalize=True).encode(forest[:1]).nnz == 0
+    assert make_encoder().encode(Forest.from_trees([])).shape == (0, WIDE)
 
 
 def test_a_fragments_row_reads_its_coordinate():
     tree = "(S (NP (DT a) (NN tree)) (VP (VBZ grows)))"
-    machine = encoder(0.5, None)
-    row = machine.encode(read_trees([tree]))
+    encoder = make_encoder(0.5, None)
+    row = encoder.encode(read_trees([tree]))
     for fragment, value in list_fragments(tree, 0.5).items():
-        assert dot_products(row, machine.fragment(fragment))[0, 0] == pytest.approx(value, abs=1e-6)
-    assert encoder(0.5, 0).fragment(Tree.parse(tree)).nnz == 0
+        assert dot_products(row, encoder.encode_fragment(fragment))[0, 0] == pytest.approx(value, abs=1e-6)
+    assert make_encoder(0.5, 0).encode_fragment(Tree.parse(tree)).nnz == 0
 
 
 def test_decay_0_leaves_single_productions():
-    rows = encoder(0.0).encode(read_trees(["(A (B b))", "(A (B c))"]))
+    rows = make_encoder(0.0).encode(read_trees(["(A (B b))", "(A (B c))"]))
     assert dot_products(rows).tolist() == [[2.0, 1.0], [1.0, 2.0]]
 
 
 def test_a_single_node_is_no_fragment():
     with pytest.raises(ParameterError, match="single node"):
-        encoder().fragment(Tree("A"))
+        make_encoder().encode_fragment(Tree("A"))
 
 
 def test_threads_may_share_an_encoder_whose_label_keys_overflow(monkeypatch):
     monkeypatch.setattr("treedot.encode.sparse.encoder.KEPT_LABELS", 50)
-    machine = encoder(n_features=2**12)
+    encoder = make_encoder(n_features=2**12)
     forests = [
         Forest.from_trees([Tree("S", [f"w{k}", f"w{k + 1}"]) for k in range(n, n + 30)]) for n in range(40)
     ]
-    wanted = [machine.encode(forest).data.tobytes() for forest in forests]
+    wanted = [encoder.encode(forest).data.tobytes() for forest in forests]
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda forest: machine.encode(forest).data.tobytes(), forests)) == wanted
+        assert list(pool.map(lambda forest: encoder.encode(forest).data.tobytes(), forests)) == wanted
 
 
 def test_bad_settings_are_refused():
@@ -332,11 +333,11 @@ def test_too_many_fragments_are_refused(monkeypatch):
     for _ in range(3):
         bush = f"(A {bush} {bush})"
     with pytest.raises(LimitError, match="use a budget below 32"):
-        encoder(budget=32).encode(read_trees([bush]))
+        make_encoder(budget=32).encode(read_trees([bush]))
     with pytest.raises(LimitError, match="use a budget below 32"):
-        encoder(budget=32, rest="blocks").encode(read_trees([bush]))
+        make_encoder(budget=32, rest="blocks").encode(read_trees([bush]))
     with pytest.raises(LimitError, match="give a budget"):
-        encoder(budget=None).encode(read_trees([bush]))
+        make_encoder(budget=None).encode(read_trees([bush]))
 
 
 BARS = {
@@ -356,7 +357,9 @@ def test_blocks_rank_random_pairs_of_real_trees_at_every_decay(kind):
     forest = real_trees(kind, 300)
     for decay, bar in zip(DECAYS, BARS[kind], strict=True):
         exact = SubsetTreeKernel(decay).gram(forest)
-        rows = (encoder(decay, 12, seed=s, rest="blocks", dtype="float64").encode(forest) for s in range(3))
+        rows = (
+            make_encoder(decay, 12, seed=s, rest="blocks", dtype="float64").encode(forest) for s in range(3)
+        )
         assert np.mean([spearman(exact, dot_products(x)) for x in rows]) >= bar
 
 
@@ -371,6 +374,6 @@ def test_products_of_real_trees_are_unbiased(kind, rest):
         unit = floor(exact, 2048)
         errors = []
         for seed in range(24):
-            machine = encoder(decay, seed=seed, rest=rest, rest_size=2048, dtype="float64")
-            errors.append(((dot_products(machine.encode(forest)) - exact) / unit)[pairs].mean())
+            encoder = make_encoder(decay, seed=seed, rest=rest, rest_size=2048, dtype="float64")
+            errors.append(((dot_products(encoder.encode(forest)) - exact) / unit)[pairs].mean())
         assert abs(np.mean(errors)) <= 3 * np.std(errors, ddof=1) / math.sqrt(len(errors))

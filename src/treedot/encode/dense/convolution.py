@@ -1,4 +1,7 @@
-"""The stack machine for the paper's shuffled circular convolution, folded from the right."""
+"""Dense vectors with the paper's shuffled convolution, compiled: a ⊡ b = p1(a) ⊙ p2(b), right fold.
+
+Inside, every vector is √d times as long as outside, and a convolution is a product of spectra.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 from treedot.algebra import ShuffledConvolution
 from treedot.encode.dense import fourier, rescaling
 from treedot.encode.dense.gaussians import label_vectors
-from treedot.encode.dense.schedule import Schedule, most_rows
+from treedot.encode.dense.schedule import Schedule, stack_height
 from treedot.jit import njit
 from treedot.simd import LANES, load, splat, store
 from treedot.types import IntArray, Matrix, Row
@@ -23,8 +26,8 @@ class Labels(NamedTuple):
     right: Row
 
 
-class ConvolutionMachine:
-    """Encodes forests with the shuffled circular convolution."""
+class ConvolutionEncoder:
+    """Encodes trees with the shuffled circular convolution."""
 
     folds_left = False
 
@@ -43,12 +46,12 @@ class ConvolutionMachine:
         return Labels(left, right)
 
     def encode(
-        self, program: Schedule, labels: Labels, first: int, last: int,
+        self, schedule: Schedule, labels: Labels, first: int, last: int,
         root_decay: float, normalize: bool, out: Matrix,
     ) -> int:  # fmt: skip
-        """Encode the trees ``first … last - 1`` into ``out``; return the first too large one, or -1."""
+        """Encode the trees ``first … last - 1`` into ``out``; return ``last``, or the first too large one."""
         work = fourier.plan(self.algebra.size, self.dtype)
-        return _encode(program, labels, first, last, self.p1, self.p2, work, root_decay, normalize, out)
+        return _encode(schedule, labels, first, last, self.p1, self.p2, work, root_decay, normalize, out)
 
 
 @njit
@@ -64,7 +67,7 @@ def _sum(label: Row, a: Any, spectrum: Row, b: Any, out: Row) -> None:
 
 @njit
 def _convolve(x: Row, y: Row, product: Row, work: fourier.Plan, row: Row) -> None:
-    """Write the convolution of two rows, given by their spectra, to a row."""
+    """Write the convolution of two rows, given by their spectra, over √d to a row."""
     n = x.shape[1] - 1
     for k in range(0, n, LANES):
         xr, xi, yr, yi = load(x[0], k), load(x[1], k), load(y[0], k), load(y[1], k)
@@ -77,47 +80,51 @@ def _convolve(x: Row, y: Row, product: Row, work: fourier.Plan, row: Row) -> Non
 
 @njit
 def _encode(
-    program: Schedule, labels: Labels, first: int, last: int, p1: IntArray, p2: IntArray, work: fourier.Plan,
+    schedule: Schedule, labels: Labels, first: int, last: int, p1: IntArray, p2: IntArray, work: fourier.Plan,
     root_decay: float, normalize: bool, out: Matrix,
 ) -> int:  # fmt: skip
-    """Run the machine; the row of an open node holds the spectrum of p2 of its children's composition."""
+    """Visit the nodes of each tree, children from right to left, and compose each into its parent.
+
+    The stack row of a node holds the spectrum of p2(t), over ``2^exponent``, where t is what its children
+    have composed so far: the right operand of whatever comes next, another child or the node's own label.
+    """
     number = out.dtype.type
     size = out.shape[1]
-    slots = most_rows(program, first, last)
-    acc = np.empty((slots, 2, size // 2 + 1), out.dtype)
-    exponent = np.zeros(slots, np.int64)
-    total, row = np.empty(size, out.dtype), np.empty(size, out.dtype)
-    spectrum, product = np.empty_like(acc[0]), np.empty_like(acc[0])
+    height = stack_height(schedule, first, last)
+    rows = np.empty((height, 2, size // 2 + 1), out.dtype)
+    exponent = np.zeros(height, np.int64)
+    total, composed = np.empty(size, out.dtype), np.empty(size, out.dtype)
+    expanded, product = np.empty_like(rows[0]), np.empty_like(rows[0])
     for tree in range(first, last):
         total[:] = 0
         total_exponent = rescaling.NO_VALUE
-        for step in range(program.offsets[tree], program.offsets[tree + 1]):
-            node = program.order[step]
-            above, opens = program.parent[node], program.opens[node]
-            leaf = program.arity[node] == 0
-            left, right = labels.left[program.label[node]], labels.right[program.label[node]]
+        for step in range(schedule.offsets[tree], schedule.offsets[tree + 1]):
+            node = schedule.order[step]
+            parent, is_first = schedule.parent[node], schedule.is_first[node]
+            is_leaf = schedule.arity[node] == 0
+            left, right = labels.left[schedule.label[node]], labels.right[schedule.label[node]]
             grown = 0
-            if not leaf:
-                own = program.slot[node]
-                _convolve(left, acc[own], product, work, row)
-                _, shift = rescaling.rescale(row)
-                total_exponent = rescaling.add(total, total_exponent, row, exponent[own] + shift)
-                if above >= 0:
+            if not is_leaf:
+                own = schedule.stack_row[node]
+                _convolve(left, rows[own], product, work, composed)
+                _, shift = rescaling.rescale(composed)
+                total_exponent = rescaling.add(total, total_exponent, composed, exponent[own] + shift)
+                if parent >= 0:
                     a, b, grown = rescaling.child_scales(exponent[own] + shift, root_decay)
-                    fourier.forward(row, p2 if opens else p1, work, spectrum[0], spectrum[1])
-                    _sum(right if opens else left, number(a), spectrum, number(b), spectrum)
-            if above < 0:
+                    fourier.forward(composed, p2 if is_first else p1, work, expanded[0], expanded[1])
+                    _sum(right if is_first else left, number(a), expanded, number(b), expanded)
+            if parent < 0:
                 continue
-            slot = program.slot[above]
-            if opens:
-                acc[slot] = right if leaf else spectrum
-                exponent[slot] = grown
+            above = schedule.stack_row[parent]
+            if is_first:
+                rows[above] = right if is_leaf else expanded
+                exponent[above] = grown
             else:
-                _convolve(left if leaf else spectrum, acc[slot], product, work, row)
-                _, shift = rescaling.rescale(row)
-                exponent[slot] += grown + shift
-                fourier.forward(row, p2, work, acc[slot, 0], acc[slot, 1])
-        row[0::2], row[1::2] = total[: size // 2], total[size // 2 :]
-        if not rescaling.write(row, total_exponent, normalize, out[tree]):
+                _convolve(left if is_leaf else expanded, rows[above], product, work, composed)
+                _, shift = rescaling.rescale(composed)
+                exponent[above] += grown + shift
+                fourier.forward(composed, p2, work, rows[above, 0], rows[above, 1])
+        composed[0::2], composed[1::2] = total[: size // 2], total[size // 2 :]  # see fourier.planar
+        if not rescaling.write(composed, total_exponent, normalize, out[tree]):
             return tree
-    return -1
+    return last

@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from treedot.algebra import Algebra, MixedProduct, ShuffledConvolution, ShuffledProduct
 from treedot.encode.chunks import forest_chunks
-from treedot.encode.dense.schedule import Schedule, schedule
+from treedot.encode.dense.schedule import Schedule, make_schedule
 from treedot.encode.spec import DenseSpec
 from treedot.errors import ParameterError, RangeError
 from treedot.parameters import n_threads
-from treedot.readers import read_trees
 from treedot.threads import thread_map
 from treedot.trees import Forest
 from treedot.types import Matrix
@@ -45,26 +44,35 @@ class DenseEncoder:
         self._lock = Lock()
 
     @cached_property
-    def _machine(self) -> Machine:
-        return _machine(self.spec.algebra(), self.spec.dtype)
+    def _compiled(self) -> CompiledEncoder:
+        return _compiled_encoder(self.spec.algebra(), self.spec.dtype)
 
     @cached_property
     def _labels(self) -> _LabelTable:
-        return _LabelTable(self._machine)
+        return _LabelTable(self._compiled.label_table)
 
     def encode(
         self,
-        trees: Any,
+        forest: Forest,
         out: Matrix | None = None,
         n_jobs: int | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> Matrix:
-        """Return the vectors of all trees of a source, written to ``out`` where it is given.
+        """Return the vectors of all trees, one row each. Whatever the threads, the bytes are the same.
 
-        ``progress`` is called with the number of trees that were just finished. Whatever the threads
-        and the chunks, the bytes are the same.
+        Parameters
+        ----------
+        forest : Forest
+            The trees.
+        out : array of shape (number of trees, n_components), optional
+            Where to write the vectors, for instance a memory map.
+        n_jobs : int, optional
+            Threads; -1 for all cores.
+        progress : callable, optional
+            Called now and then with the number of trees that were finished since the last call.
         """
-        forest = read_trees(trees)
+        if not isinstance(forest, Forest):
+            raise ParameterError(f"encode wants a Forest, not {type(forest).__name__}: call read_trees first")
         shape = (len(forest), self.spec.n_components)
         result = np.empty(shape, self.spec.dtype) if out is None else self._checked(out, shape)
         with thread_map(n_jobs, len(forest)) as run_all:
@@ -89,26 +97,26 @@ class DenseEncoder:
     def _encode_chunk(
         self, chunk: Forest, out: Matrix, first: int, run_all: Callable[..., Any], n_jobs: int | None
     ) -> None:
-        numbers, table = self._labels.lookup(chunk.labels)
-        program = schedule(chunk, numbers[chunk.label], from_right=not self._machine.folds_left)
+        rows, table = self._labels.lookup(chunk.labels)
+        schedule = make_schedule(chunk, rows[chunk.label], from_right=not self._compiled.folds_left)
         root_decay = float(np.sqrt(self.spec.decay))
 
         def run(start: int, stop: int) -> int:
-            return self._machine.encode(program, table, start, stop, root_decay, self.spec.normalize, out)
+            return self._compiled.encode(schedule, table, start, stop, root_decay, self.spec.normalize, out)
 
         threads = n_threads(n_jobs)
         limits = [0, len(chunk)] if threads == 1 else _even_parts(chunk, 8 * threads)
-        for too_large in run_all(run, limits[:-1], limits[1:]):
-            if too_large >= 0:
+        for done, stop in zip(run_all(run, limits[:-1], limits[1:]), limits[1:], strict=True):
+            if done < stop:
                 raise RangeError(
-                    f"the vector of tree {first + too_large + 1} ({chunk.sizes[too_large]} nodes) is too "
+                    f"the vector of tree {first + done + 1} ({chunk.sizes[done]} nodes) is too "
                     f"large for {self.spec.dtype} with decay={self.spec.decay}: use normalize=True, "
                     "dtype='float64' or a smaller decay"
                 )
 
 
-class Machine(Protocol):
-    """What an algebra's compiled encoder looks like from here."""
+class CompiledEncoder(Protocol):
+    """What the compiled encoders, one for each algebra, have in common."""
 
     folds_left: bool
 
@@ -116,26 +124,29 @@ class Machine(Protocol):
         """Return a named tuple of arrays with one row per label."""
 
     def encode(
-        self, program: Schedule, labels: Any, first: int, last: int,
+        self, schedule: Schedule, labels: Any, first: int, last: int,
         root_decay: float, normalize: bool, out: Matrix,
     ) -> int:  # fmt: skip
-        """Encode some trees into their rows of ``out``; return the first too large one, or -1."""
+        """Encode the trees ``first … last - 1`` into ``out``; return ``last``, or the first too large tree.
+
+        Nothing is encoded behind a tree whose vector is too large for its type.
+        """
 
 
-def _machine(algebra: Algebra, dtype: str) -> Machine:
+def _compiled_encoder(algebra: Algebra, dtype: str) -> CompiledEncoder:
     if isinstance(algebra, MixedProduct):
-        from treedot.encode.dense.mixed import MixedMachine
+        from treedot.encode.dense.mixed import MixedEncoder
 
-        return MixedMachine(algebra)
+        return MixedEncoder(algebra)
     if isinstance(algebra, ShuffledProduct):
-        from treedot.encode.dense.product import ProductMachine
+        from treedot.encode.dense.product import ProductEncoder
 
-        return ProductMachine(algebra, dtype)
+        return ProductEncoder(algebra, dtype)
     if isinstance(algebra, ShuffledConvolution):
-        from treedot.encode.dense.convolution import ConvolutionMachine
+        from treedot.encode.dense.convolution import ConvolutionEncoder
 
-        return ConvolutionMachine(algebra, dtype)
-    raise TypeError(f"there is no machine for {algebra.name}")
+        return ConvolutionEncoder(algebra, dtype)
+    raise TypeError(f"there is no encoder for {algebra.name}")
 
 
 class _LabelTable:
@@ -144,8 +155,8 @@ class _LabelTable:
     Only a chunk that has more labels of its own makes the table larger.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self._make = machine.label_table
+    def __init__(self, make: Callable[[Sequence[str]], Any]) -> None:
+        self._make = make
         self._row: dict[str, int] = {}
         self._text: list[str] = []
         self._used = np.zeros(0, np.int64)  # when each row was last asked for

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.algebra import Algebra
-from treedot.algebra.labels import CENTRE, GOLDEN, LOG_SERIES, TAIL, keys, mix64
+from treedot.algebra.labels import CENTRE, LOG_SERIES, TAIL, keys
+from treedot.algebra.splitmix import GOLDEN, mix64
 from treedot.jit import COMPILED, njit
 from treedot.types import FloatArray
 

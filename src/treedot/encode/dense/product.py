@@ -1,4 +1,7 @@
-"""The stack machine for the paper's shuffled γ-product, folded from the right."""
+"""Dense vectors with the paper's shuffled γ-product, compiled: a ⊠ b = γ p1(a) ⊗ p2(b), right fold.
+
+Inside, every vector is √d times as long as outside, which makes γ = √d disappear: a ⊠ b = p1(a) ⊗ p2(b).
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,13 @@ import numpy as np
 from treedot.algebra import ShuffledProduct
 from treedot.encode.dense import rescaling
 from treedot.encode.dense.gaussians import label_vectors, shuffled
-from treedot.encode.dense.schedule import Schedule, most_rows
+from treedot.encode.dense.schedule import Schedule, stack_height
 from treedot.jit import njit
 from treedot.types import IntArray, Matrix, Row
 
-# No element of a label vector is larger, in units in which its norm is √d: the quantile of the
-# extreme 32-bit uniform is 6.4, and a vector of fewer than 64 elements has none above √64.
+# No element of a label vector of norm √d is larger: the quantile of the extreme 32-bit uniform is 6.4,
+# and a vector of fewer than 64 elements has none above √64.
 LABEL_BOUND = 8.0
-
 
 # Children are gathered by composite shuffles, kept for so many; in wider nodes groups of them nest.
 GROUP = 32
@@ -34,7 +36,7 @@ class Labels(NamedTuple):
 class Shuffles(NamedTuple):
     """Where the elements of child ``i`` of a node come from.
 
-    Written out, ``n ⊠ (g1 ⊠ (g2 ⊠ … gm))`` is ``p1(n) ⊗ p2 p1(g1) ⊗ p2² p1(g2) ⊗ … ⊗ p2^m(gm)``: one gather
+    Written out, ``n ⊠ (x1 ⊠ (x2 ⊠ … xm))`` is ``p1(n) ⊗ p2 p1(x1) ⊗ p2² p1(x2) ⊗ … ⊗ p2^m(xm)``: one gather
     per child. Row ``i`` of ``inner`` is p2^i p1, row ``i`` of ``last`` is p2^i.
     """
 
@@ -42,8 +44,8 @@ class Shuffles(NamedTuple):
     last: IntArray
 
 
-class ProductMachine:
-    """Encodes forests with the shuffled γ-product."""
+class ProductEncoder:
+    """Encodes trees with the shuffled γ-product."""
 
     folds_left = False
 
@@ -66,99 +68,96 @@ class ProductMachine:
         return table
 
     def encode(
-        self, program: Schedule, labels: Labels, first: int, last: int,
+        self, schedule: Schedule, labels: Labels, first: int, last: int,
         root_decay: float, normalize: bool, out: Matrix,
     ) -> int:  # fmt: skip
-        """Encode the trees ``first … last - 1`` into ``out``; return the first too large one, or -1."""
-        return _encode(program, labels, first, last, self.shuffles, root_decay, normalize, out)
+        """Encode the trees ``first … last - 1`` into ``out``; return ``last``, or the first too large one."""
+        return _encode(schedule, labels, first, last, self.shuffles, root_decay, normalize, out)
 
 
 @njit
-def _finish(acc: Row, left: Row, plain: Row, a: Any, b: Any, share: Any, total: Row, g: Row) -> None:
-    """For s = p1(n) ⊗ acc write a n + b s to g, and add share · s to the total."""
-    for j in range(g.size):
-        s = acc[j] * left[j]
-        g[j] = a * plain[j] + b * s
+def _finish(row: Row, left: Row, plain: Row, a: Any, b: Any, share: Any, total: Row, expanded: Row) -> None:
+    """For s = p1(n) ⊗ row, write a n + b s to ``expanded`` and add share · s to the total."""
+    for j in range(row.size):
+        s = row[j] * left[j]
+        expanded[j] = a * plain[j] + b * s
         total[j] += share * s
 
 
 @njit
-def _gather(g: Row, order: IntArray, row: Row) -> None:
+def _gather(x: Row, order: IntArray, row: Row) -> None:
+    """Row ← x[order]."""
     for j in range(row.size):
-        row[j] = g[order[j]]
+        row[j] = x[order[j]]
 
 
 @njit
-def _gather_times(g: Row, order: IntArray, row: Row) -> None:
+def _gather_times(x: Row, order: IntArray, row: Row) -> None:
+    """Row ← row ⊗ x[order]."""
     for j in range(row.size):
-        row[j] *= g[order[j]]
+        row[j] *= x[order[j]]
 
 
 @njit
 def _encode(
-    program: Schedule, labels: Labels, first: int, last: int, shuffles: Shuffles,
+    schedule: Schedule, labels: Labels, first: int, last: int, shuffles: Shuffles,
     root_decay: float, normalize: bool, out: Matrix,
 ) -> int:  # fmt: skip
-    """Run the machine, children from right to left; a row holds what they have composed so far."""
+    """Visit the nodes of each tree, children from right to left, and compose each into its parent.
+
+    The stack row of a node holds what its children have composed so far, over ``2^exponent``; no magnitude
+    is above ``bound``. The node's own label comes in when all are there.
+    """
     number = out.dtype.type
     size = out.shape[1]
-    slots = most_rows(program, first, last)
-    acc = np.empty((slots, size), out.dtype)
-    exponent, bound = np.zeros(slots, np.int64), np.zeros(slots)
-    child = np.zeros(slots, np.int64)  # the number of the next child, counted from the left
-    total, g = np.empty(size, out.dtype), np.empty(size, out.dtype)
+    height = stack_height(schedule, first, last)
+    rows = np.empty((height, size), out.dtype)
+    exponent, bound = np.zeros(height, np.int64), np.zeros(height)
+    position = np.zeros(height, np.int64)  # of the next child, counted from 1 on the left
+    total, expanded = np.empty(size, out.dtype), np.empty(size, out.dtype)
     for tree in range(first, last):
         total[:] = 0
         total_exponent = rescaling.NO_VALUE
-        for step in range(program.offsets[tree], program.offsets[tree + 1]):
-            node = program.order[step]
-            label = program.label[node]
-            own, above = program.slot[node], program.parent[node]
-            limit, grown = LABEL_BOUND, 0
-            leaf = program.arity[node] == 0
-            if not leaf:
+        for step in range(schedule.offsets[tree], schedule.offsets[tree + 1]):
+            node = schedule.order[step]
+            label = schedule.label[node]
+            own, parent = schedule.stack_row[node], schedule.parent[node]
+            largest, grown = LABEL_BOUND, 0
+            is_leaf = schedule.arity[node] == 0
+            if not is_leaf:
                 if bound[own] * LABEL_BOUND > rescaling.LARGE:
-                    bound[own], grown = rescaling.rescale(acc[own])
+                    bound[own], grown = rescaling.rescale(rows[own])
                     exponent[own] += grown
-                exponent[own] = rescaling.true_exponent(acc[own], exponent[own], total_exponent)
+                exponent[own] = rescaling.true_exponent(rows[own], exponent[own], total_exponent)
                 a, b, grown = rescaling.child_scales(exponent[own], root_decay)
-                limit = a * LABEL_BOUND + b * LABEL_BOUND * bound[own]
+                largest = a * LABEL_BOUND + b * LABEL_BOUND * bound[own]
                 total_exponent, share = rescaling.meet(total, total_exponent, exponent[own])
-                _finish(
-                    acc[own],
-                    labels.left[label],
-                    labels.plain[label],
-                    number(a),
-                    number(b),
-                    number(share),
-                    total,
-                    g,
-                )
-            if above < 0:
+                left, plain = labels.left[label], labels.plain[label]
+                _finish(rows[own], left, plain, number(a), number(b), number(share), total, expanded)
+            if parent < 0:
                 continue
-            slot = program.slot[above]
-            row = acc[slot]
-            if program.opens[node]:
-                child[slot] = program.arity[above]
-            i = child[slot]
-            child[slot] -= 1
-            place = (i - 1) % GROUP + 1
-            if program.opens[node]:
-                if leaf and place == 1:
+            above = schedule.stack_row[parent]
+            row = rows[above]
+            if schedule.is_first[node]:
+                position[above] = schedule.arity[parent]
+            place = (position[above] - 1) % GROUP + 1
+            position[above] -= 1
+            if schedule.is_first[node]:
+                if is_leaf and place == 1:
                     row[:] = labels.right[label]
                 else:
-                    _gather(labels.plain[label] if leaf else g, shuffles.last[place], row)
-                exponent[slot], bound[slot] = grown, limit
+                    _gather(labels.plain[label] if is_leaf else expanded, shuffles.last[place], row)
+                exponent[above], bound[above] = grown, largest
                 continue
             if place == GROUP:  # the children to the right are a group of their own
-                g_of_group = row.copy()
-                _gather(g_of_group, shuffles.last[GROUP], row)
-            _gather_times(labels.plain[label] if leaf else g, shuffles.inner[place], row)
-            exponent[slot] += grown
-            bound[slot] *= limit
-            if bound[slot] > rescaling.LARGE or exponent[slot] != 0:  # giants may also fade
-                bound[slot], grown = rescaling.rescale(row)
-                exponent[slot] += grown
+                group = row.copy()
+                _gather(group, shuffles.last[GROUP], row)
+            _gather_times(labels.plain[label] if is_leaf else expanded, shuffles.inner[place], row)
+            exponent[above] += grown
+            bound[above] *= largest
+            if bound[above] > rescaling.LARGE or exponent[above] != 0:  # what was large may also fade
+                bound[above], grown = rescaling.rescale(row)
+                exponent[above] += grown
         if not rescaling.write(total, total_exponent, normalize, out[tree]):
             return tree
-    return -1
+    return last

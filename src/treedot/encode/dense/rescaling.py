@@ -100,7 +100,7 @@ def add(total: Row, exponent: int, row: Row, row_exponent: int) -> int:
 
 
 @njit
-def at_least_one(total: Row, exponent: int) -> int:
+def without_negative(total: Row, exponent: int) -> int:
     """Bring a sum with a negative exponent, or with none yet, to exponent 0; return the exponent."""
     if exponent >= 0:
         return exponent

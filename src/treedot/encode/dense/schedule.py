@@ -1,4 +1,4 @@
-"""In which order a tree's nodes are folded into their parents, and which row each open node uses."""
+"""In which order the nodes of a tree are composed into their parents, and where open nodes lie on a stack."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from treedot.types import IntArray
 
 
 class Schedule(NamedTuple):
-    """The program that the encoders run: visit ``order``, finish a node, fold it into its parent.
+    """What the encoders work through: visit nodes in order, finish each, compose it into its parent.
 
-    A node opens a row when its first child (in the order of the fold) arrives and gives it back when
-    it is finished, so ``slot`` is a height in a stack and ``rows`` is how high it gets; ``opens`` marks
-    those first children.
+    A node is *open* from when its first child (in the order of the fold) is composed until it is finished
+    itself. Open nodes form a stack of rows: as many as there are open ancestors at a time, however many
+    children a node has.
     """
 
     order: IntArray
-    label: IntArray
+    label: IntArray  # the rest is by node: its row in the label table,
     arity: IntArray
     parent: IntArray
-    slot: IntArray
-    opens: npt.NDArray[np.bool_]
-    offsets: IntArray
-    rows: IntArray
+    stack_row: IntArray  # how high in the stack its row lies, -1 for leaves,
+    is_first: npt.NDArray[np.bool_]  # and whether it is its parent's first child in the order of the fold
+    offsets: IntArray  # by tree
+    height: IntArray  # by tree: of the stack
 
 
-def schedule(forest: Forest, label: IntArray, from_right: bool) -> Schedule:
-    """Return the program for a forest whose labels are numbered by ``label``."""
+def make_schedule(forest: Forest, label: IntArray, from_right: bool) -> Schedule:
+    """Return the schedule of a forest whose nodes have the rows ``label`` of the label table."""
     if from_right:
         order = _mirrored(forest.parent, forest.subtree_size, forest.offsets)
     else:
         order = np.arange(forest.n_nodes, dtype=np.int32)
-    slot, opens, rows = _slots(order, forest.arity, forest.parent, forest.offsets)
-    return Schedule(order, label, forest.arity, forest.parent, slot, opens, forest.offsets, rows)
+    stack_row, is_first, height = _stack(order, forest.arity, forest.parent, forest.offsets)
+    return Schedule(order, label, forest.arity, forest.parent, stack_row, is_first, forest.offsets, height)
 
 
 @njit
@@ -60,31 +60,32 @@ def _mirrored(parent: IntArray, size: IntArray, offsets: IntArray) -> IntArray:
 
 
 @njit
-def _slots(
+def _stack(
     order: IntArray, arity: IntArray, parent: IntArray, offsets: IntArray
 ) -> tuple[IntArray, npt.NDArray[np.bool_], IntArray]:
-    slot = np.full(order.size, -1, np.int32)
-    opens = np.zeros(order.size, np.bool_)
-    rows = np.zeros(offsets.size - 1, np.int32)
+    """Return stack rows, which nodes are first children, and the heights of the stacks."""
+    stack_row = np.full(order.size, -1, np.int32)
+    is_first = np.zeros(order.size, np.bool_)
+    height = np.zeros(offsets.size - 1, np.int32)
     for tree in range(offsets.size - 1):
-        height = 0
+        n_open = 0
         for step in range(offsets[tree], offsets[tree + 1]):
             node = order[step]
             if arity[node] > 0:
-                height -= 1
+                n_open -= 1
             above = parent[node]
-            if above >= 0 and slot[above] < 0:
-                slot[above] = height
-                opens[node] = True
-                height += 1
-                rows[tree] = max(rows[tree], height)
-    return slot, opens, rows
+            if above >= 0 and stack_row[above] < 0:
+                stack_row[above] = n_open
+                is_first[node] = True
+                n_open += 1
+                height[tree] = max(height[tree], n_open)
+    return stack_row, is_first, height
 
 
 @njit
-def most_rows(program: Schedule, first: int, last: int) -> int:
-    """Return how many rows the trees ``first … last - 1`` need at most, and at least one."""
-    most = 1
+def stack_height(schedule: Schedule, first: int, last: int) -> int:
+    """Return how many stack rows the trees ``first … last - 1`` need at most, and at least one."""
+    highest = 1
     for tree in range(first, last):
-        most = max(most, program.rows[tree])
-    return most
+        highest = max(highest, schedule.height[tree])
+    return highest

@@ -1,11 +1,48 @@
 """What lies beyond the budget in blocks, compiled: for every prefix the sum of all its continuations.
 
-With F(c) the sum of the vectors of all fragments rooted at a child c, seen from its parent, a node keeps the
+``reference.block`` defines the block of a fragment: its productions are read depth-first, from the last
+expanded child to the first, until their cost exceeds the budget. What has been read is its *prefix*, which
+names the block; the rest of it, its *continuation*, is a product of random phases.
+
+With F(c) the sum over all fragments rooted at a child c of the phases of their productions, a node keeps the
 products H[k] = ∏ (1 + √λ F(c)) over its children from the k-th in reading order on: whatever can follow what
 is read of the others. A prefix is put together from the root's production and prefixes of some children, and
 the last of them decides what can follow: what follows inside that child, times H behind it. So the sum of
 all continuations, the *tail* of a prefix, is one product of two known numbers at each of the two coordinates
-that a block shows (see ``rest_reference.block``).
+that a block shows.
+
+The tree ``(S (A a) (B (C c)))`` has four productions, S, A, B and C, and with a budget of 2 three fragments
+beyond it. They are read in the order S, B, C, A:
+
+    ====================  ====  ==================  ============
+    fragment              cost  prefix              continuation
+    ====================  ====  ==================  ============
+    (S A (B (C c)))       3     S B C               nothing
+    (S (A a) (B C))       4     S B A               nothing
+    (S (A a) (B (C c)))   5     S B C               A
+    ====================  ====  ==================  ============
+
+Nothing to expand is below C and A, so F(C) = u(C) and F(A) = u(A), their phases, and F(B) is the phases of B
+times 1 + √λ F(C). The children of S are read as B, A, and that of B is C:
+
+    H_B = [1 + √λ F(C), 1]
+    H_S = [(1 + √λ F(B)) (1 + √λ F(A)), 1 + √λ F(A), 1]
+
+The prefixes rooted at S, each with its cost, and its tail, which for the production alone is H[0]:
+
+    =======  ====  =============================  =============================================
+    prefix   cost  tail
+    =======  ====  =============================  =============================================
+    S        0     H_S[0]                         within the budget
+    S B      2     H_B[0] H_S[1]                  within the budget
+    S B C    3     H_B[1] H_S[1] = 1 + √λ u(A)    cut: block of the first and third fragment
+    S A      2     H_S[2] = 1                     within the budget
+    S B A    4     H_S[2] = 1                     cut: block of the second fragment
+    =======  ====  =============================  =============================================
+
+A prefix within the budget can be extended; as a fragment it has its own column. One that is cut is not
+extended; its block is its tail times √λ^(productions - 1), here λ, over √2, so that the two complex numbers
+of a fragment have length 1. S B and S B C come of the prefixes B and B C, which are found first.
 
 Vectors are rows of sixteen real parts and sixteen imaginary ones, with one exponent for all: coordinates that
 are 2^1000 times smaller than others, as hundreds of thousands of children can make them, become zero.
@@ -14,28 +51,27 @@ are 2^1000 times smaller than others, as hundreds of thousands of children can m
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from treedot.algebra.labels import mix64
+from treedot.algebra.splitmix import mix64
+from treedot.encode.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, Ended, NonZeros, TreeArrays
 from treedot.encode.sparse.bounded import (
+    FREE,
     GOLD,
-    NOTHING,
+    ONE,
     SALTED,
-    Found,
-    Sorted,
-    clear,
+    SortedKeys,
+    clear_keys,
     hash_productions,
-    insert,
+    insert_key,
     key_of,
-    make_found,
-    make_sorted,
 )
 from treedot.encode.sparse.reference import BLOCK, COORDINATES, POSITIONS, TURN, circle, shuffles
-from treedot.jit import njit
+from treedot.jit import inlined, njit
 from treedot.simd import LANES, exceeds, load, splat, store
-from treedot.types import FloatArray, IntArray, WordArray
+from treedot.types import FloatArray, IntArray, Row, WordArray
 
 V = COORDINATES
 assert V == LANES
@@ -47,6 +83,7 @@ ROOT = -(2**30)  # the cost before the root's production: no budget is spent yet
 U8, U255 = np.uint64(8), np.uint64(255)
 WORDS = V // 8
 
+# Complex numbers at two coordinates, real and imaginary parts, and an exponent.
 Following = tuple[float, float, float, float, int]
 
 PREFIX = np.dtype(
@@ -91,10 +128,11 @@ class Below(NamedTuple):
     factor: FloatArray  # 1 + √λ F of one child
 
 
-class Room(NamedTuple):
-    """Working memory for one tree at a time."""
+class BlockMemory(NamedTuple):
+    """Working memory for the prefixes of one tree at a time."""
 
-    found: Found
+    stack: IntArray  # nodes that wait for their parents
+    hash: WordArray  # of every node's production
     below: Below
     first: IntArray  # prefixes of every node
     last: IntArray
@@ -102,8 +140,45 @@ class Room(NamedTuple):
     tails: Any
     open: IntArray  # the prefixes of the current node that can be extended
     cut: IntArray  # the prefixes whose cost exceeds the budget
-    table: Sorted
+    table: SortedKeys
     value: FloatArray
+
+    @classmethod
+    def make(cls, nodes: int, fragments: int) -> Self:
+        """Return memory for trees of at most so many nodes and prefixes."""
+        rows = 2 * nodes + 2
+        below = Below(
+            np.empty(nodes, np.int32), np.empty(rows * ROW), np.empty(rows, np.int64), np.empty(ROW)
+        )
+        below.value[:V], below.value[V:ROW], below.exponent[0] = 1.0, 0.0, 0
+        stack, first, last = np.empty((3, nodes), np.int32)
+        extendable, cut = np.empty((2, fragments), np.int32)
+        return cls(
+            stack,
+            np.empty(nodes, np.uint64),
+            below,
+            first,
+            last,
+            np.recarray(fragments, PREFIX),
+            np.recarray(fragments, TAIL),
+            extendable,
+            cut,
+            SortedKeys.make(fragments),
+            np.empty(fragments * BLOCK),
+        )
+
+    @property
+    def fragments(self) -> int:
+        """For how many prefixes of a tree there is memory."""
+        return int(self.prefixes.size)
+
+
+class CutPrefixes(NamedTuple):
+    """How many prefixes are cut, and their largest exponent; unless complete there is too little memory."""
+
+    complete: bool
+    n_cut: int
+    exponent: int
 
 
 def make_tables(decay: float, budget: int, seed: int) -> Tables:
@@ -111,27 +186,6 @@ def make_tables(decay: float, budget: int, seed: int) -> Tables:
     weight = np.append(0.0, np.power(math.sqrt(decay), np.arange(budget + 2.0)))  # by productions
     phases = math.sqrt(decay) * circle().view(np.float64)
     return Tables(phases, shuffles(seed), weight / math.sqrt(BLOCK // 2))
-
-
-def make_room(nodes: int, prefixes: int) -> Room:
-    """Return room for trees of so many nodes and prefixes."""
-    rows = 2 * nodes + 2
-    below = Below(np.empty(nodes, np.int32), np.empty(rows * ROW), np.empty(rows, np.int64), np.empty(ROW))
-    below.value[:V], below.value[V:ROW], below.exponent[0] = 1.0, 0.0, 0
-    first, last = np.empty((2, nodes), np.int32)
-    extendable, cut = np.empty((2, prefixes), np.int32)
-    return Room(
-        make_found(nodes, 1),
-        below,
-        first,
-        last,
-        np.recarray(prefixes, PREFIX),
-        np.recarray(prefixes, TAIL),
-        extendable,
-        cut,
-        make_sorted(prefixes),
-        np.empty(prefixes * BLOCK),
-    )
 
 
 @njit
@@ -225,24 +279,21 @@ def _set_tail(tail: Any, turn: int, follows: Following, inner: Following) -> Non
 
 
 @njit
-def _find_prefixes(arity: IntArray, budget: int, room: Room) -> tuple[int, int]:
-    """Find all prefixes of a tree and their tails; return how many are cut, -1 for no room, and the scale.
-
-    The scale is the largest exponent of those.
-    """
-    stack, prefixes, tails, below = room.found.stack, room.prefixes, room.tails, room.below
-    height, count, n_cut, scale, tail, limit = 0, 0, 0, 0, 0, prefixes.size
+def _find_prefixes(arity: IntArray, budget: int, memory: BlockMemory) -> CutPrefixes:
+    """Find all prefixes of a tree, with their tails."""
+    stack, prefixes, tails, below = memory.stack, memory.prefixes, memory.tails, memory.below
+    height, count, n_cut, exponent, tail, limit = 0, 0, 0, 0, 0, prefixes.size
     for node in range(arity.size):
         m = arity[node]
         height -= m
         if m > 0:
             if count == limit:
-                return -1, 0
+                return CutPrefixes(False, n_cut, exponent)
             start, n_open = count, 1
             root = prefixes[count]
-            root.hash, root.cost, root.before, root.productions = room.found.hash[node], 0, ROOT, 1
+            root.hash, root.cost, root.before, root.productions = memory.hash[node], 0, ROOT, 1
             _set_tail(tails[tail], 0, _following(below.first[node], 0, below), (1.0, 0.0, 1.0, 0.0, 0))
-            root.tail, room.open[0] = tail, count
+            root.tail, memory.open[0] = tail, count
             count, tail = count + 1, tail + 1
             follows = below.first[node]
             for place in range(m - 1, -1, -1):
@@ -250,101 +301,133 @@ def _find_prefixes(arity: IntArray, budget: int, room: Room) -> tuple[int, int]:
                 if arity[child] == 0:
                     continue
                 follows += 1
-                salt, waiting = np.uint64(place + 1) * GOLD, n_open
-                for inner in range(room.first[child], room.last[child]):
+                waiting = n_open
+                for inner in range(memory.first[child], memory.last[child]):
                     part = prefixes[inner]
-                    before = part.before + m
-                    if before > budget:
+                    if part.before + m > budget:
                         continue
                     if count + waiting > limit:
-                        return -1, 0
-                    last = tails[part.tail]
-                    turn = (last.turn + TURN) % V
-                    inside = (last.x, last.xi, last.y, last.yi, last.exponent)
-                    _set_tail(tails[tail], turn, _following(follows, turn, below), inside)
-                    salted, added = mix64(part.hash + salt), part.cost + m
-                    for k in range(waiting):
-                        base = prefixes[room.open[k]]
-                        if base.cost + before > budget:
-                            continue
-                        new = prefixes[count]
-                        new.hash, new.tail = base.hash + salted, tail
-                        new.cost, new.before = base.cost + added, base.cost + max(before, 0)
-                        new.productions = base.productions + part.productions
-                        if new.cost > budget:
-                            room.cut[n_cut] = count
-                            n_cut += 1
-                            scale = max(scale, tails[tail].exponent)
-                        else:
-                            room.open[n_open] = count
-                            n_open += 1
-                        count += 1
+                        return CutPrefixes(False, n_cut, exponent)
+                    _extend_tail(tails[tail], tails[part.tail], follows, below)
+                    before = n_cut
+                    count, n_open, n_cut = _extend(
+                        waiting, part, place, m, tail, budget, count, n_open, n_cut, memory
+                    )
+                    if n_cut > before:
+                        exponent = max(exponent, tails[tail].exponent)
                     tail += 1
-            room.first[node], room.last[node] = start, count
+            memory.first[node], memory.last[node] = start, count
         stack[height] = node
         height += 1
-    return n_cut, scale
+    return CutPrefixes(True, n_cut, exponent)
+
+
+@inlined
+def _extend_tail(tail: Any, inner: Any, follows: int, below: Below) -> None:
+    """Set the tail of prefixes that end with a child's prefix: that one's own tail, times what follows."""
+    turn = (inner.turn + TURN) % V
+    inside = (inner.x, inner.xi, inner.y, inner.yi, inner.exponent)
+    _set_tail(tail, turn, _following(follows, turn, below), inside)
+
+
+@inlined
+def _extend(
+    waiting: int, part: Any, place: int, m: int, tail: int, budget: int,
+    count: int, n_open: int, n_cut: int, memory: BlockMemory,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Extend the first open prefixes by a prefix of one of m children, where it is read within the budget.
+
+    Return how many prefixes there are then, how many are open and how many are cut.
+    """
+    salted = mix64(part.hash + np.uint64(place + 1) * GOLD)
+    before, cost = part.before + m, part.cost + m
+    for k in range(waiting):
+        base = memory.prefixes[memory.open[k]]
+        if base.cost + before > budget:
+            continue
+        new = memory.prefixes[count]
+        new.hash, new.tail = base.hash + salted, tail
+        new.cost, new.before = base.cost + cost, base.cost + max(before, 0)
+        new.productions = base.productions + part.productions
+        if new.cost > budget:
+            memory.cut[n_cut] = count
+            n_cut += 1
+        else:
+            memory.open[n_open] = count
+            n_open += 1
+        count += 1
+    return count, n_open, n_cut
 
 
 @njit
 def encode(
-    offsets: IntArray, arity: IntArray, label: IntArray, label_key: WordArray, tree: int,
-    budget: int, shift: np.uint64, origin: int, tables: Tables, room: Room,
-    indptr: IntArray, indices: IntArray, values: FloatArray, logarithms: FloatArray,
-) -> tuple[int, bool]:  # fmt: skip
-    """Write the blocks of trees from ``tree`` on; return the first not done, and if prefixes want room.
+    trees: TreeArrays, tree: int, budget: int, shift: np.uint64, origin: int, tables: Tables,
+    memory: BlockMemory, out: NonZeros, indptr: IntArray, log_factors: FloatArray,
+) -> Ended:  # fmt: skip
+    """Write the blocks of the trees from ``tree`` on.
 
-    The columns of a row are ``indices`` from ``indptr[t]`` to ``indptr[t + 1]``, counted from ``origin``
-    on; its values are ``values`` times e to the power of ``logarithms[t]``.
+    Those of tree t stand in ``out`` from ``indptr[t]`` to ``indptr[t + 1]``, with columns from ``origin`` on;
+    their values are to be multiplied by e to the power of ``log_factors[t]``.
     """
+    offsets, arity, label, label_key = trees
+    indices, values = out
     while tree < offsets.size - 1:
         here = slice(offsets[tree], offsets[tree + 1])
-        hash_productions(arity[here], label[here], label_key, room.found.stack, room.found.hash)
-        _fill_below(arity[here], room.found.hash, room.found.stack, tables, room.below)
-        n_cut, scale = _find_prefixes(arity[here], budget, room)
+        hash_productions(arity[here], label[here], label_key, memory.stack, memory.hash)
+        _fill_below(arity[here], memory.hash, memory.stack, tables, memory.below)
+        complete, n_cut, exponent = _find_prefixes(arity[here], budget, memory)
+        if not complete:
+            return tree, NEEDS_MEMORY
         start = indptr[tree]
-        if n_cut < 0 or start + BLOCK * n_cut > values.size:
-            return tree, n_cut < 0
-        size = _write(n_cut, scale, shift, origin, tables, room, indices[start:], values[start:])
-        logarithms[tree] = scale * math.log(2.0)
+        if start + BLOCK * n_cut > values.size:
+            return tree, NEEDS_OUTPUT
+        places = _sum_blocks(n_cut, exponent, tables, memory)
+        size = _write_blocks(places, shift, origin, memory, indices[start:], values[start:])
+        log_factors[tree] = exponent * math.log(2.0)
         indptr[tree + 1] = start + size
         tree += 1
-    return tree, False
+    return tree, ALL_DONE
 
 
 @njit
-def _write(
-    n_cut: int, scale: int, shift: np.uint64, origin: int, tables: Tables, room: Room,
-    indices: IntArray, values: FloatArray,
-) -> int:  # fmt: skip
-    """Write the blocks of one row, over 2^scale; return how many values."""
-    prefixes, tails, table, value = room.prefixes, room.tails, room.table, room.value
-    first_bits, places = clear(table, n_cut)
+def _sum_blocks(n_cut: int, exponent: int, tables: Tables, memory: BlockMemory) -> int:
+    """Sum up the tails of equal prefixes, over 2^exponent; return how many places of the table are in use."""
+    value = memory.value
+    shift, places = clear_keys(memory.table, n_cut)
     distinct = 0
     for k in range(n_cut):
-        prefix = prefixes[room.cut[k]]
-        key, tail = key_of(prefix.hash), tails[prefix.tail]
-        number = insert(key, distinct, first_bits, table)
+        prefix = memory.prefixes[memory.cut[k]]
+        tail = memory.tails[prefix.tail]
+        number = insert_key(key_of(prefix.hash), distinct, shift, memory.table)
         at = BLOCK * number
         if number == distinct:
             value[at : at + BLOCK] = 0.0
             distinct += 1
-        weight = tables.weight[prefix.productions] * _power(scale - tail.exponent)
+        weight = tables.weight[prefix.productions] * _power(exponent - tail.exponent)
         value[at] += weight * tail.x
         value[at + 1] += weight * tail.xi
         value[at + 2] += weight * tail.y
         value[at + 3] += weight * tail.yi
+    return places
+
+
+@njit
+def _write_blocks(
+    places: int, shift: np.uint64, origin: int, memory: BlockMemory, indices: IntArray, values: Row
+) -> int:
+    """Write the blocks of one row by ascending key, with random signs; return how many values."""
+    table = memory.table
     size, last = 0, -1
     for place in range(places):
         key = table.key[place]
-        if key == NOTHING:
+        if key == FREE:
             continue
         column = int(np.int64(key >> shift))
         if column != last:
             for j in range(BLOCK):
                 indices[size + j], values[size + j] = origin + BLOCK * column + j, 0.0
             size, last = size + BLOCK, column
-        sign = -1.0 if key & np.uint64(1) else 1.0
+        sign = -1.0 if key & ONE else 1.0
         for j in range(BLOCK):
-            values[size - BLOCK + j] += sign * value[BLOCK * table.number[place] + j]
+            values[size - BLOCK + j] += sign * memory.value[BLOCK * table.number[place] + j]
     return size

@@ -1,30 +1,51 @@
-"""All fragments within a budget: found node by node, counted, and sorted by their keys.
+"""All fragments within a budget: found node by node, then sorted by their keys.
 
 The *cost* of a fragment is the sum over its productions but the root's of the number of siblings there, the
 node itself included: expanding one of m children costs m. A *bounded* fragment is one whose cost is at most
-the budget. A node's bounded fragments are its production, and whatever comes of one of them when a further
-child is expanded by one of that child's own.
+the budget. A node's bounded fragments are its production, and whatever comes of one of them (the *base*) when
+a further child is expanded by one of that child's own (the *part*).
 
-``fragment_key`` is the definition of a fragment's key, 64 bits; what is compiled gives the same.
+The nodes of a tree are visited in postorder, so that the fragments of children are there before their
+parent's. In ``(S (A a) (B (C c)))`` with a budget of 2, ``find_fragments`` finds seven, in this order:
+
+    =====  ===============  ====  ====  ====  =====
+    number fragment         cost  base  part  place
+    =====  ===============  ====  ====  ====  =====
+    0      (A a)            0                 0
+    1      (C c)            0                 0
+    2      (B C)            0                 0
+    3      (B (C c))        1     2     1     1
+    4      (S A B)          0                 0
+    5      (S (A a) B)      2     4     0     1
+    6      (S A (B C))      2     4     2     2
+    =====  ===============  ====  ====  ====  =====
+
+Beyond the budget lie (S A (B (C c))), which would be 4 with 3 at place 2 and costs 1 + 2; (S (A a) (B C)),
+which would be 5 with 2 at place 2 and costs 2 + 2; and the whole tree, which costs 5.
+
+``fragment_key`` is the definition of a fragment's key, 64 bits; what is compiled gives the same. It is a sum
+over the root's production and the expanded children, so that the sum of a fragment is that of its base plus
+one hash that depends on the part and the place.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from treedot.algebra.labels import GOLDEN, keys, mix64
+from treedot.algebra.labels import keys
+from treedot.algebra.splitmix import GOLDEN, WORD, mix, mix64
 from treedot.jit import njit
 from treedot.trees import Tree
 from treedot.types import IntArray, WordArray
 
-WORD = 2**64 - 1
 SALT = 0xD6E8FEB86659FD93  # keeps productions of different lengths apart
 
 # np.uint64 all through: mixed with signed integers, Numba would turn to floating point.
 GOLD, SALTED = np.uint64(GOLDEN), np.uint64(SALT)
-NOTHING, ONE, WORD_BITS = np.uint64(0), np.uint64(1), np.uint64(64)
+ONE = np.uint64(1)
+FREE = np.uint64(0)  # the key of a free place in a table, and of no fragment
 
 
 def label_keys(seed: int, texts: Any) -> WordArray:
@@ -54,20 +75,12 @@ def production_hash(label_keys: list[int]) -> int:
     return found
 
 
-def mix(x: int) -> int:
-    """Scramble 64 bits by a bijection, the finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
-    x &= WORD
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & WORD
-    x = (x ^ x >> 27) * 0x94D049BB133111EB & WORD
-    return x ^ x >> 31
-
-
-class Found(NamedTuple):
+class FoundFragments(NamedTuple):
     """Working memory: the bounded fragments of the nodes of one tree.
 
-    Those of a node stand from ``first`` to before ``last``. ``sum`` becomes the key when it is mixed. The
-    last production of a fragment came in by expanding the child ``place`` (from 1 on) of ``base`` by
-    ``part``, both fragments themselves; where ``place`` is 0 there is nothing but the root's production.
+    Those of a node stand from ``first`` to before ``last``. ``sum`` becomes the key when it is mixed. A
+    fragment is its ``base`` with the child at ``place`` (from 1 on) expanded by ``part``, both numbers of
+    fragments; where ``place`` is 0 there is nothing but the root's production.
     """
 
     stack: IntArray  # nodes that wait for their parents
@@ -81,9 +94,23 @@ class Found(NamedTuple):
     part: IntArray
     place: IntArray
 
+    @classmethod
+    def make(cls, nodes: int, fragments: int) -> Self:
+        """Return memory for trees of at most so many nodes and bounded fragments."""
+        of_nodes = [np.empty(nodes, kind) for kind in (np.int32, np.uint64, np.int32, np.int32)]
+        kinds = (np.uint64, np.int32, np.int32, np.int32, np.int32, np.int32)
+        return cls._make([*of_nodes, *(np.empty(fragments, kind) for kind in kinds)])
 
-class Sorted(NamedTuple):
-    """Working memory: keys in ascending order, each with the number it got when it came in.
+
+class SearchResult(NamedTuple):
+    """How many fragments were found, and whether these are all: else there is too little memory."""
+
+    complete: bool
+    n_fragments: int
+
+
+class SortedKeys(NamedTuple):
+    """Working memory: keys in ascending order, each with the number it got when it was inserted.
 
     A hash table whose hash is the first bits of a key, and in which whatever is passed over is smaller: read
     from its beginning to its end it is sorted. The key 0 is a free place.
@@ -92,17 +119,10 @@ class Sorted(NamedTuple):
     key: WordArray
     number: IntArray
 
-
-def make_found(nodes: int, fragments: int) -> Found:
-    """Return room for trees of so many nodes and bounded fragments."""
-    of_nodes = [np.empty(nodes, kind) for kind in (np.int32, np.uint64, np.int32, np.int32)]
-    kinds = (np.uint64, np.int32, np.int32, np.int32, np.int32, np.int32)
-    return Found._make([*of_nodes, *(np.empty(fragments, kind) for kind in kinds)])
-
-
-def make_sorted(keys: int) -> Sorted:
-    """Return room for so many keys: a table of at most four times their number, and what runs over."""
-    return Sorted(np.empty(5 * keys + 16, np.uint64), np.empty(5 * keys + 16, np.int32))
+    @classmethod
+    def make(cls, keys: int) -> Self:
+        """Return memory for so many keys: a table of at most four times their number, and what runs over."""
+        return cls(np.empty(5 * keys + 16, np.uint64), np.empty(5 * keys + 16, np.int32))
 
 
 @njit
@@ -124,8 +144,8 @@ def hash_productions(
 
 
 @njit
-def find(arity: IntArray, budget: int, found: Found) -> int:
-    """Find the bounded fragments of a tree with hashed productions; return how many, or -1 for no room."""
+def find_fragments(arity: IntArray, budget: int, found: FoundFragments) -> SearchResult:
+    """Find the bounded fragments of a tree whose productions are hashed."""
     stack, first, last = found.stack, found.first, found.last
     height, count, limit = 0, 0, found.sum.size
     for node in range(arity.size):
@@ -133,7 +153,7 @@ def find(arity: IntArray, budget: int, found: Found) -> int:
         height -= m
         if m > 0:
             if count == limit:
-                return -1
+                return SearchResult(False, count)
             start = count
             found.sum[count], found.cost[count], found.productions[count] = found.hash[node], 0, 1
             found.place[count] = 0
@@ -142,36 +162,45 @@ def find(arity: IntArray, budget: int, found: Found) -> int:
                 child = stack[height + i]
                 if arity[child] == 0:
                     continue
-                salt, waiting = np.uint64(i + 1) * GOLD, count
+                stop = count  # of the bases: what was found before this child is expanded
                 for part in range(first[child], last[child]):
-                    spent = found.cost[part] + m
-                    if spent > budget:
+                    if found.cost[part] + m > budget:
                         continue
-                    if count + waiting - start > limit:
-                        return -1
-                    below, productions = mix64(found.sum[part] + salt), found.productions[part]
-                    for base in range(start, waiting):
-                        if found.cost[base] + spent <= budget:
-                            found.sum[count] = found.sum[base] + below
-                            found.cost[count] = found.cost[base] + spent
-                            found.productions[count] = found.productions[base] + productions
-                            found.base[count], found.part[count], found.place[count] = base, part, i + 1
-                            count += 1
+                    if count + stop - start > limit:
+                        return SearchResult(False, count)
+                    count = _expand(start, stop, part, i + 1, m, budget, count, found)
             first[node], last[node] = start, count
         stack[height] = node
         height += 1
+    return SearchResult(True, count)
+
+
+@njit
+def _expand(
+    start: int, stop: int, part: int, place: int, m: int, budget: int, count: int, found: FoundFragments
+) -> int:
+    """Expand one of m children by a part in every base that leaves budget for it; return the new count."""
+    cost, productions = found.cost[part] + m, found.productions[part]
+    below = mix64(found.sum[part] + np.uint64(place) * GOLD)
+    for base in range(start, stop):
+        if found.cost[base] + cost <= budget:
+            found.sum[count] = found.sum[base] + below
+            found.cost[count] = found.cost[base] + cost
+            found.productions[count] = found.productions[base] + productions
+            found.base[count], found.part[count], found.place[count] = base, part, place
+            count += 1
     return count
 
 
 @njit
 def key_of(sum: np.uint64) -> np.uint64:
-    """Return the key of a fragment; 0 is not used."""
+    """Return the key of a fragment, which is never 0."""
     key = mix64(sum)
-    return key if key != NOTHING else ONE
+    return key if key != FREE else ONE
 
 
 @njit
-def clear(table: Sorted, keys: int) -> tuple[np.uint64, int]:
+def clear_keys(table: SortedKeys, keys: int) -> tuple[np.uint64, int]:
     """Empty a table for so many keys; return by how much to shift a key, and how many places are in use."""
     bits = 3
     while 1 << bits < 2 * keys:
@@ -182,15 +211,15 @@ def clear(table: Sorted, keys: int) -> tuple[np.uint64, int]:
 
 
 @njit
-def insert(key: np.uint64, fresh: int, shift: np.uint64, table: Sorted) -> int:
+def insert_key(key: np.uint64, fresh: int, shift: np.uint64, table: SortedKeys) -> int:
     """Return the number of a key: that which it has, or a fresh one."""
     place = np.int64(key >> shift)
-    while table.key[place] != NOTHING and table.key[place] < key:
+    while table.key[place] != FREE and table.key[place] < key:
         place += 1
     if table.key[place] == key:
         return int(table.number[place])
     number = fresh
-    while table.key[place] != NOTHING:  # move the larger ones up
+    while table.key[place] != FREE:  # move the larger ones up
         larger, its_number = table.key[place], table.number[place]
         table.key[place], table.number[place] = key, number
         key, number = larger, its_number

@@ -1,40 +1,46 @@
-"""From the bounded fragments of a tree to one sparse row: hashed columns, or those of a dictionary."""
+"""From the bounded fragments of a tree to one sparse row: hashed columns, or those of a dictionary.
+
+The value of a fragment f that occurs c(f) times and has p(f) productions is √λ^(p(f) - 1) g(c(f)) w(f), where
+g is the damping and w a weight, 1 if none was learned. A hashed column is the first bits of the fragment's
+key, and the last bit gives its sign: where fragments collide, their values are added with random signs.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from treedot.encode.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, TOO_LARGE, Ended, NonZeros, TreeArrays
 from treedot.encode.sparse.bounded import (
-    NOTHING,
-    Found,
-    Sorted,
-    clear,
-    find,
+    FREE,
+    ONE,
+    FoundFragments,
+    SortedKeys,
+    clear_keys,
+    find_fragments,
     hash_productions,
-    insert,
+    insert_key,
     key_of,
-    make_found,
-    make_sorted,
 )
-from treedot.encode.spec import MAX_BUDGET, SparseSpec
+from treedot.encode.spec import SparseSpec
 from treedot.errors import ParameterError
 from treedot.jit import njit
 from treedot.parameters import DAMPINGS
-from treedot.types import FloatArray, IntArray, WordArray
+from treedot.types import FloatArray, IntArray, Row, WordArray
 
+UNBOUNDED = 2**30 - 1  # the budget where there is none: the sum of two costs still fits 32 bits
 MOST_PRODUCTIONS = 4096  # of a fragment: a tree with a larger one has too many fragments to list
 TABLED = 64  # counts whose damped values are looked up
 
-# Why a run over trees ended.
-DONE, MORE_FRAGMENTS, MORE_VALUES, TOO_LARGE = 0, 1, 2, 3
 
+class LearnedColumns(NamedTuple):
+    """What was learned from other trees: sorted keys with a weight each, and the weight of all others.
 
-class Known(NamedTuple):
-    """Sorted keys, found by their first bits, with a weight each; and the weight of all others."""
+    The keys are those of the fragments that have columns or, where columns are hashed, the first bits of
+    keys, which are the columns themselves.
+    """
 
     key: WordArray
     start: IntArray  # where the keys with each value of the first bits begin
@@ -43,7 +49,7 @@ class Known(NamedTuple):
     other: float
 
     @classmethod
-    def make(cls, key: WordArray, weight: FloatArray | None = None, other: float = 1.0) -> Known:
+    def make(cls, key: WordArray, weight: FloatArray | None = None, other: float = 1.0) -> Self:
         """Index sorted keys."""
         bits = max(1, int(key.size).bit_length())
         limits = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
@@ -61,161 +67,193 @@ class Rules(NamedTuple):
     normalize: bool
     mask: np.uint64  # the bits of a key that make its column, all for a dictionary
     shift: np.uint64  # from there to the column
-    looked_up: bool  # whether keys are known from a fit: for their columns, their weights or both
-    dictionary: bool
+    learned: bool  # whether keys are looked up: for their columns, their weights or both
+    dictionary: bool  # whether columns are looked up
     limit: float  # the largest value
     weight: FloatArray  # of a fragment, by its productions
     damped: FloatArray  # g of small counts
-    damping: int  # the number of g
+    damping: int  # the place of g among DAMPINGS
+
+    @classmethod
+    def make(cls, spec: SparseSpec, learned: bool, normalize: bool) -> Self:
+        """Return the rules of a spec."""
+        budget = UNBOUNDED if spec.budget is None else spec.budget
+        shift = spec.shift
+        productions = np.arange(min(budget, MOST_PRODUCTIONS) + 2.0)
+        damping = DAMPINGS.index(spec.damping)
+        return cls(
+            budget,
+            normalize,
+            np.uint64((2**64 - 1) >> shift << shift),
+            np.uint64(shift),
+            learned,
+            spec.n_features is None,
+            float(np.finfo(spec.dtype).max),
+            np.power(math.sqrt(spec.decay), np.maximum(productions - 1.0, 0.0)),
+            np.array([damped(count, damping) for count in range(TABLED)]),
+            damping,
+        )
 
 
-class Room(NamedTuple):
-    """Working memory for one tree at a time."""
+class RowMemory(NamedTuple):
+    """Working memory for the fragments of one tree at a time."""
 
-    found: Found
-    table: Sorted
+    found: FoundFragments
+    table: SortedKeys
     occurrences: IntArray  # of every distinct fragment, by its number
-    first: IntArray  # where it was found first
+    first: IntArray  # the first of them
     value: FloatArray
 
+    @classmethod
+    def make(cls, nodes: int, fragments: int) -> Self:
+        """Return memory for trees of at most so many nodes and bounded fragments."""
+        occurrences, first = np.empty((2, fragments), np.int32)
+        found, table = FoundFragments.make(nodes, fragments), SortedKeys.make(fragments)
+        return cls(found, table, occurrences, first, np.empty(fragments))
 
-def make_rules(spec: SparseSpec, looked_up: bool, normalize: bool) -> Rules:
-    """Return the rules of a spec."""
-    budget = MAX_BUDGET if spec.budget is None else spec.budget
-    shift = spec.shift
-    productions = np.arange(min(budget, MOST_PRODUCTIONS) + 2.0)
-    damping = DAMPINGS.index(spec.damping)
-    return Rules(
-        budget,
-        normalize,
-        np.uint64((2**64 - 1) >> shift << shift),
-        np.uint64(shift),
-        looked_up,
-        spec.n_features is None,
-        float(np.finfo(spec.dtype).max),
-        np.power(math.sqrt(spec.decay), np.maximum(productions - 1.0, 0.0)),
-        np.array([damped(count, damping) for count in range(TABLED)]),
-        damping,
-    )
+    @property
+    def nodes(self) -> int:
+        """For how many nodes of a tree there is memory."""
+        return self.found.stack.size
 
-
-def make_room(nodes: int, fragments: int) -> Room:
-    """Return room for trees of so many nodes and bounded fragments."""
-    occurrences, first = np.empty((2, fragments), np.int32)
-    return Room(make_found(nodes, fragments), make_sorted(fragments), occurrences, first, np.empty(fragments))
+    @property
+    def fragments(self) -> int:
+        """For how many fragments of a tree there is memory."""
+        return self.value.size
 
 
 @njit
 def encode(
-    offsets: IntArray, arity: IntArray, label: IntArray, label_key: WordArray, tree: int,
-    rules: Rules, known: Known, room: Room,
-    indptr: IntArray, indices: IntArray, values: npt.NDArray[Any], squares: FloatArray,
-) -> tuple[int, int]:  # fmt: skip
-    """Write the rows of trees from ``tree`` on; return the first tree that is not done, and why.
+    trees: TreeArrays, tree: int, rules: Rules, learned: LearnedColumns, memory: RowMemory,
+    out: NonZeros, indptr: IntArray, squares: FloatArray,
+) -> Ended:  # fmt: skip
+    """Write the rows of the trees from ``tree`` on.
 
-    Row t is ``values`` at ``indices`` from ``indptr[t]`` to ``indptr[t + 1]``, and ``squares[t]`` the sum of
-    the squares of all its fragments' values, also of those that have no column.
+    Row t stands in ``out`` from ``indptr[t]`` to ``indptr[t + 1]``, and ``squares[t]`` is the sum of the
+    squares of all its fragments' values, also of those that have no column.
     """
+    offsets, arity, label, label_key = trees
+    indices, values = out
     while tree < offsets.size - 1:
         here = slice(offsets[tree], offsets[tree + 1])
-        hash_productions(arity[here], label[here], label_key, room.found.stack, room.found.hash)
-        count = find(arity[here], rules.budget, room.found)
-        if count < 0:
-            return tree, MORE_FRAGMENTS
+        hash_productions(arity[here], label[here], label_key, memory.found.stack, memory.found.hash)
+        complete, count = find_fragments(arity[here], rules.budget, memory.found)
+        if not complete:
+            return tree, NEEDS_MEMORY
         start = indptr[tree]
         if start + count > values.size:
-            return tree, MORE_VALUES
-        size, square = _write(count, rules, known, room, indices[start:])
+            return tree, NEEDS_OUTPUT
+        places = _count_distinct(count, memory)
+        size, square = _write_row(places, rules, learned, memory, indices[start:])
         factor = 1.0 / math.sqrt(square) if rules.normalize and square > 0.0 else 1.0
         for k in range(size):
-            value = room.value[k] * factor
+            value = memory.value[k] * factor
             if not abs(value) <= rules.limit:
                 return tree, TOO_LARGE
             values[start + k] = value
         squares[tree] = square
         indptr[tree + 1] = start + size
         tree += 1
-    return tree, DONE
+    return tree, ALL_DONE
 
 
 @njit
-def _write(count: int, rules: Rules, known: Known, room: Room, indices: IntArray) -> tuple[int, float]:
-    """Write the columns of one row and its values; return how many, and the sum of all squares."""
-    table, value = room.table, room.value
-    shift, places = clear(table, count)
+def _count_distinct(count: int, memory: RowMemory) -> int:
+    """Sort the fragments of a tree and count equal ones; return how many places of the table are in use."""
+    shift, places = clear_keys(memory.table, count)
     distinct = 0
     for k in range(count):
-        which = insert(key_of(room.found.sum[k]), distinct, shift, table)
-        if which == distinct:
-            room.occurrences[which], room.first[which] = 0, k
+        number = insert_key(key_of(memory.found.sum[k]), distinct, shift, memory.table)
+        if number == distinct:
+            memory.occurrences[number], memory.first[number] = 0, k
             distinct += 1
-        room.occurrences[which] += 1
-    at, square, last = -1, 0.0, -1
+        memory.occurrences[number] += 1
+    return places
+
+
+@njit
+def _write_row(
+    places: int, rules: Rules, learned: LearnedColumns, memory: RowMemory, indices: IntArray
+) -> tuple[int, float]:
+    """Write the columns of one row and its values; return how many, and the sum of all squares."""
+    table = memory.table
+    size, square, last = 0, 0.0, -1
     for place in range(places):
         key = table.key[place]
-        if key == NOTHING:
+        if key == FREE:
             continue
-        which = table.number[place]
-        number = rules.weight[room.found.productions[room.first[which]]] * _counted(
-            room.occurrences[which], rules
+        number = table.number[place]
+        value = rules.weight[memory.found.productions[memory.first[number]]] * _damped_count(
+            memory.occurrences[number], rules
         )
         column = int(np.int64(key >> rules.shift))
-        if rules.looked_up:
-            position = _position(key & rules.mask, known)
-            number *= known.weight[position] if position >= 0 else known.other
+        if rules.learned:
+            position = _position(key & rules.mask, learned)
+            value *= learned.weight[position] if position >= 0 else learned.other
             column = position if rules.dictionary else column
-        square += number * number
+        square += value * value
         if column < 0:
             continue
-        if not rules.dictionary and key & np.uint64(1):
-            number = -number
+        if not rules.dictionary and key & ONE:
+            value = -value
         if column == last:
-            value[at] += number
+            memory.value[size - 1] += value
         else:
-            at += 1
-            indices[at], value[at], last = column, number, column
-    return at + 1, square
+            indices[size], memory.value[size], last = column, value, column
+            size += 1
+    return size, square
 
 
 @njit
 def damped(count: int, damping: int) -> float:
-    """Return g(count), for the number of g among DAMPINGS."""
+    """Return g(count), for the place of g among DAMPINGS."""
     if damping == 0:
         return float(count)
     return math.sqrt(count) if damping == 1 else math.log1p(count)
 
 
 @njit
-def _counted(count: int, rules: Rules) -> float:
+def _damped_count(count: int, rules: Rules) -> float:
     return rules.damped[count] if count < TABLED else damped(count, rules.damping)
 
 
 @njit
-def _position(key: np.uint64, known: Known) -> int:
-    """Return where a key stands among the known ones, or -1."""
-    bucket = np.int64(key >> known.shift)
-    for k in range(known.start[bucket], known.start[bucket + 1]):
-        if known.key[k] == key:
+def _position(key: np.uint64, learned: LearnedColumns) -> int:
+    """Return where a key stands among the learned ones, or -1."""
+    bucket = np.int64(key >> learned.shift)
+    for k in range(learned.start[bucket], learned.start[bucket + 1]):
+        if learned.key[k] == key:
             return k
     return -1
 
 
+@njit
+def sums_of_squares(lengths: IntArray, values: Row) -> FloatArray:
+    """Return the sum of the squares of the values of each row."""
+    sums, at = np.zeros(lengths.size), 0
+    for row in range(lengths.size):
+        for k in range(at, at + lengths[row]):
+            sums[row] += np.float64(values[k]) * np.float64(values[k])
+        at += lengths[row]
+    return sums
+
+
 class Part(NamedTuple):
-    """Part of some rows: how many values each row has, their columns, the values, and each row's factor.
+    """Part of some rows: how many non-zeros each has, their columns and values, and each row's factor.
 
     Without columns, those of every row are neighbours, from ``origin`` on.
     """
 
     lengths: IntArray
     indices: IntArray
-    values: npt.NDArray[Any]
+    values: Row
     factor: FloatArray
     origin: int = 0
 
 
 @njit
-def join(left: Part, right: Part, limit: float, indices: IntArray, values: npt.NDArray[Any]) -> int:
-    """Write rows that begin with one part and end with another; return the first too large one, or -1."""
+def join(left: Part, right: Part, limit: float, indices: IntArray, values: Row) -> Ended:
+    """Write rows that begin with one part and end with another."""
     at, a, b = 0, 0, 0
     for row in range(left.lengths.size):
         fits = True
@@ -231,5 +269,5 @@ def join(left: Part, right: Part, limit: float, indices: IntArray, values: npt.N
             values[at] = value
             at, b = at + 1, b + 1
         if not fits:
-            return row
-    return -1
+            return row, TOO_LARGE
+    return left.lengths.size, ALL_DONE

@@ -1,6 +1,6 @@
 """What lies beyond the budget as one dense vector, compiled: the sum of its fragments' vectors.
 
-``rest_reference.dense_vector`` defines the vector of a fragment: a product of random signs of its
+``reference.dense_vector`` defines the vector of a fragment: a product of random signs of its
 productions, in which everything that comes from below passes through a mixer. So the sum over all fragments
 rooted at a node n with the children c1 … cm is
 
@@ -11,8 +11,13 @@ more than three children, products of so many factors would scatter: there what 
 too, ``s ← s + √λ M(s) ⊗ Q_i s(c_i)`` for one child after the other.
 
 What must not be in the sum, the bounded fragments, is kept apart by cost: a node has one row for each cost up
-to the budget, besides the row of all its fragments, and they multiply as polynomials do. A node without
-anything to expand below it is nothing but signs.
+to the budget, besides the row of all its fragments, and they multiply as polynomials do, with the cost as the
+exponent. The fragment of cost 0 is the node's production: nothing but signs, and all that there is of a node
+with nothing to expand below it.
+
+In ``(S (A a) (B b))`` the rows of S are P(S) for cost 0, √λ P(S) ⊗ (Q_0 P(A) + Q_1 P(B)) for cost 2, nothing
+for costs 1 and 3, and for all fragments P(S) ⊗ (1 + √λ Q_0 P(A)) ⊗ (1 + √λ Q_1 P(B)). With a budget of 2 the
+rest is the last less the first two: λ P(S) ⊗ Q_0 P(A) ⊗ Q_1 P(B), the vector of the whole tree.
 """
 
 from __future__ import annotations
@@ -23,9 +28,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.algebra.algebras import Mixer
-from treedot.algebra.labels import GOLDEN, mix64
+from treedot.algebra.splitmix import GOLDEN, mix64
+from treedot.encode.chunks import ALL_DONE, TOO_MANY_OPEN, Ended, TreeArrays
 from treedot.encode.dense import rescaling
-from treedot.encode.dense.mixed import Shuffle, add_signs, mix_row, mix_sign_words, targets
+from treedot.encode.dense.mixing import Shuffle, add_signs, mix_row, mix_sign_words, targets
 from treedot.encode.sparse.bounded import hash_productions
 from treedot.encode.sparse.reference import WIDE, child_mixer, node_mixer
 from treedot.jit import njit
@@ -35,7 +41,7 @@ from treedot.types import FloatArray, IntArray, Matrix, Row, SignWords, WordArra
 GOLD = np.uint64(GOLDEN)
 GROWTH = 4.0  # the most that a mixer can enlarge the largest element
 SLACK = 20  # of two, the power that rows may have without being scaled down: their bound is pessimistic
-MOST_NUMBERS = 2**28  # in the rows of open nodes
+MAX_VALUES = 2**28  # in the rows of open nodes
 ALL = 0  # among the rows of a node, the one of all its fragments; k is the one of cost k
 
 
@@ -54,14 +60,14 @@ class Nodes(NamedTuple):
     parent: IntArray
     place: IntArray  # among its siblings
     reach: IntArray  # the largest cost of a fragment rooted here, as far as it matters
-    open: IntArray  # the node's place among the open ones, or -1
+    slot: IntArray  # the node's place among the open ones, or -1
 
 
-class Open(NamedTuple):
-    """The nodes of which some children that can be expanded are composed: signs, and rows by number."""
+class OpenNodes(NamedTuple):
+    """The nodes that some children are composed into: their productions' signs, and rows of the pool."""
 
     signs: SignWords
-    row: IntArray  # -1 where there is none
+    row: IntArray  # by cost, that of ALL fragments first; -1 where there is none
     exponent: IntArray  # of two, by which all rows are scaled down
     bound: FloatArray  # of the magnitudes in all rows together
 
@@ -92,7 +98,7 @@ def _prepare(arity: IntArray, budget: int, nodes: Nodes) -> None:
     for node in range(arity.size):
         m = arity[node]
         height -= m
-        nodes.parent[node], nodes.reach[node], nodes.open[node] = -1, 0, -1
+        nodes.parent[node], nodes.reach[node], nodes.slot[node] = -1, 0, -1
         for i in range(m):
             child = stack[height + i]
             nodes.parent[child], nodes.place[child] = node, i
@@ -157,7 +163,7 @@ def _add_both(row: Row, x: Row, b: Any, signs: SignWords, c: Any) -> None:
 
 @njit
 def _more_rows(pool: Matrix, free: IntArray, n_free: int) -> tuple[Matrix, IntArray]:
-    """Return twice as many rows, and the numbers of the free ones."""
+    """Return twice as many rows, and which of them are free."""
     n = pool.shape[0]
     more, waiting = np.empty((2 * n, pool.shape[1]), pool.dtype), np.empty(2 * n, np.int64)
     more[:n], waiting[:n_free] = pool, free[:n_free]
@@ -166,10 +172,10 @@ def _more_rows(pool: Matrix, free: IntArray, n_free: int) -> tuple[Matrix, IntAr
 
 
 @njit
-def _wider(open: Open) -> Open:
-    """Return room for twice as many open nodes."""
+def _wider(open: OpenNodes) -> OpenNodes:
+    """Return space for twice as many open nodes."""
     n = open.exponent.size
-    more = Open(
+    more = OpenNodes(
         np.empty((2 * n, open.signs.shape[1]), np.uint16),
         np.full((2 * n, open.row.shape[1]), -1),
         np.zeros(2 * n, np.int64),
@@ -183,7 +189,7 @@ def _wider(open: Open) -> Open:
 @njit
 def _mix_child(
     slot: int, hash: np.uint64, place: int, most: int,
-    open: Open, pool: Matrix, mixer: Shuffle, work: Work,
+    open: OpenNodes, pool: Matrix, mixer: Shuffle, work: Work,
 ) -> None:  # fmt: skip
     """Mix the rows of a finished child that its parent needs: all fragments, and those of cost up to most."""
     size = pool.shape[1]
@@ -204,14 +210,11 @@ def _mix_child(
 
 @njit
 def encode(
-    offsets: IntArray, arity: IntArray, label: IntArray, label_key: WordArray,
-    budget: int, root_decay: float, mixers: Mixers, out: Matrix, logarithms: FloatArray,
-) -> int:  # fmt: skip
-    """Write for every tree the direction of its rest, a unit vector or zeros, and the log of its length.
-
-    Return -1, or the first tree with so many open nodes that their rows would take too much memory.
-    """
-    number, size = out.dtype.type, out.shape[1]
+    trees: TreeArrays, budget: int, root_decay: float, mixers: Mixers, out: Matrix, log_lengths: FloatArray
+) -> Ended:
+    """Write for every tree the direction of its rest, a unit vector or zeros, and the log of its length."""
+    offsets, arity, label, label_key = trees
+    size = out.shape[1]
     most = 0
     for tree in range(offsets.size - 1):
         most = max(most, offsets[tree + 1] - offsets[tree])
@@ -219,7 +222,7 @@ def encode(
         np.empty(most, np.int32), np.empty(most, np.uint64), np.empty(most, np.int32),
         np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.int32),
     )  # fmt: skip
-    open = Open(
+    open = OpenNodes(
         np.empty((8, size // LANES), np.uint16), np.full((8, budget + 1), -1),
         np.zeros(8, np.int64), np.zeros(8),
     )  # fmt: skip
@@ -233,93 +236,133 @@ def encode(
         np.empty(size // LANES, np.uint16),
     )  # fmt: skip
     total = np.empty(size, out.dtype)
-    b = number(root_decay)
+    b = out.dtype.type(root_decay)
     for tree in range(offsets.size - 1):
-        begin, n = offsets[tree], offsets[tree + 1] - offsets[tree]
-        here = slice(begin, begin + n)
-        hash_productions(arity[here], label[here], label_key, nodes.stack, nodes.hash)
-        _prepare(arity[here], budget, nodes)
+        here = slice(offsets[tree], offsets[tree + 1])
+        family = arity[here]  # how many children each node has
+        hash_productions(family, label[here], label_key, nodes.stack, nodes.hash)
+        _prepare(family, budget, nodes)
         total[:] = 0
-        total_exponent = rescaling.NO_VALUE
-        for node in range(n):
-            if arity[begin + node] == 0:
+        exponent = rescaling.NO_VALUE
+        for node in range(family.size):
+            if family[node] == 0:
                 continue
-            slot = nodes.open[node]
+            slot, above = nodes.slot[node], nodes.parent[node]
             if nodes.reach[node] > budget:
-                total_exponent, factor = rescaling.meet(total, total_exponent, open.exponent[slot])
-                scale = number(factor)
-                one = number(-factor * rescaling.power_of_two(-open.exponent[slot]))
-                _add_both(total, pool[open.row[slot, ALL]], scale, open.signs[slot], one)
-                for k in range(1, budget + 1):
-                    if open.row[slot, k] >= 0:
-                        _add(total, pool[open.row[slot, k]], -scale)
-            above = nodes.parent[node]
+                exponent = _add_beyond(total, exponent, slot, open, pool)
             if above >= 0:
-                m = arity[begin + above]
-                if nodes.open[above] < 0:
+                m = family[above]
+                if nodes.slot[above] < 0:
                     if n_slots == 0:
                         n_slots = open.exponent.size
                         open = _wider(open)
                         free_slot = np.empty(2 * n_slots, np.int64)
                         free_slot[:n_slots] = np.arange(n_slots, 2 * n_slots)
                     n_slots -= 1
-                    nodes.open[above] = free_slot[n_slots]
-                    _write_signs(nodes.hash[above], open.signs[nodes.open[above]])
-                    open.exponent[nodes.open[above]], open.bound[nodes.open[above]] = 0, 1.0
+                    nodes.slot[above] = free_slot[n_slots]
+                    _write_signs(nodes.hash[above], open.signs[nodes.slot[above]])
+                    open.exponent[nodes.slot[above]], open.bound[nodes.slot[above]] = 0, 1.0
                 while n_free < budget + 1:
-                    if pool.size > MOST_NUMBERS:
-                        return tree
+                    if pool.size > MAX_VALUES:
+                        return tree, TOO_MANY_OPEN
                     pool, free = _more_rows(pool, free, n_free)
                     n_free += pool.shape[0] // 2
                 place = nodes.place[node] % (size // LANES)
                 _mix_child(slot, nodes.hash[node], place, budget - m, open, pool, mixers.child, work)
-                n_free = _compose(
-                    slot, nodes.open[above], m, budget, b, open, pool, free, n_free, mixers.node, work
-                )
+                n_free = _compose(slot, nodes.slot[above], m, b, open, pool, free, n_free, mixers.node, work)
             if slot >= 0:
-                for k in range(budget + 1):
-                    if open.row[slot, k] >= 0:
-                        free[n_free], open.row[slot, k] = open.row[slot, k], -1
-                        n_free += 1
+                n_free = _free_rows(slot, open, free, n_free)
                 free_slot[n_slots] = slot
                 n_slots += 1
-        square = 0.0
-        for j in range(size):
-            square += np.float64(total[j]) * np.float64(total[j])  # float() would stay float32 when compiled
-        length = math.sqrt(square)
-        inverse = 1.0 / length if length > 0.0 else 0.0
-        for j in range(size):
-            out[tree, j] = np.float64(total[j]) * inverse
-        logarithms[tree] = (
-            math.log(length) + total_exponent * math.log(2.0) - 0.5 * math.log(size)
-            if length > 0.0
-            else -math.inf
-        )
-    return -1
+        log_lengths[tree] = _write_direction(total, exponent, out[tree])
+    return offsets.size - 1, ALL_DONE
+
+
+@njit
+def _add_beyond(total: Row, exponent: int, slot: int, open: OpenNodes, pool: Matrix) -> int:
+    """Add all fragments of a finished node less the bounded ones to the total; return its new exponent."""
+    scalar, row = pool.dtype.type, open.row[slot]
+    exponent, factor = rescaling.meet(total, exponent, open.exponent[slot])
+    scale = scalar(factor)
+    one = scalar(-factor * rescaling.power_of_two(-open.exponent[slot]))
+    _add_both(total, pool[row[ALL]], scale, open.signs[slot], one)
+    for cost in range(1, row.size):
+        if row[cost] >= 0:
+            _add(total, pool[row[cost]], -scale)
+    return exponent
+
+
+@njit
+def _free_rows(slot: int, open: OpenNodes, free: IntArray, n_free: int) -> int:
+    """Give back the rows of a node; return how many rows are free then."""
+    row = open.row[slot]
+    for k in range(row.size):
+        if row[k] >= 0:
+            free[n_free], row[k] = row[k], -1
+            n_free += 1
+    return n_free
+
+
+@njit
+def _write_direction(total: Row, exponent: int, out: Row) -> float:
+    """Write a total as a unit vector, or zeros; return the logarithm of its length."""
+    square = 0.0
+    for j in range(total.size):
+        square += np.float64(total[j]) * np.float64(total[j])  # float() would stay float32 when compiled
+    length = math.sqrt(square)
+    inverse = 1.0 / length if length > 0.0 else 0.0
+    for j in range(total.size):
+        out[j] = np.float64(total[j]) * inverse
+    if not length > 0.0:
+        return -math.inf
+    return math.log(length) + exponent * math.log(2.0) - 0.5 * math.log(total.size)
 
 
 @njit
 def _compose(
-    slot: int, parent: int, m: int, budget: int, b: Any,
-    open: Open, pool: Matrix, free: IntArray, n_free: int, mixer: Shuffle, work: Work,
+    slot: int, parent: int, m: int, b: Any,
+    open: OpenNodes, pool: Matrix, free: IntArray, n_free: int, mixer: Shuffle, work: Work,
 ) -> int:  # fmt: skip
     """Compose a child, whose mixed rows lie ready, into its parent; return how many rows are free then."""
-    number, row, signs = pool.dtype.type, open.row[parent], open.signs[parent]
-    grown = open.exponent[slot] if slot >= 0 else 0
-    a = number(rescaling.power_of_two(-grown))
-    one = number(rescaling.power_of_two(-open.exponent[parent]))  # what the signs count beside the rows
-    below = open.bound[slot] if slot >= 0 else 1.0
+    scalar = pool.dtype.type
     wide = m > WIDE
-    mixed = b * number(1 / 16 if wide else 1 / 4)  # mixed rows are four times too large
+    child_exponent = open.exponent[slot] if slot >= 0 else 0
+    below = open.bound[slot] if slot >= 0 else 1.0
+    a = scalar(rescaling.power_of_two(-child_exponent))
+    mixed = b * scalar(1 / 16 if wide else 1 / 4)  # mixed rows are four times too large
     if wide:
-        if row[ALL] >= 0:
-            mix_row(pool[row[ALL]], mixer, work.edge, work.above[ALL])
-        if m <= budget or row[ALL] < 0:
-            mix_sign_words(signs, mixer, work.above[1])
-        for k in range(1, budget - m + 1):
-            if row[k] >= 0:
-                mix_row(pool[row[k]], mixer, work.edge, work.above[k + 1])
-    for cost in range(budget, 0, -1):  # from above, so that what is multiplied is still the old
+        _mix_parent(parent, m, open, pool, mixer, work)
+    n_free = _compose_bounded(slot, parent, m, a, mixed, open, pool, free, n_free, work)
+    n_free = _compose_all(parent, wide, a, mixed, open, pool, free, n_free, work)
+    open.exponent[parent] += child_exponent
+    open.bound[parent] *= float(a) + GROWTH * (GROWTH if wide else 1.0) * float(b) * below
+    if open.bound[parent] > rescaling.LARGE or open.exponent[parent] != 0:  # what was large may get small
+        _rescale(parent, open, pool)
+    return n_free
+
+
+@njit
+def _mix_parent(parent: int, m: int, open: OpenNodes, pool: Matrix, mixer: Shuffle, work: Work) -> None:
+    """Mix the rows of a wide parent that are multiplied by rows of its child."""
+    row, budget = open.row[parent], open.row.shape[1] - 1
+    if row[ALL] >= 0:
+        mix_row(pool[row[ALL]], mixer, work.edge, work.above[ALL])
+    if m <= budget or row[ALL] < 0:
+        mix_sign_words(open.signs[parent], mixer, work.above[1])
+    for k in range(1, budget - m + 1):
+        if row[k] >= 0:
+            mix_row(pool[row[k]], mixer, work.edge, work.above[k + 1])
+
+
+@njit
+def _compose_bounded(
+    slot: int, parent: int, m: int, a: Any, mixed: Any,
+    open: OpenNodes, pool: Matrix, free: IntArray, n_free: int, work: Work,
+) -> int:  # fmt: skip
+    """Compose the fragments of each cost: what is there, and products of costs that add up to it, with m."""
+    scalar, row, signs = pool.dtype.type, open.row[parent], open.signs[parent]
+    one = scalar(rescaling.power_of_two(-open.exponent[parent]))  # what the signs count beside the rows
+    for cost in range(row.size - 1, 0, -1):  # from above, so that what is multiplied is still the old
         scale = a  # of what is there, the first time that something is added
         for inner in range(cost - m + 1):
             outer = cost - m - inner
@@ -335,17 +378,26 @@ def _compose(
             factor = mixed * a if inner == 0 else mixed  # signs are not scaled down, rows are
             if outer == 0:
                 factor *= one
-            if wide:
+            if m > WIDE:
                 _add_products(pool[row[cost]], work.above[outer + 1], z, scale, factor)
             elif outer == 0:
                 _add_sign_products(pool[row[cost]], signs, z, scale, factor)
             else:
                 _add_products(pool[row[cost]], pool[row[outer]], z, scale, factor)
-            scale = number(1)
-        if scale != number(1) and row[cost] >= 0:
+            scale = scalar(1)
+        if scale != scalar(1) and row[cost] >= 0:
             for j in range(pool.shape[1]):
                 pool[row[cost], j] *= a
-    z = work.below[ALL]
+    return n_free
+
+
+@njit
+def _compose_all(
+    parent: int, wide: bool, a: Any, mixed: Any,
+    open: OpenNodes, pool: Matrix, free: IntArray, n_free: int, work: Work,
+) -> int:  # fmt: skip
+    """Compose all fragments: those without the child, and those with any of its fragments."""
+    scalar, row, signs, z = pool.dtype.type, open.row[parent], open.signs[parent], work.below[ALL]
     first = row[ALL] < 0
     if first:
         n_free -= 1
@@ -358,17 +410,13 @@ def _compose(
     else:
         if first:
             whole[:] = 0
-            add_signs(whole, signs, number(1))
+            add_signs(whole, signs, scalar(1))
         _add_products(whole, work.above[1] if first else work.above[ALL], z, a, mixed)
-    open.exponent[parent] += grown
-    open.bound[parent] *= float(a) + GROWTH * (GROWTH if wide else 1.0) * float(b) * below
-    if open.bound[parent] > rescaling.LARGE or open.exponent[parent] != 0:  # giants may also fade
-        _rescale(parent, open, pool)
     return n_free
 
 
 @njit
-def _rescale(slot: int, open: Open, pool: Matrix) -> None:
+def _rescale(slot: int, open: OpenNodes, pool: Matrix) -> None:
     """Bring the rows of a node to a magnitude of about 1, all by the same power of two."""
     top = 0.0
     for k in range(open.row.shape[1]):

@@ -1,4 +1,8 @@
-"""What is learned from trees about their bounded fragments: which there are, and how many trees hold each."""
+"""What is learned from trees about their bounded fragments: which there are, and how many trees hold each.
+
+``list_bounded`` writes down the distinct fragments of each tree, ``distinct`` joins those of many trees, and
+a ``FragmentDictionary`` keeps them for good: it knows how each is made, so that columns have names.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +13,27 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treedot.encode.sparse.bounded import Found, Sorted, clear, find, hash_productions, insert, key_of
+from treedot.encode.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, Ended, TreeArrays
+from treedot.encode.sparse.bounded import (
+    FoundFragments,
+    SortedKeys,
+    clear_keys,
+    find_fragments,
+    hash_productions,
+    insert_key,
+    key_of,
+)
 from treedot.errors import SourceError
 from treedot.jit import njit
 from treedot.trees import Forest, Tree
 from treedot.types import IntArray, WordArray
 
 
-class Fragments(NamedTuple):
+class DistinctFragments(NamedTuple):
     """Distinct fragments by ascending key, and how many trees hold each.
 
-    A fragment is a production (``place`` 0), that of the node ``node``, or it comes of the fragment with the
-    key ``base`` when its child ``place`` (from 1 on) is expanded by the fragment with the key ``part``.
+    A fragment is a production (``place`` 0), that of the node ``node``, or it is the fragment with the key
+    ``base`` whose child at ``place`` (from 1 on) is expanded by the fragment with the key ``part``.
     """
 
     key: WordArray
@@ -30,23 +43,50 @@ class Fragments(NamedTuple):
     place: IntArray
     node: IntArray
 
+    @classmethod
+    def make(cls, size: int) -> Self:
+        """Return space for so many fragments."""
+        kinds = (np.uint64, np.int64, np.uint64, np.uint64, np.int32, np.int64)
+        return cls._make(np.empty(size, kind) for kind in kinds)
+
+
+class ListMemory(NamedTuple):
+    """Working memory for the fragments of one tree at a time."""
+
+    found: FoundFragments
+    table: SortedKeys
+
+    @classmethod
+    def make(cls, nodes: int, fragments: int) -> Self:
+        """Return memory for trees of at most so many nodes and bounded fragments."""
+        return cls(FoundFragments.make(nodes, fragments), SortedKeys.make(fragments))
+
+    @property
+    def fragments(self) -> int:
+        """For how many fragments of a tree there is memory."""
+        return self.found.sum.size
+
 
 @njit
 def list_bounded(
-    offsets: IntArray, arity: IntArray, label: IntArray, label_key: WordArray, tree: int,
-    budget: int, found: Found, table: Sorted, number: int, out: Fragments,
-) -> tuple[int, int]:  # fmt: skip
-    """List the distinct fragments of trees from ``tree`` on behind ``number`` others.
+    trees: TreeArrays, tree: int, budget: int, memory: ListMemory, out: DistinctFragments, indptr: IntArray
+) -> Ended:
+    """List the distinct fragments of each of the trees from ``tree`` on.
 
-    Return the first tree that there is no room for, and how many are listed then.
+    Those of tree t stand in ``out`` from ``indptr[t]`` to ``indptr[t + 1]``.
     """
+    found, table = memory
+    offsets, arity, label, label_key = trees
     while tree < offsets.size - 1:
         here = slice(offsets[tree], offsets[tree + 1])
         hash_productions(arity[here], label[here], label_key, found.stack, found.hash)
-        count = find(arity[here], budget, found)
-        if count < 0 or number + count > out.key.size:
-            return tree, number
-        shift, _ = clear(table, count)
+        complete, count = find_fragments(arity[here], budget, found)
+        if not complete:
+            return tree, NEEDS_MEMORY
+        number = indptr[tree]
+        if number + count > out.key.size:
+            return tree, NEEDS_OUTPUT
+        shift, _ = clear_keys(table, count)
         node = offsets[tree] - 1
         for k in range(count):
             if found.place[k] == 0:  # the first fragment of the next node with children
@@ -54,7 +94,7 @@ def list_bounded(
                 while arity[node] == 0:
                     node += 1
             key = key_of(found.sum[k])
-            if insert(key, number, shift, table) == number:
+            if insert_key(key, number, shift, table) == number:
                 out.key[number], out.documents[number] = key, 1
                 out.place[number], out.node[number] = found.place[k], node
                 if found.place[k] > 0:
@@ -63,22 +103,22 @@ def list_bounded(
                 else:
                     out.base[number], out.part[number] = 0, 0
                 number += 1
+        indptr[tree + 1] = number
         tree += 1
-    return tree, number
+    return tree, ALL_DONE
 
 
-def joined(parts: list[Fragments]) -> Fragments:
+def joined(parts: list[DistinctFragments]) -> DistinctFragments:
     """Return the distinct fragments of several lists."""
-    return distinct(
-        Fragments._make(np.concatenate(column) for column in zip(_nothing(), *parts, strict=True))
-    )
+    columns = zip(DistinctFragments.make(0), *parts, strict=True)
+    return distinct(DistinctFragments._make(map(np.concatenate, columns)))
 
 
-def distinct(fragments: Fragments) -> Fragments:
+def distinct(fragments: DistinctFragments) -> DistinctFragments:
     """Return each fragment once, the trees that hold it added up, sorted by key."""
     key, first, group = np.unique(fragments.key, return_index=True, return_inverse=True)
     documents = np.bincount(group, fragments.documents, key.size).astype(np.int64)
-    return Fragments._make([key, documents, *(column[first] for column in fragments[2:])])
+    return DistinctFragments._make([key, documents, *(column[first] for column in fragments[2:])])
 
 
 class FragmentDictionary:
@@ -105,10 +145,10 @@ class FragmentDictionary:
         self.base, self.part, self.place, self.productions = base, part, place, productions
 
     @classmethod
-    def of_parts(cls, parts: Iterable[tuple[Forest, Fragments]]) -> Self:
+    def of_parts(cls, parts: Iterable[tuple[Forest, DistinctFragments]]) -> Self:
         """Join what was listed from several forests."""
         n_trees = 0
-        found: list[Fragments] = []
+        found: list[DistinctFragments] = []
         texts: dict[int, tuple[str, ...]] = {}
         for forest, fragments in parts:
             n_trees += len(forest)
@@ -223,8 +263,3 @@ def _check(dictionary: FragmentDictionary) -> None:
         known[done], arity[done] = True, arity[base[done]]
     if ((place < 0) | (place > arity)).any():
         raise ValueError("a fragment has a child too many")
-
-
-def _nothing() -> Fragments:
-    words, numbers = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    return Fragments(words, numbers, words, words, np.zeros(0, np.int32), numbers)

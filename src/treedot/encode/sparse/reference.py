@@ -1,6 +1,7 @@
 """The definitions: the vectors of fragments beyond the budget, dense and in blocks.
 
-Short, plain and slow, in float64. What is compiled is tested against it.
+Short, plain and slow, in float64: what is compiled is tested against them. The key of a fragment within the
+budget is defined by ``bounded.fragment_key``.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.algebra.algebras import Mixer, hadamard
-from treedot.algebra.labels import GOLDEN, permutation
-from treedot.encode.sparse.bounded import SALT, WORD, fragment_key, label_keys, mix, production_hash
+from treedot.algebra.labels import permutation
+from treedot.algebra.splitmix import GOLDEN, WORD, mix
+from treedot.encode.sparse.bounded import SALT, fragment_key, label_keys, production_hash
 from treedot.trees import Tree
 from treedot.types import FloatArray
 
 WIDE = 3  # nodes with more children mix what is composed so far
 LANES = 16
 
-BLOCK = 4  # numbers: real and imaginary parts
+BLOCK = 4  # values: the real and imaginary parts of two complex numbers
 COORDINATES = 16  # of the phases inside; a block shows the first ones
 POSITIONS = 256  # of children that have shuffles of their own; others share them
 PHASES = 256
@@ -40,6 +42,8 @@ def node_mixer(size: int, seed: int) -> Mixer:
 
 def dense_vector(fragment: Tree, size: int, seed: int) -> FloatArray:
     """Return f̂(τ), a vector of norm about 1.
+
+        f̂(n) = P(n) ⊗ ∏ Q_i f̂(c_i)      over the expanded children c_i, i their places from 0 on
 
     A node is the product of the signs of its production with the mixed vectors of its expanded children,
     each turned by sixteen elements for every place to the right; a wide node is mixed before each of them.
@@ -118,6 +122,17 @@ def block(fragment: Tree, budget: int, seed: int) -> Block:
     Beyond the prefix, the frame of a node is its parent's, shuffled as belongs to the node's position. What
     is beyond hangs on the last production of the prefix and on those above it: the frame of the last is the
     identity, and each one above turns it by three coordinates more.
+
+    With a budget of 2, ``(S (A a) (B (C c)))`` is read as S, B (cost 2) and C (cost 3, beyond the budget):
+    its prefix is ``(S A (B (C c)))``, and A → a is left, with a phase at each of the two coordinates.
+
+    >>> both, prefix = Tree.parse("(S (A a) (B (C c)))"), Tree.parse("(S A (B (C c)))")
+    >>> block(both, 2, seed=0).key == block(prefix, 2, seed=0).key == fragment_key(prefix, seed=0)
+    True
+    >>> block(prefix, 2, seed=0).vector.tolist()
+    [(1+0j), (1+0j)]
+    >>> np.abs(block(both, 2, seed=0).vector).round(9).tolist()
+    [1.0, 1.0]
     """
     prefix: list[tuple[Tree, int, int]] = []  # node, which production stands above it, and as which child
     spent, waiting = 0, [(fragment, -1, 0)]
@@ -135,7 +150,7 @@ def block(fragment: Tree, budget: int, seed: int) -> Block:
     beyond = [(node, place, frames[above]) for node, above, place in waiting]
     while beyond:
         node, place, frame = beyond.pop()
-        vector *= circle()[_phase_numbers(_hash(node, seed), place)[frame]]
+        vector *= circle()[_phase_steps(_hash(node, seed), place)[frame]]
         below = shuffles(seed)[place % POSITIONS][frame]
         beyond += [(child, i, below) for i, child in enumerate(node.children) if child.children]
     return Block(fragment_key(_cut(prefix), seed), vector)
@@ -153,10 +168,10 @@ def _cut(prefix: list[tuple[Tree, int, int]]) -> Tree:
     raise AssertionError("a prefix has a root")
 
 
-def _phase_numbers(production: int, place: int) -> npt.NDArray[np.int64]:
-    """Return the phase of every coordinate, as a number of steps on the circle."""
-    numbers = []
+def _phase_steps(production: int, place: int) -> npt.NDArray[np.int64]:
+    """Return the phase of every coordinate, in steps on the circle."""
+    steps: list[int] = []
     for word in range(COORDINATES // 8):
         bits = mix(production ^ ((COORDINATES // 8 * place + word + 1) * SALT & WORD))
-        numbers += [bits >> 8 * k & 255 for k in range(8)]
-    return np.array(numbers)
+        steps += [bits >> 8 * k & 255 for k in range(8)]
+    return np.array(steps)

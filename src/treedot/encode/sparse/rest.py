@@ -1,45 +1,68 @@
-"""What lies beyond the budget of a row: one dense vector, or blocks."""
+"""What lies beyond the budget of a row, its *rest*: one dense vector, or blocks.
+
+Rests of large trees outgrow any floating-point type, so each comes with the logarithm of a factor.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from treedot.encode.chunks import FRAGMENTS, Rows, doubled, more_room, most_nodes, named
+from treedot.encode.chunks import FRAGMENTS, TOO_MANY_OPEN, Chunk, Ended, NonZeros, Rows, rows_of, run_to_end
 from treedot.encode.sparse import block_rest, dense_rest
+from treedot.encode.sparse.columns import sums_of_squares
 from treedot.encode.sparse.reference import BLOCK, block, dense_vector
 from treedot.encode.spec import SparseSpec
 from treedot.errors import LimitError
-from treedot.trees import Forest, Tree
-from treedot.types import FloatArray, IntArray, WordArray
+from treedot.trees import Tree
+from treedot.types import FloatArray, IntArray
+
+
+class RestRows(NamedTuple):
+    """The rests of some rows, and the logarithm of what the values of each are to be multiplied by."""
+
+    rows: Rows
+    log_factors: FloatArray
+
+    def log_norms(self, squares: FloatArray) -> FloatArray:
+        """Return the logarithms of the lengths of whole rows; ``squares`` belong to bounded fragments."""
+        own = np.log(sums_of_squares(self.rows.lengths, self.rows.values)) + 2 * self.log_factors
+        found: FloatArray = 0.5 * np.logaddexp(np.log(squares), own)
+        return found
 
 
 class DenseRest:
-    """What lies beyond the budget as one dense vector."""
+    """Rests as one dense vector each, in ``width`` columns from ``origin`` on."""
 
     def __init__(self, spec: SparseSpec, origin: int) -> None:
         self.spec, self.origin, self.width = spec, origin, spec.rest_width
         self._budget = int(spec.budget or 0)
         self._mixers = dense_rest.make_mixers(spec.rest_size, spec.seed)
 
-    def encode(self, forest: Forest, keys: WordArray, first: int, last: int) -> tuple[Rows, FloatArray]:
-        """Return unit vectors, nothing where nothing lies beyond, and the logarithms of their lengths."""
-        vectors = np.empty((last - first, self.width), self.spec.dtype)
-        log_lengths = np.empty(last - first)
-        with np.errstate(over="ignore"):
-            too_deep = dense_rest.encode(
-                forest.offsets[first : last + 1], forest.arity, forest.label, keys,
-                self._budget, math.sqrt(self.spec.decay), self._mixers, vectors, log_lengths,
-            )  # fmt: skip
-        if too_deep >= 0:
+    def encode(self, chunk: Chunk) -> RestRows:
+        """Return unit vectors, empty rows where nothing lies beyond the budget; the factors are lengths."""
+        vectors = np.empty((chunk.n_trees, self.width), self.spec.dtype)
+        log_lengths = np.empty(chunk.n_trees)
+        with np.errstate(over="ignore"):  # hashes wrap around
+            tree, why = dense_rest.encode(
+                chunk.arrays, self._budget, math.sqrt(self.spec.decay), self._mixers, vectors, log_lengths
+            )
+        if why == TOO_MANY_OPEN:
             raise LimitError(
-                f"{named(forest, first + too_deep)} has too many open nodes at a time for a dense rest: "
+                f"{chunk.name(tree)} has too many open nodes at a time for a dense rest: "
                 "use a smaller rest_size, or no rest"
             )
         held = log_lengths > -np.inf
         vectors = vectors if held.all() else vectors[held]
-        return Rows(held * self.width, np.zeros(0, np.int32), vectors.ravel()), log_lengths
+        return RestRows(Rows(held * self.width, np.zeros(0, np.int32), vectors.ravel()), log_lengths)
+
+    def of_exact_length(self, rest: RestRows, squares: FloatArray, log_norms: FloatArray) -> RestRows:
+        """Return rests that make whole rows as long as they should be: K(a, a) less the sum of squares."""
+        share = np.clip(1.0 - np.exp(np.log(squares) - 2 * log_norms), 0.0, 1.0)
+        log_lengths = np.where(rest.rows.lengths > 0, log_norms + 0.5 * np.log(share), -np.inf)
+        return RestRows(rest.rows, log_lengths)
 
     def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
         """Return columns and values of one fragment."""
@@ -47,7 +70,7 @@ class DenseRest:
 
 
 class BlockRest:
-    """What lies beyond the budget in blocks of four numbers."""
+    """Rests in blocks of four values, in ``width`` columns from ``origin`` on."""
 
     def __init__(self, spec: SparseSpec, origin: int) -> None:
         self.spec, self.origin = spec, origin
@@ -56,28 +79,25 @@ class BlockRest:
         self._budget = int(spec.budget or 0)
         self._tables = block_rest.make_tables(spec.decay, self._budget, spec.seed)
 
-    def encode(self, forest: Forest, keys: WordArray, first: int, last: int) -> tuple[Rows, FloatArray]:
-        """Return blocks, and the logarithms of what they are to be multiplied by."""
-        count, prefixes = last - first, FRAGMENTS
-        nodes = most_nodes(forest, first, last)
-        room = block_rest.make_room(nodes, prefixes)
-        size = BLOCK * (int(forest.offsets[last] - forest.offsets[first]) + prefixes)
-        indices, values = np.empty(size, np.int32), np.empty(size)
-        indptr, log_lengths = np.zeros(count + 1, np.int64), np.empty(count)
-        done = 0
-        while done < count:
-            with np.errstate(over="ignore"):
-                done, wants_room = block_rest.encode(
-                    forest.offsets[first : last + 1], forest.arity, forest.label, keys, done,
-                    self._budget, np.uint64(self._shift), self.origin, self._tables, room,
-                    indptr, indices, values, log_lengths,
-                )  # fmt: skip
-            if done < count and wants_room:
-                prefixes = more_room(prefixes, forest, first + done, self.spec.budget)
-                room = block_rest.make_room(nodes, prefixes)
-            elif done < count:
-                indices, values = doubled(indices), doubled(values)
-        return Rows(np.diff(indptr), indices[: indptr[-1]], values[: indptr[-1]]), log_lengths
+    def encode(self, chunk: Chunk) -> RestRows:
+        """Return blocks, and the logarithms of powers of two."""
+        indptr, log_factors = np.zeros(chunk.n_trees + 1, np.int64), np.empty(chunk.n_trees)
+
+        def run(tree: int, memory: block_rest.BlockMemory, out: NonZeros) -> Ended:
+            return block_rest.encode(
+                chunk.arrays, tree, self._budget, np.uint64(self._shift), self.origin, self._tables, memory,
+                out, indptr, log_factors,
+            )  # fmt: skip
+
+        memory = block_rest.BlockMemory.make(chunk.most_nodes, FRAGMENTS)
+        size = BLOCK * (chunk.n_nodes + FRAGMENTS)
+        out: NonZeros = np.empty(size, np.int32), np.empty(size)
+        _, out, _ = run_to_end(run, chunk, memory, out, self.spec.budget)
+        return RestRows(rows_of(out, indptr), log_factors)
+
+    def of_exact_length(self, rest: RestRows, squares: FloatArray, log_norms: FloatArray) -> RestRows:
+        """Return rests as they are: blocks of the same fragment are equally long in all rows."""
+        return rest
 
     def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
         """Return columns and values of one fragment."""

@@ -1,0 +1,38 @@
+"""SplitMix64: how 64-bit words are scrambled, for arrays, for compiled code and for Python's integers.
+
+Steele, Lea & Flood (2014), *Fast splittable pseudorandom number generators*. Word ``i`` of the stream that
+belongs to a key is ``mix(key + i * GOLDEN)``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treedot.jit import njit
+
+GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
+WORD = 2**64 - 1  # all bits of a word
+
+
+def mix_words(x: Any) -> Any:
+    """Scramble the bits of every word of an array by a bijection, the finaliser of SplitMix64."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+mix64 = njit(mix_words)  # of one word, in compiled code
+
+
+def mix(x: int) -> int:
+    """Scramble the last 64 bits of an integer: the same function, for definitions in plain Python.
+
+    Examples
+    --------
+    >>> hex(mix(GOLDEN))  # the first word of the stream of the key 0
+    '0xe220a8397b1dcdaf'
+    """
+    with np.errstate(over="ignore"):  # products wrap around
+        return int(mix_words(np.uint64(x & WORD)))

@@ -1,8 +1,9 @@
 """treedot: tree kernels as dot products.
 
-A tree becomes a vector, in time linear in the tree, such that the dot product of two vectors
-approximates the classic tree kernel, which counts the tree fragments that two trees share
-(*Distributed Tree Kernels*, Zanzotto & Dell'Arciprete, ICML 2012). The exact kernels stand beside.
+A tree becomes a vector, in time linear in the tree, such that the dot product of two vectors counts the
+tree fragments that the trees share: a sparse row of small fragments (``FragmentVectorizer``), or a dense
+vector that approximates the classic tree kernel (``DistributedTreeVectorizer``, after *Distributed Tree
+Kernels*, Zanzotto & Dell'Arciprete, ICML 2012). The exact kernels stand beside.
 
 The names below are loaded when they are first used, so that ``import treedot`` stays cheap.
 """
@@ -24,8 +25,8 @@ _HOME = {
     "LabelSelectionKernel": "treedot.kernels",
     "LabelSelectionTransformer": "treedot.learn",
     "LimitError": "treedot.errors",
-    "MissingDependencyError": "treedot.errors",
     "MinedFragmentVectorizer": "treedot.learn",
+    "MissingDependencyError": "treedot.errors",
     "ParameterError": "treedot.errors",
     "RangeError": "treedot.errors",
     "SourceError": "treedot.errors",
@@ -34,6 +35,7 @@ _HOME = {
     "SubtreeKernel": "treedot.kernels",
     "Tree": "treedot.trees",
     "TreeIndex": "treedot.search",
+    "TreeSyntaxError": "treedot.errors",
     "TreedotError": "treedot.errors",
     "count_fragments": "treedot.fragments",
     "dot_products": "treedot.vectors",
@@ -65,6 +67,7 @@ __all__ = [
     "SubtreeKernel",
     "Tree",
     "TreeIndex",
+    "TreeSyntaxError",
     "TreedotError",
     "count_fragments",
     "dot_products",
@@ -85,6 +88,7 @@ if TYPE_CHECKING:
         SourceError,
         SpecMismatchError,
         TreedotError,
+        TreeSyntaxError,
     )
     from treedot.fragments import count_fragments, list_fragments
     from treedot.kernels import BoundedTreeKernel, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel

@@ -150,10 +150,10 @@ def test_selected_fragments_are_the_heaviest_in_the_support_vector_machine(seed,
     positive = [y == 1] if n_classes == 2 else [y == c for c in range(n_classes)]
     literal = []
     for side in positive:
-        machine = SVC(C=2.0, kernel="precomputed").fit(gram, side)
-        literal.append(machine.dual_coef_[0] @ rows[machine.support_].toarray())
-        decision = rows @ literal[-1] + machine.intercept_
-        assert decision == pytest.approx(machine.decision_function(gram), rel=1e-9, abs=1e-9)
+        svm = SVC(C=2.0, kernel="precomputed").fit(gram, side)
+        literal.append(svm.dual_coef_[0] @ rows[svm.support_].toarray())
+        decision = rows @ literal[-1] + svm.intercept_
+        assert decision == pytest.approx(svm.decision_function(gram), rel=1e-9, abs=1e-9)
     literal = np.array(literal)
 
     score = abs(literal).max(axis=0)

@@ -1,50 +1,202 @@
-"""Files of sparse rows: streamed, and the same bytes that scipy would write from memory."""
+"""Vectors that are stored say how they were made, and only those that belong together are compared."""
 
-import io
+import json
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, load_npz, random_array, save_npz, vstack
+from scipy.sparse import csr_matrix, load_npz
 
-from treedot.encode import SparseSpec
-from treedot.vectors.files import matrix_rows, vector_file
+from strategies import random_forest
+from treedot import (
+    DistributedTreeVectorizer,
+    FragmentVectorizer,
+    dot_products,
+    load_vectors,
+    nearest,
+    save_vectors,
+)
+from treedot.encode.spec import DenseSpec, SparseSpec, spec_from_dict
+from treedot.errors import ParameterError, SourceError, SpecMismatchError
+from treedot.vectors import Vectors
 
-
-def batches(dtype):
-    random = np.random.default_rng(0)
-    return [csr_matrix(random_array((n, 2**12), density=0.01, rng=random, dtype=dtype)) for n in (5, 0, 7, 1)]
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("count", [0, 4])
-def test_streamed_rows_are_the_file_that_scipy_writes(tmp_path, monkeypatch, dtype, count):
-    monkeypatch.setattr("treedot.growing_array.CHUNK", 50)
-    parts = [csr_matrix((0, 2**12), dtype=dtype), *batches(dtype)[:count]]
-    spec = SparseSpec(2**12, dtype=dtype)
-    with vector_file(tmp_path / "rows.npz", spec) as file:
-        for part in parts:
-            file.write(part, {})
-    save_npz(tmp_path / "wanted.npz", vstack(parts, format="csr"), compressed=False)
-    assert (tmp_path / "rows.npz").read_bytes() == (tmp_path / "wanted.npz").read_bytes()
-    found = load_npz(tmp_path / "rows.npz")
-    assert found.dtype == dtype
-    assert (found != vstack(parts)).nnz == 0
+DENSE = DistributedTreeVectorizer(n_components=256)
+SPARSE = FragmentVectorizer(n_features=2**12)
+FILES = [("v.npy", DENSE), ("v.parquet", DENSE), ("v.npz", SPARSE)]
 
 
-def test_a_stream_will_do(tmp_path):
-    stream = io.BytesIO()
-    with matrix_rows(stream, SparseSpec(2**12)) as rows:
-        for part in batches("float32"):
-            rows.write(part, {})
-    assert load_npz(io.BytesIO(stream.getvalue())).shape == (13, 2**12)
+def plain(matrix):
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
 
 
-def test_nothing_is_left_where_writing_fails(tmp_path):
-    def write():
-        with vector_file(tmp_path / "rows.npz", SparseSpec(2**12)) as file:
-            file.write(batches("float32")[0], {})
-            raise RuntimeError
+@pytest.mark.parametrize(("name", "vectorizer"), FILES)
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_vectors_come_back_as_they_were_saved(tmp_path, name, vectorizer, count):
+    if name == "v.parquet":
+        pytest.importorskip("pyarrow")
+    matrix = vectorizer.transform(random_forest(0, count))
+    for made_by in (vectorizer, vectorizer.spec):
+        save_vectors(tmp_path / name, matrix, made_by)
+        found = load_vectors(tmp_path / name)
+        assert type(found.matrix).__name__ in ("memmap", "ndarray", "csr_matrix")
+        assert found.matrix.dtype == matrix.dtype
+        assert found.matrix.shape == matrix.shape
+        assert (plain(found.matrix) == plain(matrix)).all()
+        assert found.spec == vectorizer.spec
+        assert found.fingerprint == vectorizer.spec.fingerprint
+        assert found.columns == {}
+        assert len(found) == count
+        assert repr(found).startswith(f"<Vectors: {count} × {matrix.shape[1]}, ")
 
-    with pytest.raises(RuntimeError):
-        write()
+
+@pytest.mark.parametrize("rest", ["dense", "blocks"])
+def test_rows_with_a_rest_come_back_too(tmp_path, rest):
+    vectorizer = FragmentVectorizer(n_features=2**12, rest=rest, rest_size=256)
+    matrix = vectorizer.transform(random_forest(0, 4))
+    save_vectors(tmp_path / "v.npz", matrix, vectorizer)
+    assert (load_vectors(tmp_path / "v.npz").matrix != matrix).nnz == 0
+
+
+def test_plain_numpy_and_scipy_read_the_matrices(tmp_path):
+    forest = random_forest(0, 3)
+    save_vectors(tmp_path / "v.npy", DENSE.transform(forest), DENSE)
+    save_vectors(tmp_path / "v.npz", SPARSE.transform(forest), SPARSE)
+    assert (np.load(tmp_path / "v.npy") == DENSE.transform(forest)).all()
+    assert (load_npz(tmp_path / "v.npz") != SPARSE.transform(forest)).nnz == 0
+
+
+@pytest.mark.parametrize(("name", "vectorizer"), [FILES[0], FILES[2]])
+def test_the_description_beside_a_file_is_that_of_the_spec(tmp_path, name, vectorizer):
+    save_vectors(tmp_path / name, vectorizer.transform(["(A b)"]), vectorizer)
+    fields = json.loads((tmp_path / f"{name}.json").read_text())
+    assert spec_from_dict(fields) == type(vectorizer.spec).from_dict(fields) == vectorizer.spec
+
+
+def test_columns_are_kept_in_parquet_and_refused_elsewhere(tmp_path):
+    pytest.importorskip("pyarrow")
+    columns = {"class": ["a", None, "c"], "number": [1, 2, 3]}
+    vectors = DENSE.transform(random_forest(0, 3))
+    save_vectors(tmp_path / "v.parquet", vectors, DENSE, columns=columns)
+    assert load_vectors(tmp_path / "v.parquet").columns == columns
+    with pytest.raises(ParameterError, match=r"no room for columns: use \.parquet"):
+        save_vectors(tmp_path / "v.npy", vectors, DENSE, columns=columns)
+    with pytest.raises(ParameterError, match="column 'class' has 2 values for 3 vectors"):
+        save_vectors(tmp_path / "w.parquet", vectors, DENSE, columns={"class": [1, 2]})
+    assert [path.name for path in tmp_path.iterdir()] == ["v.parquet"]
+
+
+@pytest.mark.parametrize("options", [{"n_features": None}, {"n_features": 64, "idf": True}])
+def test_rows_of_what_was_learned_belong_to_their_own_fit(tmp_path, options):
+    a, b = (FragmentVectorizer(**options).fit([text]) for text in ("(A b)", "(A c)"))
+    for name, vectorizer in (("a.npz", a), ("again.npz", a), ("b.npz", b)):
+        save_vectors(tmp_path / name, vectorizer.transform(["(A b)", "(A c)"]), vectorizer)
+    first, again, other = (load_vectors(tmp_path / name) for name in ("a.npz", "again.npz", "b.npz"))
+    assert first.fingerprint == a.fingerprint != a.spec.fingerprint
+    assert dot_products(first, again).shape == (2, 2)
+    with pytest.raises(SpecMismatchError, match="learned from different trees"):
+        dot_products(first, other)
+
+
+def test_learned_columns_are_not_saved_by_their_spec_alone(tmp_path):
+    vectorizer = FragmentVectorizer(n_features=None).fit(["(A b)"])
+    with pytest.raises(ParameterError, match="give the vectorizer"):
+        save_vectors(tmp_path / "v.npz", vectorizer.transform(["(A b)"]), vectorizer.spec)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "spec"),
+    [
+        (np.zeros((2, 256), np.float32), DenseSpec(512)),
+        (np.zeros((2, 256)), DenseSpec(256)),
+        (np.zeros(256, np.float32), DenseSpec(256)),
+        (csr_matrix((2, 256), dtype=np.float32), DenseSpec(256)),
+        (np.zeros((2, 256), np.float32), SparseSpec(256)),
+        (csr_matrix((2, 256), dtype=np.float32), SparseSpec(512)),
+        (csr_matrix((2, 256), dtype=np.float32), SparseSpec(256, damping="linear", rest="dense")),
+    ],
+)
+def test_a_spec_that_contradicts_the_matrix_is_refused(tmp_path, matrix, spec):
+    with pytest.raises(SpecMismatchError, match=r"as (its|their) spec says"):
+        Vectors(matrix, spec)
+    with pytest.raises(SpecMismatchError):
+        save_vectors(tmp_path / "v.npy", matrix, spec)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"n_components": 512}, SpecMismatchError, "fingerprint"),
+        ({"n_components": 512, "fingerprint": DenseSpec(512).fingerprint}, SpecMismatchError, "256 columns"),
+        ({"dtype": "float64", "fingerprint": None}, SpecMismatchError, "float64"),
+        ({"decay": 7, "fingerprint": None}, SpecMismatchError, "decay"),
+        ({"kind": "sparse"}, SpecMismatchError, "not the description"),
+        ({"kind": "odd"}, SpecMismatchError, "kind is 'odd'"),
+    ],
+)
+def test_a_description_that_was_changed_is_refused(tmp_path, change, error, message):
+    save_vectors(tmp_path / "v.npy", DENSE.transform(["(A b)"]), DENSE)
+    beside = tmp_path / "v.npy.json"
+    beside.write_text(json.dumps({**json.loads(beside.read_text()), **change}))
+    with pytest.raises(error, match=message):
+        load_vectors(tmp_path / "v.npy")
+
+
+def test_what_is_no_file_of_vectors_is_refused(tmp_path):
+    np.save(tmp_path / "plain.npy", np.zeros((2, 3)))
+    with pytest.raises(SourceError, match=r"plain\.npy\.json is missing.* numpy\.load"):
+        load_vectors(tmp_path / "plain.npy")
+    with pytest.raises(SourceError, match="no such file"):
+        load_vectors(tmp_path / "absent.npy")
+    with pytest.raises(ParameterError, match=r"\.npy, \.npz or \.parquet"):
+        load_vectors(tmp_path / "trees.mrg")
+    save_vectors(tmp_path / "v.npz", SPARSE.transform(["(A b)"]), SPARSE)
+    (tmp_path / "v.npz").write_bytes(b"junk")
+    with pytest.raises(SourceError, match="cannot read"):
+        load_vectors(tmp_path / "v.npz")
+    (tmp_path / "v.npz.json").write_text("{")
+    with pytest.raises(SourceError, match="not JSON"):
+        load_vectors(tmp_path / "v.npz")
+    with pytest.raises(ParameterError, match="spec must be a vectorizer"):
+        save_vectors(tmp_path / "w.npz", SPARSE.transform(["(A b)"]), {"decay": 0.4})
+
+
+def test_rows_that_lead_out_of_their_columns_are_refused(tmp_path):
+    matrix = SPARSE.transform(["(A b)"])
+    matrix.indices[0] = 2**20
+    save_vectors(tmp_path / "v.npz", matrix, SPARSE)
+    with pytest.raises(SourceError, match="cannot read"):
+        load_vectors(tmp_path / "v.npz")
+
+
+def test_a_table_without_vectors_is_refused(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pa.table({"tree": ["(A b)"]}), tmp_path / "trees.parquet")
+    with pytest.raises(SourceError, match=r"metadata has no 'treedot\.spec'"):
+        load_vectors(tmp_path / "trees.parquet")
+
+
+@pytest.mark.parametrize("compare", [dot_products, nearest])
+@pytest.mark.parametrize("vectorizer", [DENSE, SPARSE], ids=["dense", "sparse"])
+def test_vectors_are_compared_where_they_were_made_alike(compare, vectorizer):
+    forest = random_forest(0, 6)
+    matrix = vectorizer.transform(forest)
+    vectors = Vectors(matrix, vectorizer.spec)
+    for x, y in ((vectors, None), (vectors, vectors), (vectors, matrix), (matrix, vectors)):
+        wanted = compare(matrix, None if y is None else matrix)
+        assert np.array_equal(np.array(compare(x, y)), np.array(wanted))
+    for other in ({"decay": 0.2}, {"random_state": 1}, {"normalize": False}):
+        changed = type(vectorizer)(**{**vectorizer.get_params(), **other})
+        with pytest.raises(SpecMismatchError, match="do not belong together"):
+            compare(vectors, Vectors(changed.transform(forest), changed.spec))
+    with pytest.raises(SpecMismatchError, match="do not belong together"):
+        compare(Vectors(DENSE.transform(forest), DENSE.spec), Vectors(SPARSE.transform(forest), SPARSE.spec))
+
+
+@pytest.mark.parametrize("compare", [dot_products, nearest])
+def test_trees_are_no_vectors(compare):
+    forest = random_forest(0, 3)
+    for trees in (forest, list(forest), [str(tree) for tree in forest], np.array(["(A b)", "(A c)"], object)):
+        with pytest.raises(ParameterError, match="these are trees: turn them into rows first"):
+            compare(trees)

@@ -25,8 +25,8 @@ from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_trees
 from treedot.trees import Forest
-from treedot.vectors.files import VectorWriter, described_file, matrix_rows, vector_file
 from treedot.vectors.products import dot_products
+from treedot.vectors.writers import VectorWriter, described_file, matrix_rows, vector_file
 
 
 def encode(options: argparse.Namespace) -> None:

@@ -64,7 +64,7 @@ class StatelessTreeTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer)
         return True
 
 
-class GramTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
+class KernelMatrixTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
     """One whose output are the kernels of trees with the training trees: ``fit`` sets both."""
 
     kernel_: TreeKernel

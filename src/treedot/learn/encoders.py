@@ -22,7 +22,7 @@ def kept_encoder(spec: DenseSpec | SparseSpec, learned: tuple[Any, ...], make: C
     global _kept
     known = _kept  # other threads may put another list in its place at any time, but never change this one
     for entry in known:
-        if entry[0] == spec and _same(entry[1], learned):
+        if (entry[0] is spec or entry[0] == spec) and _same(entry[1], learned):
             if entry is not known[0]:
                 _kept = [entry, *(other for other in known if other is not entry)]
             return entry[2]

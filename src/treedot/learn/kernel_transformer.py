@@ -9,11 +9,11 @@ from sklearn.base import clone
 from treedot.errors import ParameterError
 from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.base import TreeKernel
-from treedot.learn.base import GramTransformer
+from treedot.learn.base import KernelMatrixTransformer
 from treedot.readers import read_trees
 
 
-class KernelTransformer(GramTransformer):
+class KernelTransformer(KernelMatrixTransformer):
     """Turns trees into rows of an exact kernel matrix, for ``SVC(kernel="precomputed")`` and its like.
 
     Row i of the output holds ``K(tree i, t)`` for every training tree t.

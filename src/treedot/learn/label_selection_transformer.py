@@ -12,7 +12,7 @@ from treedot.errors import ParameterError
 from treedot.kernels import LabelSelectionKernel
 from treedot.kernels.base import MAX_PAIRS
 from treedot.kernels.label_selection import label_alignment, label_counts
-from treedot.learn.base import GramTransformer
+from treedot.learn.base import KernelMatrixTransformer
 from treedot.learn.one_vs_rest import one_vs_rest
 from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import read_trees
@@ -21,7 +21,7 @@ from treedot.trees import Forest
 SLACK = 1e-12  # by which a sum of rounded costs may exceed the share
 
 
-class LabelSelectionTransformer(GramTransformer):
+class LabelSelectionTransformer(KernelMatrixTransformer):
     """Turns trees into rows of a kernel matrix over selected labels, which are learned: fewer comparisons.
 
     After Rieck, Krueger, Brefeld & Müller (2010), "approximate tree kernels". Comparing two trees, a kernel

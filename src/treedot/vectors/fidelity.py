@@ -10,7 +10,7 @@ from treedot.types import IntArray, Matrix
 def floor(gram: Matrix, size: float) -> Matrix:
     """Return the Johnson-Lindenstrauss floor of every pair of trees.
 
-    A Gaussian random projection of the explicit fragment space into ``size`` numbers estimates K12
+    A Gaussian random projection of the explicit fragment space into ``size`` dimensions estimates K12
     with standard deviation ``sqrt((K11 K22 + K12²) / size)``. It is a yardstick for dense vectors.
     """
     own = np.diagonal(gram)
@@ -42,7 +42,7 @@ def spearman(gram: Matrix, estimate: Matrix) -> float:
 
 
 def projected(gram: Matrix, size: int, seed: int) -> Matrix:
-    """Return the kernels that a Gaussian random projection into ``size`` numbers would give.
+    """Return the kernels that a Gaussian random projection into ``size`` dimensions would give.
 
     With K = L Lᵀ and a matrix G of independent standard normals, L G Gᵀ Lᵀ / size has exactly the
     distribution of the products of projected fragment vectors; the fragments are not needed.

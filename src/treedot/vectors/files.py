@@ -1,46 +1,24 @@
-"""Files of vectors that say how they were made, written whole or row by row.
+"""Files of vectors that say how they were made: written from memory, read, and checked.
 
-``.npy`` holds the plain matrix, with its description beside it in ``NAME.npy.json``. ``.parquet`` holds a
-column ``vector`` (a fixed-size list), the columns that came with the trees, and the description in the
-schema's metadata under ``treedot.spec``. Sparse rows go to ``.npz``, as ``scipy.sparse.load_npz``
-reads it, with the description beside it. Files appear whole or not at all.
-
-A description holds the fields of the spec and its ``fingerprint``; where the vectorizer learned columns or
-weights, also ``learned``, the fingerprint of all that determines a row.
+``treedot.vectors.writers`` says what is in them.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from treedot.encode.spec import DenseSpec, SparseSpec, spec_from_dict
 from treedot.errors import ParameterError, SourceError, SpecMismatchError
-from treedot.files import write_whole
-from treedot.growing_array import GrowingArray, chunks
 from treedot.types import Matrix
 from treedot.vectors.vectors import Vectors, vector_width
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
-
-SPEC_KEY = b"treedot.spec"
-
-
-class VectorWriter(Protocol):
-    """Takes vectors a batch at a time."""
-
-    def write(self, vectors: Any, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append vectors, with what else is known of their trees."""
+from treedot.vectors.writers import SPEC_KEY, description_path, vector_file
 
 
 def save_vectors(
@@ -156,63 +134,6 @@ def _read_parquet(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, Seque
         return matrix, table.drop_columns(["vector"]).to_pydict()
 
 
-@contextlib.contextmanager
-def vector_file(
-    path: str | os.PathLike[str], spec: DenseSpec | SparseSpec, fingerprint: str | None = None
-) -> Iterator[VectorWriter]:
-    """Open a file of vectors for writing: ``.npy`` or ``.parquet``, for sparse rows ``.npz``.
-
-    The fingerprint is that of the vectorizer, where it is not the spec's own.
-    """
-    suffix = Path(path).suffix.lower()
-    if isinstance(spec, SparseSpec) and suffix != ".npz":
-        raise ParameterError(f"cannot write sparse rows to {path}: use .npz")
-    if isinstance(spec, DenseSpec) and suffix not in (".npy", ".parquet"):
-        raise ParameterError(
-            f"cannot write dense vectors to {path}: use .npy or .parquet (.npz is for sparse rows)"
-        )
-    description = {**spec.to_dict(), "fingerprint": spec.fingerprint}
-    if fingerprint not in (None, spec.fingerprint):
-        description["learned"] = fingerprint
-    if isinstance(spec, SparseSpec) or suffix == ".npy":
-        with described_file(path, description) as file, matrix_rows(file, spec, Path(path).parent) as rows:
-            yield rows
-    else:
-        with write_whole(path) as aside:
-            parquet = _ParquetRows(aside, spec, description)
-            try:
-                yield parquet
-            finally:
-                parquet.close()
-
-
-@contextlib.contextmanager
-def matrix_rows(
-    file: IO[bytes], spec: DenseSpec | SparseSpec, folder: str | os.PathLike[str] | None = None
-) -> Iterator[VectorWriter]:
-    """Write a matrix to an open file, dense or sparse as the spec says.
-
-    Sparse rows wait in nameless files in a folder, by default that of temporary files.
-    """
-    if isinstance(spec, DenseSpec):
-        dense = _NpyRows(file, spec)
-        yield dense
-        dense.finish()
-    else:
-        with _SparseRows(file, spec, folder or tempfile.gettempdir()) as sparse:
-            yield sparse
-            sparse.finish()
-
-
-@contextlib.contextmanager
-def described_file(path: str | os.PathLike[str], description: dict[str, Any]) -> Iterator[IO[bytes]]:
-    """Open a file for writing; its description appears beside it, both or neither."""
-    with write_whole(description_path(path)) as beside, write_whole(path) as aside:
-        beside.write_text(json.dumps(description, indent=2) + "\n")
-        with aside.open("wb") as file:
-            yield file
-
-
 def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return what a file that treedot wrote says of itself; nothing where it says nothing."""
     if Path(path).suffix.lower() == ".parquet":
@@ -230,120 +151,3 @@ def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(description, dict):
         raise SourceError(f"the description of {path} is not a JSON object")
     return description
-
-
-def description_path(path: str | os.PathLike[str]) -> Path:
-    """Return where a file that cannot hold its own description is described."""
-    return Path(f"{os.fspath(path)}.json")
-
-
-class _NpyRows:
-    """A matrix in NumPy's format whose number of rows is filled in at the end."""
-
-    def __init__(self, file: IO[bytes], spec: DenseSpec) -> None:
-        self._file, self._spec = file, spec
-        self._rows = 0
-        self._write_header()
-
-    def write(self, vectors: Matrix, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append vectors; ``.npy`` has no room for columns."""
-        self._file.write(np.ascontiguousarray(vectors).data)
-        self._rows += len(vectors)
-
-    def finish(self) -> None:
-        """Write the header again, now with the number of rows; NumPy keeps room for it to grow."""
-        self._file.seek(0)
-        self._write_header()
-
-    def _write_header(self) -> None:
-        header = {
-            "descr": np.lib.format.dtype_to_descr(np.dtype(self._spec.dtype)),
-            "fortran_order": False,
-            "shape": (self._rows, self._spec.n_components),
-        }
-        np.lib.format.write_array_header_1_0(self._file, header)
-
-
-class _SparseRows(contextlib.ExitStack):
-    """A sparse matrix as ``scipy.sparse.save_npz`` writes it.
-
-    The parts of the matrix stand one behind the other in the file, so they grow in files of their own first.
-    Uncompressed, they take twice the space, but a fiftieth of the time.
-    """
-
-    def __init__(self, file: IO[bytes], spec: SparseSpec, folder: str | os.PathLike[str]) -> None:
-        super().__init__()
-        self._file, self._width = file, (spec.n_features or 0) + spec.rest_width
-        self._indices = self.enter_context(GrowingArray(np.int32, folder))
-        self._data = self.enter_context(GrowingArray(spec.dtype, folder))
-        self._ends = [np.zeros(1, np.int64)]
-
-    def write(self, vectors: csr_matrix, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append rows; ``.npz`` has no room for columns."""
-        self._width = vectors.shape[1]  # with what lies beyond the budget
-        self._ends.append(vectors.indptr[1:].astype(np.int64) + len(self._indices))
-        self._indices.append(vectors.indices)
-        self._data.append(vectors.data)
-
-    def finish(self) -> None:
-        """Put the parts together."""
-        indptr = np.concatenate(self._ends)
-        parts = {
-            "indices": self._indices,
-            "indptr": indptr.astype(np.int32) if indptr[-1] < 2**31 else indptr,
-            "format": np.array(b"csr"),
-            "shape": np.array([indptr.size - 1, self._width]),
-            "data": self._data,
-        }
-        with zipfile.ZipFile(self._file, "w") as archive:
-            for name, array in parts.items():
-                header = {
-                    "descr": np.lib.format.dtype_to_descr(array.dtype),
-                    "fortran_order": False,
-                    "shape": array.shape,
-                }
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                    np.lib.format.write_array_header_1_0(entry, header)
-                    for chunk in chunks(array):
-                        entry.write(chunk.tobytes())
-
-
-class _ParquetRows:
-    def __init__(self, path: Path, spec: DenseSpec, description: dict[str, Any]) -> None:
-        from treedot.trees import arrow  # says what to install where pyarrow is missing
-
-        self._arrow, self._path, self._width = arrow, path, spec.n_components
-        self._metadata = {SPEC_KEY: json.dumps(description).encode()}
-        self._writer: Any = None
-
-    def write(self, vectors: Matrix, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append vectors and columns; the first batch decides which columns there are, and their types."""
-        pa = self._arrow.pa
-        if "vector" in columns:
-            raise ParameterError("rename the column 'vector': the name is taken by the vectors")
-        flat = pa.array(np.ascontiguousarray(vectors).reshape(-1))
-        with self._arrow.clear_errors("the columns of the trees"):
-            data = {name: pa.array(values) for name, values in columns.items()}
-            if self._writer is None:
-                # Nothing but nulls so far: text can hold whatever comes.
-                texts = {name: a.cast(pa.string()) for name, a in data.items() if pa.types.is_null(a.type)}
-                data |= texts
-            else:
-                data = self._fitted(data, len(vectors))
-        vector = pa.FixedSizeListArray.from_arrays(flat, self._width)
-        table = pa.table({"vector": vector, **data}).replace_schema_metadata(self._metadata)
-        if self._writer is None:
-            self._writer = pa.parquet.ParquetWriter(self._path, table.schema)
-        self._writer.write_table(table)
-
-    def _fitted(self, data: dict[str, Any], rows: int) -> dict[str, Any]:
-        """Return columns in the order and the types of the file; where some are missing, nulls."""
-        pa = self._arrow.pa
-        types = {field.name: field.type for field in self._writer.schema if field.name != "vector"}
-        if new := [name for name in data if name not in types]:
-            raise SourceError(f"the column(s) {new} begin after the first trees were written: leave them out")
-        return {name: data[name].cast(t) if name in data else pa.nulls(rows, t) for name, t in types.items()}
-
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()

@@ -1,4 +1,4 @@
-"""Support vector machines on Gram matrices, and whether two of them differ."""
+"""SVMs on Gram matrices, and whether two of them differ."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from treedot.learn.svm import machines
 
 
 def one_vs_rest(gram: np.ndarray, classes: np.ndarray, test: np.ndarray, cost: float) -> np.ndarray:
-    """Train one machine per class on a Gram matrix; return the class with the largest score.
+    """Train one SVM per class on a Gram matrix; return the class with the largest score.
 
-    ``test`` holds the kernels of the test trees with the training trees. Two classes take one machine.
+    ``test`` holds the kernels of the test trees with the training trees. Two classes take one SVM.
     """
     names = np.unique(classes)
     sides = (classes == name for name in (names[1:] if names.size == 2 else names))
     test = np.ascontiguousarray(test, float)
-    scores = [machine.decision_function(test) for machine in machines(gram, sides, cost, n_jobs=-1)]
+    scores = [svm.decision_function(test) for svm in machines(gram, sides, cost, n_jobs=-1)]
     return names[(scores[0] > 0).astype(int) if names.size == 2 else np.argmax(scores, axis=0)]
 
 

@@ -120,7 +120,7 @@ def section(record: Record, settings: Settings) -> Section:
         "(seconds of one evaluation; bytes of Δ entries, of the kept fragments of a tree, or of a "
         "vector). FTK+FS learns with FTK and classifies a tree by matching the kept fragments; matching "
         "reads the tree, so its time cannot be independent of n as the paper's k suggests. ATK keeps the "
-        f"labels chosen on {measured['questions']} questions with a budget of {BUDGET}, q = "
+        f"labels chosen on {measured['questions']} questions for {BUDGET} of the comparisons, q = "
         f"{measured['speed-up']:.1f}; FTK+FS keeps {measured['fragments']} fragments.",
         Drawing("table1", _draw(groups), "Time and memory of one evaluation by the nodes of a tree."),
         Table(

@@ -17,7 +17,7 @@ from paper.record import Record
 from paper.section import Section
 from paper.settings import FULL, QUICK, Settings
 from treedot import __version__
-from treedot.errors import SourceError
+from treedot.errors import MissingDependencyError, SourceError
 from treedot.files import write_whole
 from treedot.page import page, require_plots
 
@@ -53,12 +53,10 @@ def run(
     settings, counts
         In place of the usual sizes.
     """
-    require_plots("drawing the figures")
-    corpora = Corpora(data, counts)
+    corpora = _everything_needed(names, data, counts)
     settings = settings or (QUICK if quick else FULL)
     out.mkdir(parents=True, exist_ok=True)
     for name in names:
-        corpora.require(*_module(name).NEEDS)
         _record(name, corpora, settings, out)  # refuses what was made otherwise, before any work
     for name in names:
         _measure(name, corpora, settings, out, say)
@@ -74,6 +72,24 @@ def run(
     target = _report(sections, settings, out)
     say(f"the report: {target}")
     return target
+
+
+def _everything_needed(names: Sequence[str], data: str | Path | None, counts: dict[str, int]) -> Corpora:
+    """Return the corpora, or raise one error that names all that is missing, before any work."""
+    lacking: list[str] = []
+    corpora = None
+    try:
+        require_plots("drawing the figures")
+    except MissingDependencyError as error:
+        lacking.append(str(error))
+    try:
+        corpora = Corpora(data, counts)
+        corpora.require(*dict.fromkeys(kind for name in names for kind in _module(name).NEEDS))
+    except SourceError as error:
+        lacking.append(str(error))
+    if lacking or corpora is None:
+        raise SourceError("\n".join(lacking))
+    return corpora
 
 
 def _module(name: str) -> Any:

@@ -9,12 +9,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from paper import EXPERIMENTS, run
+from paper.corpora import LAYOUT
 from treedot.errors import TreedotError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m paper", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m paper",
+        description="Measure the tables and figures of 'Distributed Tree Kernels' anew. This needs "
+        "matplotlib (pip install 'treedot[plots]') and the corpora.",
+        epilog=LAYOUT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument(
         "experiments",
         nargs="*",

@@ -1,4 +1,4 @@
-"""Classes by support vector machines on Gram matrices, and whether two of them differ."""
+"""SVMs on Gram matrices, and whether two of them differ."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treedot.learn.one_vs_rest import best_class, one_vs_rest, train_svms
 
 
 def classified(gram: np.ndarray, y: np.ndarray, test: np.ndarray, cost: float) -> np.ndarray:
-    """Train one support vector machine per class on a Gram matrix; return the class with the largest score.
+    """Train one SVM per class on a Gram matrix; return the class with the largest score.
 
     ``test`` holds the kernels of the test trees with the training trees.
     """

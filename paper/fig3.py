@@ -101,7 +101,7 @@ def steps(corpora: Corpora, settings: Settings) -> dict[str, Step]:
         f"C {name}": alone(_chosen, data, represent, settings) for name, represent in methods.items()
     }
     plan["work"] = alone(lambda: work(data()[0]))
-    plan["linear machines"] = alone(lambda: linear_machines(*data(), settings))
+    plan["linear SVM"] = alone(lambda: linear_svm(*data(), settings))
     for name, decay in product(methods, settings.decays):
         for seed in range(settings.seeds if name in RANDOM else 1):
             plan[_key(name, decay, seed)] = partial(measured, name, decay, seed)
@@ -118,8 +118,8 @@ def work(train: Forest) -> dict[str, int]:
     return {**exact, "ATK": LabelSelectionKernel(labels, COST_DECAY).work(train)}
 
 
-def linear_machines(train: Forest, test: Forest, settings: Settings) -> dict[str, Any]:
-    """Choose λ and C by cross-validation, then train machines on bounded rows and classify with weights.
+def linear_svm(train: Forest, test: Forest, settings: Settings) -> dict[str, Any]:
+    """Choose λ and C by cross-validation, then train linear SVMs on bounded rows.
 
     Beside it the exact kernel, chosen alike, with what learning and classification cost each.
     """
@@ -148,9 +148,9 @@ def linear_machines(train: Forest, test: Forest, settings: Settings) -> dict[str
     for seed in range(settings.table_seeds):
         vectorizer = FragmentVectorizer(decay=decay, random_state=seed)
         clock = _Clock()
-        machine = DualLinearSVC(C=cost, n_jobs=-1).fit(vectorizer.transform(train), classes)
+        model = DualLinearSVC(C=cost, n_jobs=-1).fit(vectorizer.transform(train), classes)
         clock.lap("learning")
-        right = machine.predict(vectorizer.transform(test)) == answers
+        right = model.predict(vectorizer.transform(test)) == answers
         result["bounded"].append(_graded(right, clock.done("classification")))
     return result
 
@@ -194,7 +194,7 @@ def accuracies(
         found[level] = {
             "accuracy": float(right.mean()),
             "correct": as_bits(right),
-            "machines": time.perf_counter() - start,
+            "SVM": time.perf_counter() - start,
         }
     return found
 
@@ -225,7 +225,7 @@ def section(record: Record, settings: Settings) -> Section:
                 for decay in settings.decays
             ],
         ),
-        f"Coarse classes, one-vs-all support vector machines on {settings.questions or 'all'} training "
+        f"Coarse classes, one-vs-all SVMs on {settings.questions or 'all'} training "
         f"questions, {len(record[_key('TK', low[0], 0)]['coarse']['correct'])} test questions, normalised "
         f"kernels, d = {SIZE}; mean ± standard deviation over {settings.seeds} seeds. C by "
         "cross-validation on the training questions, once per method: "
@@ -259,7 +259,7 @@ def section(record: Record, settings: Settings) -> Section:
                 "method",
                 "accuracy",
                 "kernel or vectors of the training questions, s",
-                "support vector machines, s",
+                "SVMs, s",
                 "test questions, ms each",
                 "",
             ],
@@ -268,7 +268,7 @@ def section(record: Record, settings: Settings) -> Section:
                     TITLES[name],
                     f"{_accuracy(record, settings, name, COST_DECAY):.3f}",
                     f"{run['cost']['learning']:.1f}",
-                    f"{run['coarse']['machines']:.1f}",
+                    f"{run['coarse']['SVM']:.1f}",
                     f"{run['cost']['classification'] / len(run['coarse']['correct']) * 1e3:.2f}",
                     ", ".join(
                         f"{key} {value:.4g}"
@@ -280,15 +280,15 @@ def section(record: Record, settings: Settings) -> Section:
                 for run in [record[_key(name, COST_DECAY, 0)]]
             ],
         ),
-        "Learning of TK, ATK and the vectors includes the Gram matrix, on which all machines train; that "
-        f"of FTK+FS includes its own machines, mining and indexing. ATK may spend {SHARE} of the "
+        "Learning of TK, ATK and the vectors includes the Gram matrix, on which all SVMs are trained; "
+        f"that of FTK+FS includes its own SVMs, mining and indexing. ATK may make {SHARE} of the "
         "comparisons.",
     ]
     entries = record["work"]
     result.blocks += [
         "Entries of Δ for the Gram matrix of the training questions: a pairwise kernel visits "
-        f"{entries['TK']:,} pairs of nodes (TK) or {entries['FTK']:,} with equal productions (FTK); the "
-        "shared dynamic programme, over distinct subtrees of the whole set, computes "
+        f"{entries['TK']:,} pairs of nodes (TK) or {entries['FTK']:,} with equal productions (FTK); "
+        "dynamic programming over the distinct subtrees of the whole set computes "
         f"{entries['shared']:,}, and {entries['ATK']:,} with ATK's labels.",
         *_linear_section(record),
     ]
@@ -296,13 +296,13 @@ def section(record: Record, settings: Settings) -> Section:
 
 
 def _linear_section(record: Record) -> list[str | Table]:
-    found = record["linear machines"]
+    found = record["linear SVM"]
     runs = found["bounded"]
     exact = found["exact"]
     p = ", ".join(f"{mcnemar(exact['correct'], run['correct']):.2f}" for run in runs)
     columns = ["λ, C by cross-validation", "accuracy", "learning, s", "classification, µs per question"]
     return [
-        "Bounded rows with a linear machine (``DualLinearSVC``: trained on their Gram matrix, folded "
+        "Bounded rows with a linear SVM (``DualLinearSVC``: trained on their Gram matrix, folded "
         f"into weights), beside the exact kernel; λ and C by cross-validation, {len(runs)} seeds. "
         "Classification is the kernels with all training questions, or encoding and weights, on one core. "
         f"McNemar's p against the exact kernel: {p}.",

@@ -90,10 +90,10 @@ def _fidelity(method: Method, forest: Forest, decay: float, exact: np.ndarray, s
     found: dict[str, Any] = {"spearman": [], "error over floor": []}
     for seed in range(seeds):
         rows = method.rows(forest, decay, seed, normalize=False)
-        found["numbers"] = rows.size / len(forest)
+        found["non-zeros"] = rows.size / len(forest)
         estimate = method.gram(rows)
         found["spearman"].append(spearman(exact, estimate))
-        found["error over floor"].append(error_over_floor(exact, estimate, found["numbers"]))
+        found["error over floor"].append(error_over_floor(exact, estimate, found["non-zeros"]))
     return found
 
 
@@ -176,7 +176,7 @@ def section(record: Record, settings: Settings) -> Section:
         f"and hypotheses of the four challenges, d = {SIZE}, mean (± standard deviation) over "
         f"{settings.table_seeds} seeds; ours / the paper's. Exact values are rounded to 1e-9 before "
         "ranking, so that equal values tie. The floor is a Gaussian random projection of the explicit "
-        "fragment space into as many numbers, drawn from its exact distribution. A tick is a difference "
+        "fragment space into as many dimensions, drawn from its exact distribution. A tick is a difference "
         "of at most 0.02 for λ ≤ 0.4, of 0.1 above.",
         Drawing("table2", _draw(record, settings), f"Correlation by λ (d = {SIZE}) and by d."),
         "Texts and hypotheses apart. The texts of RTE-5 are many sentences long, and how the paper "
@@ -238,16 +238,16 @@ def section(record: Record, settings: Settings) -> Section:
 def _sizes_of_rows(record: Record, settings: Settings) -> str:
     parts = []
     for method in FULL_ROWS:
-        numbers = {
-            group: record[f"{group} λ {settings.decays[0]}"][f"{method.name} {SIZE}"]["numbers"]
+        nonzeros = {
+            group: record[f"{group} λ {settings.decays[0]}"][f"{method.name} {SIZE}"]["non-zeros"]
             for group in GROUPS
         }
-        each = ", ".join(f"{4 * n / 1000:.1f} KB for {group}" for group, n in numbers.items())
+        each = ", ".join(f"{4 * n / 1000:.1f} KB for {group}" for group, n in nonzeros.items())
         parts.append(f"{method.title}, budget {method.budget}: {each}")
     return (
-        f"Rows of fragments (2^30 columns) take, in 4-byte numbers per tree, {'; '.join(parts)}; a dense "
-        f"vector takes {4 * SIZE / 1000:.1f} KB. In a CSR matrix the column of every number takes 4 bytes "
-        "more. Their floor below is that of a dense vector of as many numbers."
+        f"Rows of fragments (2^30 columns) take, with 4 bytes for each non-zero, {'; '.join(parts)}; a dense "
+        f"vector takes {4 * SIZE / 1000:.1f} KB. In a CSR matrix the column of every non-zero takes 4 bytes "
+        "more. Their floor below is that of a dense vector of as many dimensions."
     )
 
 
@@ -260,7 +260,7 @@ def _control_section(record: Record) -> list[str | Table]:
             error = f"{np.mean(errors):.2f}" if errors else "1 by definition"
             rows.append([name, f"{np.mean(values['spearman']):.3f}", error])
     return [
-        f"The control: direct embeddings of section 2.1 into {CONTROL_SIZE} numbers (SVD: into as many as "
+        f"The control: direct embeddings of section 2.1 into {CONTROL_SIZE} dimensions (SVD: into as many as "
         f"there are trees) of the {found['fragments']} written-out fragments of the {found['trees']} "
         f"smallest questions, λ = {CONTROL_DECAY}. Distributed trees do the same without writing a "
         "fragment out.",

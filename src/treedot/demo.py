@@ -101,7 +101,6 @@ def run(out: Path, n_functions: int, say: Callable[[str], object] = print) -> Pa
     root = Path(sysconfig.get_paths()["stdlib"])
     forest = standard_library(root, n_functions)
     say(f"{len(forest)} different functions of the standard library, {forest.n_nodes} nodes")
-    say("Compiling for this machine, once …")
     search(forest[:50])
     for method in METHODS:
         compare(forest[:50], method, DRAWN)

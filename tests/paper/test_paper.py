@@ -155,6 +155,17 @@ def test_the_command_line_says_which_data_it_needs(tmp_path, capsys, monkeypatch
     assert "qc_train.tsv.gz" in capsys.readouterr().err
     assert main(["--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
     assert "lacks" in capsys.readouterr().err
+    monkeypatch.setattr("treedot.page.find_spec", lambda name: None)
+    assert main(["fig2", "--out", str(tmp_path / "out")]) == 1
+    told = capsys.readouterr().err
+    assert "drawing the figures needs matplotlib" in told
+    assert "qc_train.tsv.gz" in told
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    told = capsys.readouterr().out
+    assert "matplotlib" in told
+    assert "qc_train.tsv.gz" in told
 
 
 def test_incomplete_data_are_refused(folder):
@@ -229,7 +240,7 @@ def test_the_exact_pair_kernel_adds_texts_and_hypotheses(corpora):
         assert across[i, j] == pytest.approx(wanted)
 
 
-def test_machines_on_gram_matrices_tell_separable_classes_apart():
+def test_svms_on_gram_matrices_tell_separable_classes_apart():
     random = np.random.default_rng(0)
     classes = np.repeat(["a", "b", "c"], 20)
     centres = {"a": [3, 0], "b": [-3, 0], "c": [0, 4]}

@@ -135,7 +135,7 @@ def check(options: argparse.Namespace) -> None:
     """Say which optional parts work here."""
     parts = [
         ("numba", "numba", "compiled encoders and kernels", None),
-        ("scikit-learn", "sklearn", "DistributedTreeVectorizer, KernelTransformer", None),
+        ("scikit-learn", "sklearn", "FragmentVectorizer and the other estimators", None),
         ("pyarrow", "pyarrow", "Parquet and Arrow files", "parquet"),
         ("zstandard", "zstandard", ".zst files", "zstd"),
         ("matplotlib", "matplotlib", "plots in the demo's report", "plots"),

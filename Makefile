@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check bench dist clean
+.PHONY: help demo test check bench docs dist clean
 
 help: ## List the tasks
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -23,6 +23,11 @@ $(VENV)/dist: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dist]'
 	@touch $@
 
+$(VENV)/docs: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
 demo: $(VENV)/runtime ## Find near-duplicate functions in Python's standard library; writes demo/index.html
 	$(BIN)/treedot demo --out demo
 
@@ -38,11 +43,15 @@ test: check ## All checks, all tests, the examples of the documentation
 bench: $(VENV)/dev ## Measure speed and memory; writes results/
 	$(BIN)/python -m benchmarks
 
+docs: $(VENV)/docs ## Build the documentation as a site; writes build/docs/index.html
+	rm -rf build/docs docs/generated
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+
 dist: $(VENV)/dist ## Build the source distribution and the wheel, and check both; writes dist/
-	rm -rf build dist
+	rm -rf build/lib dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*
 	$(BIN)/python .ci/check_dist.py dist
 
 clean: ## Remove what the tasks made
-	rm -rf $(VENV) build demo dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build demo dist docs/generated results .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,8 +10,8 @@ from typing import IO, Self
 import numpy as np
 import numpy.typing as npt
 
+from treedot.array_types import Array
 from treedot.errors import SourceError
-from treedot.types import Array
 
 CHUNK = 1 << 22  # elements that are copied at a time
 

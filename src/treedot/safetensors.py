@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from treedot.array_types import Array
 from treedot.errors import SourceError
 from treedot.files import open_raw, write_whole
 from treedot.growing_array import GrowingArray, chunks
-from treedot.types import Array
 
 DTYPES = {
     name: np.dtype(code)

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.algebra.labels import bits, gaussian_units, keys, permutation, uniform_integers
+from treedot.array_types import BoolArray, FloatArray, IntArray
 from treedot.errors import ParameterError
-from treedot.types import BoolArray, FloatArray, IntArray
 
 
 class Algebra(ABC):

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.algebra.splitmix import GOLDEN, mix_words
-from treedot.types import FloatArray, WordArray
+from treedot.array_types import FloatArray, WordArray
 
 
 def keys(seed: int, texts: Iterable[str], domain: str) -> WordArray:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treedot.algebra.algebras import Algebra
-from treedot.types import FloatArray
+from treedot.array_types import FloatArray
 
 
 @dataclass(frozen=True)

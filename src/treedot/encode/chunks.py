@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
+from treedot.array_types import Array, IntArray, Row, WordArray
 from treedot.errors import LimitError
 from treedot.threads import thread_map
 from treedot.trees import Forest
-from treedot.types import Array, IntArray, Row, WordArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treedot.array_types import BoolArray, IntArray
 from treedot.trees.distinct import Subtrees
-from treedot.types import BoolArray, IntArray
 
 
 class Expandable(NamedTuple):

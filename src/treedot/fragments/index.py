@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from treedot.array_types import FloatArray, IntArray
 from treedot.errors import LimitError
 from treedot.fragments.expansion import (
     Extensions,
@@ -24,7 +25,6 @@ from treedot.readers import read_tree
 from treedot.trees import Forest, Tree
 from treedot.trees.distinct import DistinctSubtrees
 from treedot.trees.nodes import Nodes
-from treedot.types import FloatArray, IntArray
 
 MAX_FRAGMENTS = 100_000
 MAX_WRITTEN = 5_000_000

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treedot.array_types import FloatArray, IntArray
 from treedot.fragments.expansion import (
     Expandable,
     Extensions,
@@ -28,7 +29,6 @@ from treedot.fragments.index import FragmentIndex, production_labels
 from treedot.trees import Forest
 from treedot.trees.distinct import DistinctSubtrees
 from treedot.trees.nodes import Nodes
-from treedot.types import FloatArray, IntArray
 
 BEAM = 2**18
 

@@ -12,11 +12,11 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from treedot.array_types import FloatArray, IntArray
 from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.parameters import checked_decay, checked_flag, checked_integer
 from treedot.readers import read_tree, read_trees
 from treedot.trees import Forest
-from treedot.types import FloatArray, IntArray
 
 MAX_PAIRS = 2**27
 CONVENTIONS = ("paper", "collins-duffy")

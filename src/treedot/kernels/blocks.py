@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treedot.array_types import FloatArray, IntArray
 from treedot.jit import njit
 from treedot.trees.distinct import Subtrees
-from treedot.types import FloatArray, IntArray
 
 UNBOUNDED = -1  # the budget of kernels that count all fragments
 

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
+from treedot.array_types import FloatArray, IntArray
 from treedot.errors import ParameterError
 from treedot.kernels import pairwise, setwise, single_pair
 from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined
 from treedot.parameters import checked_integer
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
-from treedot.types import FloatArray, IntArray
 
 MAX_BUDGET = 256  # fewer than 4^(budget + 1) fragments are rooted at a node, so every kernel fits a float
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from treedot.types import FloatArray, IntArray
+from treedot.array_types import FloatArray, IntArray
 
 
 def feature_gram(

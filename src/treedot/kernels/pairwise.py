@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treedot.array_types import FloatArray, IntArray
 from treedot.jit import njit
 from treedot.kernels.base import check_pairs
 from treedot.kernels.blocks import UNBOUNDED, coefficients, times_expanded
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
-from treedot.types import FloatArray, IntArray
 
 
 class Trees(NamedTuple):

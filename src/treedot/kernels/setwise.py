@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from treedot.array_types import FloatArray
 from treedot.kernels import blocks
 from treedot.kernels.base import check_pairs
 from treedot.kernels.blocks import UNBOUNDED
 from treedot.trees import Forest
 from treedot.trees.distinct import DistinctSubtrees
 from treedot.trees.nodes import Nodes
-from treedot.types import FloatArray
 
 Span = tuple[int, int]
 

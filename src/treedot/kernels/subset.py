@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from treedot.array_types import FloatArray, IntArray
 from treedot.errors import ParameterError
 from treedot.fragments.index import write_out
 from treedot.kernels import pairwise, setwise, single_pair
@@ -16,7 +17,6 @@ from treedot.kernels.features import feature_gram, feature_pairs, gram_of
 from treedot.parameters import checked_choice, checked_flag
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
-from treedot.types import FloatArray, IntArray
 
 WEIGHTINGS = ("count", "distinct")
 ALGORITHMS = ("auto", "TK", "FTK", "shared")

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
+from treedot.array_types import FloatArray, IntArray
 from treedot.kernels.base import CONVENTIONS, MAX_PAIRS, TreeKernel, unit
 from treedot.kernels.features import feature_gram, feature_pairs
 from treedot.parameters import checked_choice, checked_flag
 from treedot.trees import Forest
-from treedot.types import FloatArray, IntArray
 
 
 class SubtreeKernel(TreeKernel):

@@ -12,11 +12,11 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from treedot.array_types import IntArray
 from treedot.errors import SourceError
 from treedot.files import read_chunk
 from treedot.readers.problems import OnBad
 from treedot.trees import Forest
-from treedot.types import IntArray
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 WITHOUT_STRUCTURE = ("ctx", "type_comment", "type_ignores", "kind")  # fields of syntax nodes

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treedot.array_types import IntArray
 from treedot.jit import njit
-from treedot.types import IntArray
 
 # What the scanner stopped for.
 COMPLETE = 0  # the buffer or the wanted number of trees is used up, nothing is left open

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treedot.array_types import FloatArray, IntArray
 from treedot.trees.nodes import Nodes
-from treedot.types import FloatArray, IntArray
 
 
 class Subtrees(NamedTuple):

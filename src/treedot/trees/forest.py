@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
+from treedot.array_types import IntArray
 from treedot.errors import LimitError, SourceError
 from treedot.trees.tree import Tree
-from treedot.types import IntArray
 
 if TYPE_CHECKING:
     import pyarrow as pa

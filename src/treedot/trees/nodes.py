@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from treedot.array_types import IntArray
 from treedot.trees import Forest
 from treedot.trees.columns import intern_nodes
-from treedot.types import IntArray
 
 
 class Nodes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treedot.types import IntArray, Matrix
+from treedot.array_types import IntArray, Matrix
 
 
 def floor(gram: Matrix, size: float) -> Matrix:

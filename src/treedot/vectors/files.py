@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from treedot.array_types import Matrix
 from treedot.encode.spec import DenseSpec, SparseSpec, spec_from_dict
 from treedot.errors import ParameterError, SourceError, SpecMismatchError
-from treedot.types import Matrix
 from treedot.vectors.vectors import Vectors, vector_width
 from treedot.vectors.writers import SPEC_KEY, description_path, vector_file
 

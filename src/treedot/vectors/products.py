@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treedot.array_types import FloatArray, IntArray, Matrix
 from treedot.errors import ParameterError
 from treedot.jit import njit
 from treedot.threads import thread_map
-from treedot.types import FloatArray, IntArray, Matrix
 from treedot.vectors.vectors import comparable
 
 if TYPE_CHECKING:

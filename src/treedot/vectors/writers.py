@@ -22,11 +22,11 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from treedot.array_types import Matrix
 from treedot.encode.spec import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, SourceError
 from treedot.files import write_whole
 from treedot.growing_array import GrowingArray, chunks
-from treedot.types import Matrix
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.algebra import ShuffledConvolution
+from treedot.array_types import IntArray, Matrix, Row
 from treedot.encode.dense import fourier, rescaling
 from treedot.encode.dense.gaussians import label_vectors
 from treedot.encode.dense.schedule import Schedule, stack_height
 from treedot.jit import njit
 from treedot.simd import LANES, load, splat, store
-from treedot.types import IntArray, Matrix, Row
 
 
 class Labels(NamedTuple):

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.algebra import Algebra, MixedProduct, ShuffledConvolution, ShuffledProduct
+from treedot.array_types import Matrix
 from treedot.encode.chunks import forest_chunks
 from treedot.encode.dense.schedule import Schedule, make_schedule
 from treedot.encode.spec import DenseSpec
@@ -18,7 +19,6 @@ from treedot.errors import ParameterError, RangeError
 from treedot.parameters import n_threads
 from treedot.threads import thread_map
 from treedot.trees import Forest
-from treedot.types import Matrix
 
 CHUNK_TREES = 2048
 CHUNK_NODES = 1 << 20

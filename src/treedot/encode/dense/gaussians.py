@@ -22,8 +22,8 @@ from treedot.algebra.labels import (
     keys,
 )
 from treedot.algebra.splitmix import GOLDEN, mix64
+from treedot.array_types import FloatArray
 from treedot.jit import COMPILED, njit
-from treedot.types import FloatArray
 
 ROWS = 64  # label vectors that are made at a time
 

@@ -28,6 +28,7 @@ import numpy as np
 
 from treedot.algebra import MixedProduct
 from treedot.algebra.algebras import bent_signs
+from treedot.array_types import IntArray, Matrix, Row, SignWords
 from treedot.encode.dense import rescaling
 from treedot.encode.dense.mixing import (
     BUTTERFLY_FACTOR,
@@ -46,7 +47,6 @@ from treedot.encode.dense.mixing import (
 from treedot.encode.dense.schedule import Schedule, stack_height
 from treedot.jit import COMPILED, njit
 from treedot.simd import LANES, flip, load, splat, store
-from treedot.types import IntArray, Matrix, Row, SignWords
 
 UNMIX = 1.0 / BUTTERFLY_FACTOR
 

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.algebra.algebras import Mixer
+from treedot.array_types import IntArray, Row, SignWords
 from treedot.jit import inlined, njit
 from treedot.simd import LANES, flip, load, splat, store
-from treedot.types import IntArray, Row, SignWords
 
 BUTTERFLY_FACTOR = 4.0  # the 16-point Hadamard matrix is so many times an orthogonal one
 MIXER_BOUND = 4.0  # a mixer can make the largest magnitude of a row so many times as large: √16

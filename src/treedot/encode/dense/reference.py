@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from treedot.algebra import Algebra
+from treedot.array_types import FloatArray
 from treedot.trees import Tree
-from treedot.types import FloatArray
 
 
 def fragment_vector(fragment: Tree, algebra: Algebra) -> FloatArray:

@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
+from treedot.array_types import Row
 from treedot.jit import njit
 from treedot.simd import LANES, larger, load, splat, store
-from treedot.types import Row
 
 # A row whose elements may have passed this is measured and brought back to about 1. The product of
 # two such rows, times what a mixer can add, is still far inside float32.

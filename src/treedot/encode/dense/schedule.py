@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treedot.array_types import IntArray
 from treedot.jit import njit
 from treedot.trees import Forest
-from treedot.types import IntArray
 
 
 class Schedule(NamedTuple):

@@ -56,6 +56,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from treedot.algebra.splitmix import mix64
+from treedot.array_types import FloatArray, IntArray, Row, WordArray
 from treedot.encode.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, Ended, NonZeros, TreeArrays
 from treedot.encode.sparse.bounded import (
     FREE,
@@ -71,7 +72,6 @@ from treedot.encode.sparse.bounded import (
 from treedot.encode.sparse.reference import BLOCK, COORDINATES, POSITIONS, TURN, circle, shuffles
 from treedot.jit import inlined, njit
 from treedot.simd import LANES, exceeds, load, splat, store
-from treedot.types import FloatArray, IntArray, Row, WordArray
 
 V = COORDINATES
 assert V == LANES

@@ -36,9 +36,9 @@ import numpy as np
 
 from treedot.algebra.labels import keys
 from treedot.algebra.splitmix import GOLDEN, WORD, mix, mix64
+from treedot.array_types import IntArray, WordArray
 from treedot.jit import njit
 from treedot.trees import Tree
-from treedot.types import IntArray, WordArray
 
 SALT = 0xD6E8FEB86659FD93  # keeps productions of different lengths apart
 

@@ -12,6 +12,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from treedot.array_types import FloatArray, IntArray, Row, WordArray
 from treedot.encode.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, TOO_LARGE, Ended, NonZeros, TreeArrays
 from treedot.encode.sparse.bounded import (
     FREE,
@@ -28,7 +29,6 @@ from treedot.encode.spec import SparseSpec
 from treedot.errors import ParameterError
 from treedot.jit import njit
 from treedot.parameters import DAMPINGS
-from treedot.types import FloatArray, IntArray, Row, WordArray
 
 UNBOUNDED = 2**30 - 1  # the budget where there is none: the sum of two costs still fits 32 bits
 MOST_PRODUCTIONS = 4096  # of a fragment: a tree with a larger one has too many fragments to list

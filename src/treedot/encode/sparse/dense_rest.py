@@ -29,6 +29,7 @@ import numpy as np
 
 from treedot.algebra.algebras import Mixer
 from treedot.algebra.splitmix import GOLDEN, mix64
+from treedot.array_types import FloatArray, IntArray, Matrix, Row, SignWords, WordArray
 from treedot.encode.chunks import ALL_DONE, TOO_MANY_OPEN, Ended, TreeArrays
 from treedot.encode.dense import rescaling
 from treedot.encode.dense.mixing import Shuffle, add_signs, mix_row, mix_sign_words, targets
@@ -36,7 +37,6 @@ from treedot.encode.sparse.bounded import hash_productions
 from treedot.encode.sparse.reference import WIDE, child_mixer, node_mixer
 from treedot.jit import njit
 from treedot.simd import LANES, flip, load, splat, store
-from treedot.types import FloatArray, IntArray, Matrix, Row, SignWords, WordArray
 
 GOLD = np.uint64(GOLDEN)
 GROWTH = 4.0  # the most that a mixer can enlarge the largest element

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from treedot.array_types import IntArray, WordArray
 from treedot.encode.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, Ended, TreeArrays
 from treedot.encode.sparse.bounded import (
     FoundFragments,
@@ -26,7 +27,6 @@ from treedot.encode.sparse.bounded import (
 from treedot.errors import SourceError
 from treedot.jit import njit
 from treedot.trees import Forest, Tree
-from treedot.types import IntArray, WordArray
 
 
 class DistinctFragments(NamedTuple):

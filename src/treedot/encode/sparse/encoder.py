@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from treedot.array_types import Array, FloatArray, WordArray
 from treedot.encode.chunks import (
     FRAGMENTS,
     TOO_LARGE,
@@ -29,7 +30,6 @@ from treedot.errors import ParameterError, RangeError
 from treedot.fragments.cost import fragment_cost
 from treedot.parameters import n_threads
 from treedot.trees import Forest, Tree
-from treedot.types import Array, FloatArray, WordArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from treedot.algebra.algebras import Mixer, hadamard
 from treedot.algebra.labels import permutation
 from treedot.algebra.splitmix import GOLDEN, WORD, mix
+from treedot.array_types import FloatArray
 from treedot.encode.sparse.bounded import SALT, fragment_key, label_keys, production_hash
 from treedot.trees import Tree
-from treedot.types import FloatArray
 
 WIDE = 3  # nodes with more children mix what is composed so far
 LANES = 16

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treedot.array_types import FloatArray, IntArray
 from treedot.encode.chunks import FRAGMENTS, TOO_MANY_OPEN, Chunk, Ended, NonZeros, Rows, rows_of, run_to_end
 from treedot.encode.sparse import block_rest, dense_rest
 from treedot.encode.sparse.columns import sums_of_squares
@@ -17,7 +18,6 @@ from treedot.encode.sparse.reference import BLOCK, block, dense_vector
 from treedot.encode.spec import SparseSpec
 from treedot.errors import LimitError
 from treedot.trees import Tree
-from treedot.types import FloatArray, IntArray
 
 
 class RestRows(NamedTuple):

@@ -60,7 +60,7 @@ def test_a_search_in_too_little_memory_says_so(memory):
 def test_a_dictionary_rebuilds_the_fragments_of_the_worked_example():
     encoder = SparseEncoder(SparseSpec(budget=BUDGET))
     dictionary = FragmentDictionary.of_parts([(FOREST, encoder.bounded_fragments(FOREST))])
-    assert {str(f) for f in dictionary.fragments()} == {text for text, *_ in BOUNDED}
+    assert {str(f) for f in dictionary.trees()} == {text for text, *_ in BOUNDED}
     assert dictionary.documents.tolist() == [1] * len(BOUNDED)
 
 

@@ -32,14 +32,22 @@ from treedot.algebra.splitmix import GOLDEN, mix64
 from treedot.array_types import FloatArray, IntArray, Matrix, Row, SignWords, WordArray
 from treedot.encode.chunks import ALL_DONE, TOO_MANY_OPEN, Ended, TreeArrays
 from treedot.encode.dense import rescaling
-from treedot.encode.dense.mixing import Shuffle, add_signs, mix_row, mix_sign_words, targets
+from treedot.encode.dense.mixing import (
+    BUTTERFLY_FACTOR,
+    MIXER_BOUND,
+    Shuffle,
+    add_signs,
+    mix_row,
+    mix_sign_words,
+    targets,
+)
 from treedot.encode.sparse.bounded import hash_productions
 from treedot.encode.sparse.reference import WIDE, child_mixer, node_mixer
 from treedot.jit import njit
 from treedot.simd import LANES, flip, load, splat, store
 
 GOLD = np.uint64(GOLDEN)
-GROWTH = 4.0  # the most that a mixer can enlarge the largest element
+
 SLACK = 20  # of two, the power that rows may have without being scaled down: their bound is pessimistic
 MAX_VALUES = 2**28  # in the rows of open nodes
 ALL = 0  # among the rows of a node, the one of all its fragments; k is the one of cost k
@@ -109,7 +117,7 @@ def _prepare(arity: IntArray, budget: int, nodes: Nodes) -> None:
 
 
 @njit
-def _write_signs(hash: np.uint64, out: SignWords) -> None:
+def _write_production_signs(hash: np.uint64, out: SignWords) -> None:
     """Write the random signs of a production, sixteen to a word."""
     for k in range(out.size // 4):
         bits = mix64(hash + np.uint64(k + 1) * GOLD)
@@ -197,7 +205,7 @@ def _mix_child(
         at = mixer.target[k] + LANES * place
         work.moved.target[k] = at if at < size else at - size
     if slot < 0:
-        _write_signs(hash, work.signs)
+        _write_production_signs(hash, work.signs)
         mix_sign_words(work.signs, work.moved, work.below[ALL])
         return
     mix_row(pool[open.row[slot, ALL]], work.moved, work.edge, work.below[ALL])
@@ -260,7 +268,7 @@ def encode(
                         free_slot[:n_slots] = np.arange(n_slots, 2 * n_slots)
                     n_slots -= 1
                     nodes.slot[above] = free_slot[n_slots]
-                    _write_signs(nodes.hash[above], open.signs[nodes.slot[above]])
+                    _write_production_signs(nodes.hash[above], open.signs[nodes.slot[above]])
                     open.exponent[nodes.slot[above]], open.bound[nodes.slot[above]] = 0, 1.0
                 while n_free < budget + 1:
                     if pool.size > MAX_VALUES:
@@ -329,13 +337,13 @@ def _compose(
     child_exponent = open.exponent[slot] if slot >= 0 else 0
     below = open.bound[slot] if slot >= 0 else 1.0
     a = scalar(rescaling.power_of_two(-child_exponent))
-    mixed = b * scalar(1 / 16 if wide else 1 / 4)  # mixed rows are four times too large
+    mixed = b * scalar(1 / (BUTTERFLY_FACTOR**2 if wide else BUTTERFLY_FACTOR))
     if wide:
         _mix_parent(parent, m, open, pool, mixer, work)
     n_free = _compose_bounded(slot, parent, m, a, mixed, open, pool, free, n_free, work)
     n_free = _compose_all(parent, wide, a, mixed, open, pool, free, n_free, work)
     open.exponent[parent] += child_exponent
-    open.bound[parent] *= float(a) + GROWTH * (GROWTH if wide else 1.0) * float(b) * below
+    open.bound[parent] *= float(a) + MIXER_BOUND * (MIXER_BOUND if wide else 1.0) * float(b) * below
     if open.bound[parent] > rescaling.LARGE or open.exponent[parent] != 0:  # what was large may get small
         _rescale(parent, open, pool)
     return n_free

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sysconfig
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ def benchmark_forest(data: str | None, name: str) -> tuple[Forest, str]:
         file, column = CORPORA[name]
         if (Path(data) / file).exists():
             return read_trees(Path(data) / file, column=column), name
-    return standard_library(1000), PYTHON
+    return standard_library(Path(sysconfig.get_paths()["stdlib"]), 1000), PYTHON
 
 
 def json_lists(count: int) -> Forest:

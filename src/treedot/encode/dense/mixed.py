@@ -199,17 +199,6 @@ def _mix_signs_plus(x: SignWords, shuffle: Shuffle, plus: Sum, out: Row) -> None
 
 
 @njit
-def _mix_either(
-    is_signs: bool, signs: SignWords, row: Row, shuffle: Shuffle, plus: Sum, edge: Row, out: Row
-) -> None:
-    """Write ``4 b · signs ⊗ M°(x) + a · label`` to out, where x is given by its signs or as a row."""
-    if is_signs:
-        _mix_signs_plus(signs, shuffle, plus, out)
-    else:
-        _mix_plus(row, shuffle, plus, edge, out)
-
-
-@njit
 def _encode(
     schedule: Schedule, labels: Labels, first: int, last: int, m1: Shuffle, m2: Shuffle,
     root_decay: float, normalize: bool, out: Matrix,
@@ -264,16 +253,21 @@ def _encode(
                 # c + √λ s(c) = (a c + b s(c)) · 2^grown
                 a, b, grown = rescaling.child_scales(exponent[own], root_decay)
                 largest = a + MIXER_BOUND * b * bound[own]
-                s = rows[row_of[own]]
                 if is_first:
                     multiply_signs(head, child, label)
                     multiply_signs(head, m2.signs, signs)
                     plus = Sum(number(a), label, number(b * UNMIX), signs)
-                    _mix_either(is_preterminal, preterminal, s, m2, plus, edge, composed)
-                    exponent[above], bound[above] = grown, largest
+                    mixed = composed
                 else:
                     plus = Sum(number(a * UNMIX), child, number(b * UNMIX * UNMIX), m2.signs)
-                    _mix_either(is_preterminal, preterminal, s, m2, plus, edge, right)
+                    mixed = right
+                if is_preterminal:
+                    _mix_signs_plus(preterminal, m2, plus, mixed)
+                else:
+                    _mix_plus(rows[row_of[own]], m2, plus, edge, mixed)
+                if is_first:
+                    exponent[above], bound[above] = grown, largest
+                else:
                     _mix_times(rows[row_of[above]], m1, right, edge, composed)
                     exponent[above] += grown
                     bound[above] *= MIXER_BOUND * largest

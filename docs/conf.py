@@ -8,7 +8,7 @@ release = version = __version__
 copyright = author
 
 extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
-exclude_patterns = ["examples", "images", "templates"]
+exclude_patterns = ["examples", "templates"]
 myst_heading_anchors = 3
 
 autosummary_generate = True

@@ -14,7 +14,6 @@ import platform
 import resource
 import subprocess
 import sys
-import time
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -32,6 +31,7 @@ from treedot.encode.dense import fourier
 from treedot.files import write_whole
 from treedot.jit import njit
 from treedot.parameters import COMPOSITIONS
+from treedot.timing import timed
 
 SIZE = 8192
 CROSSING = ("questions", "Penn sentences", "RTE-5 texts", "Java functions", PYTHON)
@@ -162,15 +162,9 @@ def cold(forest: Forest) -> list[Figure]:
     """Measure what labels cost that were never seen before."""
     rows = []
     for composition in COMPOSITIONS:
-        start = time.perf_counter()
-        DenseEncoder(DenseSpec(composition=composition, normalize=False)).encode(forest)
-        rows.append(
-            Figure(
-                f"encode {composition}, all labels new",
-                len(forest) / (time.perf_counter() - start),
-                "trees/s",
-            )
-        )
+        spec = DenseSpec(composition=composition, normalize=False)
+        _, took = timed(lambda spec=spec: DenseEncoder(spec).encode(forest))  # type: ignore[misc]
+        rows.append(Figure(f"encode {composition}, all labels new", len(forest) / took, "trees/s"))
     return rows
 
 

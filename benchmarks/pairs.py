@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from benchmarks.trees import benchmark_forest
 from treedot import BoundedTreeKernel, Forest, SubsetTreeKernel, Tree
 from treedot.readers import read_tree, read_trees
+from treedot.timing import Stopwatch
 
 N_PAIRS = 500
 ROUNDS = 7
@@ -27,10 +27,10 @@ def microseconds(work: Callable[..., object], fresh: Callable[[], Iterable[tuple
     best = np.inf
     for _ in range(ROUNDS):
         arguments = list(fresh())
-        start = time.perf_counter()
+        watch = Stopwatch()
         for these in arguments:
             work(*these)
-        best = min(best, (time.perf_counter() - start) / len(arguments))
+        best = min(best, watch.seconds / len(arguments))
     return best * 1e6
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import resource
 import tempfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -21,14 +22,14 @@ from treedot.timing import timed
 QUERIES = 50
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.index", description=__doc__)
     parser.add_argument("--trees", type=int, default=100_000, help="how many trees (default: 100000)")
     parser.add_argument("--kind", choices=list(KINDS), default="questions", help="how large they are")
     parser.add_argument("--budget", type=int, default=4, help="of the vectorizer (default: 4)")
     parser.add_argument("--n-jobs", type=int, default=None, help="threads (default: 1)")
     parser.add_argument("--folder", default=None, help="where there is room for the index")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         vectorizer = FragmentVectorizer(n_features=2**30, budget=options.budget)
         measure(Path(folder, "trees.index"), vectorizer, options.kind, options.trees, options.n_jobs)

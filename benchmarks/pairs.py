@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,10 +65,10 @@ def figures(forest: Forest) -> Iterable[tuple[str, float]]:
     )
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pairs", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     forest, source = benchmark_forest(options.data, "questions")
     forest = forest[: 2 * N_PAIRS]
     print(f"{source}: {len(forest)} trees of {forest.n_nodes / len(forest):.0f} nodes; µs per call")

@@ -1,8 +1,17 @@
+import numpy as np
 import pytest
 from hypothesis import given
 
 from strategies import ANY_LABEL, trees
-from treedot import SubsetTreeKernel, Tree, list_fragments, read_trees
+from treedot import (
+    FragmentVectorizer,
+    SubsetTreeKernel,
+    Tree,
+    list_fragments,
+    load_vectors,
+    read_trees,
+    save_vectors,
+)
 from treedot.errors import ParameterError, SourceError
 from treedot.readers import read_tree
 
@@ -98,6 +107,16 @@ def test_tables_in_memory_are_refused():
     with pytest.raises(ParameterError, match="give the trees alone"):
         read_trees(frame)
     assert len(read_trees(frame["tree"])) == 2
+
+
+def test_vectors_are_not_taken_for_trees(tmp_path):
+    vectorizer = FragmentVectorizer()
+    rows = vectorizer.transform(["(a b)", "(c d)"])
+    save_vectors(tmp_path / "rows.npz", rows, vectorizer)
+    for vectors in (rows, np.zeros((2, 3)), np.arange(3), load_vectors(tmp_path / "rows.npz")):
+        with pytest.raises(ParameterError, match="these are vectors already"):
+            vectorizer.transform(vectors)
+    assert len(read_trees(np.array(["(a b)", "(c d)"]))) == 2
 
 
 def test_a_list_around_bracket_text_is_refused():

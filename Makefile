@@ -8,27 +8,14 @@ BIN := $(VENV)/bin
 help: ## List the tasks
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
 
-$(VENV)/runtime: pyproject.toml
+# An environment with one of the project's extras; those for development hold those for plots.
+EXTRAS := $(addprefix $(VENV)/,plots dev docs dist)
+$(EXTRAS): $(VENV)/%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots]'
-	@touch $@
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@ $(if $(filter dev,$*),$(VENV)/plots)
 
-$(VENV)/dev: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@ $(VENV)/runtime
-
-$(VENV)/dist: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dist]'
-	@touch $@
-
-$(VENV)/docs: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	@touch $@
-
-demo: $(VENV)/runtime ## Find near-duplicate functions in Python's standard library; writes demo/index.html
+demo: $(VENV)/plots ## Find near-duplicate functions in Python's standard library; writes demo/index.html
 	$(BIN)/treedot demo --out demo
 
 check: $(VENV)/dev ## Style, types and layers
@@ -47,11 +34,14 @@ docs: $(VENV)/docs ## Build the documentation as a site; writes build/docs/index
 	rm -rf build/docs docs/generated
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
-dist: $(VENV)/dist ## Build the source distribution and the wheel, and check both; writes dist/
+dist: $(VENV)/dist ## Build the source distribution and the wheel, and try both; writes dist/
 	rm -rf build/lib dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*
 	$(BIN)/python .ci/check_dist.py dist
+	$(BIN)/python .ci/try_wheel.py dist
 
 clean: ## Remove what the tasks made
-	rm -rf $(VENV) build demo dist docs/generated results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build demo dist docs/generated results src/*.egg-info \
+	  .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -31,13 +31,16 @@ def main(folder: str) -> None:
     strangers = [
         n for n in names if not n.startswith(("treedot/", info)) or n.endswith((".nbi", ".nbc", ".pyc"))
     ]
-    assert not strangers, f"{wheel.name} holds {strangers}"
+    if strangers:
+        sys.exit(f"{wheel.name} holds {strangers}")
     modules = {str(path.relative_to("src")) for path in Path("src/treedot").rglob("*.py")}
-    assert {*modules, "treedot/py.typed"} <= set(names), f"{wheel.name} lacks {modules - set(names)}"
+    if lacking := sorted({*modules, "treedot/py.typed"} - set(names)):
+        sys.exit(f"{wheel.name} lacks {lacking}")
     with tarfile.open(source) as tar:
         held = set(tar.getnames())
     lacking = [name for name in WANTED_IN_SOURCE if f"treedot-{version}/{name}" not in held]
-    assert not lacking, f"{source.name} lacks {lacking}"
+    if lacking:
+        sys.exit(f"{source.name} lacks {lacking}")
     print(f"{wheel.name}: {len(modules)} modules, Python {metadata['Requires-Python']}")
     print(f"{source.name}: {len(held)} files and folders")
 

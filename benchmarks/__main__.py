@@ -14,7 +14,7 @@ import platform
 import resource
 import subprocess
 import sys
-import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -32,8 +32,10 @@ from treedot.encode.dense import fourier
 from treedot.files import write_whole
 from treedot.jit import njit
 from treedot.parameters import COMPOSITIONS
+from treedot.timing import timed
 
 SIZE = 8192
+SEARCHED = 8192  # vectors
 CROSSING = ("questions", "Penn sentences", "RTE-5 texts", "Java functions", PYTHON)
 
 
@@ -162,15 +164,9 @@ def cold(forest: Forest) -> list[Figure]:
     """Measure what labels cost that were never seen before."""
     rows = []
     for composition in COMPOSITIONS:
-        start = time.perf_counter()
-        DenseEncoder(DenseSpec(composition=composition, normalize=False)).encode(forest)
-        rows.append(
-            Figure(
-                f"encode {composition}, all labels new",
-                len(forest) / (time.perf_counter() - start),
-                "trees/s",
-            )
-        )
+        spec = DenseSpec(composition=composition, normalize=False)
+        _, took = timed(lambda spec=spec: DenseEncoder(spec).encode(forest))  # type: ignore[misc]
+        rows.append(Figure(f"encode {composition}, all labels new", len(forest) / took, "trees/s"))
     return rows
 
 
@@ -214,10 +210,10 @@ def crossing(data: str | None, wanted: str) -> list[Figure]:
 
 
 def search() -> list[Figure]:
-    x = np.random.default_rng(0).normal(size=(8192, SIZE)).astype(np.float32)
+    x = np.random.default_rng(0).normal(size=(SEARCHED, SIZE)).astype(np.float32)
     product = seconds(lambda: x @ x.T)
     found = seconds(lambda: nearest(x, k=10))
-    return [Figure("10 nearest of 8,192 among themselves", found, "s", product, "X @ X.T: <= 1.18")]
+    return [Figure(f"10 nearest of {SEARCHED:,} among themselves", found, "s", product, "X @ X.T: <= 1.18")]
 
 
 def starting() -> list[Figure]:
@@ -236,11 +232,11 @@ def show(figure: Figure) -> None:
     print(f"{figure.what:<48}{figure.value:10.4g} {figure.unit:<11}{floor}  {figure.bar}", flush=True)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
     parser.add_argument("--out", default="results", help="folder of the figures and plots")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     questions, source = benchmark_forest(options.data, "questions")

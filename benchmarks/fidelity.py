@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,24 +40,18 @@ def measure(exact: np.ndarray, estimates: Iterable[np.ndarray], size: float) -> 
     return Measured(float(np.sqrt(np.mean(errors))), float(np.mean(ranks)), np.array(norms))
 
 
-def arguments(program: str, description: str | None) -> argparse.ArgumentParser:
-    """Return a parser for what these measurements have in common."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{program}", description=description)
-    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
-    parser.add_argument("--trees", type=int, default=200)
-    parser.add_argument("--seeds", type=int, default=5)
-    return parser
-
-
 def sample(forest: Forest, trees: int) -> Forest:
     """Return some trees at random, always the same."""
     return forest[np.random.default_rng(0).choice(len(forest), trees, replace=False)]
 
 
-def main() -> None:
-    parser = arguments("fidelity", __doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity", description=__doc__)
+    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
+    parser.add_argument("--trees", type=int, default=200)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--dim", type=int, default=8192)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     for name in SOURCES:
         whole, source = benchmark_forest(options.data, name)
         forest = sample(whole, options.trees)

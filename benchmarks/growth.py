@@ -1,8 +1,12 @@
-"""How time grows: with the nodes of a tree, with the dimensions, with the number of trees."""
+"""Show how time grows: ``python -m benchmarks.growth``.
+
+With the nodes of a tree, with the dimensions, with the number of trees: exponents, and a drawing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import argparse
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +18,7 @@ from treedot.encode import DenseEncoder, DenseSpec
 
 NODES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 SIZES = (1024, 2048, 4096, 8192, 16384)
+COUNTS = (125, 250, 500, 1000, 2000)  # trees
 
 
 def bushy(nodes: int) -> str:
@@ -61,21 +66,21 @@ def measure(out: Path) -> list[tuple[str, float]]:
     middle.set(xlabel="dimensions", ylabel="seconds per tree", title="trees of 31 nodes")
     middle.legend()
     rng = np.random.default_rng(0)
-    counts = (125, 250, 500, 1000, 2000)
-    trees = read_trees([_random_tree(rng) for _ in range(counts[-1])])
-    exact = [seconds(lambda n=n: SubsetTreeKernel().gram(trees[:n]), 0.15) for n in counts]  # type: ignore[misc]
+    trees = read_trees([_random_tree(rng) for _ in range(COUNTS[-1])])
+    exact = [seconds(lambda n=n: SubsetTreeKernel().gram(trees[:n]), 0.15) for n in COUNTS]  # type: ignore[misc]
     encoder = DenseEncoder(DenseSpec(8192, normalize=False))
     vectors = []
-    for n in counts:
+    for n in COUNTS:
         part = trees[:n]
         vectors.append(seconds(lambda part=part: (v := encoder.encode(part)) @ v.T, 0.15))  # type: ignore[misc]
-    right.loglog(counts, exact, "o-", label="exact")
-    right.loglog(counts, vectors, "o-", label="encode and multiply, d = 8192")
-    right.set_xticks(counts, [str(n) for n in counts])
+    right.loglog(COUNTS, exact, "o-", label="exact")
+    right.loglog(COUNTS, vectors, "o-", label="encode and multiply, d = 8192")
+    right.set_xticks(COUNTS, [str(n) for n in COUNTS])
     right.minorticks_off()
     right.set(xlabel="trees", ylabel="seconds", title="Gram matrix, trees of 30 nodes")
     right.legend()
     drawing.savefig(out / "growth.png", dpi=130)
+    plt.close(drawing)
     return exponents
 
 
@@ -85,3 +90,18 @@ def _random_tree(rng: np.random.Generator) -> str:
         k = int(rng.integers(len(level) - 1))
         level[k : k + 2] = [f"(N{int(rng.integers(6))} {level[k]} {level[k + 1]})"]
     return level[0]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
+    parser.add_argument("--out", default="results", help="folder of the drawing (default: results)")
+    options = parser.parse_args(arguments)
+    out = Path(options.out)
+    out.mkdir(parents=True, exist_ok=True)
+    for name, value in measure(out):
+        print(f"time grows with {name}: exponent {value:.2f}", flush=True)
+    print(f"the drawing: {out / 'growth.png'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -9,25 +9,27 @@ from __future__ import annotations
 import argparse
 import resource
 import tempfile
-import time
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.grammar import KINDS, forests
 from treedot import Forest, FragmentVectorizer, TreeIndex
+from treedot.timing import timed
 
 QUERIES = 50
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.index", description=__doc__)
     parser.add_argument("--trees", type=int, default=100_000, help="how many trees (default: 100000)")
     parser.add_argument("--kind", choices=list(KINDS), default="questions", help="how large they are")
     parser.add_argument("--budget", type=int, default=4, help="of the vectorizer (default: 4)")
     parser.add_argument("--n-jobs", type=int, default=None, help="threads (default: 1)")
     parser.add_argument("--folder", default=None, help="where there is room for the index")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         vectorizer = FragmentVectorizer(n_features=2**30, budget=options.budget)
         measure(Path(folder, "trees.index"), vectorizer, options.kind, options.trees, options.n_jobs)
@@ -36,19 +38,15 @@ def main() -> None:
 def measure(path: Path, vectorizer: FragmentVectorizer, kind: str, trees: int, n_jobs: int | None) -> None:
     warm = path.with_name("warm.index")
     TreeIndex.build(forests(kind, 10), warm, vectorizer, n_jobs=n_jobs).search(["(A b)"])  # compiles
-    began = time.perf_counter()
-    nodes = sum(forest.n_nodes for forest in forests(kind, trees))
-    generating = time.perf_counter() - began
-    began = time.perf_counter()
-    built = TreeIndex.build(forests(kind, trees), path, vectorizer, n_jobs=n_jobs)
-    seconds = time.perf_counter() - began - generating
+    nodes, generating = timed(lambda: sum(forest.n_nodes for forest in forests(kind, trees)))
+    built, both = timed(lambda: TreeIndex.build(forests(kind, trees), path, vectorizer, n_jobs=n_jobs))
+    seconds = both - generating
     size = path.stat().st_size
     print(f"{trees} trees like {kind}, {nodes / trees:.0f} nodes each: {built!r}")
     print(f"non-zeros per tree: {built.nnz / trees:.0f}")
     print(f"build: {seconds:.1f} s, {trees / seconds:.0f} trees/s; {size / 1e9:.2f} GB; peak {peak():.2f} GB")
-    began = time.perf_counter()
-    index = TreeIndex.open(path)
-    print(f"open: {1000 * (time.perf_counter() - began):.1f} ms")
+    index, opening = timed(lambda: TreeIndex.open(path))
+    print(f"open: {1000 * opening:.1f} ms")
     random = np.random.default_rng(1)
     rows = random.choice(trees, size=min(QUERIES, trees), replace=False)
     taken = []
@@ -56,9 +54,8 @@ def measure(path: Path, vectorizer: FragmentVectorizer, kind: str, trees: int, n
         query = index.forest([row])
         if i % 2:
             query = changed(query, random)
-        began = time.perf_counter()
-        found, values = index.search(query, n_jobs=n_jobs)
-        taken.append(time.perf_counter() - began)
+        (found, values), took = timed(partial(index.search, query, n_jobs=n_jobs))
+        taken.append(took)
         if not i % 2:
             assert abs(values[0, 0] - 1) < 1e-5, f"tree {row} does not find itself"
             assert index.forest(found[0, :1]) == query, f"tree {row} finds another"

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from benchmarks.trees import benchmark_forest
 from treedot import BoundedTreeKernel, Forest, SubsetTreeKernel, Tree
 from treedot.readers import read_tree, read_trees
+from treedot.timing import Stopwatch
 
 N_PAIRS = 500
 ROUNDS = 7
@@ -27,10 +27,10 @@ def microseconds(work: Callable[..., object], fresh: Callable[[], Iterable[tuple
     best = np.inf
     for _ in range(ROUNDS):
         arguments = list(fresh())
-        start = time.perf_counter()
+        watch = Stopwatch()
         for these in arguments:
             work(*these)
-        best = min(best, (time.perf_counter() - start) / len(arguments))
+        best = min(best, watch.seconds / len(arguments))
     return best * 1e6
 
 
@@ -65,10 +65,10 @@ def figures(forest: Forest) -> Iterable[tuple[str, float]]:
     )
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pairs", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     forest, source = benchmark_forest(options.data, "questions")
     forest = forest[: 2 * N_PAIRS]
     print(f"{source}: {len(forest)} trees of {forest.n_nodes / len(forest):.0f} nodes; µs per call")

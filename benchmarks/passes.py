@@ -6,6 +6,8 @@ with the bytes that it has to move.
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -60,7 +62,9 @@ PASSES = (
 )
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.passes", description=__doc__)
+    parser.parse_args(arguments)
     encoder = mixed.MixedEncoder(MixedProduct(SIZE))
     label = encoder.label_table(["a"]).child[0]
     plus = mixed.Sum(np.float32(1), label, np.float32(0.15), encoder.m2.signs)
@@ -73,8 +77,8 @@ def main() -> None:
     print(f"{'pass':<42}{'us':>7}{'row passes':>12}{'KiB':>6}{'GB/s':>7}")
     for what, (name, moved) in enumerate(PASSES):
         rows = np.ones((4, SIZE), np.float32)
-        arguments = (what, rows, (encoder.m1, encoder.m2), plus, orders, work, spectrum, edge)
-        took = seconds(lambda arguments=arguments: _run(*arguments), 0.2) / REPEAT  # type: ignore[misc]
+        given = (what, rows, (encoder.m1, encoder.m2), plus, orders, work, spectrum, edge)
+        took = seconds(lambda given=given: _run(*given), 0.2) / REPEAT  # type: ignore[misc]
         print(f"{name:<42}{took * 1e6:7.2f}{took / unit:12.1f}{moved // 1024:6d}{moved / took / 1e9:7.0f}")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -328,17 +328,24 @@ def corpora(options: argparse.Namespace) -> Iterator[tuple[str, Forest]]:
 PARTS = {"hashed": hashed, "dense": dense, "mixed": mixed, "blocks": blocks, "useful": useful, "speed": speed}
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rows", description=__doc__)
-    parser.add_argument("parts", nargs="*", default=list(PARTS), choices=[*PARTS], metavar="PART")
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        default="all",
+        choices=[*PARTS, "all"],
+        metavar="PART",
+        help=f"{', '.join(PARTS)}, or all (default)",
+    )
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
     parser.add_argument("--trees", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--budget", type=int, default=4, help="of the rows with a dense rest")
     parser.add_argument("--rest-size", type=int, default=6144)
     parser.add_argument("--neighbours", type=int, default=4000, help="trees whose neighbours are looked for")
-    options = parser.parse_args()
-    for part in options.parts:
+    options = parser.parse_args(arguments)
+    for part in PARTS if "all" in options.parts else options.parts:
         PARTS[part](options)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
+
+from treedot.timing import timed
 
 
 def seconds(work: Callable[[], object], at_least: float = 0.5) -> float:
@@ -13,9 +14,7 @@ def seconds(work: Callable[[], object], at_least: float = 0.5) -> float:
     work()
     best, spent = np.inf, 0.0
     while spent < at_least:
-        start = time.perf_counter()
-        work()
-        took = time.perf_counter() - start
+        _, took = timed(work)
         best, spent = min(best, took), spent + took
     return best
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import platform
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib import import_module
@@ -20,6 +19,7 @@ from treedot import __version__
 from treedot.errors import MissingDependencyError, SourceError
 from treedot.files import write_whole
 from treedot.page import page, require_plots
+from treedot.timing import Stopwatch
 
 __all__ = ["EXPERIMENTS", "run"]
 
@@ -125,13 +125,13 @@ def _measure(
     todo = [key for key in plan if key not in record]
     if len(todo) < len(plan):
         say(f"{name}: {len(plan) - len(todo)} of {len(plan)} steps are there already")
-    start = time.perf_counter()
+    watch = Stopwatch()
     for done, key in enumerate(todo):
-        passed = time.perf_counter() - start
+        passed = watch.seconds
         left = f", about {_clock(passed / done * (len(todo) - done))} left" if done else ""
         say(f"{name}: step {done + 1} of {len(todo)}, {key} ({_clock(passed)}{left})")
         record.run(key, plan[key])
-    say(f"{name}: done in {_clock(time.perf_counter() - start)}")
+    say(f"{name}: done in {_clock(watch.seconds)}")
 
 
 def _clock(seconds: float) -> str:

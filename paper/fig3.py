@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -23,6 +22,7 @@ from treedot.learn import (
     LabelSelectionTransformer,
     MinedFragmentVectorizer,
 )
+from treedot.timing import Stopwatch, timed
 from treedot.trees import Forest
 
 TITLE = "Fig. 3: question classification"
@@ -188,13 +188,13 @@ def accuracies(
     (gram, across), spent = represent(train, test, decay, seed)
     found: dict[str, Any] = {"cost": spent}
     for level in ("coarse", "fine") if fine else ("coarse",):
-        start = time.perf_counter()
-        guess = classified(gram, np.array(train.columns[level]), across, cost)
+        classes = np.array(train.columns[level])
+        guess, seconds = timed(partial(classified, gram, classes, across, cost))
         right = guess == np.array(test.columns[level])
         found[level] = {
             "accuracy": float(right.mean()),
             "correct": as_bits(right),
-            "SVM": time.perf_counter() - start,
+            "SVM": seconds,
         }
     return found
 
@@ -350,13 +350,12 @@ class _Clock:
     """Seconds by name."""
 
     def __init__(self) -> None:
-        self.start = time.perf_counter()
+        self.watch = Stopwatch()
         self.spent: dict[str, Any] = {}
 
     def lap(self, name: str) -> None:
         """Give the time since the last lap a name."""
-        now = time.perf_counter()
-        self.spent[name], self.start = now - self.start, now
+        self.spent[name] = self.watch.lap()
 
     def done(self, name: str) -> dict[str, Any]:
         """Name the last lap and return all."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from treedot.errors import SourceError
 from treedot.files import write_whole
+from treedot.timing import timed
 
 Step = Callable[["Record"], Any]
 
@@ -62,9 +62,8 @@ class Record(Mapping[str, Any]):
 
     def run(self, key: str, step: Step) -> None:
         """Compute a step and write the file anew, whole."""
-        start = time.perf_counter()
-        result = json.loads(json.dumps(step(self)))
-        self.steps[key] = {"seconds": round(time.perf_counter() - start, 3), "result": result}
+        result, seconds = timed(lambda: json.loads(json.dumps(step(self))))
+        self.steps[key] = {"seconds": round(seconds, 3), "result": result}
         content = {"made": self.made, "command": self.command, "steps": self.steps}
         with write_whole(self.path) as aside:
             aside.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")

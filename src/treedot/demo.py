@@ -7,7 +7,6 @@ import html
 import inspect
 import re
 import sysconfig
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
 from treedot.page import figure, page, require_plots, table
 from treedot.readers import read_trees
 from treedot.search import nearest
+from treedot.timing import timed
 from treedot.trees import Forest
 from treedot.vectors import dot_products
 from treedot.vectors.fidelity import different_pairs, spearman
@@ -153,8 +153,8 @@ def standard_library(root: Path, n_functions: int) -> Forest:
 def search(forest: Forest) -> Search:
     """Return the most similar pairs of functions by dot products of sparse rows, each function once."""
     vectorizer = FragmentVectorizer(n_features=2**30, n_jobs=-1)
-    rows, encode_seconds = _timed(lambda: vectorizer.transform(forest))
-    (others, cosines), search_seconds = _timed(lambda: nearest(rows, k=NEIGHBOURS, n_jobs=-1))
+    rows, encode_seconds = timed(lambda: vectorizer.transform(forest))
+    (others, cosines), search_seconds = timed(lambda: nearest(rows, k=NEIGHBOURS, n_jobs=-1))
     pairs: list[tuple[int, int, float]] = []
     shown: set[int] = set()
     for k in np.argsort(-cosines, axis=None, kind="stable"):
@@ -187,9 +187,9 @@ METHODS: dict[str, Callable[[float], Any]] = {
 
 def compare(forest: Forest, method: str, decay: float) -> Comparison:
     """Measure one kind of vectors at one λ."""
-    exact, exact_seconds = _timed(lambda: SubsetTreeKernel(decay=decay, normalize=True).gram(forest))
-    vectors, encode_seconds = _timed(lambda: METHODS[method](decay).transform(forest))
-    estimate, product_seconds = _timed(lambda: dot_products(vectors, n_jobs=-1))
+    exact, exact_seconds = timed(lambda: SubsetTreeKernel(decay=decay, normalize=True).gram(forest))
+    vectors, encode_seconds = timed(lambda: METHODS[method](decay).transform(forest))
+    estimate, product_seconds = timed(lambda: dot_products(vectors, n_jobs=-1))
     return Comparison(
         method, decay, exact, estimate.astype(float), exact_seconds, encode_seconds, product_seconds
     )
@@ -198,11 +198,6 @@ def compare(forest: Forest, method: str, decay: float) -> Comparison:
 def _place(forest: Forest, i: int) -> str:
     file, line, name = (forest.columns[key][i] for key in ("file", "line", "name"))
     return f"{file}:{line} {name}"
-
-
-def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    start = time.perf_counter()
-    return work(), time.perf_counter() - start
 
 
 def report(root: Path, forest: Forest, found: Search, comparisons: Sequence[Comparison]) -> str:

@@ -85,7 +85,7 @@ def test_encode_writes_sparse_rows(trees, tmp_path, capsys):
 @pytest.mark.parametrize("rest", [None, "dense", "blocks"])
 def test_kernels_of_sparse_rows_come_from_wide_rows(trees, tmp_path, capsys, rest):
     forest, path = trees
-    options = ["--vectors", "sparse", *(["--rest", rest, "--no-normalize"] if rest else [])]
+    options = ["--vectors", "sparse", *(["--rest", rest] if rest else ["--damping", "sqrt", "--normalize"])]
     rows = FragmentVectorizer(n_features=2**30, rest=rest, normalize=rest is None).transform(forest)
     wanted = dot_products(rows)
     target = str(tmp_path / "K.npy")
@@ -135,9 +135,9 @@ def test_kernel_prints_a_value_per_pair(trees, capsys):
     assert printed_values(capsys) == pytest.approx(SubsetTreeKernel().diagonal(forest), rel=1e-9)
     assert main(["kernel", path, path, "--normalize"]) == 0
     assert printed_values(capsys) == [1] * len(forest)
-    assert main(["kernel", path, str(forest[0]), "--vectors", "dense", "-d", "8192", "--no-normalize"]) == 0
+    assert main(["kernel", path, str(forest[0]), "--vectors", "dense", "-d", "8192"]) == 0
     assert printed_values(capsys)[0] == pytest.approx(SubsetTreeKernel()(forest[0], forest[0]), rel=0.2)
-    assert main(["kernel", path, path, *DENSE]) == 0
+    assert main(["kernel", path, path, *DENSE, "--normalize"]) == 0
     assert printed_values(capsys) == pytest.approx([1] * len(forest), rel=1e-5)
 
 
@@ -162,10 +162,33 @@ def test_kernels_are_exact_unless_vectors_are_asked_for(trees, tmp_path, capsys,
     assert f"exact {type(kernel).__name__}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("normalize", [[], ["--normalize"]])
+def test_vectors_estimate_the_kernel_that_is_exact_without_them(trees, tmp_path, normalize):
+    _, path = trees
+    exact, estimate = str(tmp_path / "exact.npy"), str(tmp_path / "estimate.npy")
+    for options, vectors in (
+        (["--kernel", "bounded"], ["--vectors", "sparse"]),
+        (["--kernel", "subset"], ["--vectors", "sparse", "--rest", "dense", "--rest-size", "2^13"]),
+    ):
+        assert main(["gram", path, "-o", exact, *options, *normalize]) == 0
+        assert main(["gram", path, "-o", estimate, *vectors, *normalize]) == 0
+        wanted = np.load(exact)
+        assert np.load(estimate) == pytest.approx(wanted, rel=1e-4, abs=0.05 * wanted.diagonal().max())
+    spec = json.loads((tmp_path / "estimate.npy.json").read_text())["vectors"]
+    assert (spec["rest_size"], spec["normalize"], spec["damping"]) == (8192, bool(normalize), "linear")
+
+
+@pytest.mark.parametrize("text", ["2^24", "2**24", "16777216"])
+def test_numbers_of_columns_may_be_written_as_powers(trees, tmp_path, text):
+    _, path = trees
+    assert main(["encode", path, "-o", str(tmp_path / "v.npz"), "--n-features", text]) == 0
+    assert load_npz(tmp_path / "v.npz").shape == (12, 2**24)
+
+
 def test_gram_writes_a_matrix(trees, tmp_path, capsys):
     forest, path = trees
     target = str(tmp_path / "K.npy")
-    assert main(["gram", path, "--against", str(forest[3]), "-o", target, *DENSE]) == 0
+    assert main(["gram", path, "--against", str(forest[3]), "-o", target, *DENSE, "--normalize"]) == 0
     vectors = DenseEncoder(DenseSpec(256, normalize=True)).encode(forest)
     assert np.allclose(np.load(target), vectors @ vectors[3:4].T, rtol=1e-5)
     assert main(["gram", path, "-o", str(tmp_path / "K.txt")]) == 1
@@ -223,7 +246,7 @@ def test_info_describes_indexes_vectorizers_and_other_arrays(trees, tmp_path, ca
 
 def test_values_that_overflow_are_refused(tmp_path, capsys):
     giant = "(A" + " (B x)" * 130 + ")"
-    options = ["--decay", "1", "--no-normalize", *DENSE]
+    options = ["--decay", "1", *DENSE]
     assert main(["kernel", giant, giant, *options]) == 0
     assert np.isfinite(float(capsys.readouterr().out))
     (tmp_path / "t.mrg").write_text(giant)
@@ -245,9 +268,14 @@ def test_parquet_columns_keep_their_types_or_say_what_is_wrong(tmp_path, capsys)
         assert "column" in capsys.readouterr().err
 
 
-def test_check_names_every_optional_part(capsys, monkeypatch):
+def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch):
     assert main(["check"]) == 0
-    assert "numba" in capsys.readouterr().out
+    required, optional = capsys.readouterr().out.split("optional:")
+    for name in ("numpy", "scipy", "numba", "scikit-learn"):
+        assert f" {name} " in required
+        assert name not in optional
+    for name in ("pyarrow", "zstandard", "matplotlib"):
+        assert f" {name}" in optional
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     main(["check"])
     assert (
@@ -268,7 +296,16 @@ def test_check_names_every_optional_part(capsys, monkeypatch):
         (["encode", "good.mrg", "-o", "v.txt"], 1, "use .npz"),
         (["encode", "good.mrg", "-o", "v.txt", *DENSE], 1, "use .npy or .parquet"),
         (["encode", "good.mrg", "-o", "v.npz", *DENSE], 1, "use .npy or .parquet"),
-        (["encode", "good.mrg", "-o", "v.npz", "--n-features", "1000"], 1, "power of two"),
+        (
+            ["encode", "good.mrg", "-o", "v.npz", "--n-features", "1000"],
+            1,
+            "--n-features must be a power of two",
+        ),
+        (["encode", "good.mrg", "-o", "v.npz", "--n-features", "2^"], 2, "such as 1024 or 2^10, not '2^'"),
+        (["encode", "good.mrg", "-o", "v.npz", "--budget", "-1"], 1, "--budget must be at least 0"),
+        (["encode", "good.mrg", "-o", "v.npz", "--rest-size", "512"], 1, "without --rest dense"),
+        (["encode", "good.mrg", "-o", "v.npz", "--rest", "blocks", "--rest-size", "512"], 1, "without"),
+        (["encode", "table.txt", "-o", "v.npz"], 1, "--format tsv"),
         (["encode", "good.mrg", "-o", "v.npz", "-d", "256"], 1, "or choose --vectors dense"),
         (["encode", "good.mrg", "-o", "v.npz", "--composition", "mixed"], 1, "--composition has no effect"),
         (["encode", "good.mrg", "-o", "v.npy", *DENSE, "--budget", "4"], 1, "choose --vectors sparse"),
@@ -298,6 +335,7 @@ def test_check_names_every_optional_part(capsys, monkeypatch):
 def test_errors_are_one_clear_line_and_leave_nothing_behind(tmp_path, arguments, code, complaint):
     (tmp_path / "bad.mrg").write_text("(a b)\n(a b\n")
     (tmp_path / "good.mrg").write_text("(a b)\n(a c)\n")
+    (tmp_path / "table.txt").write_text("class\ttree\nx\t(a b)\n")
     (tmp_path / "folder.npz").mkdir()
     (tmp_path / "three.mrg").write_text("(a b)\n(a c)\n(a c)\n")
     before = sorted(os.listdir(tmp_path))
@@ -305,7 +343,16 @@ def test_errors_are_one_clear_line_and_leave_nothing_behind(tmp_path, arguments,
     assert done.returncode == code
     assert complaint in done.stderr
     assert "Traceback" not in done.stderr
+    assert "None" not in done.stderr
     assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize("command", [["kernel", "(a b)", "(a b)"], ["check"]])
+def test_only_commands_that_compile_say_so(monkeypatch, capsys, command):
+    monkeypatch.setattr("treedot.jit.already_compiled", lambda: False)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert main(command) == 0
+    assert ("compiles" in capsys.readouterr().err) == (command != ["check"])
 
 
 def test_skip_bad_goes_on_and_reports(tmp_path, capsys):

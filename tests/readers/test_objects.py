@@ -1,8 +1,17 @@
+import numpy as np
 import pytest
 from hypothesis import given
 
 from strategies import ANY_LABEL, trees
-from treedot import Tree, read_trees
+from treedot import (
+    FragmentVectorizer,
+    SubsetTreeKernel,
+    Tree,
+    list_fragments,
+    load_vectors,
+    read_trees,
+    save_vectors,
+)
 from treedot.errors import ParameterError, SourceError
 from treedot.readers import read_tree
 
@@ -100,7 +109,32 @@ def test_tables_in_memory_are_refused():
     assert len(read_trees(frame["tree"])) == 2
 
 
+def test_vectors_are_not_taken_for_trees(tmp_path):
+    vectorizer = FragmentVectorizer()
+    rows = vectorizer.transform(["(a b)", "(c d)"])
+    save_vectors(tmp_path / "rows.npz", rows, vectorizer)
+    for vectors in (rows, np.zeros((2, 3)), np.arange(3), load_vectors(tmp_path / "rows.npz")):
+        with pytest.raises(ParameterError, match="these are vectors already"):
+            vectorizer.transform(vectors)
+    assert len(read_trees(np.array(["(a b)", "(c d)"]))) == 2
+
+
 def test_a_list_around_bracket_text_is_refused():
     with pytest.raises(SourceError, match="not a list around it"):
         read_trees([["(S a)"], ["(S b)"]])
     assert str(read_trees([["("]])[0]) == r"(\x28)"
+
+
+def test_a_list_of_bracket_texts_is_not_taken_for_one_tree():
+    a, b = "(S (A a) b)", " (S c)\n"
+    for call in (
+        lambda: SubsetTreeKernel()(a, [a, b]),
+        lambda: list_fragments([b, a]),
+        lambda: read_trees([[a, b], [b, a]]),
+        lambda: read_trees([["S", [a, b]]]),
+    ):
+        with pytest.raises(SourceError, match=r"tree 1: .* in brackets: give the text itself"):
+            call()
+    assert len(read_trees([[a, b], a], on_bad=lambda error: None)) == 1
+    assert read_trees([["p", "(see below)"], ["()", "f", "x"]])[1] == Tree("()", ["f", "x"])
+    assert read_trees([Tree(a, ["x"])])[0].label == a

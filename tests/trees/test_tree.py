@@ -54,7 +54,7 @@ def test_bracket_text_means(text, tree):
         ("(a))", "after the end"),
         ("(a) (b)", "after the end"),
         (")", "expected '\\('"),
-        ("x (a)", "column 1"),
+        ("x (a)", "character 1"),
     ],
 )
 def test_malformed_text_is_refused_with_its_place(text, complaint):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -52,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
         help="sparse: rows with a column for every small fragment; "
         "dense: distributed trees, as in the paper (default: sparse)",
     )
-    _add_values(encode, "yes")
+    _add_values(encode, "yes", "--vectors sparse")
     _add_vectors(encode)
     _add_reading(encode)
 
@@ -61,7 +62,8 @@ def parser() -> argparse.ArgumentParser:
         "kernel",
         "compare trees pair by pair",
         "Print the kernel of each tree of A with the tree of B in the same place; one tree is compared with "
-        "all of the other side. Kernels are exact unless --vectors is given.",
+        "all of the other side. Kernels are exact unless --vectors is given. A tree that cannot be read is "
+        "an error: to leave it out would move the pairs.",
     )
     for name in ("a", "b"):
         kernel.add_argument(name, metavar=name.upper(), help="a tree in brackets, or a " + SOURCE_HELP)
@@ -96,7 +98,7 @@ def parser() -> argparse.ArgumentParser:
     info.add_argument("--json", action="store_true", help="print JSON")
     _add_reading(info)
 
-    _command(commands, "check", "say which optional parts work here, and how to get the others")
+    _command(commands, "check", "list what treedot runs with here, and which optional parts are missing")
 
     demo = _command(commands, "demo", "find near-duplicate functions in Python's standard library")
     demo.add_argument("--out", default="demo", metavar="DIR", help="folder of the report (default: demo)")
@@ -124,14 +126,14 @@ def _add_kernel(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--vectors",
         choices=VECTORS,
-        help="take dot products of these vectors instead of exact kernels. sparse: of fragments within "
-        "--budget; sparse with --rest, and dense: estimates of the subset kernel (default: exact kernels)",
+        help="estimate the kernel by dot products of vectors. sparse: the bounded kernel; sparse with "
+        "--rest, and dense: the subset kernel (default: exact kernels)",
     )
-    _add_values(command, "with --vectors alone")
+    _add_values(command, "no, unlike encode", "--vectors sparse and --kernel bounded")
     _add_vectors(command)
 
 
-def _add_values(command: argparse.ArgumentParser, normalized: str) -> None:
+def _add_values(command: argparse.ArgumentParser, normalized: str, bounded: str) -> None:
     """Add the options that say how much each fragment counts."""
     group = command.add_argument_group("how fragments count")
     group.add_argument(
@@ -141,7 +143,6 @@ def _add_values(command: argparse.ArgumentParser, normalized: str) -> None:
         metavar="λ",
         help="from 0 to 1: a shared fragment with p productions counts λ^(p-1) (default: 0.4)",
     )
-    bounded = "--vectors sparse" if normalized == "yes" else "--vectors sparse and --kernel bounded"
     group.add_argument(
         "--budget",
         type=int,
@@ -158,24 +159,29 @@ def _add_values(command: argparse.ArgumentParser, normalized: str) -> None:
 
 def _add_vectors(command: argparse.ArgumentParser) -> None:
     sparse = command.add_argument_group("sparse rows (--vectors sparse)")
-    default = "2^20" if command.prog.endswith("encode") else "2^30, so that hardly any fragments share one"
+    encodes = command.prog.endswith("encode")
+    width = "2^20" if encodes else "2^30, so that hardly any fragments share one"
+    damping = "sqrt; with --rest linear" if encodes else "linear, as kernels count"
     sparse.add_argument(
         "--n-features",
-        type=int,
+        type=_integer,
         metavar="N",
-        help=f"columns that fragments are hashed into, a power of two (default: {default})",
+        help=f"columns that fragments are hashed into, a power of two, such as 2^24 (default: {width})",
     )
     sparse.add_argument(
         "--damping",
         choices=DAMPINGS,
         help="how a fragment that occurs several times in a tree counts: as often as it occurs (linear), the "
-        "square root of that, or ln(1 + count) (default: sqrt; with --rest linear)",
+        f"square root of that, or ln(1 + count) (default: {damping})",
     )
     sparse.add_argument(
         "--rest",
         choices=RESTS,
         help="also approximate the fragments beyond the budget, by a dense vector or by blocks of four "
         "columns (default: leave them out)",
+    )
+    sparse.add_argument(
+        "--rest-size", type=_integer, metavar="N", help="columns of --rest dense (default: 6144)"
     )
     dense = command.add_argument_group("dense vectors (--vectors dense)")
     dense.add_argument("-d", "--n-components", type=int, metavar="D", help="dimensions (default: 8192)")
@@ -191,6 +197,15 @@ def _add_vectors(command: argparse.ArgumentParser) -> None:
     )
     both.add_argument("--dtype", choices=DTYPES, help="type of the vectors (default: float32)")
     both.add_argument("-j", "--jobs", type=int, metavar="N", help="threads (default: -1, all cores)")
+
+
+def _integer(text: str) -> int:
+    """Read an integer, also one written as a power: 2^30 or 2**30."""
+    power = re.fullmatch(r"(\d{1,4})(?:\^|\*\*)(\d{1,2})", text.strip())
+    try:
+        return int(power[1]) ** int(power[2]) if power else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected an integer, such as 1024 or 2^10, not {text!r}") from None
 
 
 def _add_reading(command: argparse.ArgumentParser, skip: bool = True) -> None:
@@ -213,8 +228,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from treedot.cli import commands
     from treedot.jit import already_compiled
 
-    if sys.stderr is not None and sys.stderr.isatty() and not already_compiled():
-        print("treedot: compiling for this machine, once (about half a minute)", file=sys.stderr)
+    compiles = options.command != "check" and not already_compiled()
+    if compiles and sys.stderr is not None and sys.stderr.isatty():
+        print(
+            "treedot: the first call of each kind compiles its code (5 to 20 seconds, once on a machine)",
+            file=sys.stderr,
+        )
     try:
         run = getattr(commands, options.command)
         run(options)

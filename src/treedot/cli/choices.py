@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from treedot.encode.spec import MAX_FEATURES
 from treedot.errors import ParameterError
+from treedot.parameters import checked_integer
 
 SPARSE, DENSE = "--vectors sparse", "--vectors dense"
 SUBSET, SUBTREE, BOUNDED = "--kernel subset", "--kernel subtree", "--kernel bounded"
@@ -17,6 +19,7 @@ APPLY_TO = {
     "n_features": (SPARSE,),
     "damping": (SPARSE,),
     "rest": (SPARSE,),
+    "rest_size": (SPARSE,),
     "n_components": (DENSE,),
     "composition": (DENSE,),
     "seed": (SPARSE, DENSE),
@@ -42,28 +45,52 @@ def check_options(options: argparse.Namespace) -> None:
             raise ParameterError(
                 f"{option} has no effect with {chosen}: leave it out, or choose {' or '.join(offered)}"
             )
+    if options.rest_size is not None and options.rest != "dense":
+        raise ParameterError("--rest-size has no effect without --rest dense")
 
 
-def make_vectorizer(options: argparse.Namespace, n_features: int) -> Any:
-    """Return the vectorizer that the options ask for; sparse rows have ``n_features`` unless they say."""
+def make_vectorizer(options: argparse.Namespace) -> Any:
+    """Return the vectorizer that the options ask for, as it is by default where they do not say."""
+    return _vectorizer(options, {})
+
+
+def make_kernel_vectorizer(options: argparse.Namespace) -> Any:
+    """Return the vectorizer that the options ask for, by default one whose dot products are kernels.
+
+    That is, rows are as wide as can be, fragments count as often as they occur, and nothing is normalised.
+    """
+    return _vectorizer(options, {"n_features": MAX_FEATURES, "damping": "linear", "normalize": False})
+
+
+def _vectorizer(options: argparse.Namespace, defaults: dict[str, Any]) -> Any:
     from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
 
+    if options.n_features is not None:
+        width = options.n_features
+        if not 32 <= width <= MAX_FEATURES or width & (width - 1):
+            raise ParameterError(
+                f"--n-features must be a power of two from 32 to {MAX_FEATURES} (2^30), not {width}"
+            )
+    if options.budget is not None:
+        checked_integer("--budget", options.budget, at_least=0)
     made: Any = FragmentVectorizer() if options.vectors == "sparse" else DistributedTreeVectorizer()
     given = {
-        "n_features": n_features if options.n_features is None else options.n_features,
+        "n_features": options.n_features,
         "n_components": options.n_components,
         "composition": options.composition,
         "decay": options.decay,
         "budget": options.budget,
         "damping": options.damping,
         "rest": options.rest,
-        "normalize": options.normalize is not False,
+        "rest_size": options.rest_size,
+        "normalize": options.normalize,
         "random_state": options.seed,
         "dtype": options.dtype,
         "n_jobs": -1 if options.jobs is None else options.jobs,
     }
     known = made.get_params()
-    return made.set_params(**{name: x for name, x in given.items() if x is not None and name in known})
+    settings = defaults | {name: x for name, x in given.items() if x is not None}
+    return made.set_params(**{name: x for name, x in settings.items() if name in known})
 
 
 def make_kernel(options: argparse.Namespace) -> Any:

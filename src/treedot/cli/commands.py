@@ -16,11 +16,16 @@ from typing import Any
 import numpy as np
 
 from treedot import __version__
-from treedot.cli.choices import check_options, describe_kernel, make_kernel, make_vectorizer
+from treedot.cli.choices import (
+    check_options,
+    describe_kernel,
+    make_kernel,
+    make_kernel_vectorizer,
+    make_vectorizer,
+)
 from treedot.cli.facts import file_facts, forest_facts, printed
 from treedot.cli.progress import Progress
 from treedot.encode import DenseSpec, SparseSpec
-from treedot.encode.spec import MAX_FEATURES
 from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_trees
@@ -37,7 +42,7 @@ def encode(options: argparse.Namespace) -> None:
         raise ParameterError(
             f"{options.output} is for dense vectors: add --vectors dense, or write sparse rows to a .npz file"
         )
-    vectorizer = make_vectorizer(options, SparseSpec.n_features or MAX_FEATURES)
+    vectorizer = make_vectorizer(options)
     spec = vectorizer.spec
     skipped = _Skipped(options.skip_bad)
     output = _to_stdout(spec) if options.output == "-" else vector_file(options.output, spec)
@@ -79,7 +84,7 @@ def kernel(options: argparse.Namespace) -> None:
         exact = make_kernel(options)
         values: Iterator[float] = (exact(a[i % len(a)], b[i % len(b)]) for i in range(pairs))
     else:
-        vectorizer = make_vectorizer(options, MAX_FEATURES)
+        vectorizer = make_kernel_vectorizer(options)
         x, y = (vectorizer.transform(trees).astype(float) for trees in (a, b))
         values = (float(_finite_products(x[[i % len(a)]], y[[i % len(b)]], 1)[0, 0]) for i in range(pairs))
     for value in values:
@@ -100,7 +105,7 @@ def gram(options: argparse.Namespace) -> None:
         exact = make_kernel(options)
         matrix, made = exact.gram(rows, columns), describe_kernel(exact)
     else:
-        vectorizer = make_vectorizer(options, MAX_FEATURES)
+        vectorizer = make_kernel_vectorizer(options)
         x = vectorizer.transform(rows)
         y = None if columns is None else vectorizer.transform(columns)
         matrix = _finite_products(x, y, vectorizer.n_jobs)
@@ -132,22 +137,31 @@ def info(options: argparse.Namespace) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Say which optional parts work here."""
-    parts = [
-        ("numba", "numba", "compiled encoders and kernels", None),
-        ("scikit-learn", "sklearn", "FragmentVectorizer and the other estimators", None),
-        ("pyarrow", "pyarrow", "Parquet and Arrow files", "parquet"),
-        ("zstandard", "zstandard", ".zst files", "zstd"),
-        ("matplotlib", "matplotlib", "plots in the demo's report", "plots"),
-    ]
-    print(f"treedot {__version__}, Python {sys.version.split()[0]}, NumPy {np.__version__}")
-    for name, module, purpose, extra in parts:
-        if importlib.util.find_spec(module):
-            version = getattr(importlib.import_module(module), "__version__", "")
-            print(f"  works    {name} {version}: {purpose}")
-        else:
-            line = f"pip install 'treedot[{extra}]'" if extra else f"pip install {name}"
-            print(f"  missing  {name}: {purpose}; {line}")
+    """Say what treedot runs with here, and which optional parts are missing."""
+    print(f"treedot {__version__}, Python {sys.version.split()[0]}\n\nrequired:")
+    for name, module, purpose in (
+        ("numpy", "numpy", "arrays"),
+        ("scipy", "scipy", "sparse rows"),
+        ("numba", "numba", "compiled encoders and kernels"),
+        ("scikit-learn", "sklearn", "FragmentVectorizer and the other estimators"),
+        ("tqdm", "tqdm", "progress bars"),
+    ):
+        _check_part(name, module, purpose, f"pip install {name}")
+    print("\noptional:")
+    for name, purpose, extra in (
+        ("pyarrow", "Parquet and Arrow files", "parquet"),
+        ("zstandard", ".zst files", "zstd"),
+        ("matplotlib", "plots in the demo's report", "plots"),
+    ):
+        _check_part(name, name, purpose, f"pip install 'treedot[{extra}]'")
+
+
+def _check_part(name: str, module: str, purpose: str, how: str) -> None:
+    if importlib.util.find_spec(module):
+        version = getattr(importlib.import_module(module), "__version__", "")
+        print(f"  works    {name} {version}: {purpose}")
+    else:
+        print(f"  missing  {name}: {purpose}; {how}")
 
 
 def demo(options: argparse.Namespace) -> None:

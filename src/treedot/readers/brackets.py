@@ -15,6 +15,7 @@ from treedot.errors import SourceError, TreeSyntaxError
 from treedot.files import read_chunk
 from treedot.readers import scanner
 from treedot.readers.problems import OnBad
+from treedot.readers.recognition import HEAD, refuse_other_files, table_hint
 from treedot.trees import Forest
 from treedot.trees.brackets import unescape
 
@@ -24,7 +25,7 @@ _TOKEN = re.compile(rb"\)|[^\s()]+|\(")
 _COMPLAINTS = {
     scanner.OPEN: "this tree is never closed: {missing} closing bracket(s) missing",
     scanner.CLOSED_TOO_OFTEN: "a closing bracket without an opening one",
-    scanner.TEXT_OUTSIDE: "text outside a tree: {token!r}; a tree starts with '('",
+    scanner.TEXT_OUTSIDE: "text outside a tree: {token!r}; a tree starts with '('{hint}",
     scanner.NEW_TREE_INSIDE: "this tree is not closed where the next one begins",
 }
 
@@ -44,6 +45,8 @@ class _Window:
         chunk = read_chunk(self.stream, max(CHUNK_BYTES, self.text.size), self.name)
         self.at_end = not chunk
         if self.fresh:
+            if not self.one_tree:
+                refuse_other_files(chunk, self.name)
             chunk = chunk.removeprefix(codecs.BOM_UTF8)
             self.fresh = False
         self.text = np.concatenate([self.text, np.frombuffer(chunk, np.uint8)])
@@ -71,9 +74,13 @@ class _Window:
 
     def complaint(self, stop: int, position: int) -> str:
         rest = self.text[position:]
-        return _COMPLAINTS[stop].format(
+        at_start = not self.one_tree and self.lines_before == 0 and not self.text[:position].tobytes().strip()
+        return _COMPLAINTS[
+            stop
+        ].format(
             missing=np.count_nonzero(rest == ord("(")) - np.count_nonzero(rest == ord(")")),
             token=_TOKEN.match(rest[:160].tobytes())[0].decode(errors="replace")[:40],  # type: ignore[index]
+            hint=table_hint(rest[:HEAD].tobytes()) if at_start else "",
         )
 
 
@@ -217,5 +224,5 @@ def _forest(window: _Window, scan: scanner.Scan, trees_before: int, on_bad: OnBa
         start = int(scan.starts[tree])
         position = window.text[start:].tobytes().find(raw) + start
         where = window.place(position, trees_before + tree + 1)
-        on_bad(SourceError(f"{where}: the bytes {raw!r} are not UTF-8"))
+        on_bad(SourceError(f"{where}: the bytes {raw[:40]!r} are not UTF-8"))
     return forest[np.setdiff1d(np.arange(len(forest)), bad_trees)]

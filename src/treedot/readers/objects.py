@@ -66,10 +66,11 @@ def _parts(thing: Any, place: str) -> tuple[str, Any]:
         if not thing:
             raise SourceError(f"{place}: an empty list is not a tree; write [label, child, …]")
         label, children = thing[0], thing[1:]
-        if not children and isinstance(label, str) and label.startswith("(") and label.endswith(")"):
+        if isinstance(label, str) and _looks_like_a_tree(label) and not (label == "()" and children):
             raise SourceError(
-                f"{place}: {_shown(label)} is a tree in brackets inside a list: give the text itself, "
-                "not a list around it"
+                f"{place}: a list is one tree, [label, child, …], but {_shown(label)} in the place of the "
+                "label is a tree in brackets: give the text itself, not a list around it (if it is a label, "
+                "Tree(label, children))"
             )
     elif callable(getattr(thing, "label", None)):
         label, children = thing.label(), list(thing)
@@ -84,6 +85,11 @@ def _parts(thing: Any, place: str) -> tuple[str, Any]:
     if not isinstance(label, str):
         raise SourceError(f"{place}: a label is text, not {type(label).__name__} {_shown(label)}")
     return label, children
+
+
+def _looks_like_a_tree(label: str) -> bool:
+    text = label.strip()
+    return text.startswith("(") and text.endswith(")")
 
 
 def _shown(thing: Any) -> str:

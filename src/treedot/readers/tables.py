@@ -5,17 +5,19 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 from treedot.errors import SourceError
 from treedot.files import read_lines
 from treedot.readers.objects import read_items
 from treedot.readers.problems import OnBad
+from treedot.readers.recognition import refuse_other_files
 from treedot.trees import Forest
 
 DEFAULT_COLUMN = "tree"
 MAX_FIELD = 2**31 - 1
+VECTORS_KEY = b"treedot.spec"  # in the metadata of a Parquet file of vectors
 
 Row = tuple[str, dict[str, Any]]  # where it stands, and its values by column
 
@@ -83,6 +85,11 @@ def read_arrow(path: str, kind: str, column: str | None, batch_size: int, on_bad
         for batch in batches:
             yield arrow.from_arrow(arrow.pa.Table.from_batches([batch]))
         return
+    wanted = column or DEFAULT_COLUMN
+    if wanted not in schema.names:
+        if VECTORS_KEY in (schema.metadata or {}):
+            raise SourceError(f"{path} holds dense vectors, not trees: load_vectors reads them")
+        raise _no_column(path, wanted, schema.names)
 
     def rows() -> Iterator[Row]:
         row_number = itertools.count(1)
@@ -95,6 +102,8 @@ def read_arrow(path: str, kind: str, column: str | None, batch_size: int, on_bad
 
 def _decoded(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[tuple[int, str]]:
     for number, raw in enumerate(read_lines(stream, name), 1):
+        if number == 1:
+            refuse_other_files(raw, name)
         try:
             line = raw.decode()
         except UnicodeDecodeError as error:
@@ -120,6 +129,8 @@ def _rows(
             f"names before it, {wanted!r} for the trees (for lines that are trees and nothing else, set the "
             "format 'brackets')"
         )
+    if header and wanted not in header:
+        raise _no_column(f"{name}:1", wanted, header)
     if len(set(header)) != len(header):
         raise SourceError(f"{name}:1: a column name occurs twice in the header {header}")
     for number, fields in records:
@@ -131,16 +142,19 @@ def _rows(
             on_bad(SourceError(f"{name}:{number}: {len(fields)} fields under {len(header)} column names"))
 
 
+def _no_column(place: str, wanted: str, names: Iterable[str]) -> SourceError:
+    return SourceError(
+        f"{place}: there is no column {wanted!r}; choose one of {', '.join(map(repr, names))} "
+        "with column=… (on the command line --column)"
+    )
+
+
 def _packed(rows: Iterator[Row], column: str | None, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
     wanted = column or DEFAULT_COLUMN
     first = True
     while batch := list(itertools.islice(rows, batch_size)):
-        if first and wanted not in batch[0][1]:
-            place, row = batch[0]
-            raise SourceError(
-                f"{place}: there is no column {wanted!r}; choose one of {', '.join(map(repr, row))} "
-                "with column=… (on the command line --column)"
-            )
+        if first and wanted not in batch[0][1]:  # of JSON lines: all rows of the others have the same columns
+            raise _no_column(batch[0][0], wanted, batch[0][1])
         first = False
         places = [f"{place}, column {wanted!r}" for place, _ in batch]
         forest, good = read_items([row.get(wanted) for _, row in batch], places, on_bad)

@@ -61,15 +61,15 @@ class Tree:
         root: Tree | None = None
         open_nodes: list[list[Any]] = []  # [label or None, children]
         for match in TOKEN.finditer(text):
-            token, column = match[0], match.start() + 1
+            token, position = match[0], match.start() + 1
             if root is not None:
-                raise TreeSyntaxError(f"text after the end of the tree at column {column}: {token!r}")
+                raise TreeSyntaxError(f"text after the end of the tree at character {position}: {token!r}")
             if token == "(":
                 if open_nodes and open_nodes[-1][0] is None:
                     open_nodes[-1][0] = ""
                 open_nodes.append([None, []])
             elif not open_nodes:
-                raise TreeSyntaxError(f"expected '(' at column {column}, found {token!r}")
+                raise TreeSyntaxError(f"expected '(' at character {position}, found {token!r}")
             elif token == ")":
                 label, children = open_nodes.pop()
                 tree = cls(label or "", children)

@@ -1,0 +1,67 @@
+"""Install the wheel that ``make dist`` built as a stranger would, and do what the README shows.
+
+A fresh environment without extras, and a folder outside the checkout: there the README's classification runs
+as a doctest, then each of its commands, and those that need an optional part say what to install.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+EXAMPLE = "docs/examples/questions.tsv"
+
+
+def main(folder: str) -> None:
+    """Try the one wheel of a folder."""
+    (wheel,) = Path(folder).resolve().glob("*.whl")
+    readme = Path("README.md").read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        venv.create(home / "env", with_pip=True)
+        python, command = str(home / "env/bin/python"), str(home / "env/bin/treedot")
+        run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel)], home)
+        (home / EXAMPLE).parent.mkdir(parents=True)
+        shutil.copy(EXAMPLE, home / EXAMPLE)
+        shutil.copy(EXAMPLE, home / "trees.tsv")
+        (home / "trees.parquet").touch()
+        (home / "classify.md").write_text(section(readme, "Classify trees"), encoding="utf-8")
+        run([python, "-m", "doctest", "classify.md"], home)
+        commands = [line.partition("#")[0] for line in readme.splitlines() if line.startswith("treedot ")]
+        for line in [*commands, "treedot check"]:
+            print(run([command, *shlex.split(line)[1:]], home), end="")
+        for line in ("demo", "info trees.parquet"):
+            said = run([command, *line.split()], home, code=1)
+            if "pip install 'treedot[" not in said:
+                sys.exit(f"treedot {line} does not say what to install: {said}")
+    print(f"{wheel.name}: the README's classification and {len(commands)} commands work without extras")
+
+
+def section(text: str, title: str) -> str:
+    """Return what stands under a heading."""
+    found = re.search(rf"^## {title}\n(.*?)^## ", text, re.DOTALL | re.MULTILINE)
+    if found is None or ">>>" not in found[1]:
+        sys.exit(f"README.md has no example under {title!r}")
+    return found[1]
+
+
+def run(line: list[str], folder: Path, code: int = 0) -> str:
+    """Run a command in a folder, without the checkout on the path; return what it printed."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        line, cwd=folder, env=clean, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if done.returncode != code:
+        sys.exit(f"{shlex.join(line)} ended with {done.returncode}, not {code}:\n{done.stdout}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

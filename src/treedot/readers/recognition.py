@@ -1,0 +1,64 @@
+"""What a file is that does not hold the text of trees, by its first bytes: so that an error can say it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from treedot.errors import SourceError
+
+HEAD = 1024  # bytes that are looked at
+
+# No text in UTF-8 begins with any of these, but for the letters of the three archives and tables.
+_ARRAY, _ZIP, _PARQUET, _ARROW = b"\x93NUMPY", b"PK\x03\x04", b"PAR1", b"ARROW1\0\0"
+_COMPRESSED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+_PICKLE = re.compile(rb"\x80[\x02-\x05]")
+_DESCRIPTION = re.compile(rb'\s*\{\s*"(kind|kernel)":.*"(fingerprint|normalize)":', re.DOTALL)
+
+
+def refuse_other_files(head: bytes, name: str) -> None:
+    """Raise where a source that is to be read as text begins as something else does."""
+    head = head[:HEAD]
+    found = _what_it_is(head, name)
+    if found is None and not head.lstrip().startswith(b"(") and b"\0" in head:
+        found = "is a binary file, not text"
+    if found is not None:
+        raise SourceError(f"{name} {found}")
+
+
+def table_hint(head: bytes) -> str:
+    """Return which format to set for a text that begins like a table and not like a tree; or nothing."""
+    line = head[:HEAD].lstrip().split(b"\n")[0]
+    kind = "jsonl" if line.startswith(b"{") else "tsv" if b"\t" in line else "csv" if b"," in line else None
+    if kind is None:
+        return ""
+    return f" (if this is a table, set the format: {kind!r}, on the command line --format {kind})"
+
+
+def _what_it_is(head: bytes, name: str) -> str | None:
+    if head.startswith(_ARRAY):
+        return "holds a matrix, not trees: load_vectors reads vectors, numpy.load any other"
+    if head.startswith(_ZIP):
+        match Path(name).suffix.lower():
+            case ".npz":
+                return "holds a matrix, not trees: load_vectors reads sparse rows, numpy.load any other"
+            case ".xlsx":
+                return "is a workbook of Excel: save its sheet as .csv"
+        return "is a zip archive: unpack it"
+    for magic, kind in ((_PARQUET, "parquet"), (_ARROW, "arrow")):
+        if head.startswith(magic):
+            return f"is a table in {kind}: set the format {kind!r}, on the command line --format {kind}"
+    for magic, suffix in _COMPRESSED.items():
+        if head.startswith(magic):
+            return f"is compressed: give it a name that ends in {suffix}"
+    if _PICKLE.match(head):
+        return "is a pickle, such as joblib.dump writes, not trees: joblib.load reads it"
+    if head[8:9] == b"{" and b"\0" in head[:8]:  # safetensors: the length of a header, and the header
+        if b"treedot index" in head:
+            return "holds an index of trees: TreeIndex.open reads it"
+        if b"treedot fragment vectorizer" in head:
+            return "holds a vectorizer: FragmentVectorizer.load reads it"
+        return "holds arrays (safetensors), not trees"
+    if name.endswith(".json") and _DESCRIPTION.match(head):
+        return f"is the description of {name.removesuffix('.json')}, not trees: give that file"
+    return None

@@ -1,0 +1,104 @@
+"""Nothing is measured here: every benchmark runs once on next to nothing, so that none breaks unnoticed."""
+
+import gzip
+import importlib
+import json
+import pkgutil
+from functools import cache
+
+import pytest
+
+import benchmarks
+from benchmarks import __main__ as everything
+from benchmarks import fidelity, growth, index, pairs, passes, rows, trees
+from strategies import random_forest
+from treedot.timing import timed
+
+MODULES = [
+    importlib.import_module(f"benchmarks.{found.name}") for found in pkgutil.iter_modules(benchmarks.__path__)
+]
+STANDARD_LIBRARY = cache(trees.standard_library)
+PROGRAMS = [module for module in MODULES if hasattr(module, "main")]
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch):
+    """Measure once instead of many times, and less of everything."""
+    for module in MODULES:
+        if hasattr(module, "seconds"):
+            monkeypatch.setattr(module, "seconds", lambda work, at_least=0: timed(work)[1] or 1e-9)
+    monkeypatch.setattr(trees, "standard_library", STANDARD_LIBRARY)
+    monkeypatch.setattr(pairs, "ROUNDS", 1)
+    monkeypatch.setattr(index, "QUERIES", 2)
+    monkeypatch.setattr(growth, "NODES", (10, 20))
+    monkeypatch.setattr(growth, "SIZES", (256, 512))
+    monkeypatch.setattr(growth, "COUNTS", (2, 4))
+    monkeypatch.setattr(everything, "CROSSING", ("questions",))
+    monkeypatch.setattr(everything, "SEARCHED", 64)
+    monkeypatch.setattr(everything, "starting", list)
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Return a folder with a small file for every corpus."""
+    texts = [str(tree) for tree in random_forest(0, 50)]
+    columns = ("tree", "text_tree", "coarse", "clone_class", "family", "kingdom")
+    lines = [f"{text}\t{text}" + f"\t{k % 2}" * 4 for k, text in enumerate(texts)]
+    content = "\n".join(["\t".join(columns), *lines]).encode()
+    for file, _ in trees.CORPORA.values():
+        (tmp_path / file).write_bytes(gzip.compress(content))
+    return str(tmp_path)
+
+
+def test_every_program_is_tried_here():
+    tried = {everything, fidelity, growth, index, pairs, passes, rows}
+    assert {module.__name__ for module in PROGRAMS} == {module.__name__ for module in tried}
+
+
+@pytest.mark.parametrize("module", PROGRAMS, ids=lambda module: module.__name__)
+def test_every_program_says_what_it_does(module, capsys):
+    with pytest.raises(SystemExit) as ended:
+        module.main(["--help"])
+    assert ended.value.code == 0
+    name = module.__name__.removesuffix(".__main__")
+    assert capsys.readouterr().out.startswith(f"usage: python -m {name} ")
+
+
+def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
+    assert trees.benchmark_forest(data, "RNA")[1] == "RNA"
+    forest, name = trees.benchmark_forest(str(tmp_path / "nowhere"), "questions")
+    assert (len(forest), name) == (1000, trees.PYTHON)
+    assert len(trees.benchmark_forest(None, trees.JSON)[0]) == 1000
+
+
+@pytest.mark.parametrize(
+    ("module", "options"),
+    [
+        (fidelity, ["--trees", "4", "--seeds", "1", "--dim", "256"]),
+        (index, ["--trees", "20"]),
+        (pairs, []),
+        (passes, []),
+        (rows, ["--trees", "4", "--seeds", "1", "--neighbours", "20"]),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_every_program_prints_what_it_measured(module, options, data, capsys, monkeypatch):
+    monkeypatch.setenv("TREEDOT_DATA", data)
+    module.main(options)
+    assert len(capsys.readouterr().out.splitlines()) > 3
+
+
+def test_growth_prints_exponents_and_draws(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    growth.main(["--out", str(tmp_path / "out")])
+    assert capsys.readouterr().out.count(": exponent ") == len(growth.SHAPES) + 3
+    assert (tmp_path / "out" / "growth.png").exists()
+
+
+def test_all_figures_are_printed_and_written(data, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(growth, "measure", lambda out: [("nodes", 1.0)])
+    everything.main(["--data", data, "--out", str(tmp_path / "out")])
+    figures = json.loads((tmp_path / "out" / "bench.json").read_text())["figures"]
+    printed = capsys.readouterr().out
+    assert len(figures) > 50
+    assert all(figure["what"] in printed for figure in figures)

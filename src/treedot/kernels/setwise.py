@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from treedot.array_types import FloatArray
-from treedot.kernels import blocks
+from treedot.kernels import delta_table
 from treedot.kernels.base import check_pairs
-from treedot.kernels.blocks import UNBOUNDED
+from treedot.kernels.delta_table import UNBOUNDED
 from treedot.trees import Forest
 from treedot.trees.distinct import DistinctSubtrees
 from treedot.trees.nodes import Nodes
@@ -29,7 +29,9 @@ class SharedDelta:
         self.spans = rows, rows if columns is None else columns
         self.rows = DistinctSubtrees(nodes, *rows)
         self.columns = self.rows if columns is None else DistinctSubtrees(nodes, *columns)
-        self.layout, self.size = blocks.blocks(self.rows.subtrees, self.columns.subtrees, nodes.n_productions)
+        self.layout, self.size = delta_table.layout(
+            self.rows.subtrees, self.columns.subtrees, nodes.n_productions
+        )
 
     @property
     def work(self) -> int:
@@ -42,10 +44,12 @@ class SharedDelta:
         """Return Δ for one λ, of all fragments or of those within a budget."""
         values = np.empty(self.size)
         if budget == UNBOUNDED:
-            blocks.fill(self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric, values)
+            delta_table.fill(
+                self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric, values
+            )
         else:
-            by_cost = np.empty((self.size, blocks.coefficients(budget)))
-            blocks.fill_bounded(
+            by_cost = np.empty((self.size, delta_table.coefficients(budget)))
+            delta_table.fill_bounded(
                 self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric, by_cost, values
             )
         return values
@@ -54,7 +58,7 @@ class SharedDelta:
         """Return the Gram matrix for one λ."""
         (first, last), (begin, end) = self.spans
         out = np.empty((last - first, end - begin))
-        blocks.gram(
+        delta_table.gram(
             self.rows.subtrees, self.layout, self.values(decay, budget),
             *self.rows.counts, *self.columns.counts, self.symmetric, out,
         )  # fmt: skip
@@ -62,7 +66,7 @@ class SharedDelta:
 
     def log_sum(self, decay: float) -> float:
         """Return the logarithm of the sum of the Gram matrix, however large; -inf where nothing is shared."""
-        mantissa, exponent = blocks.fill_scaled(
+        mantissa, exponent = delta_table.fill_scaled(
             self.rows.subtrees, self.columns.subtrees, self.layout, decay,
             self.rows.totals, self.columns.totals, np.empty(self.size), np.empty(self.size, np.int64),
         )  # fmt: skip
@@ -74,7 +78,7 @@ class SharedDelta:
         left = self.rows.weight_sums(weights[slice(*rows)])
         right = left if self.symmetric else self.columns.weight_sums(weights[slice(*columns)])
         out = np.zeros(self.layout.base.size)
-        blocks.production_sums(self.rows.subtrees, self.layout, self.values(decay), left, right, out)
+        delta_table.production_sums(self.rows.subtrees, self.layout, self.values(decay), left, right, out)
         return out
 
 
@@ -89,7 +93,7 @@ def tiles(
 ) -> Iterator[SharedDelta]:  # fmt: skip
     """Cut a matrix (its lower half, without ``columns``) into tiles of at most ``max_pairs`` entries of Δ."""
     tile = SharedDelta(nodes, rows, columns) if whole is None else whole
-    entries = tile.size * blocks.coefficients(budget)
+    entries = tile.size * delta_table.coefficients(budget)
     if entries <= max_pairs:
         yield tile
         return

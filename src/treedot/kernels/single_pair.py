@@ -17,10 +17,10 @@ import numpy.typing as npt
 from treedot.algebra.splitmix import mix64
 from treedot.array_types import IntArray
 from treedot.jit import njit
-from treedot.kernels.blocks import UNBOUNDED, coefficients
+from treedot.kernels.delta_table import UNBOUNDED, coefficients
 from treedot.kernels.pairwise import Scratch, Trees, fill, fill_bounded, match
 from treedot.trees import Forest
-from treedot.trees.columns import child_lists, parents
+from treedot.trees.derived import child_lists, parents
 
 HEAD = 4  # Trees.offsets and Trees.first of one tree
 

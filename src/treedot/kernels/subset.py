@@ -10,7 +10,7 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
 from treedot.errors import ParameterError
-from treedot.fragments.index import write_out
+from treedot.fragments.space import write_out
 from treedot.kernels import pairwise, setwise, single_pair
 from treedot.kernels.base import CONVENTIONS, MAX_PAIRS, TreeKernel, check_pairs, joined, read_sides, unit
 from treedot.kernels.features import feature_gram, feature_pairs, gram_of
@@ -222,6 +222,6 @@ def _leaf_pairs(x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
 def _explicit_gram(x: Forest, y: Forest | None, decay: float) -> FloatArray:
     """Return the kernel in which a fragment counts once per tree, by writing all fragments out."""
     both = x if y is None else x + y
-    index, vectors = write_out(both)
-    vectors.data = index.weights(decay)[vectors.indices]
+    space, vectors = write_out(both)
+    vectors.data = space.weights(decay)[vectors.indices]
     return gram_of(vectors, len(x), y is None)

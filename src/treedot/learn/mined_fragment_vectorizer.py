@@ -112,22 +112,22 @@ class MinedFragmentVectorizer(SparseTreeTransformer):
         if self.normalize:
             norms = kernel.norms(trees)[:, None]
             dual = np.divide(dual, norms, out=np.zeros_like(dual), where=norms > 0)
-        self._index, self.weights_, self.exact_ = mine(trees, dual, kernel.decay, **settings)
-        if not self._index.sizes.size:
+        self._space, self.weights_, self.exact_ = mine(trees, dual, kernel.decay, **settings)
+        if not self._space.sizes.size:
             raise SourceError("there is no fragment in these trees: each is a single node")
         return self
 
     @property
     def fragments_(self) -> list[Tree]:
         """The fragment of every column."""
-        return self._index.trees()
+        return self._space.trees()
 
     def transform(self, X: Any) -> csr_matrix:
         """Return one sparse row per tree; fragments that have no column are ignored."""
         check_is_fitted(self)
         trees = read_trees(X)
-        rows = self._index.count(trees)
-        rows.data *= self._index.weights(self.decay)[rows.indices]
+        rows = self._space.count(trees)
+        rows.data *= self._space.weights(self.decay)[rows.indices]
         if self.normalize:
             rows.data /= np.repeat(SubsetTreeKernel(self.decay).norms(trees), np.diff(rows.indptr))
         return rows

@@ -345,41 +345,41 @@ class Forest:
         self.__init__(**state)  # type: ignore[misc]
 
 
-# The derived columns are compiled code, loaded when it is first needed.
+# What is derived is computed by compiled code, loaded when it is first needed.
 
 
 def _parents(forest: Forest) -> IntArray:
-    from treedot.trees.columns import parents
+    from treedot.trees.derived import parents
 
     return parents(forest.arity)
 
 
 def _children(forest: Forest) -> tuple[IntArray, IntArray]:
-    from treedot.trees.columns import child_lists
+    from treedot.trees.derived import child_lists
 
     return child_lists(forest.arity, forest.parent)
 
 
 def _subtree_sizes(forest: Forest) -> IntArray:
-    from treedot.trees.columns import subtree_sizes
+    from treedot.trees.derived import subtree_sizes
 
     return subtree_sizes(forest.parent)
 
 
 def _depths(forest: Forest) -> IntArray:
-    from treedot.trees.columns import depths
+    from treedot.trees.derived import depths
 
     return depths(forest.parent)
 
 
 def _productions(forest: Forest) -> tuple[IntArray, IntArray]:
-    from treedot.trees.columns import intern_nodes
+    from treedot.trees.derived import intern_nodes
 
     return intern_nodes(forest.label, *forest.children, False)
 
 
 def _subtrees(forest: Forest) -> tuple[IntArray, IntArray]:
-    from treedot.trees.columns import intern_nodes
+    from treedot.trees.derived import intern_nodes
 
     return intern_nodes(forest.label, *forest.children, True)
 

@@ -45,17 +45,17 @@ def _mirrored(parent: IntArray, size: IntArray, offsets: IntArray) -> IntArray:
     """Return the order in which children come before parents and from right to left: pre-order reversed."""
     n = parent.size
     order = np.empty(n, np.int32)
-    place = np.empty(n, np.int32)  # of each node in the mirrored order
-    free = np.empty(n, np.int32)  # of each node, the place where its next child to the left ends
+    step = np.empty(n, np.int32)  # at which each node comes in the mirrored order
+    free = np.empty(n, np.int32)  # of each node, the last step before those of its next child to the left
     for tree in range(offsets.size - 1):
         for node in range(offsets[tree + 1] - 1, offsets[tree] - 1, -1):
             above = parent[node]
             # Children are met from right to left here, and the rightmost comes first in the order.
-            place[node] = node if above < 0 else free[above] + size[node]
+            step[node] = node if above < 0 else free[above] + size[node]
             if above >= 0:
                 free[above] += size[node]
-            free[node] = place[node] - size[node]
-            order[place[node]] = node
+            free[node] = step[node] - size[node]
+            order[step[node]] = node
     return order
 
 

@@ -6,7 +6,7 @@ rooted at a node n with the children c1 … cm is
 
     s(n) = P(n) ⊗ ∏ (1 + √λ Q_i s(c_i)),
 
-where P(n) are the signs of the node's production and Q_i is the mixer, turned by the place i. At nodes of
+where P(n) are the signs of the node's production and Q_i is the mixer, turned by the position i. At nodes of
 more than three children, products of so many factors would scatter: there what is composed so far is mixed
 too, ``s ← s + √λ M(s) ⊗ Q_i s(c_i)`` for one child after the other.
 
@@ -60,15 +60,15 @@ class Mixers(NamedTuple):
     node: Shuffle
 
 
-class Nodes(NamedTuple):
+class NodeTable(NamedTuple):
     """What is known of the nodes of one tree before anything is composed."""
 
     stack: IntArray  # those that wait for their parents
     hash: WordArray  # of the production
     parent: IntArray
-    place: IntArray  # among its siblings
+    position: IntArray  # among its siblings
     reach: IntArray  # the largest cost of a fragment rooted here, as far as it matters
-    slot: IntArray  # the node's place among the open ones, or -1
+    slot: IntArray  # the node's number among the open ones, or -1
 
 
 class OpenNodes(NamedTuple):
@@ -86,7 +86,7 @@ class Work(NamedTuple):
     below: Matrix  # mixed rows of the child, by cost; those of ALL fragments first
     above: Matrix  # mixed rows of a wide parent, likewise
     edge: Row
-    moved: Shuffle  # the child's mixer at its place
+    moved: Shuffle  # the child's mixer at its position
     signs: SignWords
 
 
@@ -100,8 +100,8 @@ def _shuffle(mixer: Mixer) -> Shuffle:
 
 
 @njit
-def _prepare(arity: IntArray, budget: int, nodes: Nodes) -> None:
-    """Note parents, places and how far costs reach."""
+def _prepare(arity: IntArray, budget: int, nodes: NodeTable) -> None:
+    """Note parents, positions and how far costs reach."""
     stack, height = nodes.stack, 0
     for node in range(arity.size):
         m = arity[node]
@@ -109,7 +109,7 @@ def _prepare(arity: IntArray, budget: int, nodes: Nodes) -> None:
         nodes.parent[node], nodes.reach[node], nodes.slot[node] = -1, 0, -1
         for i in range(m):
             child = stack[height + i]
-            nodes.parent[child], nodes.place[child] = node, i
+            nodes.parent[child], nodes.position[child] = node, i
             if arity[child] > 0:
                 nodes.reach[node] = min(nodes.reach[node] + m + nodes.reach[child], budget + 1)
         stack[height] = node
@@ -196,13 +196,13 @@ def _wider(open: OpenNodes) -> OpenNodes:
 
 @njit
 def _mix_child(
-    slot: int, hash: np.uint64, place: int, most: int,
+    slot: int, hash: np.uint64, position: int, most: int,
     open: OpenNodes, pool: Matrix, mixer: Shuffle, work: Work,
 ) -> None:  # fmt: skip
     """Mix the rows of a finished child that its parent needs: all fragments, and those of cost up to most."""
     size = pool.shape[1]
     for k in range(mixer.target.size):
-        at = mixer.target[k] + LANES * place
+        at = mixer.target[k] + LANES * position
         work.moved.target[k] = at if at < size else at - size
     if slot < 0:
         _write_production_signs(hash, work.signs)
@@ -226,7 +226,7 @@ def encode(
     most = 0
     for tree in range(offsets.size - 1):
         most = max(most, offsets[tree + 1] - offsets[tree])
-    nodes = Nodes(
+    nodes = NodeTable(
         np.empty(most, np.int32), np.empty(most, np.uint64), np.empty(most, np.int32),
         np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.int32),
     )  # fmt: skip
@@ -275,8 +275,8 @@ def encode(
                         return tree, TOO_MANY_OPEN
                     pool, free = _more_rows(pool, free, n_free)
                     n_free += pool.shape[0] // 2
-                place = nodes.place[node] % (size // LANES)
-                _mix_child(slot, nodes.hash[node], place, budget - m, open, pool, mixers.child, work)
+                position = nodes.position[node] % (size // LANES)
+                _mix_child(slot, nodes.hash[node], position, budget - m, open, pool, mixers.child, work)
                 n_free = _compose(slot, nodes.slot[above], m, b, open, pool, free, n_free, mixers.node, work)
             if slot >= 0:
                 n_free = _free_rows(slot, open, free, n_free)

@@ -72,7 +72,7 @@ class Rules(NamedTuple):
     limit: float  # the largest value
     weight: FloatArray  # of a fragment, by its productions
     damped: FloatArray  # g of small counts
-    damping: int  # the place of g among DAMPINGS
+    damping: int  # the index of g in DAMPINGS
 
     @classmethod
     def make(cls, spec: SparseSpec, learned: bool, normalize: bool) -> Self:
@@ -123,7 +123,7 @@ class RowMemory(NamedTuple):
 
 
 @njit
-def encode(
+def write_rows(
     trees: TreeArrays, tree: int, rules: Rules, learned: LearnedColumns, memory: RowMemory,
     out: NonZeros, indptr: IntArray, squares: FloatArray,
 ) -> Ended:  # fmt: skip
@@ -143,8 +143,8 @@ def encode(
         start = indptr[tree]
         if start + count > values.size:
             return tree, NEEDS_OUTPUT
-        places = _count_distinct(count, memory)
-        size, square = _write_row(places, rules, learned, memory, indices[start:])
+        buckets = _count_distinct(count, memory)
+        size, square = _write_row(buckets, rules, learned, memory, indices[start:])
         factor = 1.0 / math.sqrt(square) if rules.normalize and square > 0.0 else 1.0
         for k in range(size):
             value = memory.value[k] * factor
@@ -159,8 +159,8 @@ def encode(
 
 @njit
 def _count_distinct(count: int, memory: RowMemory) -> int:
-    """Sort the fragments of a tree and count equal ones; return how many places of the table are in use."""
-    shift, places = clear_keys(memory.table, count)
+    """Sort the fragments of a tree and count equal ones; return how many buckets are in use."""
+    shift, buckets = clear_keys(memory.table, count)
     distinct = 0
     for k in range(count):
         number = insert_key(key_of(memory.found.sum[k]), distinct, shift, memory.table)
@@ -168,21 +168,21 @@ def _count_distinct(count: int, memory: RowMemory) -> int:
             memory.occurrences[number], memory.first[number] = 0, k
             distinct += 1
         memory.occurrences[number] += 1
-    return places
+    return buckets
 
 
 @njit
 def _write_row(
-    places: int, rules: Rules, learned: LearnedColumns, memory: RowMemory, indices: IntArray
+    buckets: int, rules: Rules, learned: LearnedColumns, memory: RowMemory, indices: IntArray
 ) -> tuple[int, float]:
     """Write the columns of one row and its values; return how many, and the sum of all squares."""
     table = memory.table
     size, square, last = 0, 0.0, -1
-    for place in range(places):
-        key = table.key[place]
+    for bucket in range(buckets):
+        key = table.key[bucket]
         if key == FREE:
             continue
-        number = table.number[place]
+        number = table.number[bucket]
         value = rules.weight[memory.found.productions[memory.first[number]]] * _damped_count(
             memory.occurrences[number], rules
         )
@@ -206,7 +206,7 @@ def _write_row(
 
 @njit
 def damped(count: int, damping: int) -> float:
-    """Return g(count), for the place of g among DAMPINGS."""
+    """Return g(count), for the index of g in DAMPINGS."""
     if damping == 0:
         return float(count)
     return math.sqrt(count) if damping == 1 else math.log1p(count)
@@ -252,7 +252,7 @@ class Part(NamedTuple):
 
 
 @njit
-def join(left: Part, right: Part, limit: float, indices: IntArray, values: Row) -> Ended:
+def join_parts(left: Part, right: Part, limit: float, indices: IntArray, values: Row) -> Ended:
     """Write rows that begin with one part and end with another."""
     at, a, b = 0, 0, 0
     for row in range(left.lengths.size):

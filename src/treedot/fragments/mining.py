@@ -11,9 +11,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from treedot.array_types import FloatArray, IntArray
+from treedot.array_types import BoolArray, FloatArray, IntArray
 from treedot.fragments.expansion import (
     Expandable,
     Extensions,
@@ -158,7 +157,7 @@ class _Pool:
         best = best[score[best] >= self.threshold * score.max(initial=0.0)]
         self.score, self.where, self.weights = score[best], where[best], weights[best]
 
-    def worth_keeping(self, score: FloatArray) -> npt.NDArray[np.bool_]:
+    def worth_keeping(self, score: FloatArray) -> BoolArray:
         worth = score >= self.least
         return worth & (score > self.score[-1]) if self.full else worth
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from treedot.array_types import FloatArray
-from treedot.kernels import delta_table
+from treedot.array_types import FloatArray, IntArray
+from treedot.kernels import delta_table, pairwise
 from treedot.kernels.base import check_pairs
 from treedot.kernels.delta_table import UNBOUNDED
 from treedot.trees import Forest
@@ -83,7 +83,10 @@ class SharedDelta:
 
 
 def shared_delta(forest: Forest) -> SharedDelta:
-    """Return Δ of a forest with itself (``forest.derived`` keeps it, for whatever λ comes next)."""
+    """Return Δ of a forest with itself, for ``forest.derived`` to keep: it serves whatever λ comes next.
+
+    It is the layout of Δ alone, linear in the nodes; the values are computed for every λ anew.
+    """
     return SharedDelta(Nodes(forest), (0, len(forest)))
 
 
@@ -129,7 +132,21 @@ def gram(
     return out
 
 
-def pair(nodes: Nodes, i: int, j: int, decay: float, max_pairs: int, budget: int = UNBOUNDED) -> float:
+def pairs(
+    nodes: Nodes, trees: pairwise.Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int,
+    budget: int = UNBOUNDED,
+) -> FloatArray:  # fmt: skip
+    """Return the kernels of pairs of trees, one after another, by the nodes of both that match.
+
+    Where they match in too many ways, equal subtrees are taken together.
+    """
+    raw, entries = pairwise.fast_pairs(trees, rows, columns, decay, max_pairs, budget)
+    for k in np.flatnonzero(entries > max_pairs):
+        raw[k] = _pair(nodes, rows[k], columns[k], decay, max_pairs, budget)
+    return raw
+
+
+def _pair(nodes: Nodes, i: int, j: int, decay: float, max_pairs: int, budget: int) -> float:
     """Return the kernel of two trees."""
     (tile,) = tiles(nodes, (i, i + 1), None if i == j else (j, j + 1), max_pairs, budget=budget)
     return float(tile.gram(decay, budget)[0, 0])

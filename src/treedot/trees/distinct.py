@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
+from treedot.trees.forest import tree_of_node
 from treedot.trees.nodes import Nodes
 
 
@@ -42,7 +43,7 @@ class DistinctSubtrees:
 
         inner = nodes.production[span] >= 0
         subtree = np.searchsorted(used, number[span][inner])
-        tree = np.repeat(np.arange(last - first), np.diff(forest.offsets[first : last + 1]))[inner]
+        tree = tree_of_node(forest.offsets[first : last + 1])[inner]
         keys, count = np.unique(tree * used.size + subtree, return_counts=True)
         per_tree = np.searchsorted(keys, np.arange(last - first + 1) * used.size)
         self.counts: tuple[IntArray, IntArray, FloatArray] = (

@@ -272,12 +272,6 @@ def test_a_row_of_zeros_has_no_exponent():
         DenseEncoder(DenseSpec(1, 1.0, "product", normalize=False)).encode(Forest.from_trees([tree]))
 
 
-@pytest.mark.parametrize("source", ["(a b)", ["(a b)"], [Tree("a", ["b"])], Tree("a", ["b"]), None])
-def test_only_a_forest_is_encoded(source):
-    with pytest.raises(ParameterError, match=r"wants a Forest, not .*: call read_trees first"):
-        DenseEncoder(DenseSpec(256)).encode(source)
-
-
 def test_out_is_filled_and_checked(tmp_path):
     forest = random_forest(0, 5)
     encoder = DenseEncoder(DenseSpec(256))

@@ -16,10 +16,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from treedot.algebra.algebras import Mixer
-from treedot.array_types import IntArray, Row, SignWords
+from treedot.array_types import BoolArray, IntArray, Row, SignWords
 from treedot.jit import inlined, njit
 from treedot.simd import LANES, flip, load, splat, store
 
@@ -41,7 +40,7 @@ def targets(mixer: Mixer) -> IntArray:
     return (np.argsort(mixer.source) * LANES).astype(np.int32)
 
 
-def sign_words(negative: npt.NDArray[np.bool_]) -> SignWords:
+def sign_words(negative: BoolArray) -> SignWords:
     """Return rows of signs with sixteen in a word; True stands for minus."""
     packed = np.packbits(negative, axis=1, bitorder="little")
     return np.ascontiguousarray(packed).view("<u2").astype(np.uint16)

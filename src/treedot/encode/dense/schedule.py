@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from treedot.array_types import IntArray
+from treedot.array_types import BoolArray, IntArray
 from treedot.jit import njit
 from treedot.trees import Forest
 
@@ -25,7 +24,7 @@ class Schedule(NamedTuple):
     arity: IntArray
     parent: IntArray
     stack_row: IntArray  # how high in the stack its row lies, -1 for leaves,
-    is_first: npt.NDArray[np.bool_]  # and whether it is its parent's first child in the order of the fold
+    is_first: BoolArray  # and whether it is its parent's first child in the order of the fold
     offsets: IntArray  # by tree
     height: IntArray  # by tree: of the stack
 
@@ -62,7 +61,7 @@ def _mirrored(parent: IntArray, size: IntArray, offsets: IntArray) -> IntArray:
 @njit
 def _stack(
     order: IntArray, arity: IntArray, parent: IntArray, offsets: IntArray
-) -> tuple[IntArray, npt.NDArray[np.bool_], IntArray]:
+) -> tuple[IntArray, BoolArray, IntArray]:
     """Return stack rows, which nodes are first children, and the heights of the stacks."""
     stack_row = np.full(order.size, -1, np.int32)
     is_first = np.zeros(order.size, np.bool_)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from treedot.array_types import IntArray, WordArray
+from treedot.array_types import Array, IntArray, WordArray
 from treedot.encode.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, Ended, TreeArrays
 from treedot.encode.sparse.bounded import (
     FoundFragments,
@@ -199,7 +198,7 @@ class FragmentDictionary:
             waiting.pop()
         return made[number]
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """Return everything as arrays, for a file."""
         labels = list(dict.fromkeys(text for texts in self.productions for text in texts))
         index = {text: k for k, text in enumerate(labels)}
@@ -218,7 +217,7 @@ class FragmentDictionary:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
+    def from_arrays(cls, arrays: dict[str, Array]) -> Self:
         """Return the dictionary that ``arrays`` described."""
         try:
             text, starts = bytes(arrays["label_text"]), arrays["label_start"].tolist()

@@ -15,6 +15,7 @@ from treedot.encode.chunks import (
     Ended,
     NonZeros,
     Rows,
+    check_forest,
     in_chunks,
     matrix_of,
     rows_of,
@@ -100,6 +101,7 @@ class SparseEncoder:
         n_jobs : int, optional
             How many threads; -1 for as many as there are cores.
         """
+        check_forest(forest)
 
         def run(chunk: Chunk) -> Rows:
             rows, squares = self._bounded_rows(chunk)
@@ -137,6 +139,7 @@ class SparseEncoder:
 
     def bounded_fragments(self, forest: Forest, n_jobs: int | None = None) -> DistinctFragments:
         """Return the distinct bounded fragments of some trees, and how many trees hold each."""
+        check_forest(forest)
         keys = self.label_keys(forest.labels)
         return joined(list(in_chunks(self._list_bounded, forest, keys, 1, n_jobs)))
 

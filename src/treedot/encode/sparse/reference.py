@@ -11,12 +11,11 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from treedot.algebra.algebras import Mixer, hadamard
 from treedot.algebra.labels import permutation
 from treedot.algebra.splitmix import GOLDEN, WORD, mix
-from treedot.array_types import FloatArray
+from treedot.array_types import ComplexArray, FloatArray, IntArray
 from treedot.encode.sparse.bounded import SALT, fragment_key, label_keys, production_hash
 from treedot.trees import Tree
 
@@ -84,11 +83,11 @@ class Block(NamedTuple):
     """Where a fragment beyond the budget is kept: the key of its prefix, and two complex numbers."""
 
     key: int
-    vector: npt.NDArray[np.complex128]
+    vector: ComplexArray
 
 
 @lru_cache(maxsize=16)
-def shuffles(seed: int) -> npt.NDArray[np.int64]:
+def shuffles(seed: int) -> IntArray:
     """Return the shuffle of the coordinates that belongs to each position of a child.
 
     Sixteen neighbouring positions rotate before one random shuffle: no two of them send a coordinate to the
@@ -101,11 +100,11 @@ def shuffles(seed: int) -> npt.NDArray[np.int64]:
 
 
 @cache
-def circle() -> npt.NDArray[np.complex128]:
+def circle() -> ComplexArray:
     """Return the phases: points of the unit circle, to 40 bits, so that all machines agree."""
     angle = 2 * np.pi * np.arange(PHASES) / PHASES
     points: Any = np.round(np.cos(angle) * 2.0**40) + 1j * np.round(np.sin(angle) * 2.0**40)
-    found: npt.NDArray[np.complex128] = points / 2.0**40
+    found: ComplexArray = points / 2.0**40
     return found
 
 
@@ -141,7 +140,7 @@ def block(fragment: Tree, budget: int, seed: int) -> Block:
         spent += len(prefix[above][0].children) if above >= 0 else 0
         prefix.append((node, above, position))
         waiting += [(child, len(prefix) - 1, i) for i, child in enumerate(node.children) if child.children]
-    frames: dict[int, npt.NDArray[np.int64]] = {}
+    frames: dict[int, IntArray] = {}
     above = len(prefix) - 1
     while above >= 0:
         frames[above] = (np.arange(BLOCK // 2) + TURN * len(frames)) % COORDINATES
@@ -168,7 +167,7 @@ def _cut(prefix: list[tuple[Tree, int, int]]) -> Tree:
     raise AssertionError("a prefix has a root")
 
 
-def _phase_steps(production: int, position: int) -> npt.NDArray[np.int64]:
+def _phase_steps(production: int, position: int) -> IntArray:
     """Return the phase of every coordinate, in steps on the circle."""
     steps: list[int] = []
     for word in range(COORDINATES // 8):

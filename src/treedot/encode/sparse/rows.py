@@ -186,13 +186,14 @@ def _write_row(
         value = rules.weight[memory.found.productions[memory.first[number]]] * _damped_count(
             memory.occurrences[number], rules
         )
-        column = int(np.int64(key >> rules.shift))
+        column, has_column = int(np.int64(key >> rules.shift)), True
         if rules.learned:
-            position = _position(key & rules.mask, learned)
-            value *= learned.weight[position] if position >= 0 else learned.other
-            column = position if rules.dictionary else column
+            known, rank = _find_key(key & rules.mask, learned)
+            value *= learned.weight[rank] if known else learned.other
+            if rules.dictionary:
+                column, has_column = rank, known
         square += value * value
-        if column < 0:
+        if not has_column:
             continue
         if not rules.dictionary and key & ONE:
             value = -value
@@ -218,13 +219,13 @@ def _damped_count(count: int, rules: Rules) -> float:
 
 
 @njit
-def _position(key: np.uint64, learned: LearnedColumns) -> int:
-    """Return where a key stands among the learned ones, or -1."""
+def _find_key(key: np.uint64, learned: LearnedColumns) -> tuple[bool, int]:
+    """Return whether a key was learned, and its number among those that were."""
     bucket = np.int64(key >> learned.shift)
     for k in range(learned.start[bucket], learned.start[bucket + 1]):
         if learned.key[k] == key:
-            return k
-    return -1
+            return True, k
+    return False, 0
 
 
 @njit

@@ -15,7 +15,7 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
 from treedot.jit import njit
-from treedot.trees.distinct import Subtrees
+from treedot.trees.distinct import Counts, Subtrees
 
 UNBOUNDED = -1  # the budget of kernels that count all fragments
 
@@ -183,15 +183,12 @@ def fill_scaled(
 
 @njit
 def gram(
-    rows: Subtrees, at: Layout, delta: FloatArray,
-    row_start: IntArray, row_subtree: IntArray, row_count: FloatArray,
-    column_start: IntArray, column_subtree: IntArray, column_count: FloatArray,
+    rows: Subtrees, at: Layout, delta: FloatArray, row_counts: Counts, column_counts: Counts,
     symmetric: bool, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Sum Δ over the subtrees of every pair of trees: K = C Δ Cᵀ, one row of K at a time.
-
-    Tree ``i`` holds ``row_count[k]`` copies of ``row_subtree[k]`` for ``k`` from ``row_start[i]`` on.
-    """
+    """Sum Δ over the subtrees of every pair of trees: K = C Δ Cᵀ, one row of K at a time."""
+    row_start, row_subtree, row_count = row_counts
+    column_start, column_subtree, column_count = column_counts
     weight = np.zeros(at.column_rank.size)  # of every column subtree: its Δ with all subtrees of tree i
     for i in range(out.shape[0]):
         weight[:] = 0.0

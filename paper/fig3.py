@@ -115,7 +115,7 @@ def work(train: Forest) -> dict[str, int]:
     }
     selected = LabelSelectionTransformer(comparisons=SHARE, decay=COST_DECAY, normalize=True)
     labels = selected.fit(train, train.columns["coarse"]).labels_
-    return {**exact, "ATK": LabelSelectionKernel(labels, COST_DECAY).work(train)}
+    return {**exact, "ATK": LabelSelectionKernel(labels, decay=COST_DECAY).work(train)}
 
 
 def linear_svm(train: Forest, test: Forest, settings: Settings) -> dict[str, Any]:

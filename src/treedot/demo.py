@@ -146,7 +146,7 @@ def standard_library(root: Path, n_functions: int) -> Forest:
         if found >= n_functions:
             break
     forest = Forest.concat(parts)
-    _, first = np.unique(forest.subtree[forest.roots], return_index=True)  # of equal trees
+    _, first = np.unique(forest.root_subtree, return_index=True)  # of equal trees
     return forest[np.sort(first)[:n_functions]]
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from treedot.array_types import Array
 
 LANES = 16
 
@@ -21,11 +22,11 @@ try:
 except ModuleNotFoundError:  # see treedot.jit
     _LANE = np.arange(LANES)
 
-    def load(row: npt.NDArray[Any], index: int) -> Any:
+    def load(row: Array, index: int) -> Any:
         """Return ``row[index : index + 16]``."""
         return row[index : index + LANES].copy()
 
-    def store(row: npt.NDArray[Any], index: int, block: Any) -> None:
+    def store(row: Array, index: int, block: Any) -> None:
         """Set ``row[index : index + 16]``."""
         row[index : index + LANES] = block
 

@@ -32,6 +32,11 @@ def test_dense_and_sparse_specs_agree_on_what_they_share():
     assert all(dense[name] == sparse[name] for name in shared)
 
 
+def test_fingerprints_are_frozen():
+    assert DenseSpec().fingerprint == "dbae8a7e8f829a1b"
+    assert SparseSpec().fingerprint == "276e94b48e073e3e"
+
+
 def test_all_specs_have_fingerprints_of_their_own():
     assert len({spec.fingerprint for spec in SPECS}) == len(SPECS)
 

@@ -177,7 +177,7 @@ LABELS = st.sets(st.sampled_from("ABCab"))
 
 @given(FORESTS, FORESTS, DECAY, LABELS)
 def test_the_approximate_kernel_is_its_reference(first, second, decay, labels):
-    kernel = LabelSelectionKernel(labels, decay)
+    kernel = LabelSelectionKernel(labels, decay=decay)
     expected = matrix(first, second, lambda a, b: reference.label_selection_kernel(a, b, decay, labels))
     own = matrix(first, first, lambda a, b: reference.label_selection_kernel(a, b, decay, labels))
     assert np.allclose(kernel.gram(first, second), expected, rtol=EXACT, atol=0)
@@ -190,7 +190,7 @@ def test_the_approximate_kernel_is_its_reference(first, second, decay, labels):
 
 @given(FORESTS, DECAY)
 def test_with_all_labels_the_approximate_kernel_is_exact(first, decay):
-    kernel, exact = LabelSelectionKernel(list("ABCab"), decay), SubsetTreeKernel(decay)
+    kernel, exact = LabelSelectionKernel(list("ABCab"), decay=decay), SubsetTreeKernel(decay)
     assert (kernel.gram(first) == SubsetTreeKernel(decay, algorithm="shared").gram(first)).all()
     assert kernel.work(first) == SubsetTreeKernel(algorithm="shared").work(first)
     assert kernel(first[0], first[-1]) == pytest.approx(exact(first[0], first[-1]), rel=EXACT)
@@ -220,7 +220,9 @@ def test_approximate_tiles_do_not_matter():
         LabelSelectionKernel(["a"], max_pairs=3)("(a (a (a b)))", "(a (a (a b)))")
 
 
-@pytest.mark.parametrize("labels", ["NP", ["NP", 3]])
+@pytest.mark.parametrize(
+    "labels", ["NP", ["NP", 3], 0.4, None, iter(["NP"])], ids=["text", "mixed", "number", "none", "iterator"]
+)
 def test_labels_are_a_collection_of_strings(labels):
     with pytest.raises(ParameterError, match="collection of strings"):
         LabelSelectionKernel(labels)

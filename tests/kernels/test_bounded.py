@@ -67,7 +67,7 @@ def test_normalised_bounded_kernels_are_cosines(first, decay, budget):
     raw = matrix(first, first, budget, decay)
     own = np.sqrt(np.outer(np.diagonal(raw), np.diagonal(raw)))
     expected = np.divide(raw, own, out=np.zeros_like(raw), where=own > 0)
-    kernel = BoundedTreeKernel(decay, True, budget=budget)
+    kernel = BoundedTreeKernel(decay, normalize=True, budget=budget)
     assert np.allclose(kernel.gram(first), expected, rtol=EXACT, atol=0)
     assert np.allclose(kernel.gram(first, first), expected, rtol=EXACT, atol=0)
     assert kernel(first[0], first[-1]) == pytest.approx(expected[0, -1], rel=EXACT)

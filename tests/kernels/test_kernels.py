@@ -84,7 +84,7 @@ def test_the_subtree_kernel_has_the_conventions_of_the_subset_tree_kernel(
     if decay:
         norms = np.sqrt(np.outer(np.diagonal(own), np.diagonal(own)))
         cosines = np.divide(own, norms, out=np.zeros_like(own), where=norms > 0)
-        found = SubtreeKernel(decay, True, convention=convention, leaves=leaves).gram(first)
+        found = SubtreeKernel(decay, normalize=True, convention=convention, leaves=leaves).gram(first)
         assert np.allclose(found, cosines, rtol=EXACT, atol=0)
 
 
@@ -304,7 +304,7 @@ def test_logarithms_count_distinct_subtrees():
     assert normalised(a, b) == pytest.approx(expected, rel=1e-9)
     assert normalised.gram([a], [b])[0, 0] == pytest.approx(expected, rel=1e-9)
     assert normalised.pairs([a, b], [0], [1])[0] == pytest.approx(expected, rel=1e-9)
-    assert LabelSelectionKernel(["A", "B"], 0.4).log(a, b) == pytest.approx(both, rel=EXACT)
+    assert LabelSelectionKernel(["A", "B"], decay=0.4).log(a, b) == pytest.approx(both, rel=EXACT)
     assert kernel.log_norms([a, b]) == pytest.approx([own_a / 2, own_b / 2], rel=EXACT)
     # Where pairs of subtrees are many times as heavy as their root, their numbers count.
     few = SubsetTreeKernel(0.0).log(a, b)

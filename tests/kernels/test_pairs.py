@@ -70,7 +70,7 @@ def test_what_does_not_fit_goes_the_long_way():
         huge = Tree("B", [huge, Tree("B", ["x"])])
     with pytest.raises(RangeError, match="too large for a float"):
         SubsetTreeKernel(1.0)(huge, huge)
-    assert SubsetTreeKernel(1.0, True, leaves=True)(huge, huge) == pytest.approx(1, rel=1e-9)
+    assert SubsetTreeKernel(1.0, normalize=True, leaves=True)(huge, huge) == pytest.approx(1, rel=1e-9)
 
 
 CODE = """

@@ -15,11 +15,17 @@ from treedot.kernels.base import MAX_PAIRS, TreeKernel
 KERNELS = [
     SubsetTreeKernel(),
     SubsetTreeKernel(
-        0.7, True, convention="collins-duffy", leaves=True, weighting="distinct", algorithm="FTK", max_pairs=9
+        0.7,
+        normalize=True,
+        convention="collins-duffy",
+        leaves=True,
+        weighting="distinct",
+        algorithm="FTK",
+        max_pairs=9,
     ),
     SubtreeKernel(1, leaves=True),
     BoundedTreeKernel(0.25, budget=200, max_pairs=12_345),
-    LabelSelectionKernel(["NP", "DT"], 0.3, True),
+    LabelSelectionKernel(["NP", "DT"], decay=0.3, normalize=True),
 ]
 
 
@@ -95,7 +101,26 @@ def test_impossible_parameters_are_refused_and_nothing_changes(params):
     kernel = SubsetTreeKernel(0.3)
     with pytest.raises(ParameterError):
         kernel.set_params(**params)
+    name, value = next(iter(params.items()))
+    with pytest.raises(ParameterError):
+        setattr(kernel, name, value)
     assert kernel == SubsetTreeKernel(0.3)
+
+
+def test_a_parameter_is_set_as_an_attribute():
+    kernel = BoundedTreeKernel()
+    kernel.budget = np.int64(7)
+    kernel.decay = 1
+    assert kernel == BoundedTreeKernel(1.0, budget=7)
+    with pytest.raises(ParameterError, match="has no parameter 'decays'"):
+        kernel.decays = 0.5
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_parameters_but_the_first_are_named(kernel):
+    first, *others = inspect.signature(type(kernel)).parameters.values()
+    assert first.kind == first.POSITIONAL_OR_KEYWORD
+    assert {parameter.kind for parameter in others} == {first.KEYWORD_ONLY}
 
 
 class Holder(BaseEstimator):
@@ -107,6 +132,6 @@ def test_an_estimator_reaches_the_parameters_of_a_kernel_it_holds():
     holder = Holder(BoundedTreeKernel(normalize=True))
     assert holder.get_params()["kernel__budget"] == 4
     other = clone(holder).set_params(kernel__decay=0.2, kernel__budget=2)
-    assert other.kernel == BoundedTreeKernel(0.2, True, budget=2)
+    assert other.kernel == BoundedTreeKernel(0.2, normalize=True, budget=2)
     assert holder.kernel == BoundedTreeKernel(normalize=True)
     assert repr(other) == "Holder(kernel=BoundedTreeKernel(decay=0.2, normalize=True, budget=2))"

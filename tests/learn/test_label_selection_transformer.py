@@ -127,7 +127,7 @@ def test_the_matrix_is_that_of_the_kernel_over_selected_labels():
     forest, classes = labelled()
     model = LabelSelectionTransformer(comparisons=0.5, decay=0.3, normalize=True)
     matrix = model.fit_transform(forest, classes)
-    kernel = LabelSelectionKernel(model.labels_, 0.3, normalize=True)
+    kernel = LabelSelectionKernel(model.labels_, decay=0.3, normalize=True)
     assert (matrix == kernel.gram(forest)).all()
     assert np.allclose(model.transform(forest[:3]), matrix[:3])
     assert kernel.work(forest) < SubsetTreeKernel(algorithm="shared").work(forest)

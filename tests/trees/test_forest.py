@@ -112,6 +112,26 @@ def test_indexing_slicing_and_concatenation():
     assert "20 trees" in repr(forest)
 
 
+def test_a_column_that_is_asked_for_in_vain_is_answered_with_those_that_are_there():
+    forest = random_forest(0, 3)
+    with pytest.raises(KeyError, match="no column 'Class': there are none"):
+        forest.columns["Class"]
+    forest.columns.update({"class": "xyz", "label": "abc"})
+    with pytest.raises(ParameterError, match=r"not by 'label': .* is in forest.columns\['label'\]"):
+        forest["label"]
+    for copy in (forest, forest[1:], forest + forest, pickle.loads(pickle.dumps(forest))):
+        assert "Class" not in copy.columns
+        with pytest.raises(KeyError, match="no column 'Class': choose one of 'class', 'label'"):
+            copy.columns["Class"]
+
+
+def test_equal_trees_have_the_same_number_at_their_roots():
+    forest = read_trees(["(A (B b))", "(B b)", "(A (B b))", "(A (B c))"])
+    number = forest.root_subtree
+    assert number[0] == number[2]
+    assert len(set(number.tolist())) == 3
+
+
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".feather"])
 def test_files_round_trip(tmp_path, suffix):
     pytest.importorskip("pyarrow")

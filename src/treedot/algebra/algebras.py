@@ -10,13 +10,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache, reduce
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from treedot.algebra.labels import bits, gaussian_units, keys, permutation, uniform_integers
-from treedot.array_types import BoolArray, FloatArray, IntArray
+from treedot.array_types import Array, BoolArray, FloatArray, IntArray
 from treedot.errors import ParameterError
 
 
@@ -136,7 +134,7 @@ class Mixer:
         moved = self.move(hadamard(segments) / 4)
         return np.where(self.negative, -moved, moved)
 
-    def move(self, segments: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def move(self, segments: Array) -> Array:
         """Rotate segments and shuffle blocks: what the mixer does after the butterflies, but for signs."""
         rotated = np.roll(segments, -self.rotation, axis=-1)
         blocks = rotated.reshape(*segments.shape[:-2], -1, self.LANES)
@@ -188,7 +186,7 @@ class MixedProduct(Algebra):
                 f"n_components must be a positive multiple of 256 for composition='mixed', not {size}"
             )
 
-    def label_choices(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    def label_choices(self, texts: Sequence[str]) -> IntArray:
         """Return for every label which of the bent sign vectors stand in its columns of sixteen."""
         random = uniform_integers(keys(self.seed, texts, "label"), self.size // 16)
         return ((random.astype(np.uint64) * np.uint64(len(bent_signs()[0]))) >> np.uint64(32)).astype(

@@ -12,10 +12,9 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from treedot.algebra.splitmix import GOLDEN, mix_words
-from treedot.array_types import FloatArray, WordArray
+from treedot.array_types import BoolArray, FloatArray, HalfWordArray, IntArray, WordArray
 
 
 def keys(seed: int, texts: Iterable[str], domain: str) -> WordArray:
@@ -42,20 +41,20 @@ def words(key: WordArray, count: int) -> WordArray:
     return found
 
 
-def uniform_integers(key: WordArray, count: int) -> npt.NDArray[np.uint32]:
+def uniform_integers(key: WordArray, count: int) -> HalfWordArray:
     """Return ``count`` random 32-bit integers for every key, shape ``(n, count)``."""
     pairs = words(key, (count + 1) // 2)
     halves = np.stack([pairs & np.uint64(0xFFFFFFFF), pairs >> np.uint64(32)], axis=-1)
     return halves.reshape(len(key), 2 * pairs.shape[1])[:, :count].astype(np.uint32)
 
 
-def bits(key: WordArray, count: int) -> npt.NDArray[np.bool_]:
+def bits(key: WordArray, count: int) -> BoolArray:
     """Return ``count`` random bits for every key, shape ``(n, count)``."""
     source = words(key, (count + 63) // 64).astype("<u8")
     return np.unpackbits(source.view(np.uint8), axis=1, bitorder="little")[:, :count].astype(bool)
 
 
-def permutation(seed: int, name: str, size: int) -> npt.NDArray[np.int64]:
+def permutation(seed: int, name: str, size: int) -> IntArray:
     """Return the random permutation of ``0 … size - 1`` that belongs to a seed and a name."""
     order = words(keys(seed, [name], "shuffle"), size)[0]
     return np.argsort(order, kind="stable")
@@ -109,7 +108,7 @@ LOG_2 = 0.69314718055994530942
 LOG_SERIES = tuple(1.0 / odd for odd in range(21, 0, -2))
 
 
-def _normal_quantile(integers: npt.NDArray[np.uint32]) -> FloatArray:
+def _normal_quantile(integers: HalfWordArray) -> FloatArray:
     """Return the normal quantile of ``(k + 1/2) / 2^32`` for every integer ``k``."""
     from_half = (integers.astype(np.float64) + 0.5) / 2.0**32 - 0.5
     square = CENTRE_SHIFT - from_half * from_half

@@ -33,7 +33,7 @@ def forest_facts(forest: Forest) -> dict[str, Any]:
     return {
         "file": "trees",
         "trees": len(forest),
-        "distinct trees": int(np.unique(forest.subtree[forest.roots]).size),
+        "distinct trees": int(np.unique(forest.root_subtree).size),
         "nodes": forest.n_nodes,
         "labels": len(forest.labels),
         "productions": forest.n_productions,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 
 from treedot.array_types import Array, IntArray, Row, WordArray
-from treedot.errors import LimitError
+from treedot.errors import LimitError, ParameterError
 from treedot.threads import thread_map
 from treedot.trees import Forest
 
@@ -77,6 +77,12 @@ class WorkingMemory(Protocol):
 T = TypeVar("T")
 Memory = TypeVar("Memory", bound=WorkingMemory)
 Output = TypeVar("Output", bound=tuple[Array, ...])
+
+
+def check_forest(forest: Any) -> None:
+    """Raise unless an encoder is given a forest."""
+    if not isinstance(forest, Forest):
+        raise ParameterError(f"an encoder wants a Forest, not {type(forest).__name__}: call read_trees first")
 
 
 def forest_chunks(forest: Forest, trees: int, nodes: int) -> Iterator[tuple[int, int]]:

@@ -11,9 +11,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from treedot.array_types import FloatArray, IntArray
+from treedot.array_types import BoolArray, FloatArray, IntArray
 from treedot.fragments.expansion import (
     Expandable,
     Extensions,
@@ -25,7 +24,7 @@ from treedot.fragments.expansion import (
     first_level,
     occurrences,
 )
-from treedot.fragments.index import FragmentIndex, production_labels
+from treedot.fragments.space import FragmentSpace, production_labels
 from treedot.trees import Forest
 from treedot.trees.distinct import DistinctSubtrees
 from treedot.trees.nodes import Nodes
@@ -36,7 +35,7 @@ BEAM = 2**18
 class Mined(NamedTuple):
     """The heaviest fragments, their weights (problems by fragments), and whether none was overlooked."""
 
-    space: FragmentIndex
+    space: FragmentSpace
     weights: FloatArray
     exact: bool
 
@@ -105,7 +104,7 @@ def mine(
         level = extend(trees, level, np.where(np.append(followed, False)[taken], taken, -1))
     depth, number, weights = pool.best()
     exact = not pool.worth_keeping(np.array([overlooked]))[0]
-    return Mined(_index(forest, trie, depth, number), weights, exact)
+    return Mined(_chosen(forest, trie, depth, number), weights, exact)
 
 
 def _weigh(
@@ -158,7 +157,7 @@ class _Pool:
         best = best[score[best] >= self.threshold * score.max(initial=0.0)]
         self.score, self.where, self.weights = score[best], where[best], weights[best]
 
-    def worth_keeping(self, score: FloatArray) -> npt.NDArray[np.bool_]:
+    def worth_keeping(self, score: FloatArray) -> BoolArray:
         worth = score >= self.least
         return worth & (score > self.score[-1]) if self.full else worth
 
@@ -166,8 +165,8 @@ class _Pool:
         return self.where[:, 0], self.where[:, 1], self.weights.T
 
 
-def _index(forest: Forest, trie: list[Extensions], depth: IntArray, number: IntArray) -> FragmentIndex:
-    """Return the index of the chosen fragments, with only the extensions that lead to them."""
+def _chosen(forest: Forest, trie: list[Extensions], depth: IntArray, number: IntArray) -> FragmentSpace:
+    """Return the space of the chosen fragments, with only the extensions that lead to them."""
     features = [np.full(level.parent.size, -1) for level in trie]
     for d, numbers in enumerate(features):
         chosen = np.flatnonzero(depth == d)
@@ -181,4 +180,4 @@ def _index(forest: Forest, trie: list[Extensions], depth: IntArray, number: IntA
         rank = np.cumsum(use) - 1
     n_levels = 1 + int(depth.max(initial=-1))
     features = [numbers[use] for numbers, use in zip(features, used, strict=True)]
-    return FragmentIndex(production_labels(forest), trie[:n_levels], features[:n_levels])
+    return FragmentSpace(production_labels(forest), trie[:n_levels], features[:n_levels])

@@ -40,21 +40,22 @@ class TreeKernel(ABC):
 
     Notes
     -----
-    A kernel is equal to any other of its type with the same parameters. It has scikit-learn's
+    A kernel is equal to any other of its type with the same parameters, which can be read and set as
+    attributes too. It has scikit-learn's
     ``get_params`` and ``set_params``, so that an estimator can be given one as a parameter, cloned, and
     searched over a grid of, say, ``kernel__decay``.
     """
 
     __hash__ = None  # type: ignore[assignment]  # parameters can be set
 
-    def __init__(self, decay: float = 0.4, normalize: bool = False, max_pairs: int = MAX_PAIRS) -> None:
+    def __init__(self, decay: float = 0.4, *, normalize: bool = False, max_pairs: int = MAX_PAIRS) -> None:
         self.decay = checked_decay(decay)
         self.normalize = checked_flag("normalize", normalize)
         self.max_pairs = checked_integer("max_pairs", max_pairs, at_least=1)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; no parameter has any of its own, so ``deep`` makes no difference."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        return {name: getattr(self, name) for name in _defaults(type(self))}
 
     def set_params(self, **params: Any) -> Self:
         """Set some parameters, checked as the constructor checks them, and return the kernel.
@@ -72,17 +73,24 @@ class TreeKernel(ABC):
         vars(self).update(vars(type(self)(**{**known, **params})))
         return self
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a parameter as ``set_params`` does; there is nothing else to set."""
+        if name in vars(self) or name not in _defaults(type(self)):
+            self.set_params(**{name: value})
+        else:  # the constructor has checked it
+            super().__setattr__(name, value)
+
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
         return self.get_params() == other.get_params()
 
     def __repr__(self) -> str:
-        defaults = inspect.signature(type(self)).parameters
+        defaults = _defaults(type(self))
         shown = (
             f"{name}={sorted(value) if isinstance(value, frozenset) else value!r}"
             for name, value in self.get_params().items()
-            if name == "decay" or value != defaults[name].default
+            if name == "decay" or value != defaults[name]
         )
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -220,6 +228,18 @@ class TreeKernel(ABC):
         same = np.unravel_index(np.flatnonzero(rows == columns), raw.shape)  # faster than nonzero
         result[same] = own[i[same]] != 0  # exactly 1, whatever rounding does
         return result
+
+
+@cache
+def _defaults(kernel: type[TreeKernel]) -> dict[str, Any]:
+    """Return the parameters of a type of kernels, with their defaults."""
+    return {name: parameter.default for name, parameter in inspect.signature(kernel).parameters.items()}
+
+
+def over_norms(values: FloatArray, norms: FloatArray) -> FloatArray:
+    """Divide what each tree counts for (a row of values) by its norm; a tree without fragments counts 0."""
+    column = norms[:, None]
+    return np.divide(values, column, out=np.zeros_like(values), where=column > 0)
 
 
 def _normalized(value: float, own_a: float, own_b: float, log: Callable[[T, T], float], a: T, b: T) -> float:

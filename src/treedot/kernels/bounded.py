@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from treedot.array_types import FloatArray, IntArray
 from treedot.errors import ParameterError
 from treedot.kernels import pairwise, setwise, single_pair
@@ -52,12 +50,12 @@ class BoundedTreeKernel(TreeKernel):
     def __init__(
         self,
         decay: float = 0.4,
-        normalize: bool = False,
         *,
+        normalize: bool = False,
         budget: int = 4,
         max_pairs: int = MAX_PAIRS,
     ) -> None:
-        super().__init__(decay, normalize, max_pairs)
+        super().__init__(decay, normalize=normalize, max_pairs=max_pairs)
         self.budget = checked_integer("budget", budget, at_least=0)
         if self.budget > MAX_BUDGET:
             raise ParameterError(
@@ -75,10 +73,7 @@ class BoundedTreeKernel(TreeKernel):
 
     def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         trees = x.derived(pairwise.trees_by_production)
-        raw, entries = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs, self.budget)
-        for k in np.flatnonzero(entries > self.max_pairs):
-            raw[k] = setwise.pair(Nodes(x), rows[k], columns[k], self.decay, self.max_pairs, self.budget)
-        return raw
+        return setwise.pairs(Nodes(x), trees, rows, columns, self.decay, self.max_pairs, self.budget)
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
         value = self._raw_pair(x, y)

@@ -13,7 +13,7 @@ import numpy as np
 from treedot.array_types import FloatArray, IntArray
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels import pairwise, setwise
-from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined, read_sides
+from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined, over_norms, read_sides
 from treedot.kernels.subset import SubsetTreeKernel
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
@@ -49,13 +49,14 @@ class LabelSelectionKernel(TreeKernel):
     def __init__(
         self,
         labels: Collection[str],
+        *,
         decay: float = 0.4,
         normalize: bool = False,
-        *,
         max_pairs: int = MAX_PAIRS,
     ) -> None:
-        super().__init__(decay, normalize, max_pairs)
-        if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
+        super().__init__(decay, normalize=normalize, max_pairs=max_pairs)
+        texts = isinstance(labels, Collection) and not isinstance(labels, str)
+        if not (texts and all(isinstance(label, str) for label in labels)):
             raise ParameterError(f"labels must be a collection of strings, not {labels!r}")
         self.labels = frozenset(labels)
 
@@ -78,10 +79,7 @@ class LabelSelectionKernel(TreeKernel):
     def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
         nodes = Nodes(x, self.labels)
         trees = pairwise.trees_of(nodes)
-        raw, entries = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs)
-        for k in np.flatnonzero(entries > self.max_pairs):
-            raw[k] = setwise.pair(nodes, rows[k], columns[k], self.decay, self.max_pairs)
-        return raw
+        return setwise.pairs(nodes, trees, rows, columns, self.decay, self.max_pairs)
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
         return setwise.log_pair(Nodes(x + y, self.labels), self.decay, self.max_pairs)
@@ -104,7 +102,7 @@ def label_alignment(
     nodes, whole = Nodes(forest), forest.derived(setwise.shared_delta)
     if normalize:
         own = SubsetTreeKernel(decay, max_pairs=max_pairs)._raw_diagonal(forest)
-        weights = weights * np.divide(1.0, np.sqrt(own), out=np.zeros(own.size), where=own > 0)[:, None]
+        weights = over_norms(weights, np.sqrt(own))
     total: FloatArray = np.zeros(nodes.n_productions)
     for tile in setwise.tiles(nodes, (0, len(forest)), None, max_pairs, whole):
         total += tile.production_sums(decay, weights) * (1 if tile.symmetric else 2)

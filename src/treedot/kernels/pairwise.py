@@ -9,7 +9,7 @@ import numpy as np
 from treedot.array_types import FloatArray, IntArray
 from treedot.jit import njit
 from treedot.kernels.base import check_pairs
-from treedot.kernels.blocks import UNBOUNDED, coefficients, times_expanded
+from treedot.kernels.delta_table import UNBOUNDED, coefficients, times_expanded
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 
@@ -18,7 +18,7 @@ class Trees(NamedTuple):
     """Nodes, and the nodes with children of every tree in the order of their productions.
 
     Tree ``t`` has them in ``order[first[t] : first[t + 1]]``, with the productions ``sorted``; ``rank`` is
-    a node's place among those of its tree with its production.
+    how many nodes of its tree with its production come before a node.
     """
 
     offsets: IntArray
@@ -48,11 +48,11 @@ def trees_of(nodes: Nodes) -> Trees:
     by = np.lexsort((nodes.production[inner], tree))
     order, tree = inner[by].astype(np.int32), tree[by]
     production = nodes.production[order]
-    place = np.arange(order.size)
+    index = np.arange(order.size)
     new = np.ones(order.size, bool)
     new[1:] = (production[1:] != production[:-1]) | (tree[1:] != tree[:-1])
     rank = np.zeros(nodes.production.size, np.int32)
-    rank[order] = place - np.maximum.accumulate(np.where(new, place, 0))
+    rank[order] = index - np.maximum.accumulate(np.where(new, index, 0))
     first = np.searchsorted(tree, np.arange(len(forest) + 1))
     return Trees(forest.offsets, nodes.production, nodes.start, nodes.child, first, order, production, rank)
 

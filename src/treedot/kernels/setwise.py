@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from treedot.array_types import FloatArray
-from treedot.kernels import blocks
+from treedot.array_types import FloatArray, IntArray
+from treedot.kernels import delta_table, pairwise
 from treedot.kernels.base import check_pairs
-from treedot.kernels.blocks import UNBOUNDED
+from treedot.kernels.delta_table import UNBOUNDED
 from treedot.trees import Forest
 from treedot.trees.distinct import DistinctSubtrees
 from treedot.trees.nodes import Nodes
@@ -29,7 +29,9 @@ class SharedDelta:
         self.spans = rows, rows if columns is None else columns
         self.rows = DistinctSubtrees(nodes, *rows)
         self.columns = self.rows if columns is None else DistinctSubtrees(nodes, *columns)
-        self.layout, self.size = blocks.blocks(self.rows.subtrees, self.columns.subtrees, nodes.n_productions)
+        self.layout, self.size = delta_table.layout(
+            self.rows.subtrees, self.columns.subtrees, nodes.n_productions
+        )
 
     @property
     def work(self) -> int:
@@ -42,10 +44,12 @@ class SharedDelta:
         """Return Δ for one λ, of all fragments or of those within a budget."""
         values = np.empty(self.size)
         if budget == UNBOUNDED:
-            blocks.fill(self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric, values)
+            delta_table.fill(
+                self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric, values
+            )
         else:
-            by_cost = np.empty((self.size, blocks.coefficients(budget)))
-            blocks.fill_bounded(
+            by_cost = np.empty((self.size, delta_table.coefficients(budget)))
+            delta_table.fill_bounded(
                 self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric, by_cost, values
             )
         return values
@@ -54,15 +58,15 @@ class SharedDelta:
         """Return the Gram matrix for one λ."""
         (first, last), (begin, end) = self.spans
         out = np.empty((last - first, end - begin))
-        blocks.gram(
+        delta_table.gram(
             self.rows.subtrees, self.layout, self.values(decay, budget),
-            *self.rows.counts, *self.columns.counts, self.symmetric, out,
+            self.rows.counts, self.columns.counts, self.symmetric, out,
         )  # fmt: skip
         return out
 
     def log_sum(self, decay: float) -> float:
         """Return the logarithm of the sum of the Gram matrix, however large; -inf where nothing is shared."""
-        mantissa, exponent = blocks.fill_scaled(
+        mantissa, exponent = delta_table.fill_scaled(
             self.rows.subtrees, self.columns.subtrees, self.layout, decay,
             self.rows.totals, self.columns.totals, np.empty(self.size), np.empty(self.size, np.int64),
         )  # fmt: skip
@@ -74,12 +78,15 @@ class SharedDelta:
         left = self.rows.weight_sums(weights[slice(*rows)])
         right = left if self.symmetric else self.columns.weight_sums(weights[slice(*columns)])
         out = np.zeros(self.layout.base.size)
-        blocks.production_sums(self.rows.subtrees, self.layout, self.values(decay), left, right, out)
+        delta_table.production_sums(self.rows.subtrees, self.layout, self.values(decay), left, right, out)
         return out
 
 
 def shared_delta(forest: Forest) -> SharedDelta:
-    """Return Δ of a forest with itself (``forest.derived`` keeps it, for whatever λ comes next)."""
+    """Return Δ of a forest with itself, for ``forest.derived`` to keep: it serves whatever λ comes next.
+
+    It is the layout of Δ alone, about 30 bytes for every node; the values are computed for every λ anew.
+    """
     return SharedDelta(Nodes(forest), (0, len(forest)))
 
 
@@ -89,7 +96,7 @@ def tiles(
 ) -> Iterator[SharedDelta]:  # fmt: skip
     """Cut a matrix (its lower half, without ``columns``) into tiles of at most ``max_pairs`` entries of Δ."""
     tile = SharedDelta(nodes, rows, columns) if whole is None else whole
-    entries = tile.size * blocks.coefficients(budget)
+    entries = tile.size * delta_table.coefficients(budget)
     if entries <= max_pairs:
         yield tile
         return
@@ -125,7 +132,21 @@ def gram(
     return out
 
 
-def pair(nodes: Nodes, i: int, j: int, decay: float, max_pairs: int, budget: int = UNBOUNDED) -> float:
+def pairs(
+    nodes: Nodes, trees: pairwise.Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int,
+    budget: int = UNBOUNDED,
+) -> FloatArray:  # fmt: skip
+    """Return the kernels of pairs of trees, one after another, by the nodes of both that match.
+
+    Where they match in too many ways, equal subtrees are taken together.
+    """
+    raw, entries = pairwise.fast_pairs(trees, rows, columns, decay, max_pairs, budget)
+    for k in np.flatnonzero(entries > max_pairs):
+        raw[k] = _pair(nodes, rows[k], columns[k], decay, max_pairs, budget)
+    return raw
+
+
+def _pair(nodes: Nodes, i: int, j: int, decay: float, max_pairs: int, budget: int) -> float:
     """Return the kernel of two trees."""
     (tile,) = tiles(nodes, (i, i + 1), None if i == j else (j, j + 1), max_pairs, budget=budget)
     return float(tile.gram(decay, budget)[0, 0])

@@ -12,15 +12,14 @@ import hashlib
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from treedot.algebra.splitmix import mix64
-from treedot.array_types import IntArray
+from treedot.array_types import IntArray, WordArray
 from treedot.jit import njit
-from treedot.kernels.blocks import UNBOUNDED, coefficients
+from treedot.kernels.delta_table import UNBOUNDED, coefficients
 from treedot.kernels.pairwise import Scratch, Trees, fill, fill_bounded, match
 from treedot.trees import Forest
-from treedot.trees.columns import child_lists, parents
+from treedot.trees.derived import child_lists, parents
 
 HEAD = 4  # Trees.offsets and Trees.first of one tree
 
@@ -44,7 +43,7 @@ def _label_key(text: str) -> int:
 
 
 @njit
-def _pack(label: IntArray, arity: IntArray, key: npt.NDArray[np.uint64]) -> IntArray:
+def _pack(label: IntArray, arity: IntArray, key: WordArray) -> IntArray:
     """Put the columns of ``Trees`` one after another."""
     start, child = child_lists(arity, parents(arity))
     nodes, inner = arity.size, 0

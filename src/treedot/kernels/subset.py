@@ -10,7 +10,7 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
 from treedot.errors import ParameterError
-from treedot.fragments.index import write_out
+from treedot.fragments.space import write_out
 from treedot.kernels import pairwise, setwise, single_pair
 from treedot.kernels.base import CONVENTIONS, MAX_PAIRS, TreeKernel, check_pairs, joined, read_sides, unit
 from treedot.kernels.features import feature_gram, feature_pairs, gram_of
@@ -69,15 +69,15 @@ class SubsetTreeKernel(TreeKernel):
     def __init__(
         self,
         decay: float = 0.4,
-        normalize: bool = False,
         *,
+        normalize: bool = False,
         convention: str = "paper",
         leaves: bool = False,
         weighting: str = "count",
         algorithm: str = "auto",
         max_pairs: int = MAX_PAIRS,
     ) -> None:
-        super().__init__(decay, normalize, max_pairs)
+        super().__init__(decay, normalize=normalize, max_pairs=max_pairs)
         self.convention = checked_choice("convention", convention, CONVENTIONS)
         self.leaves = checked_flag("leaves", leaves)
         self.weighting = checked_choice("weighting", weighting, WEIGHTINGS)
@@ -142,12 +142,11 @@ class SubsetTreeKernel(TreeKernel):
         trees = x.derived(pairwise.trees_by_production)
         if self.algorithm == "TK":
             return pairwise.table_pairs(trees, rows, columns, self.decay, self.max_pairs)
-        raw, entries = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs)
-        for k in np.flatnonzero(entries > self.max_pairs):
-            if self.algorithm == "FTK":
-                check_pairs(int(entries[k]), self.max_pairs)
-            raw[k] = setwise.pair(Nodes(x), rows[k], columns[k], self.decay, self.max_pairs)
-        return raw
+        if self.algorithm == "FTK":
+            raw, entries = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs)
+            check_pairs(int(entries.max(initial=0)), self.max_pairs)
+            return raw
+        return setwise.pairs(Nodes(x), trees, rows, columns, self.decay, self.max_pairs)
 
     def _looped_gram(self, x: Forest, y: Forest | None) -> FloatArray:
         both, n_columns = joined(x, y)
@@ -222,6 +221,6 @@ def _leaf_pairs(x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
 def _explicit_gram(x: Forest, y: Forest | None, decay: float) -> FloatArray:
     """Return the kernel in which a fragment counts once per tree, by writing all fragments out."""
     both = x if y is None else x + y
-    index, vectors = write_out(both)
-    vectors.data = index.weights(decay)[vectors.indices]
+    space, vectors = write_out(both)
+    vectors.data = space.weights(decay)[vectors.indices]
     return gram_of(vectors, len(x), y is None)

@@ -39,13 +39,13 @@ class SubtreeKernel(TreeKernel):
     def __init__(
         self,
         decay: float = 0.4,
-        normalize: bool = False,
         *,
+        normalize: bool = False,
         convention: str = "paper",
         leaves: bool = False,
         max_pairs: int = MAX_PAIRS,
     ) -> None:
-        super().__init__(decay, normalize, max_pairs)
+        super().__init__(decay, normalize=normalize, max_pairs=max_pairs)
         self.convention = checked_choice("convention", convention, CONVENTIONS)
         self.leaves = checked_flag("leaves", leaves)
 

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.encode import SparseEncoder, SparseSpec
-from treedot.encode.sparse.columns import LearnedColumns
 from treedot.encode.sparse.dictionary import FragmentDictionary
+from treedot.encode.sparse.rows import LearnedColumns
 from treedot.encode.spec import spec_of
 from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.kernels import SubsetTreeKernel

@@ -112,7 +112,9 @@ class LabelSelectionTransformer(KernelMatrixTransformer):
         return self
 
     def _kernel(self, labels: tuple[str, ...]) -> LabelSelectionKernel:
-        return LabelSelectionKernel(labels, self.decay, self.normalize, max_pairs=self.max_pairs)
+        return LabelSelectionKernel(
+            labels, decay=self.decay, normalize=self.normalize, max_pairs=self.max_pairs
+        )
 
     def _values(self, forest: Forest, y: Any) -> np.ndarray:
         """Return what selecting each label of the forest is worth."""

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from treedot.errors import ParameterError, SourceError
 from treedot.fragments.mining import BEAM, mine
 from treedot.kernels import SubsetTreeKernel
-from treedot.kernels.base import MAX_PAIRS
+from treedot.kernels.base import MAX_PAIRS, over_norms
 from treedot.learn.base import SparseTreeTransformer
 from treedot.learn.one_vs_rest import one_vs_rest, train_svms
 from treedot.parameters import checked_integer, checked_positive, checked_share
@@ -103,31 +103,30 @@ class MinedFragmentVectorizer(SparseTreeTransformer):
                 "MinedFragmentVectorizer learns which fragments matter: give y, the class of each tree"
             )
         settings, C = self._mining_settings(), checked_positive("C", self.C)
-        kernel = SubsetTreeKernel(self.decay, self.normalize, max_pairs=self.max_pairs)
+        kernel = SubsetTreeKernel(self.decay, normalize=self.normalize, max_pairs=self.max_pairs)
         trees = read_trees(X)
         self.classes_, sides = one_vs_rest(y, len(trees))
         dual = _dual_coefficients(kernel.gram(trees), sides, C)
         support = np.flatnonzero(dual.any(axis=1))
         trees, dual = trees[support], dual[support]
         if self.normalize:
-            norms = kernel.norms(trees)[:, None]
-            dual = np.divide(dual, norms, out=np.zeros_like(dual), where=norms > 0)
-        self._index, self.weights_, self.exact_ = mine(trees, dual, kernel.decay, **settings)
-        if not self._index.sizes.size:
+            dual = over_norms(dual, kernel.norms(trees))
+        self._space, self.weights_, self.exact_ = mine(trees, dual, kernel.decay, **settings)
+        if not self._space.sizes.size:
             raise SourceError("there is no fragment in these trees: each is a single node")
         return self
 
     @property
     def fragments_(self) -> list[Tree]:
         """The fragment of every column."""
-        return self._index.trees()
+        return self._space.trees()
 
     def transform(self, X: Any) -> csr_matrix:
         """Return one sparse row per tree; fragments that have no column are ignored."""
         check_is_fitted(self)
         trees = read_trees(X)
-        rows = self._index.count(trees)
-        rows.data *= self._index.weights(self.decay)[rows.indices]
+        rows = self._space.count(trees)
+        rows.data *= self._space.weights(self.decay)[rows.indices]
         if self.normalize:
             rows.data /= np.repeat(SubsetTreeKernel(self.decay).norms(trees), np.diff(rows.indptr))
         return rows

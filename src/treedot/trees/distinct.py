@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
+from treedot.trees.forest import tree_of_node
 from treedot.trees.nodes import Nodes
 
 
@@ -21,12 +22,19 @@ class Subtrees(NamedTuple):
     child: IntArray
 
 
-class DistinctSubtrees:
-    """The distinct subtrees of the trees from ``first`` to ``last - 1``, and how often each tree holds each.
+class Counts(NamedTuple):
+    """How often each tree holds each subtree, leaves left out.
 
-    ``counts`` is ``(start, subtree, count)``: tree ``i`` holds ``count[k]`` copies of ``subtree[k]`` for
-    ``k`` from ``start[i]`` to ``start[i + 1] - 1``; leaves are left out.
+    Tree ``i`` holds ``copies[k]`` of ``subtree[k]`` for ``k`` from ``start[i]`` to ``start[i + 1] - 1``.
     """
+
+    start: IntArray
+    subtree: IntArray
+    copies: FloatArray
+
+
+class DistinctSubtrees:
+    """The distinct subtrees of the trees ``first`` to ``last - 1``, and how often each tree holds each."""
 
     def __init__(self, nodes: Nodes, first: int, last: int) -> None:
         forest = nodes.forest
@@ -42,14 +50,10 @@ class DistinctSubtrees:
 
         inner = nodes.production[span] >= 0
         subtree = np.searchsorted(used, number[span][inner])
-        tree = np.repeat(np.arange(last - first), np.diff(forest.offsets[first : last + 1]))[inner]
+        tree = tree_of_node(forest.offsets[first : last + 1])[inner]
         keys, count = np.unique(tree * used.size + subtree, return_counts=True)
         per_tree = np.searchsorted(keys, np.arange(last - first + 1) * used.size)
-        self.counts: tuple[IntArray, IntArray, FloatArray] = (
-            per_tree,
-            keys % max(used.size, 1),
-            count.astype(np.float64),
-        )
+        self.counts = Counts(per_tree, keys % max(used.size, 1), count.astype(np.float64))
 
     def __len__(self) -> int:
         return int(self.subtrees.production.size)

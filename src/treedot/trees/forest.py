@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from treedot.array_types import IntArray
-from treedot.errors import LimitError, SourceError
+from treedot.array_types import Array, IntArray
+from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Forest:
         self.label: IntArray = _frozen(label, np.int32)
         self.arity: IntArray = _frozen(arity, np.int32)
         self.labels: tuple[str, ...] = tuple(labels)
-        self.columns: dict[str, Sequence[Any]] = dict(columns or {})
+        self.columns: dict[str, Sequence[Any]] = _Columns(columns or {})
         self._derived: dict[Callable[[Forest], Any], Any] = {}
         self._check()
 
@@ -121,7 +121,7 @@ class Forest:
         for array in (label, arity, offsets):
             array.setflags(write=False)
         forest.label, forest.arity, forest.offsets, forest.labels = label, arity, offsets, labels
-        forest.columns = {}
+        forest.columns = _Columns()
         forest._derived = {} if derived is None else derived
         return forest
 
@@ -205,7 +205,7 @@ class Forest:
     @property
     def tree_of_node(self) -> IntArray:
         """The index of the tree that every node belongs to."""
-        return np.repeat(np.arange(len(self)), self.sizes)
+        return tree_of_node(self.offsets)
 
     @property
     def roots(self) -> IntArray:
@@ -248,6 +248,11 @@ class Forest:
         return self.derived(_subtrees)[1]
 
     @property
+    def root_subtree(self) -> IntArray:
+        """The number of every tree as a subtree: equal trees, equal numbers."""
+        return self.subtree[self.roots]
+
+    @property
     def n_productions(self) -> int:
         """The number of distinct productions."""
         return int(self.derived(_productions)[1].size)
@@ -255,7 +260,9 @@ class Forest:
     def derived(self, compute: Callable[[Forest], T]) -> T:
         """Return ``compute(self)``, computed once and then kept with the forest.
 
-        ``compute`` is a function of the trees alone, defined once in its module: it is the key.
+        ``compute`` is a function of the trees alone, defined once in its module: it is the key. What it
+        returns takes memory for as long as the forest lives, so it should be linear in the nodes. It is not
+        pickled with the forest.
         """
         if compute not in self._derived:
             self._derived[compute] = compute(self)
@@ -299,6 +306,11 @@ class Forest:
     @overload
     def __getitem__(self, which: slice | npt.ArrayLike) -> Forest: ...
     def __getitem__(self, which: Any) -> Tree | Forest:
+        if isinstance(which, str):
+            raise ParameterError(
+                f"a Forest is indexed by numbers of trees, not by {which!r}: "
+                f"what is known of the trees is in forest.columns[{which!r}]"
+            )
         if isinstance(which, (int, np.integer)):
             return self._unpack(range(len(self))[which])
         return self._select(np.arange(len(self))[which])
@@ -318,7 +330,7 @@ class Forest:
         used, label = np.unique(self.label[nodes], return_inverse=True)
         texts = tuple(self.labels[k] for k in used)
         forest = Forest._trusted(label.astype(np.int32), self.arity[nodes], offsets, texts)
-        forest.columns = {name: [values[i] for i in trees] for name, values in self.columns.items()}
+        forest.columns.update({name: [values[i] for i in trees] for name, values in self.columns.items()})
         return forest
 
     def __add__(self, other: Forest) -> Forest:
@@ -339,47 +351,61 @@ class Forest:
         return f"<Forest of {len(self)} trees, {self.n_nodes} nodes, {len(self.labels)} labels{kept}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("label", "arity", "offsets", "labels", "columns")}
+        state = {name: getattr(self, name) for name in ("label", "arity", "offsets", "labels")}
+        return {**state, "columns": dict(self.columns)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
 
-# The derived columns are compiled code, loaded when it is first needed.
+class _Columns(dict[str, Sequence[Any]]):
+    """The columns of a forest by name; a name that is not there is answered with those that are."""
+
+    def __missing__(self, name: str) -> NoReturn:
+        choices = f"choose one of {', '.join(map(repr, self))}" if self else "there are none"
+        raise KeyError(f"there is no column {name!r}: {choices}")
+
+
+def tree_of_node(offsets: IntArray) -> IntArray:
+    """Return for every node the number of its tree, given where neighbouring trees begin and end."""
+    return np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+
+
+# What is derived is computed by compiled code, loaded when it is first needed.
 
 
 def _parents(forest: Forest) -> IntArray:
-    from treedot.trees.columns import parents
+    from treedot.trees.derived import parents
 
     return parents(forest.arity)
 
 
 def _children(forest: Forest) -> tuple[IntArray, IntArray]:
-    from treedot.trees.columns import child_lists
+    from treedot.trees.derived import child_lists
 
     return child_lists(forest.arity, forest.parent)
 
 
 def _subtree_sizes(forest: Forest) -> IntArray:
-    from treedot.trees.columns import subtree_sizes
+    from treedot.trees.derived import subtree_sizes
 
     return subtree_sizes(forest.parent)
 
 
 def _depths(forest: Forest) -> IntArray:
-    from treedot.trees.columns import depths
+    from treedot.trees.derived import depths
 
     return depths(forest.parent)
 
 
 def _productions(forest: Forest) -> tuple[IntArray, IntArray]:
-    from treedot.trees.columns import intern_nodes
+    from treedot.trees.derived import intern_nodes
 
     return intern_nodes(forest.label, *forest.children, False)
 
 
 def _subtrees(forest: Forest) -> tuple[IntArray, IntArray]:
-    from treedot.trees.columns import intern_nodes
+    from treedot.trees.derived import intern_nodes
 
     return intern_nodes(forest.label, *forest.children, True)
 
@@ -400,10 +426,10 @@ def _frozen(values: npt.ArrayLike, dtype: npt.DTypeLike) -> IntArray:
     return array
 
 
-def _fits(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> bool:
+def _fits(array: Array, dtype: np.dtype[Any]) -> bool:
     limits = np.iinfo(dtype)
     return bool(limits.min <= array.min() and array.max() <= limits.max)
 
 
-def _texts(forest: Forest) -> npt.NDArray[np.object_]:
+def _texts(forest: Forest) -> Array:
     return np.array([*forest.labels, None], dtype=object)[forest.label]

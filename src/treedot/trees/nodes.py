@@ -9,13 +9,13 @@ import numpy as np
 
 from treedot.array_types import IntArray
 from treedot.trees import Forest
-from treedot.trees.columns import intern_nodes
+from treedot.trees.derived import intern_nodes
 
 
 class Nodes:
     """The nodes of some trees; with ``labels``, the nodes with other labels are cut down to leaves.
 
-    A node that is cut keeps its place in its parent's production and matches nothing itself; what stood
+    A node that is cut stays in its parent's production and matches nothing itself; what stood
     below it stays in the tree, detached.
     """
 

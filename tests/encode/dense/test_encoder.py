@@ -102,6 +102,20 @@ def test_golden_vectors(name):
     assert (found[2] == 0).all()  # a leaf alone has no fragments
 
 
+# Mixed and shuffled products are rounded alike everywhere. The sines of the convolution's transforms may differ
+# in the last bit of a float64: float32, to which they are rounded, has 29 bits fewer, so this hardly ever shows.
+DIGESTS = {"mixed": "6d47f60dc19b4fec", "product": "63ab9984947f01ac", "convolution": "ab6f0578f3fe2b09"}
+
+
+@pytest.mark.parametrize("name", ALGEBRA_NAMES)
+def test_vectors_are_frozen_to_the_byte(name):
+    found = [
+        DenseEncoder(DenseSpec(256, 0.4, name, seed=11, normalize=normalize)).encode(GOLDEN)
+        for normalize in (False, True)
+    ]
+    assert hashlib.sha256(b"".join(rows.tobytes() for rows in found)).hexdigest()[:16] == DIGESTS[name]
+
+
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
 def test_vectors_do_not_depend_on_threads_chunks_order_or_neighbours(name, monkeypatch):
     forest = random_forest(6, 40)
@@ -272,12 +286,6 @@ def test_a_row_of_zeros_has_no_exponent():
         DenseEncoder(DenseSpec(1, 1.0, "product", normalize=False)).encode(Forest.from_trees([tree]))
 
 
-@pytest.mark.parametrize("source", ["(a b)", ["(a b)"], [Tree("a", ["b"])], Tree("a", ["b"]), None])
-def test_only_a_forest_is_encoded(source):
-    with pytest.raises(ParameterError, match=r"wants a Forest, not .*: call read_trees first"):
-        DenseEncoder(DenseSpec(256)).encode(source)
-
-
 def test_out_is_filled_and_checked(tmp_path):
     forest = random_forest(0, 5)
     encoder = DenseEncoder(DenseSpec(256))
@@ -328,8 +336,7 @@ def test_impossible_specs_are_refused(settings, complaint):
         DenseSpec(**settings)
 
 
-def test_specs_have_stable_fingerprints_and_do_not_mix():
-    assert DenseSpec().fingerprint == "dbae8a7e8f829a1b"
+def test_specs_of_equal_settings_have_equal_fingerprints_and_others_do_not_mix():
     assert (
         DenseSpec(decay=np.float64(0.4), n_components=np.int64(8192)).fingerprint == DenseSpec().fingerprint
     )

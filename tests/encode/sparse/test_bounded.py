@@ -20,14 +20,14 @@ from treedot.fragments.cost import fragment_cost
 
 FOREST = read_trees(["(S (A a) (B (C c)))"])
 BUDGET = 2
-BOUNDED = [  # fragment, cost, base, part, place
-    ("(A a)", 0, None, None, 0),
-    ("(C c)", 0, None, None, 0),
-    ("(B C)", 0, None, None, 0),
-    ("(B (C c))", 1, 2, 1, 1),
-    ("(S A B)", 0, None, None, 0),
-    ("(S (A a) B)", 2, 4, 0, 1),
-    ("(S A (B C))", 2, 4, 2, 2),
+BOUNDED = [  # fragment, cost, base, part, position
+    ("(A a)", 0, None, None, -1),
+    ("(C c)", 0, None, None, -1),
+    ("(B C)", 0, None, None, -1),
+    ("(B (C c))", 1, 2, 1, 0),
+    ("(S A B)", 0, None, None, -1),
+    ("(S (A a) B)", 2, 4, 0, 0),
+    ("(S A (B C))", 2, 4, 2, 1),
 ]
 BEYOND = {"(S A (B (C c)))": 3, "(S (A a) (B C))": 4, "(S (A a) (B (C c)))": 5}
 
@@ -44,11 +44,11 @@ def search(memory):
 def test_bounded_fragments_are_found_in_the_order_of_the_worked_example():
     (complete, count), found = search(100)
     assert (complete, count) == (True, len(BOUNDED))
-    for k, (text, cost, base, part, place) in enumerate(BOUNDED):
+    for k, (text, cost, base, part, position) in enumerate(BOUNDED):
         assert int(key_of(found.sum[k])) == fragment_key(Tree.parse(text), 0)
         assert found.cost[k] == cost == fragment_cost(Tree.parse(text))
-        assert found.place[k] == place
-        if place:
+        assert found.position[k] == position
+        if position >= 0:
             assert (found.base[k], found.part[k]) == (base, part)
 
 

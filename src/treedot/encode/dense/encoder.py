@@ -8,11 +8,10 @@ from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from treedot.algebra import Algebra, MixedProduct, ShuffledConvolution, ShuffledProduct
-from treedot.array_types import Matrix
-from treedot.encode.chunks import forest_chunks
+from treedot.array_types import IntArray, Matrix
+from treedot.encode.chunks import check_forest, forest_chunks
 from treedot.encode.dense.schedule import Schedule, make_schedule
 from treedot.encode.spec import DenseSpec
 from treedot.errors import ParameterError, RangeError
@@ -79,8 +78,7 @@ class DenseEncoder:
         progress : callable, optional
             Called now and then with the number of trees that were finished since the last call.
         """
-        if not isinstance(forest, Forest):
-            raise ParameterError(f"encode wants a Forest, not {type(forest).__name__}: call read_trees first")
+        check_forest(forest)
         shape = (len(forest), self.spec.n_components)
         result = np.empty(shape, self.spec.dtype) if out is None else self._checked(out, shape)
         with thread_map(n_jobs, len(forest)) as run_all:
@@ -171,7 +169,7 @@ class _LabelTable:
         self._now = 0
         self._table: Any = None
 
-    def lookup(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], Any]:
+    def lookup(self, texts: Sequence[str]) -> tuple[IntArray, Any]:
         """Return the row of every text, and the table, which stays as it is until the next call."""
         self._now += 1
         known = [self._row[text] for text in texts if text in self._row]
@@ -185,7 +183,7 @@ class _LabelTable:
             self._used[rows] = self._now
         return np.array([self._row[text] for text in texts], np.int32), self._table
 
-    def _rows_for(self, new: list[str], fresh: Any) -> npt.NDArray[np.int64]:
+    def _rows_for(self, new: list[str], fresh: Any) -> IntArray:
         """Give rows to new texts: free ones first, then those of texts that were not asked for now."""
         row_bytes = sum(array.nbytes for array in fresh) // len(new)
         capacity = 0 if self._table is None else len(self._table[0])

@@ -179,9 +179,9 @@ def planar(order: IntArray) -> IntArray:
     All real rows are kept like that, since even and odd elements are the real and imaginary parts of
     the complex row that is transformed.
     """
-    place = order // 2 + (order % 2) * (order.size // 2)
+    target = order // 2 + (order % 2) * (order.size // 2)
     kind = np.uint16 if order.size <= 2**16 else np.int32
-    return np.concatenate([place[0::2], place[1::2]]).astype(kind)
+    return np.concatenate([target[0::2], target[1::2]]).astype(kind)
 
 
 @njit

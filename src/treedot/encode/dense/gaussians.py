@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from treedot.algebra import Algebra
 from treedot.algebra.labels import (
@@ -22,7 +21,7 @@ from treedot.algebra.labels import (
     keys,
 )
 from treedot.algebra.splitmix import GOLDEN, mix64
-from treedot.array_types import FloatArray
+from treedot.array_types import Array, FloatArray, WordArray
 from treedot.jit import COMPILED, njit
 
 ROWS = 64  # label vectors that are made at a time
@@ -41,7 +40,7 @@ def label_vectors(algebra: Algebra, texts: Sequence[str]) -> Iterator[tuple[slic
 
 
 @njit
-def shuffled(vectors: FloatArray, order: npt.NDArray[Any], out: npt.NDArray[Any]) -> None:
+def shuffled(vectors: FloatArray, order: Array, out: Array) -> None:
     """Write ``vectors[:, order]`` to ``out``, in its type."""
     for i in range(vectors.shape[0]):
         row, target = vectors[i], out[i]
@@ -72,7 +71,7 @@ def _polynomial(coefficients: FloatArray, x: float) -> float:
 
 
 @njit
-def _fill(key: npt.NDArray[np.uint64], use: _Constants, out: FloatArray) -> None:
+def _fill(key: WordArray, use: _Constants, out: FloatArray) -> None:
     """Write the unit vector of every key: uniforms, their normal quantiles, and those over their norm."""
     size = out.shape[1]
     width = 1

@@ -16,10 +16,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from treedot.algebra.algebras import Mixer
-from treedot.array_types import IntArray, Row, SignWords
+from treedot.array_types import BoolArray, IntArray, Row, SignWords
 from treedot.jit import inlined, njit
 from treedot.simd import LANES, flip, load, splat, store
 
@@ -41,7 +40,7 @@ def targets(mixer: Mixer) -> IntArray:
     return (np.argsort(mixer.source) * LANES).astype(np.int32)
 
 
-def sign_words(negative: npt.NDArray[np.bool_]) -> SignWords:
+def sign_words(negative: BoolArray) -> SignWords:
     """Return rows of signs with sixteen in a word; True stands for minus."""
     packed = np.packbits(negative, axis=1, bitorder="little")
     return np.ascontiguousarray(packed).view("<u2").astype(np.uint16)
@@ -127,7 +126,7 @@ def sign_butterflies(signs: SignWords, block: int, turn: int, one: Any) -> tuple
 
 
 @njit
-def _place(four: Any, j: int, block: int, count: int, target: IntArray, out: Row) -> None:
+def _store_four(four: Any, j: int, block: int, count: int, target: IntArray, out: Row) -> None:
     for_0, for_1, for_2, for_3 = four
     store(out, target[j * count + block], for_0)
     store(out, target[(4 + j) * count + block], for_1)
@@ -136,13 +135,13 @@ def _place(four: Any, j: int, block: int, count: int, target: IntArray, out: Row
 
 
 @njit
-def _place_all(butterflies: Any, block: int, count: int, target: IntArray, out: Row) -> None:
+def _store_all(butterflies: Any, block: int, count: int, target: IntArray, out: Row) -> None:
     """Store the butterflies of one block of every segment where they go."""
     b0, b1, b2, b3 = butterflies
-    _place(b0, 0, block, count, target, out)
-    _place(b1, 1, block, count, target, out)
-    _place(b2, 2, block, count, target, out)
-    _place(b3, 3, block, count, target, out)
+    _store_four(b0, 0, block, count, target, out)
+    _store_four(b1, 1, block, count, target, out)
+    _store_four(b2, 2, block, count, target, out)
+    _store_four(b3, 3, block, count, target, out)
 
 
 @njit
@@ -151,7 +150,7 @@ def mix_row(x: Row, shuffle: Shuffle, edge: Row, out: Row) -> None:
     lay_edge(x, edge)
     count = x.size // 16 // LANES
     for block in range(count):
-        _place_all(row_butterflies(x, edge, block, shuffle.rotation), block, count, shuffle.target, out)
+        _store_all(row_butterflies(x, edge, block, shuffle.rotation), block, count, shuffle.target, out)
 
 
 @njit
@@ -160,7 +159,7 @@ def mix_sign_words(signs: SignWords, shuffle: Shuffle, out: Row) -> None:
     one = splat(out.dtype.type(1))
     count = signs.size // 16
     for block in range(count):
-        _place_all(sign_butterflies(signs, block, shuffle.rotation, one), block, count, shuffle.target, out)
+        _store_all(sign_butterflies(signs, block, shuffle.rotation, one), block, count, shuffle.target, out)
 
 
 @njit

@@ -113,7 +113,7 @@ def _encode(
     height = stack_height(schedule, first, last)
     rows = np.empty((height, size), out.dtype)
     exponent, bound = np.zeros(height, np.int64), np.zeros(height)
-    position = np.zeros(height, np.int64)  # of the next child, counted from 1 on the left
+    remaining = np.zeros(height, np.int64)  # children to compose, the last of which is the next
     total, expanded = np.empty(size, out.dtype), np.empty(size, out.dtype)
     for tree in range(first, last):
         total[:] = 0
@@ -139,20 +139,20 @@ def _encode(
             above = schedule.stack_row[parent]
             row = rows[above]
             if schedule.is_first[node]:
-                position[above] = schedule.arity[parent]
-            place = (position[above] - 1) % GROUP + 1
-            position[above] -= 1
+                remaining[above] = schedule.arity[parent]
+            in_group = (remaining[above] - 1) % GROUP + 1  # from 1, as shuffles are
+            remaining[above] -= 1
             if schedule.is_first[node]:
-                if is_leaf and place == 1:
+                if is_leaf and in_group == 1:
                     row[:] = labels.right[label]
                 else:
-                    _gather(labels.plain[label] if is_leaf else expanded, shuffles.last[place], row)
+                    _gather(labels.plain[label] if is_leaf else expanded, shuffles.last[in_group], row)
                 exponent[above], bound[above] = grown, largest
                 continue
-            if place == GROUP:  # the children to the right are a group of their own
+            if in_group == GROUP:  # the children to the right are a group of their own
                 group = row.copy()
                 _gather(group, shuffles.last[GROUP], row)
-            _gather_times(labels.plain[label] if is_leaf else expanded, shuffles.inner[place], row)
+            _gather_times(labels.plain[label] if is_leaf else expanded, shuffles.inner[in_group], row)
             exponent[above] += grown
             bound[above] *= largest
             if bound[above] > rescaling.LARGE or exponent[above] != 0:  # what was large may also fade

@@ -112,7 +112,7 @@ def to_nonnegative_exponent(total: Row, exponent: int) -> int:
 
 @njit
 def write(total: Row, exponent: int, normalize: bool, out: Row) -> bool:
-    """Write a finished sum to its place; return whether it can be represented there.
+    """Write a finished sum where it belongs; return whether it can be represented there.
 
     Inside the encoders a unit vector has norm √d, which is divided out here.
     """

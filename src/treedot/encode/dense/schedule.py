@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from treedot.array_types import IntArray
+from treedot.array_types import BoolArray, IntArray
 from treedot.jit import njit
 from treedot.trees import Forest
 
@@ -25,7 +24,7 @@ class Schedule(NamedTuple):
     arity: IntArray
     parent: IntArray
     stack_row: IntArray  # how high in the stack its row lies, -1 for leaves,
-    is_first: npt.NDArray[np.bool_]  # and whether it is its parent's first child in the order of the fold
+    is_first: BoolArray  # and whether it is its parent's first child in the order of the fold
     offsets: IntArray  # by tree
     height: IntArray  # by tree: of the stack
 
@@ -45,24 +44,24 @@ def _mirrored(parent: IntArray, size: IntArray, offsets: IntArray) -> IntArray:
     """Return the order in which children come before parents and from right to left: pre-order reversed."""
     n = parent.size
     order = np.empty(n, np.int32)
-    place = np.empty(n, np.int32)  # of each node in the mirrored order
-    free = np.empty(n, np.int32)  # of each node, the place where its next child to the left ends
+    step = np.empty(n, np.int32)  # at which each node comes in the mirrored order
+    free = np.empty(n, np.int32)  # of each node, the last step before those of its next child to the left
     for tree in range(offsets.size - 1):
         for node in range(offsets[tree + 1] - 1, offsets[tree] - 1, -1):
             above = parent[node]
             # Children are met from right to left here, and the rightmost comes first in the order.
-            place[node] = node if above < 0 else free[above] + size[node]
+            step[node] = node if above < 0 else free[above] + size[node]
             if above >= 0:
                 free[above] += size[node]
-            free[node] = place[node] - size[node]
-            order[place[node]] = node
+            free[node] = step[node] - size[node]
+            order[step[node]] = node
     return order
 
 
 @njit
 def _stack(
     order: IntArray, arity: IntArray, parent: IntArray, offsets: IntArray
-) -> tuple[IntArray, npt.NDArray[np.bool_], IntArray]:
+) -> tuple[IntArray, BoolArray, IntArray]:
     """Return stack rows, which nodes are first children, and the heights of the stacks."""
     stack_row = np.full(order.size, -1, np.int32)
     is_first = np.zeros(order.size, np.bool_)

@@ -213,11 +213,11 @@ def _fill_below(
             below.exponent[row] = 0
             store(below.value, ROW * row, splat(1.0))
             store(below.value, ROW * row + V, splat(0.0))
-            for place in range(m):
-                child = stack[height + place]
+            for position in range(m):
+                child = stack[height + position]
                 if arity[child] > 0:
-                    turned = tables.shuffle[place % POSITIONS]
-                    _fill_factor(below, hash[child], place, below.first[child], tables.phases, turned)
+                    turned = tables.shuffle[position % POSITIONS]
+                    _fill_factor(below, hash[child], position, below.first[child], tables.phases, turned)
                     row -= 1
                     _times_factor(below, row, below.exponent[below.first[child]])
             below.first[node] = row
@@ -227,12 +227,12 @@ def _fill_below(
 
 @njit
 def _fill_factor(
-    below: Below, own: np.uint64, place: int, row: int, phases: FloatArray, shuffle: IntArray
+    below: Below, own: np.uint64, position: int, row: int, phases: FloatArray, shuffle: IntArray
 ) -> None:
     """Compute 1 + √λ F of a child: its random phases, times what is below it."""
     under, one = ROW * row, _power(below.exponent[row])
     for word in range(WORDS):
-        bits = mix64(own ^ (np.uint64(WORDS * place + word + 1) * SALTED))
+        bits = mix64(own ^ (np.uint64(WORDS * position + word + 1) * SALTED))
         for j in range(8 * word, 8 * word + 8):
             phase = 2 * np.int64(bits & U255)
             c, s = phases[phase], phases[phase + 1]
@@ -296,8 +296,8 @@ def _find_prefixes(arity: IntArray, budget: int, memory: BlockMemory) -> CutPref
             root.tail, memory.open[0] = tail, count
             count, tail = count + 1, tail + 1
             follows = below.first[node]
-            for place in range(m - 1, -1, -1):
-                child = stack[height + place]
+            for position in range(m - 1, -1, -1):
+                child = stack[height + position]
                 if arity[child] == 0:
                     continue
                 follows += 1
@@ -311,7 +311,7 @@ def _find_prefixes(arity: IntArray, budget: int, memory: BlockMemory) -> CutPref
                     _extend_tail(tails[tail], tails[part.tail], follows, below)
                     before = n_cut
                     count, n_open, n_cut = _extend(
-                        waiting, part, place, m, tail, budget, count, n_open, n_cut, memory
+                        waiting, part, position, m, tail, budget, count, n_open, n_cut, memory
                     )
                     if n_cut > before:
                         exponent = max(exponent, tails[tail].exponent)
@@ -332,14 +332,14 @@ def _extend_tail(tail: Any, inner: Any, follows: int, below: Below) -> None:
 
 @inlined
 def _extend(
-    waiting: int, part: Any, place: int, m: int, tail: int, budget: int,
+    waiting: int, part: Any, position: int, m: int, tail: int, budget: int,
     count: int, n_open: int, n_cut: int, memory: BlockMemory,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Extend the first open prefixes by a prefix of one of m children, where it is read within the budget.
 
     Return how many prefixes there are then, how many are open and how many are cut.
     """
-    salted = mix64(part.hash + np.uint64(place + 1) * GOLD)
+    salted = mix64(part.hash + np.uint64(position + 1) * GOLD)
     before, cost = part.before + m, part.cost + m
     for k in range(waiting):
         base = memory.prefixes[memory.open[k]]
@@ -381,8 +381,8 @@ def encode(
         start = indptr[tree]
         if start + BLOCK * n_cut > values.size:
             return tree, NEEDS_OUTPUT
-        places = _sum_blocks(n_cut, exponent, tables, memory)
-        size = _write_blocks(places, shift, origin, memory, indices[start:], values[start:])
+        buckets = _sum_blocks(n_cut, exponent, tables, memory)
+        size = _write_blocks(buckets, shift, origin, memory, indices[start:], values[start:])
         log_factors[tree] = exponent * math.log(2.0)
         indptr[tree + 1] = start + size
         tree += 1
@@ -391,9 +391,9 @@ def encode(
 
 @njit
 def _sum_blocks(n_cut: int, exponent: int, tables: Tables, memory: BlockMemory) -> int:
-    """Sum up the tails of equal prefixes, over 2^exponent; return how many places of the table are in use."""
+    """Sum up the tails of equal prefixes, over 2^exponent; return how many buckets are in use."""
     value = memory.value
-    shift, places = clear_keys(memory.table, n_cut)
+    shift, buckets = clear_keys(memory.table, n_cut)
     distinct = 0
     for k in range(n_cut):
         prefix = memory.prefixes[memory.cut[k]]
@@ -408,18 +408,18 @@ def _sum_blocks(n_cut: int, exponent: int, tables: Tables, memory: BlockMemory) 
         value[at + 1] += weight * tail.xi
         value[at + 2] += weight * tail.y
         value[at + 3] += weight * tail.yi
-    return places
+    return buckets
 
 
 @njit
 def _write_blocks(
-    places: int, shift: np.uint64, origin: int, memory: BlockMemory, indices: IntArray, values: Row
+    buckets: int, shift: np.uint64, origin: int, memory: BlockMemory, indices: IntArray, values: Row
 ) -> int:
     """Write the blocks of one row by ascending key, with random signs; return how many values."""
     table = memory.table
     size, last = 0, -1
-    for place in range(places):
-        key = table.key[place]
+    for bucket in range(buckets):
+        key = table.key[bucket]
         if key == FREE:
             continue
         column = int(np.int64(key >> shift))
@@ -429,5 +429,5 @@ def _write_blocks(
             size, last = size + BLOCK, column
         sign = -1.0 if key & ONE else 1.0
         for j in range(BLOCK):
-            values[size - BLOCK + j] += sign * memory.value[BLOCK * table.number[place] + j]
+            values[size - BLOCK + j] += sign * memory.value[BLOCK * table.number[bucket] + j]
     return size

@@ -8,24 +8,25 @@ a further child is expanded by one of that child's own (the *part*).
 The nodes of a tree are visited in postorder, so that the fragments of children are there before their
 parent's. In ``(S (A a) (B (C c)))`` with a budget of 2, ``find_fragments`` finds seven, in this order:
 
-    =====  ===============  ====  ====  ====  =====
-    number fragment         cost  base  part  place
-    =====  ===============  ====  ====  ====  =====
-    0      (A a)            0                 0
-    1      (C c)            0                 0
-    2      (B C)            0                 0
-    3      (B (C c))        1     2     1     1
-    4      (S A B)          0                 0
-    5      (S (A a) B)      2     4     0     1
-    6      (S A (B C))      2     4     2     2
-    =====  ===============  ====  ====  ====  =====
+    =====  ===============  ====  ====  ====  ========
+    number fragment         cost  base  part  position
+    =====  ===============  ====  ====  ====  ========
+    0      (A a)            0                 -1
+    1      (C c)            0                 -1
+    2      (B C)            0                 -1
+    3      (B (C c))        1     2     1     0
+    4      (S A B)          0                 -1
+    5      (S (A a) B)      2     4     0     0
+    6      (S A (B C))      2     4     2     1
+    =====  ===============  ====  ====  ====  ========
 
-Beyond the budget lie (S A (B (C c))), which would be 4 with 3 at place 2 and costs 1 + 2; (S (A a) (B C)),
-which would be 5 with 2 at place 2 and costs 2 + 2; and the whole tree, which costs 5.
+Positions of children count from 0, here as everywhere; a production alone has -1. Beyond the budget lie
+(S A (B (C c))), which would be 4 with 3 at position 1 and costs 1 + 2; (S (A a) (B C)), which would be 5 with
+2 at position 1 and costs 2 + 2; and the whole tree, which costs 5.
 
 ``fragment_key`` is the definition of a fragment's key, 64 bits; what is compiled gives the same. It is a sum
 over the root's production and the expanded children, so that the sum of a fragment is that of its base plus
-one hash that depends on the part and the place.
+one hash that depends on the part and the position.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ SALT = 0xD6E8FEB86659FD93  # keeps productions of different lengths apart
 # np.uint64 all through: mixed with signed integers, Numba would turn to floating point.
 GOLD, SALTED = np.uint64(GOLDEN), np.uint64(SALT)
 ONE = np.uint64(1)
-FREE = np.uint64(0)  # the key of a free place in a table, and of no fragment
+FREE = np.uint64(0)  # the key of a free bucket of a table, and of no fragment
 
 
 def label_keys(seed: int, texts: Any) -> WordArray:
@@ -60,9 +61,9 @@ def fragment_key(fragment: Tree, seed: int) -> int:
         first = len(done) - len(node.children)
         (label,) = label_keys(seed, [node.label]).tolist()
         total = production_hash([label, *(key for key, _ in done[first:])])
-        for place, (child, (_, below)) in enumerate(zip(node.children, done[first:], strict=True), start=1):
+        for position, (child, (_, below)) in enumerate(zip(node.children, done[first:], strict=True)):
             if child.children:
-                total += mix(below + place * GOLDEN)
+                total += mix(below + (position + 1) * GOLDEN)
         done[first:] = [(label, total & WORD)]
     return mix(done[0][1]) or 1
 
@@ -79,8 +80,8 @@ class FoundFragments(NamedTuple):
     """Working memory: the bounded fragments of the nodes of one tree.
 
     Those of a node stand from ``first`` to before ``last``. ``sum`` becomes the key when it is mixed. A
-    fragment is its ``base`` with the child at ``place`` (from 1 on) expanded by ``part``, both numbers of
-    fragments; where ``place`` is 0 there is nothing but the root's production.
+    fragment is its ``base`` with the child at ``position`` expanded by ``part``, both numbers of fragments;
+    where the position is -1 there is nothing but the root's production.
     """
 
     stack: IntArray  # nodes that wait for their parents
@@ -92,7 +93,7 @@ class FoundFragments(NamedTuple):
     productions: IntArray
     base: IntArray
     part: IntArray
-    place: IntArray
+    position: IntArray
 
     @classmethod
     def make(cls, nodes: int, fragments: int) -> Self:
@@ -113,7 +114,7 @@ class SortedKeys(NamedTuple):
     """Working memory: keys in ascending order, each with the number it got when it was inserted.
 
     A hash table whose hash is the first bits of a key, and in which whatever is passed over is smaller: read
-    from its beginning to its end it is sorted. The key 0 is a free place.
+    from its beginning to its end it is sorted. The key 0 is a free bucket.
     """
 
     key: WordArray
@@ -156,7 +157,7 @@ def find_fragments(arity: IntArray, budget: int, found: FoundFragments) -> Searc
                 return SearchResult(False, count)
             start = count
             found.sum[count], found.cost[count], found.productions[count] = found.hash[node], 0, 1
-            found.place[count] = 0
+            found.position[count] = -1
             count += 1
             for i in range(m if m <= budget else 0):
                 child = stack[height + i]
@@ -168,7 +169,7 @@ def find_fragments(arity: IntArray, budget: int, found: FoundFragments) -> Searc
                         continue
                     if count + stop - start > limit:
                         return SearchResult(False, count)
-                    count = _expand(start, stop, part, i + 1, m, budget, count, found)
+                    count = _expand(start, stop, part, i, m, budget, count, found)
             first[node], last[node] = start, count
         stack[height] = node
         height += 1
@@ -177,17 +178,17 @@ def find_fragments(arity: IntArray, budget: int, found: FoundFragments) -> Searc
 
 @njit
 def _expand(
-    start: int, stop: int, part: int, place: int, m: int, budget: int, count: int, found: FoundFragments
+    start: int, stop: int, part: int, position: int, m: int, budget: int, count: int, found: FoundFragments
 ) -> int:
     """Expand one of m children by a part in every base that leaves budget for it; return the new count."""
     cost, productions = found.cost[part] + m, found.productions[part]
-    below = mix64(found.sum[part] + np.uint64(place) * GOLD)
+    below = mix64(found.sum[part] + np.uint64(position + 1) * GOLD)
     for base in range(start, stop):
         if found.cost[base] + cost <= budget:
             found.sum[count] = found.sum[base] + below
             found.cost[count] = found.cost[base] + cost
             found.productions[count] = found.productions[base] + productions
-            found.base[count], found.part[count], found.place[count] = base, part, place
+            found.base[count], found.part[count], found.position[count] = base, part, position
             count += 1
     return count
 
@@ -201,7 +202,7 @@ def key_of(sum: np.uint64) -> np.uint64:
 
 @njit
 def clear_keys(table: SortedKeys, keys: int) -> tuple[np.uint64, int]:
-    """Empty a table for so many keys; return by how much to shift a key, and how many places are in use."""
+    """Empty a table for so many keys; return by how much to shift a key, and how many buckets are in use."""
     bits = 3
     while 1 << bits < 2 * keys:
         bits += 1
@@ -213,16 +214,16 @@ def clear_keys(table: SortedKeys, keys: int) -> tuple[np.uint64, int]:
 @njit
 def insert_key(key: np.uint64, fresh: int, shift: np.uint64, table: SortedKeys) -> int:
     """Return the number of a key: that which it has, or a fresh one."""
-    place = np.int64(key >> shift)
-    while table.key[place] != FREE and table.key[place] < key:
-        place += 1
-    if table.key[place] == key:
-        return int(table.number[place])
+    bucket = np.int64(key >> shift)
+    while table.key[bucket] != FREE and table.key[bucket] < key:
+        bucket += 1
+    if table.key[bucket] == key:
+        return int(table.number[bucket])
     number = fresh
-    while table.key[place] != FREE:  # move the larger ones up
-        larger, its_number = table.key[place], table.number[place]
-        table.key[place], table.number[place] = key, number
+    while table.key[bucket] != FREE:  # move the larger ones up
+        larger, its_number = table.key[bucket], table.number[bucket]
+        table.key[bucket], table.number[bucket] = key, number
         key, number = larger, its_number
-        place += 1
-    table.key[place], table.number[place] = key, number
+        bucket += 1
+    table.key[bucket], table.number[bucket] = key, number
     return fresh

@@ -6,7 +6,7 @@ rooted at a node n with the children c1 … cm is
 
     s(n) = P(n) ⊗ ∏ (1 + √λ Q_i s(c_i)),
 
-where P(n) are the signs of the node's production and Q_i is the mixer, turned by the place i. At nodes of
+where P(n) are the signs of the node's production and Q_i is the mixer, turned by the position i. At nodes of
 more than three children, products of so many factors would scatter: there what is composed so far is mixed
 too, ``s ← s + √λ M(s) ⊗ Q_i s(c_i)`` for one child after the other.
 
@@ -34,6 +34,7 @@ from treedot.encode.chunks import ALL_DONE, TOO_MANY_OPEN, Ended, TreeArrays
 from treedot.encode.dense import rescaling
 from treedot.encode.dense.mixing import (
     BUTTERFLY_FACTOR,
+    EDGE,
     MIXER_BOUND,
     Shuffle,
     add_signs,
@@ -60,15 +61,29 @@ class Mixers(NamedTuple):
     node: Shuffle
 
 
-class Nodes(NamedTuple):
+class NodeTable(NamedTuple):
     """What is known of the nodes of one tree before anything is composed."""
 
     stack: IntArray  # those that wait for their parents
     hash: WordArray  # of the production
     parent: IntArray
-    place: IntArray  # among its siblings
+    position: IntArray  # among its siblings
     reach: IntArray  # the largest cost of a fragment rooted here, as far as it matters
-    slot: IntArray  # the node's place among the open ones, or -1
+    slot: IntArray  # the node's number among the open ones, or -1
+
+
+class Unused(NamedTuple):
+    """Which numbers of rows or of open nodes are not in use: the first ``size[0]`` of ``numbers``."""
+
+    numbers: IntArray
+    size: IntArray
+
+
+class Pool(NamedTuple):
+    """Rows, which open nodes take and give back."""
+
+    rows: Matrix
+    unused: Unused
 
 
 class OpenNodes(NamedTuple):
@@ -78,6 +93,7 @@ class OpenNodes(NamedTuple):
     row: IntArray  # by cost, that of ALL fragments first; -1 where there is none
     exponent: IntArray  # of two, by which all rows are scaled down
     bound: FloatArray  # of the magnitudes in all rows together
+    unused: Unused
 
 
 class Work(NamedTuple):
@@ -86,7 +102,7 @@ class Work(NamedTuple):
     below: Matrix  # mixed rows of the child, by cost; those of ALL fragments first
     above: Matrix  # mixed rows of a wide parent, likewise
     edge: Row
-    moved: Shuffle  # the child's mixer at its place
+    moved: Shuffle  # the child's mixer at its position
     signs: SignWords
 
 
@@ -100,8 +116,8 @@ def _shuffle(mixer: Mixer) -> Shuffle:
 
 
 @njit
-def _prepare(arity: IntArray, budget: int, nodes: Nodes) -> None:
-    """Note parents, places and how far costs reach."""
+def _prepare(arity: IntArray, budget: int, nodes: NodeTable) -> None:
+    """Note parents, positions and how far costs reach."""
     stack, height = nodes.stack, 0
     for node in range(arity.size):
         m = arity[node]
@@ -109,7 +125,7 @@ def _prepare(arity: IntArray, budget: int, nodes: Nodes) -> None:
         nodes.parent[node], nodes.reach[node], nodes.slot[node] = -1, 0, -1
         for i in range(m):
             child = stack[height + i]
-            nodes.parent[child], nodes.place[child] = node, i
+            nodes.parent[child], nodes.position[child] = node, i
             if arity[child] > 0:
                 nodes.reach[node] = min(nodes.reach[node] + m + nodes.reach[child], budget + 1)
         stack[height] = node
@@ -170,17 +186,44 @@ def _add_both(row: Row, x: Row, b: Any, signs: SignWords, c: Any) -> None:
 
 
 @njit
-def _more_rows(pool: Matrix, free: IntArray, n_free: int) -> tuple[Matrix, IntArray]:
-    """Return twice as many rows, and which of them are free."""
-    n = pool.shape[0]
-    more, waiting = np.empty((2 * n, pool.shape[1]), pool.dtype), np.empty(2 * n, np.int64)
-    more[:n], waiting[:n_free] = pool, free[:n_free]
-    waiting[n_free : n_free + n] = np.arange(n, 2 * n)
-    return more, waiting
+def _take(unused: Unused) -> int:
+    """Return a number that is not in use, of which there is one."""
+    unused.size[0] -= 1
+    return int(unused.numbers[unused.size[0]])
 
 
 @njit
-def _wider(open: OpenNodes) -> OpenNodes:
+def _give_back(unused: Unused, number: int) -> None:
+    unused.numbers[unused.size[0]] = number
+    unused.size[0] += 1
+
+
+@njit
+def _all_unused(n: int) -> Unused:
+    return Unused(np.arange(n), np.array([n]))
+
+
+@njit
+def _more_unused(unused: Unused) -> Unused:
+    """Return twice as many numbers; the new ones are not in use."""
+    n, count = unused.numbers.size, unused.size[0]
+    numbers = np.empty(2 * n, np.int64)
+    numbers[:count] = unused.numbers[:count]
+    numbers[count : count + n] = np.arange(n, 2 * n)
+    return Unused(numbers, np.array([count + n]))
+
+
+@njit
+def _larger_pool(pool: Pool) -> Pool:
+    """Return twice as many rows."""
+    n, size = pool.rows.shape
+    rows = np.empty((2 * n, size), pool.rows.dtype)
+    rows[:n] = pool.rows
+    return Pool(rows, _more_unused(pool.unused))
+
+
+@njit
+def _more_open(open: OpenNodes) -> OpenNodes:
     """Return space for twice as many open nodes."""
     n = open.exponent.size
     more = OpenNodes(
@@ -188,6 +231,7 @@ def _wider(open: OpenNodes) -> OpenNodes:
         np.full((2 * n, open.row.shape[1]), -1),
         np.zeros(2 * n, np.int64),
         np.zeros(2 * n),
+        _more_unused(open.unused),
     )
     more.signs[:n], more.row[:n] = open.signs, open.row
     more.exponent[:n], more.bound[:n] = open.exponent, open.bound
@@ -196,24 +240,24 @@ def _wider(open: OpenNodes) -> OpenNodes:
 
 @njit
 def _mix_child(
-    slot: int, hash: np.uint64, place: int, most: int,
-    open: OpenNodes, pool: Matrix, mixer: Shuffle, work: Work,
+    slot: int, hash: np.uint64, position: int, most: int,
+    open: OpenNodes, rows: Matrix, mixer: Shuffle, work: Work,
 ) -> None:  # fmt: skip
     """Mix the rows of a finished child that its parent needs: all fragments, and those of cost up to most."""
-    size = pool.shape[1]
+    size = rows.shape[1]
     for k in range(mixer.target.size):
-        at = mixer.target[k] + LANES * place
+        at = mixer.target[k] + LANES * position
         work.moved.target[k] = at if at < size else at - size
     if slot < 0:
         _write_production_signs(hash, work.signs)
         mix_sign_words(work.signs, work.moved, work.below[ALL])
         return
-    mix_row(pool[open.row[slot, ALL]], work.moved, work.edge, work.below[ALL])
+    mix_row(rows[open.row[slot, ALL]], work.moved, work.edge, work.below[ALL])
     if most >= 0:
         mix_sign_words(open.signs[slot], work.moved, work.below[1])
         for k in range(1, most + 1):
             if open.row[slot, k] >= 0:
-                mix_row(pool[open.row[slot, k]], work.moved, work.edge, work.below[k + 1])
+                mix_row(rows[open.row[slot, k]], work.moved, work.edge, work.below[k + 1])
 
 
 @njit
@@ -226,20 +270,18 @@ def encode(
     most = 0
     for tree in range(offsets.size - 1):
         most = max(most, offsets[tree + 1] - offsets[tree])
-    nodes = Nodes(
+    nodes = NodeTable(
         np.empty(most, np.int32), np.empty(most, np.uint64), np.empty(most, np.int32),
         np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.int32),
     )  # fmt: skip
     open = OpenNodes(
         np.empty((8, size // LANES), np.uint16), np.full((8, budget + 1), -1),
-        np.zeros(8, np.int64), np.zeros(8),
+        np.zeros(8, np.int64), np.zeros(8), _all_unused(8),
     )  # fmt: skip
-    free_slot, n_slots = np.arange(8), 8
-    pool = np.empty((16, size), out.dtype)
-    free, n_free = np.arange(16), 16
+    pool = Pool(np.empty((16, size), out.dtype), _all_unused(16))
     work = Work(
         np.empty((budget + 2, size), out.dtype), np.empty((budget + 2, size), out.dtype),
-        np.empty(32 * LANES, out.dtype),
+        np.empty(EDGE, out.dtype),
         Shuffle(np.empty_like(mixers.child.target), mixers.child.signs, mixers.child.rotation),
         np.empty(size // LANES, np.uint16),
     )  # fmt: skip
@@ -257,58 +299,58 @@ def encode(
                 continue
             slot, above = nodes.slot[node], nodes.parent[node]
             if nodes.reach[node] > budget:
-                exponent = _add_beyond(total, exponent, slot, open, pool)
+                exponent = _add_beyond(total, exponent, slot, open, pool.rows)
             if above >= 0:
                 m = family[above]
                 if nodes.slot[above] < 0:
-                    if n_slots == 0:
-                        n_slots = open.exponent.size
-                        open = _wider(open)
-                        free_slot = np.empty(2 * n_slots, np.int64)
-                        free_slot[:n_slots] = np.arange(n_slots, 2 * n_slots)
-                    n_slots -= 1
-                    nodes.slot[above] = free_slot[n_slots]
-                    _write_production_signs(nodes.hash[above], open.signs[nodes.slot[above]])
-                    open.exponent[nodes.slot[above]], open.bound[nodes.slot[above]] = 0, 1.0
-                while n_free < budget + 1:
-                    if pool.size > MAX_VALUES:
+                    if open.unused.size[0] == 0:
+                        open = _more_open(open)
+                    nodes.slot[above] = _open_node(nodes.hash[above], open)
+                while pool.unused.size[0] < budget + 1:
+                    if pool.rows.size > MAX_VALUES:
                         return tree, TOO_MANY_OPEN
-                    pool, free = _more_rows(pool, free, n_free)
-                    n_free += pool.shape[0] // 2
-                place = nodes.place[node] % (size // LANES)
-                _mix_child(slot, nodes.hash[node], place, budget - m, open, pool, mixers.child, work)
-                n_free = _compose(slot, nodes.slot[above], m, b, open, pool, free, n_free, mixers.node, work)
+                    pool = _larger_pool(pool)
+                position = nodes.position[node] % (size // LANES)
+                _mix_child(slot, nodes.hash[node], position, budget - m, open, pool.rows, mixers.child, work)
+                _compose(slot, nodes.slot[above], m, b, open, pool, mixers.node, work)
             if slot >= 0:
-                n_free = _free_rows(slot, open, free, n_free)
-                free_slot[n_slots] = slot
-                n_slots += 1
+                _close_node(slot, open, pool)
         log_lengths[tree] = _write_direction(total, exponent, out[tree])
     return offsets.size - 1, ALL_DONE
 
 
 @njit
-def _add_beyond(total: Row, exponent: int, slot: int, open: OpenNodes, pool: Matrix) -> int:
+def _add_beyond(total: Row, exponent: int, slot: int, open: OpenNodes, rows: Matrix) -> int:
     """Add all fragments of a finished node less the bounded ones to the total; return its new exponent."""
-    scalar, row = pool.dtype.type, open.row[slot]
+    scalar, row = rows.dtype.type, open.row[slot]
     exponent, factor = rescaling.meet(total, exponent, open.exponent[slot])
     scale = scalar(factor)
     one = scalar(-factor * rescaling.power_of_two(-open.exponent[slot]))
-    _add_both(total, pool[row[ALL]], scale, open.signs[slot], one)
+    _add_both(total, rows[row[ALL]], scale, open.signs[slot], one)
     for cost in range(1, row.size):
         if row[cost] >= 0:
-            _add(total, pool[row[cost]], -scale)
+            _add(total, rows[row[cost]], -scale)
     return exponent
 
 
 @njit
-def _free_rows(slot: int, open: OpenNodes, free: IntArray, n_free: int) -> int:
-    """Give back the rows of a node; return how many rows are free then."""
+def _open_node(hash: np.uint64, open: OpenNodes) -> int:
+    """Open a node with nothing but its production; return its number among the open ones."""
+    slot = _take(open.unused)
+    _write_production_signs(hash, open.signs[slot])
+    open.exponent[slot], open.bound[slot] = 0, 1.0
+    return slot
+
+
+@njit
+def _close_node(slot: int, open: OpenNodes, pool: Pool) -> None:
+    """Give back the rows of a node, and its number."""
     row = open.row[slot]
     for k in range(row.size):
         if row[k] >= 0:
-            free[n_free], row[k] = row[k], -1
-            n_free += 1
-    return n_free
+            _give_back(pool.unused, row[k])
+            row[k] = -1
+    _give_back(open.unused, slot)
 
 
 @njit
@@ -328,47 +370,46 @@ def _write_direction(total: Row, exponent: int, out: Row) -> float:
 
 @njit
 def _compose(
-    slot: int, parent: int, m: int, b: Any,
-    open: OpenNodes, pool: Matrix, free: IntArray, n_free: int, mixer: Shuffle, work: Work,
-) -> int:  # fmt: skip
-    """Compose a child, whose mixed rows lie ready, into its parent; return how many rows are free then."""
-    scalar = pool.dtype.type
+    slot: int, parent: int, m: int, b: Any, open: OpenNodes, pool: Pool, mixer: Shuffle, work: Work
+) -> None:
+    """Compose a child, whose mixed rows lie ready, into its parent."""
+    scalar = pool.rows.dtype.type
     wide = m > WIDE
     child_exponent = open.exponent[slot] if slot >= 0 else 0
     below = open.bound[slot] if slot >= 0 else 1.0
     a = scalar(rescaling.power_of_two(-child_exponent))
     mixed = b * scalar(1 / (BUTTERFLY_FACTOR**2 if wide else BUTTERFLY_FACTOR))
     if wide:
-        _mix_parent(parent, m, open, pool, mixer, work)
-    n_free = _compose_bounded(slot, parent, m, a, mixed, open, pool, free, n_free, work)
-    n_free = _compose_all(parent, wide, a, mixed, open, pool, free, n_free, work)
+        _mix_parent(parent, m, open, pool.rows, mixer, work)
+    _compose_bounded(slot, parent, m, a, mixed, open, pool, work)
+    _compose_all(parent, wide, a, mixed, open, pool, work)
     open.exponent[parent] += child_exponent
     open.bound[parent] *= float(a) + MIXER_BOUND * (MIXER_BOUND if wide else 1.0) * float(b) * below
     if open.bound[parent] > rescaling.LARGE or open.exponent[parent] != 0:  # what was large may get small
-        _rescale(parent, open, pool)
-    return n_free
+        _rescale(parent, open, pool.rows)
 
 
 @njit
-def _mix_parent(parent: int, m: int, open: OpenNodes, pool: Matrix, mixer: Shuffle, work: Work) -> None:
+def _mix_parent(parent: int, m: int, open: OpenNodes, rows: Matrix, mixer: Shuffle, work: Work) -> None:
     """Mix the rows of a wide parent that are multiplied by rows of its child."""
     row, budget = open.row[parent], open.row.shape[1] - 1
     if row[ALL] >= 0:
-        mix_row(pool[row[ALL]], mixer, work.edge, work.above[ALL])
+        mix_row(rows[row[ALL]], mixer, work.edge, work.above[ALL])
     if m <= budget or row[ALL] < 0:
         mix_sign_words(open.signs[parent], mixer, work.above[1])
     for k in range(1, budget - m + 1):
         if row[k] >= 0:
-            mix_row(pool[row[k]], mixer, work.edge, work.above[k + 1])
+            mix_row(rows[row[k]], mixer, work.edge, work.above[k + 1])
 
 
 @njit
 def _compose_bounded(
     slot: int, parent: int, m: int, a: Any, mixed: Any,
-    open: OpenNodes, pool: Matrix, free: IntArray, n_free: int, work: Work,
-) -> int:  # fmt: skip
+    open: OpenNodes, pool: Pool, work: Work,
+) -> None:  # fmt: skip
     """Compose the fragments of each cost: what is there, and products of costs that add up to it, with m."""
-    scalar, row, signs = pool.dtype.type, open.row[parent], open.signs[parent]
+    rows, row, signs = pool.rows, open.row[parent], open.signs[parent]
+    scalar = rows.dtype.type
     one = scalar(rescaling.power_of_two(-open.exponent[parent]))  # what the signs count beside the rows
     for cost in range(row.size - 1, 0, -1):  # from above, so that what is multiplied is still the old
         scale = a  # of what is there, the first time that something is added
@@ -380,37 +421,34 @@ def _compose_bounded(
                 continue
             z = work.below[ALL] if slot < 0 else work.below[inner + 1]
             if row[cost] < 0:
-                n_free -= 1
-                row[cost] = free[n_free]
-                pool[row[cost]][:] = 0
+                row[cost] = _take(pool.unused)
+                rows[row[cost]][:] = 0
             factor = mixed * a if inner == 0 else mixed  # signs are not scaled down, rows are
             if outer == 0:
                 factor *= one
             if m > WIDE:
-                _add_products(pool[row[cost]], work.above[outer + 1], z, scale, factor)
+                _add_products(rows[row[cost]], work.above[outer + 1], z, scale, factor)
             elif outer == 0:
-                _add_sign_products(pool[row[cost]], signs, z, scale, factor)
+                _add_sign_products(rows[row[cost]], signs, z, scale, factor)
             else:
-                _add_products(pool[row[cost]], pool[row[outer]], z, scale, factor)
+                _add_products(rows[row[cost]], rows[row[outer]], z, scale, factor)
             scale = scalar(1)
         if scale != scalar(1) and row[cost] >= 0:
-            for j in range(pool.shape[1]):
-                pool[row[cost], j] *= a
-    return n_free
+            for j in range(rows.shape[1]):
+                rows[row[cost], j] *= a
 
 
 @njit
 def _compose_all(
     parent: int, wide: bool, a: Any, mixed: Any,
-    open: OpenNodes, pool: Matrix, free: IntArray, n_free: int, work: Work,
-) -> int:  # fmt: skip
+    open: OpenNodes, pool: Pool, work: Work,
+) -> None:  # fmt: skip
     """Compose all fragments: those without the child, and those with any of its fragments."""
-    scalar, row, signs, z = pool.dtype.type, open.row[parent], open.signs[parent], work.below[ALL]
+    row, signs, z = open.row[parent], open.signs[parent], work.below[ALL]
     first = row[ALL] < 0
     if first:
-        n_free -= 1
-        row[ALL] = free[n_free]
-    whole = pool[row[ALL]]
+        row[ALL] = _take(pool.unused)
+    whole = pool.rows[row[ALL]]
     if not wide and first:
         _sign_products(whole, signs, z, a, mixed)
     elif not wide:
@@ -418,25 +456,24 @@ def _compose_all(
     else:
         if first:
             whole[:] = 0
-            add_signs(whole, signs, scalar(1))
+            add_signs(whole, signs, whole.dtype.type(1))
         _add_products(whole, work.above[1] if first else work.above[ALL], z, a, mixed)
-    return n_free
 
 
 @njit
-def _rescale(slot: int, open: OpenNodes, pool: Matrix) -> None:
+def _rescale(slot: int, open: OpenNodes, rows: Matrix) -> None:
     """Bring the rows of a node to a magnitude of about 1, all by the same power of two."""
     top = 0.0
     for k in range(open.row.shape[1]):
         if open.row[slot, k] >= 0:
-            top = max(top, rescaling.largest(pool[open.row[slot, k]]))
+            top = max(top, rescaling.largest(rows[open.row[slot, k]]))
     _, exponent = math.frexp(top)
     if top > 0.0 and abs(exponent) > SLACK:
-        factor = pool.dtype.type(math.ldexp(1.0, -exponent))
+        factor = rows.dtype.type(math.ldexp(1.0, -exponent))
         for k in range(open.row.shape[1]):
             if open.row[slot, k] >= 0:
-                for j in range(pool.shape[1]):
-                    pool[open.row[slot, k], j] *= factor
+                for j in range(rows.shape[1]):
+                    rows[open.row[slot, k], j] *= factor
         open.exponent[slot] += exponent
         top = math.ldexp(top, -exponent)
     open.bound[slot] = top * open.row.shape[1]

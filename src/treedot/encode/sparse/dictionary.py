@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from treedot.array_types import IntArray, WordArray
+from treedot.array_types import Array, IntArray, WordArray
 from treedot.encode.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, Ended, TreeArrays
 from treedot.encode.sparse.bounded import (
     FoundFragments,
@@ -32,15 +31,15 @@ from treedot.trees import Forest, Tree
 class DistinctFragments(NamedTuple):
     """Distinct fragments by ascending key, and how many trees hold each.
 
-    A fragment is a production (``place`` 0), that of the node ``node``, or it is the fragment with the key
-    ``base`` whose child at ``place`` (from 1 on) is expanded by the fragment with the key ``part``.
+    A fragment is a production (``position`` -1), that of the node ``node``, or it is the fragment with the
+    key ``base`` whose child at ``position`` (from 0 on) is expanded by the fragment with the key ``part``.
     """
 
     key: WordArray
     documents: IntArray
     base: WordArray
     part: WordArray
-    place: IntArray
+    position: IntArray
     node: IntArray
 
     @classmethod
@@ -89,15 +88,15 @@ def list_bounded(
         shift, _ = clear_keys(table, count)
         node = offsets[tree] - 1
         for k in range(count):
-            if found.place[k] == 0:  # the first fragment of the next node with children
+            if found.position[k] < 0:  # the first fragment of the next node with children
                 node += 1
                 while arity[node] == 0:
                     node += 1
             key = key_of(found.sum[k])
             if insert_key(key, number, shift, table) == number:
                 out.key[number], out.documents[number] = key, 1
-                out.place[number], out.node[number] = found.place[k], node
-                if found.place[k] > 0:
+                out.position[number], out.node[number] = found.position[k], node
+                if found.position[k] >= 0:
                     out.base[number] = key_of(found.sum[found.base[k]])
                     out.part[number] = key_of(found.sum[found.part[k]])
                 else:
@@ -130,19 +129,19 @@ class FragmentDictionary:
         How many trees were read.
     key, documents : arrays
         The fragments' keys, ascending, and how many trees hold each.
-    base, part, place : arrays
+    base, part, position : arrays
         How each fragment is made, by numbers of others; of those that are a production alone ``part`` is the
-        production's number and ``place`` is 0.
+        production's number and ``position`` is -1.
     productions : list of tuple of str
         The label of a node and its children's labels, for every production.
     """
 
     def __init__(
         self, n_trees: int, key: WordArray, documents: IntArray,
-        base: IntArray, part: IntArray, place: IntArray, productions: list[tuple[str, ...]],
+        base: IntArray, part: IntArray, position: IntArray, productions: list[tuple[str, ...]],
     ) -> None:  # fmt: skip
         self.n_trees, self.key, self.documents = n_trees, key, documents
-        self.base, self.part, self.place, self.productions = base, part, place, productions
+        self.base, self.part, self.position, self.productions = base, part, position, productions
 
     @classmethod
     def of_parts(cls, parts: Iterable[tuple[Forest, DistinctFragments]]) -> Self:
@@ -156,17 +155,17 @@ class FragmentDictionary:
             if sum(part.key.size for part in found[1:]) > found[0].key.size:
                 found = [joined(found)]  # so that memory follows the distinct ones
             start, child = forest.children
-            for k in np.flatnonzero(fragments.place == 0):
+            for k in np.flatnonzero(fragments.position < 0):
                 if (key := int(fragments.key[k])) not in texts:
                     node = fragments.node[k]
                     family = child[start[node] : start[node + 1]]
                     texts[key] = tuple(forest.labels[i] for i in forest.label[[node, *family]])
         every = joined(found)
-        single = np.flatnonzero(every.place == 0)
+        single = np.flatnonzero(every.position < 0)
         base, part = (np.searchsorted(every.key, key).astype(np.int64) for key in (every.base, every.part))
         part[single] = np.arange(single.size)
         productions = [texts[int(key)] for key in every.key[single]]
-        return cls(n_trees, every.key, every.documents, base, part, every.place, productions)
+        return cls(n_trees, every.key, every.documents, base, part, every.position, productions)
 
     def __len__(self) -> int:
         return int(self.key.size)
@@ -185,21 +184,21 @@ class FragmentDictionary:
         waiting = [number]
         while waiting:
             k = waiting[-1]
-            if self.place[k] == 0:
+            if self.position[k] < 0:
                 label, *children = self.productions[self.part[k]]
                 made[k] = Tree(label, children)
             base, part = int(self.base[k]), int(self.part[k])
-            if self.place[k] > 0 and not (base in made and part in made):
+            if self.position[k] >= 0 and not (base in made and part in made):
                 waiting += [j for j in (base, part) if j not in made]
                 continue
-            if self.place[k] > 0:
+            if self.position[k] >= 0:
                 family = list(made[base].children)
-                family[self.place[k] - 1] = made[part]
+                family[self.position[k]] = made[part]
                 made[k] = Tree(made[base].label, family)
             waiting.pop()
         return made[number]
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """Return everything as arrays, for a file."""
         labels = list(dict.fromkeys(text for texts in self.productions for text in texts))
         index = {text: k for k, text in enumerate(labels)}
@@ -210,7 +209,7 @@ class FragmentDictionary:
             "documents": self.documents,
             "base": self.base,
             "part": self.part,
-            "place": self.place,
+            "place": self.position + 1,  # files count from 1 on, and 0 is a production alone
             "production_start": np.cumsum([0, *map(len, self.productions)]).astype(np.int64),
             "production_label": np.array([index[t] for texts in self.productions for t in texts], np.int32),
             "label_start": np.cumsum([0, *map(len, coded)]).astype(np.int64),
@@ -218,7 +217,7 @@ class FragmentDictionary:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
+    def from_arrays(cls, arrays: dict[str, Array]) -> Self:
         """Return the dictionary that ``arrays`` described."""
         try:
             text, starts = bytes(arrays["label_text"]), arrays["label_start"].tolist()
@@ -228,7 +227,7 @@ class FragmentDictionary:
             key, documents, base, part, place = (
                 np.asarray(arrays[name]) for name in ("key", "documents", "base", "part", "place")
             )
-            made = cls(int(arrays["n_trees"][0]), key, documents, base, part, place, productions)
+            made = cls(int(arrays["n_trees"][0]), key, documents, base, part, place - 1, productions)
             _check(made)
         except (KeyError, IndexError, ValueError, TypeError) as error:
             raise SourceError(f"this is not a dictionary of fragments: {error}") from None
@@ -236,14 +235,14 @@ class FragmentDictionary:
 
 
 def _check(dictionary: FragmentDictionary) -> None:
-    n, place = len(dictionary), dictionary.place
-    kinds = [column.dtype.kind for column in (dictionary.key, dictionary.base, dictionary.part, place)]
-    sizes = {column.size for column in (dictionary.documents, dictionary.base, dictionary.part, place)}
+    n, position = len(dictionary), dictionary.position
+    kinds = [column.dtype.kind for column in (dictionary.key, dictionary.base, dictionary.part, position)]
+    sizes = {column.size for column in (dictionary.documents, dictionary.base, dictionary.part, position)}
     if kinds != ["u", "i", "i", "i"] or sizes != {n} or (np.diff(dictionary.key) == 0).any():
         raise ValueError("its columns do not belong together")
     if (dictionary.key[1:] < dictionary.key[:-1]).any():
         raise ValueError("its keys are not sorted")
-    single = place == 0
+    single = position < 0
     limits = np.where(single, len(dictionary.productions), n)
     if ((dictionary.part < 0) | (dictionary.part >= limits)).any():
         raise ValueError("a fragment is made of one that is not there")
@@ -261,5 +260,5 @@ def _check(dictionary: FragmentDictionary) -> None:
             raise ValueError("a fragment is made of itself")
         done, others = others[ready], others[~ready]
         known[done], arity[done] = True, arity[base[done]]
-    if ((place < 0) | (place > arity)).any():
+    if ((position < -1) | (position >= arity)).any():
         raise ValueError("a fragment has a child too many")

@@ -15,16 +15,16 @@ from treedot.encode.chunks import (
     Ended,
     NonZeros,
     Rows,
+    check_forest,
     in_chunks,
     matrix_of,
     rows_of,
     run_to_end,
 )
-from treedot.encode.sparse import columns
 from treedot.encode.sparse.bounded import fragment_key, label_keys
-from treedot.encode.sparse.columns import LearnedColumns, RowMemory, Rules
 from treedot.encode.sparse.dictionary import DistinctFragments, ListMemory, distinct, joined, list_bounded
 from treedot.encode.sparse.rest import BlockRest, DenseRest, rest_of
+from treedot.encode.sparse.rows import LearnedColumns, Part, RowMemory, Rules, join_parts, write_rows
 from treedot.encode.spec import SparseSpec
 from treedot.errors import ParameterError, RangeError
 from treedot.fragments.cost import fragment_cost
@@ -101,6 +101,7 @@ class SparseEncoder:
         n_jobs : int, optional
             How many threads; -1 for as many as there are cores.
         """
+        check_forest(forest)
 
         def run(chunk: Chunk) -> Rows:
             rows, squares = self._bounded_rows(chunk)
@@ -138,6 +139,7 @@ class SparseEncoder:
 
     def bounded_fragments(self, forest: Forest, n_jobs: int | None = None) -> DistinctFragments:
         """Return the distinct bounded fragments of some trees, and how many trees hold each."""
+        check_forest(forest)
         keys = self.label_keys(forest.labels)
         return joined(list(in_chunks(self._list_bounded, forest, keys, 1, n_jobs)))
 
@@ -157,7 +159,7 @@ class SparseEncoder:
         indptr, squares = np.zeros(chunk.n_trees + 1, np.int64), np.empty(chunk.n_trees)
 
         def run(tree: int, memory: RowMemory, out: NonZeros) -> Ended:
-            return columns.encode(chunk.arrays, tree, self._rules, self.learned, memory, out, indptr, squares)
+            return write_rows(chunk.arrays, tree, self._rules, self.learned, memory, out, indptr, squares)
 
         memory = self._row_memory(chunk.most_nodes)
         size = FRAGMENTS_PER_NODE * chunk.n_nodes + memory.fragments
@@ -204,11 +206,11 @@ class SparseEncoder:
                 rest = beyond.of_exact_length(rest, squares, log_norms)
             log_scale = -log_norms if self.spec.normalize else np.zeros(chunk.n_trees)
             log_scale[log_norms == -np.inf] = 0.0  # a tree without fragments
-            left = columns.Part(*bounded, np.exp(log_scale))
-            right = columns.Part(*rest.rows, np.exp(rest.log_factors + log_scale), beyond.origin)
+            left = Part(*bounded, np.exp(log_scale))
+            right = Part(*rest.rows, np.exp(rest.log_factors + log_scale), beyond.origin)
         lengths = bounded.lengths + rest.rows.lengths
         indices, values = np.empty(lengths.sum(), np.int32), np.empty(lengths.sum(), self.spec.dtype)
-        tree, why = columns.join(left, right, self._rules.limit, indices, values)
+        tree, why = join_parts(left, right, self._rules.limit, indices, values)
         if why == TOO_LARGE:
             raise self._too_large(chunk, tree)
         return Rows(lengths, indices, values)

@@ -11,12 +11,11 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from treedot.algebra.algebras import Mixer, hadamard
 from treedot.algebra.labels import permutation
 from treedot.algebra.splitmix import GOLDEN, WORD, mix
-from treedot.array_types import FloatArray
+from treedot.array_types import ComplexArray, FloatArray, IntArray
 from treedot.encode.sparse.bounded import SALT, fragment_key, label_keys, production_hash
 from treedot.trees import Tree
 
@@ -43,21 +42,21 @@ def node_mixer(size: int, seed: int) -> Mixer:
 def dense_vector(fragment: Tree, size: int, seed: int) -> FloatArray:
     """Return f̂(τ), a vector of norm about 1.
 
-        f̂(n) = P(n) ⊗ ∏ Q_i f̂(c_i)      over the expanded children c_i, i their places from 0 on
+        f̂(n) = P(n) ⊗ ∏ Q_i f̂(c_i)      over the expanded children c_i, i their positions from 0 on
 
     A node is the product of the signs of its production with the mixed vectors of its expanded children,
-    each turned by sixteen elements for every place to the right; a wide node is mixed before each of them.
+    each turned by sixteen elements for every position to the right; a wide node is mixed before each of them.
     """
     child, node = child_mixer(size, seed), node_mixer(size, seed)
     done: list[FloatArray] = []
     for part in fragment.postorder():
         first = len(done) - len(part.children)
         vector = _signs(part, size, seed) if part.children else np.ones(size)
-        for place, below in enumerate(done[first:]):
-            if part.children[place].children:
+        for position, below in enumerate(done[first:]):
+            if part.children[position].children:
                 if len(part.children) > WIDE:
                     vector = _mixed(vector, node)
-                vector = vector * np.roll(_mixed(below, child), LANES * place)
+                vector = vector * np.roll(_mixed(below, child), LANES * position)
         done[first:] = [vector]
     return done[0] / math.sqrt(size)
 
@@ -84,15 +83,15 @@ class Block(NamedTuple):
     """Where a fragment beyond the budget is kept: the key of its prefix, and two complex numbers."""
 
     key: int
-    vector: npt.NDArray[np.complex128]
+    vector: ComplexArray
 
 
 @lru_cache(maxsize=16)
-def shuffles(seed: int) -> npt.NDArray[np.int64]:
+def shuffles(seed: int) -> IntArray:
     """Return the shuffle of the coordinates that belongs to each position of a child.
 
     Sixteen neighbouring positions rotate before one random shuffle: no two of them send a coordinate to the
-    same place, so that what stands below one child is never taken for what stands below another.
+    same one, so that what stands below one child is never taken for what stands below another.
     """
     runs = POSITIONS // COORDINATES
     shuffled = [permutation(seed, f"positions {run}", COORDINATES) for run in range(runs)]
@@ -101,11 +100,11 @@ def shuffles(seed: int) -> npt.NDArray[np.int64]:
 
 
 @cache
-def circle() -> npt.NDArray[np.complex128]:
+def circle() -> ComplexArray:
     """Return the phases: points of the unit circle, to 40 bits, so that all machines agree."""
     angle = 2 * np.pi * np.arange(PHASES) / PHASES
     points: Any = np.round(np.cos(angle) * 2.0**40) + 1j * np.round(np.sin(angle) * 2.0**40)
-    found: npt.NDArray[np.complex128] = points / 2.0**40
+    found: ComplexArray = points / 2.0**40
     return found
 
 
@@ -137,21 +136,21 @@ def block(fragment: Tree, budget: int, seed: int) -> Block:
     prefix: list[tuple[Tree, int, int]] = []  # node, which production stands above it, and as which child
     spent, waiting = 0, [(fragment, -1, 0)]
     while spent <= budget:
-        node, above, place = waiting.pop()
+        node, above, position = waiting.pop()
         spent += len(prefix[above][0].children) if above >= 0 else 0
-        prefix.append((node, above, place))
+        prefix.append((node, above, position))
         waiting += [(child, len(prefix) - 1, i) for i, child in enumerate(node.children) if child.children]
-    frames: dict[int, npt.NDArray[np.int64]] = {}
+    frames: dict[int, IntArray] = {}
     above = len(prefix) - 1
     while above >= 0:
         frames[above] = (np.arange(BLOCK // 2) + TURN * len(frames)) % COORDINATES
         above = prefix[above][1]
     vector = np.ones(BLOCK // 2, complex)
-    beyond = [(node, place, frames[above]) for node, above, place in waiting]
+    beyond = [(node, position, frames[above]) for node, above, position in waiting]
     while beyond:
-        node, place, frame = beyond.pop()
-        vector *= circle()[_phase_steps(_hash(node, seed), place)[frame]]
-        below = shuffles(seed)[place % POSITIONS][frame]
+        node, position, frame = beyond.pop()
+        vector *= circle()[_phase_steps(_hash(node, seed), position)[frame]]
+        below = shuffles(seed)[position % POSITIONS][frame]
         beyond += [(child, i, below) for i, child in enumerate(node.children) if child.children]
     return Block(fragment_key(_cut(prefix), seed), vector)
 
@@ -160,18 +159,18 @@ def _cut(prefix: list[tuple[Tree, int, int]]) -> Tree:
     """Return a prefix as a fragment of its own."""
     expanded: list[dict[int, Tree]] = [{} for _ in prefix]
     for k in range(len(prefix) - 1, -1, -1):  # children stand behind their parents
-        node, above, place = prefix[k]
+        node, above, position = prefix[k]
         part = Tree(node.label, [expanded[k].get(i, child.label) for i, child in enumerate(node.children)])
         if above < 0:
             return part
-        expanded[above][place] = part
+        expanded[above][position] = part
     raise AssertionError("a prefix has a root")
 
 
-def _phase_steps(production: int, place: int) -> npt.NDArray[np.int64]:
+def _phase_steps(production: int, position: int) -> IntArray:
     """Return the phase of every coordinate, in steps on the circle."""
     steps: list[int] = []
     for word in range(COORDINATES // 8):
-        bits = mix(production ^ ((COORDINATES // 8 * place + word + 1) * SALT & WORD))
+        bits = mix(production ^ ((COORDINATES // 8 * position + word + 1) * SALT & WORD))
         steps += [bits >> 8 * k & 255 for k in range(8)]
     return np.array(steps)

@@ -13,8 +13,8 @@ import numpy as np
 from treedot.array_types import FloatArray, IntArray
 from treedot.encode.chunks import FRAGMENTS, TOO_MANY_OPEN, Chunk, Ended, NonZeros, Rows, rows_of, run_to_end
 from treedot.encode.sparse import block_rest, dense_rest
-from treedot.encode.sparse.columns import sums_of_squares
 from treedot.encode.sparse.reference import BLOCK, block, dense_vector
+from treedot.encode.sparse.rows import sums_of_squares
 from treedot.encode.spec import SparseSpec
 from treedot.errors import LimitError
 from treedot.trees import Tree

@@ -72,7 +72,7 @@ class Rules(NamedTuple):
     limit: float  # the largest value
     weight: FloatArray  # of a fragment, by its productions
     damped: FloatArray  # g of small counts
-    damping: int  # the place of g among DAMPINGS
+    damping: int  # the index of g in DAMPINGS
 
     @classmethod
     def make(cls, spec: SparseSpec, learned: bool, normalize: bool) -> Self:
@@ -123,7 +123,7 @@ class RowMemory(NamedTuple):
 
 
 @njit
-def encode(
+def write_rows(
     trees: TreeArrays, tree: int, rules: Rules, learned: LearnedColumns, memory: RowMemory,
     out: NonZeros, indptr: IntArray, squares: FloatArray,
 ) -> Ended:  # fmt: skip
@@ -143,8 +143,8 @@ def encode(
         start = indptr[tree]
         if start + count > values.size:
             return tree, NEEDS_OUTPUT
-        places = _count_distinct(count, memory)
-        size, square = _write_row(places, rules, learned, memory, indices[start:])
+        buckets = _count_distinct(count, memory)
+        size, square = _write_row(buckets, rules, learned, memory, indices[start:])
         factor = 1.0 / math.sqrt(square) if rules.normalize and square > 0.0 else 1.0
         for k in range(size):
             value = memory.value[k] * factor
@@ -159,8 +159,8 @@ def encode(
 
 @njit
 def _count_distinct(count: int, memory: RowMemory) -> int:
-    """Sort the fragments of a tree and count equal ones; return how many places of the table are in use."""
-    shift, places = clear_keys(memory.table, count)
+    """Sort the fragments of a tree and count equal ones; return how many buckets are in use."""
+    shift, buckets = clear_keys(memory.table, count)
     distinct = 0
     for k in range(count):
         number = insert_key(key_of(memory.found.sum[k]), distinct, shift, memory.table)
@@ -168,31 +168,32 @@ def _count_distinct(count: int, memory: RowMemory) -> int:
             memory.occurrences[number], memory.first[number] = 0, k
             distinct += 1
         memory.occurrences[number] += 1
-    return places
+    return buckets
 
 
 @njit
 def _write_row(
-    places: int, rules: Rules, learned: LearnedColumns, memory: RowMemory, indices: IntArray
+    buckets: int, rules: Rules, learned: LearnedColumns, memory: RowMemory, indices: IntArray
 ) -> tuple[int, float]:
     """Write the columns of one row and its values; return how many, and the sum of all squares."""
     table = memory.table
     size, square, last = 0, 0.0, -1
-    for place in range(places):
-        key = table.key[place]
+    for bucket in range(buckets):
+        key = table.key[bucket]
         if key == FREE:
             continue
-        number = table.number[place]
+        number = table.number[bucket]
         value = rules.weight[memory.found.productions[memory.first[number]]] * _damped_count(
             memory.occurrences[number], rules
         )
-        column = int(np.int64(key >> rules.shift))
+        column, has_column = int(np.int64(key >> rules.shift)), True
         if rules.learned:
-            position = _position(key & rules.mask, learned)
-            value *= learned.weight[position] if position >= 0 else learned.other
-            column = position if rules.dictionary else column
+            known, rank = _find_key(key & rules.mask, learned)
+            value *= learned.weight[rank] if known else learned.other
+            if rules.dictionary:
+                column, has_column = rank, known
         square += value * value
-        if column < 0:
+        if not has_column:
             continue
         if not rules.dictionary and key & ONE:
             value = -value
@@ -206,7 +207,7 @@ def _write_row(
 
 @njit
 def damped(count: int, damping: int) -> float:
-    """Return g(count), for the place of g among DAMPINGS."""
+    """Return g(count), for the index of g in DAMPINGS."""
     if damping == 0:
         return float(count)
     return math.sqrt(count) if damping == 1 else math.log1p(count)
@@ -218,13 +219,13 @@ def _damped_count(count: int, rules: Rules) -> float:
 
 
 @njit
-def _position(key: np.uint64, learned: LearnedColumns) -> int:
-    """Return where a key stands among the learned ones, or -1."""
+def _find_key(key: np.uint64, learned: LearnedColumns) -> tuple[bool, int]:
+    """Return whether a key was learned, and its number among those that were."""
     bucket = np.int64(key >> learned.shift)
     for k in range(learned.start[bucket], learned.start[bucket + 1]):
         if learned.key[k] == key:
-            return k
-    return -1
+            return True, k
+    return False, 0
 
 
 @njit
@@ -252,7 +253,7 @@ class Part(NamedTuple):
 
 
 @njit
-def join(left: Part, right: Part, limit: float, indices: IntArray, values: Row) -> Ended:
+def join_parts(left: Part, right: Part, limit: float, indices: IntArray, values: Row) -> Ended:
     """Write rows that begin with one part and end with another."""
     at, a, b = 0, 0, 0
     for row in range(left.lengths.size):

@@ -61,12 +61,12 @@ def list_fragments(tree: Any, decay: float = 1.0, max_fragments: int = MAX_FRAGM
     (NP (DT a) (NN tree)) 0.25
     """
     decay = checked_decay(decay)
-    index, counts = write_out(read_tree(tree), max_fragments)
-    values = counts.toarray()[0] * index.weights(decay)
-    return dict(zip(index.trees(), values.tolist(), strict=True))
+    space, counts = write_out(read_tree(tree), max_fragments)
+    values = counts.toarray()[0] * space.weights(decay)
+    return dict(zip(space.trees(), values.tolist(), strict=True))
 
 
-def write_out(forest: Forest, max_fragments: int = MAX_WRITTEN) -> tuple[FragmentIndex, Any]:
+def write_out(forest: Forest, max_fragments: int = MAX_WRITTEN) -> tuple[FragmentSpace, Any]:
     """Return all fragments of some trees, and how often each tree holds each as a sparse matrix.
 
     ``max_fragments`` bounds the fragments rooted at all distinct subtrees together.
@@ -92,11 +92,11 @@ def write_out(forest: Forest, max_fragments: int = MAX_WRITTEN) -> tuple[Fragmen
         found.append((level.root[occurrences(level)], known + taken))
         known += here.parent.size
         level = extend(trees, level, taken)
-    index = FragmentIndex(production_labels(forest), trie, features)
-    return index, _counted(subtrees, found, known)
+    space = FragmentSpace(production_labels(forest), trie, features)
+    return space, _counted(subtrees, found, known)
 
 
-class FragmentIndex:
+class FragmentSpace:
     """Some fragments, numbered, and ready to be found in any trees.
 
     Parameters

@@ -1,7 +1,7 @@
 """Δ of all pairs of distinct subtrees with equal productions, by dynamic programming, compiled.
 
 Δ(u, v) is zero unless the subtrees u and v have the same production at their roots, so it is kept as one
-dense block per production: the row subtrees of that production against the column subtrees of it.
+dense table per production: the row subtrees of that production against the column subtrees of it.
 Children are numbered lower than their parents, so one pass in the order of the numbers finds every Δ
 that it needs.
 """
@@ -15,12 +15,12 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
 from treedot.jit import njit
-from treedot.trees.distinct import Subtrees
+from treedot.trees.distinct import Counts, Subtrees
 
 UNBOUNDED = -1  # the budget of kernels that count all fragments
 
 
-class Blocks(NamedTuple):
+class Layout(NamedTuple):
     """Where Δ(u, v) is kept: ``base[production] + rank_u * width[production] + rank_v``.
 
     ``members[first[p] : first[p + 1]]`` are the column subtrees of production ``p`` by rank.
@@ -34,12 +34,12 @@ class Blocks(NamedTuple):
     members: IntArray
 
 
-def blocks(rows: Subtrees, columns: Subtrees, n_productions: int) -> tuple[Blocks, int]:
+def layout(rows: Subtrees, columns: Subtrees, n_productions: int) -> tuple[Layout, int]:
     """Return the layout of Δ and its number of entries, the number of matching pairs of subtrees."""
     height, row_rank, _, _ = _ranks(rows.production, n_productions)
     width, column_rank, first, members = _ranks(columns.production, n_productions)
     base = np.concatenate([[0], np.cumsum(height * width)])
-    return Blocks(base[:-1], width, row_rank, column_rank, first, members), int(base[-1])
+    return Layout(base[:-1], width, row_rank, column_rank, first, members), int(base[-1])
 
 
 def _ranks(production: IntArray, n_productions: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -60,7 +60,7 @@ def coefficients(budget: int) -> int:
 
 @njit
 def _factor(
-    at: Blocks, delta: FloatArray, decay: float, rows: Subtrees, columns: Subtrees, u: int, v: int
+    at: Layout, delta: FloatArray, decay: float, rows: Subtrees, columns: Subtrees, u: int, v: int
 ) -> float:
     """Return ∏ (1 + λ Δ) over the children of u and v, which have the same production."""
     value = 1.0
@@ -75,7 +75,7 @@ def _factor(
 
 @njit
 def fill(
-    rows: Subtrees, columns: Subtrees, at: Blocks, decay: float, symmetric: bool, delta: FloatArray
+    rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool, delta: FloatArray
 ) -> None:
     """Compute Δ of all matching pairs; with ``symmetric`` rows and columns are the same subtrees."""
     for u in range(rows.production.size):
@@ -104,7 +104,7 @@ def times_expanded(product: FloatArray, below: FloatArray, decay: float, step: i
 
 @njit
 def fill_bounded(
-    rows: Subtrees, columns: Subtrees, at: Blocks, decay: float, symmetric: bool,
+    rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool,
     delta: FloatArray, out: FloatArray,
 ) -> None:  # fmt: skip
     """Compute Δ of all matching pairs as polynomials in the cost of fragments, and the sums of each.
@@ -141,7 +141,7 @@ def fill_bounded(
 
 @njit
 def fill_scaled(
-    rows: Subtrees, columns: Subtrees, at: Blocks, decay: float,
+    rows: Subtrees, columns: Subtrees, at: Layout, decay: float,
     row_weight: FloatArray, column_weight: FloatArray, mantissa: FloatArray, exponent: IntArray,
 ) -> tuple[float, int]:  # fmt: skip
     """Compute Δ as ``mantissa · 2^exponent`` and return its weighted sum in the same form.
@@ -183,15 +183,12 @@ def fill_scaled(
 
 @njit
 def gram(
-    rows: Subtrees, at: Blocks, delta: FloatArray,
-    row_start: IntArray, row_subtree: IntArray, row_count: FloatArray,
-    column_start: IntArray, column_subtree: IntArray, column_count: FloatArray,
+    rows: Subtrees, at: Layout, delta: FloatArray, row_counts: Counts, column_counts: Counts,
     symmetric: bool, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Sum Δ over the subtrees of every pair of trees: K = C Δ Cᵀ, one row of K at a time.
-
-    Tree ``i`` holds ``row_count[k]`` copies of ``row_subtree[k]`` for ``k`` from ``row_start[i]`` on.
-    """
+    """Sum Δ over the subtrees of every pair of trees: K = C Δ Cᵀ, one row of K at a time."""
+    row_start, row_subtree, row_count = row_counts
+    column_start, column_subtree, column_count = column_counts
     weight = np.zeros(at.column_rank.size)  # of every column subtree: its Δ with all subtrees of tree i
     for i in range(out.shape[0]):
         weight[:] = 0.0
@@ -212,7 +209,7 @@ def gram(
 
 @njit
 def production_sums(
-    rows: Subtrees, at: Blocks, delta: FloatArray, left: FloatArray, right: FloatArray, out: FloatArray
+    rows: Subtrees, at: Layout, delta: FloatArray, left: FloatArray, right: FloatArray, out: FloatArray
 ) -> None:
     """Add ⟨left[u], right[v]⟩ Δ(u, v) over all matching pairs of subtrees to ``out[production of u]``."""
     for u in range(rows.production.size):

@@ -1,4 +1,4 @@
-"""The derived columns of a packed forest, each one linear pass of compiled code."""
+"""What follows from the columns of a packed forest, each array by one linear pass of compiled code."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def intern_nodes(label: IntArray, start: IntArray, child: IntArray, whole: bool)
     labels; leaves have no production and get -1. Numbers follow first appearance.
     """
     n = label.size
-    slots = 16
-    while slots < 2 * n:
-        slots *= 2
-    table = np.full(slots, -1, np.int32)
+    capacity = 16
+    while capacity < 2 * n:
+        capacity *= 2
+    table = np.full(capacity, -1, np.int32)
     number = np.full(n, -1, np.int32)
     first = np.empty(n, np.int32)
     count = 0
@@ -86,11 +86,11 @@ def intern_nodes(label: IntArray, start: IntArray, child: IntArray, whole: bool)
             # 62-bit arithmetic keeps the sum of a product and a number inside a signed word.
             code = (((code ^ (code >> 29)) & 0x3FFFFFFF) * 0x5851F42D + part + 1) & 0x3FFFFFFFFFFFFFFF
         code = ((code ^ (code >> 31)) & 0x7FFFFFFF) * 0x4C957F2D
-        slot = (code ^ (code >> 32)) & (slots - 1)
+        bucket = (code ^ (code >> 32)) & (capacity - 1)
         while True:
-            known = table[slot]
+            known = table[bucket]
             if known < 0:
-                table[slot] = count
+                table[bucket] = count
                 first[count] = node
                 number[node] = count
                 count += 1
@@ -105,5 +105,5 @@ def intern_nodes(label: IntArray, start: IntArray, child: IntArray, whole: bool)
             if same:
                 number[node] = known
                 break
-            slot = (slot + 1) & (slots - 1)
+            bucket = (bucket + 1) & (capacity - 1)
     return number, first[:count].copy()

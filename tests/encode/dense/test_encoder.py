@@ -102,8 +102,9 @@ def test_golden_vectors(name):
     assert (found[2] == 0).all()  # a leaf alone has no fragments
 
 
-# Mixed and shuffled products are rounded alike everywhere. The sines of the convolution's transforms may differ
-# in the last bit of a float64: float32, to which they are rounded, has 29 bits fewer, so this hardly ever shows.
+# Mixed and shuffled products are rounded alike everywhere. The sines of the convolution's transforms may
+# differ in the last bit of a float64: float32, to which they are rounded, has 29 bits fewer, so that this
+# hardly ever shows.
 DIGESTS = {"mixed": "6d47f60dc19b4fec", "product": "63ab9984947f01ac", "convolution": "ab6f0578f3fe2b09"}
 
 

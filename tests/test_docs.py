@@ -7,6 +7,7 @@ import pytest
 
 import treedot
 from treedot import encode
+from treedot.vectors import fidelity
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -15,7 +16,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 def test_the_reference_has_every_public_name_and_no_other():
     listed = re.findall(r"^   (\w+)$", (ROOT / "docs/api.md").read_text(encoding="utf-8"), re.M)
     assert len(listed) == len(set(listed))
-    assert set(listed) == {*treedot.__all__, *encode.__all__}
+    assert set(listed) == {*treedot.__all__, *encode.__all__, *fidelity.__all__, "clear_encoders"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -35,8 +35,10 @@ _HOME = {
     "SubtreeKernel": "treedot.kernels",
     "Tree": "treedot.trees",
     "TreeIndex": "treedot.search",
+    "TreeKernel": "treedot.kernels.base",
     "TreeSyntaxError": "treedot.errors",
     "TreedotError": "treedot.errors",
+    "Vectors": "treedot.vectors",
     "count_fragments": "treedot.fragments",
     "dot_products": "treedot.vectors",
     "iter_trees": "treedot.readers",
@@ -67,8 +69,10 @@ __all__ = [
     "SubtreeKernel",
     "Tree",
     "TreeIndex",
+    "TreeKernel",
     "TreeSyntaxError",
     "TreedotError",
+    "Vectors",
     "count_fragments",
     "dot_products",
     "iter_trees",
@@ -92,6 +96,7 @@ if TYPE_CHECKING:
     )
     from treedot.fragments import count_fragments, list_fragments
     from treedot.kernels import BoundedTreeKernel, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel
+    from treedot.kernels.base import TreeKernel
     from treedot.learn import (
         DistributedTreeVectorizer,
         DualLinearSVC,
@@ -103,7 +108,7 @@ if TYPE_CHECKING:
     from treedot.readers import iter_trees, read_trees
     from treedot.search import TreeIndex, nearest
     from treedot.trees import Forest, Tree
-    from treedot.vectors import dot_products, load_vectors, save_vectors
+    from treedot.vectors import Vectors, dot_products, load_vectors, save_vectors
 
 
 def __getattr__(name: str) -> Any:

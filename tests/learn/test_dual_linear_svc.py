@@ -47,6 +47,20 @@ def test_weights_are_kept_for_the_columns_of_the_examples_alone(n_classes):
     assert (model.predict(wide[30:]) == narrow.predict(small[30:])).all()
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_may_be_pruned(n_classes):
+    random = np.random.default_rng(5)
+    rows = csr_matrix(random.normal(size=(40, 30)) * (random.random((40, 30)) < 0.2))
+    wide = csr_matrix((rows.data, rows.indices * 2**25, rows.indptr), shape=(40, 2**30))
+    model = DualLinearSVC().fit(wide, np.arange(40) % n_classes)
+    model.coef_.data[np.abs(model.coef_.data) < 0.3] = 0
+    wanted = model.decision_function(wide)
+    before = model.coef_.nnz
+    model.coef_.eliminate_zeros()
+    assert 0 < model.coef_.nnz < before
+    assert model.decision_function(wide) == pytest.approx(wanted)
+
+
 def test_dense_and_sparse_rows_may_take_turns():
     random = np.random.default_rng(3)
     x = random.normal(size=(40, 30)) * (random.random((40, 30)) < 0.1)

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks, get_tags
@@ -12,7 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import treedot
 from strategies import random_forest
-from treedot import Forest
+from treedot import Forest, Vectors
+from treedot.encode import DenseSpec
 from treedot.errors import ParameterError
 
 KINDS = [
@@ -104,6 +106,14 @@ def test_a_clone_has_the_same_parameters_and_shows_them(estimator):
     assert copy.get_params() == estimator.get_params()
     assert repr(copy) == repr(estimator)
     assert repr(estimator).startswith(f"{type(estimator).__name__}(")
+
+
+@every_tree_estimator
+def test_an_estimator_with_wrong_parameters_can_be_shown(estimator):
+    for name in estimator.get_params(deep=False):
+        model = clone(estimator).set_params(**{name: "wrong"})
+        assert "fit" in dir(model)
+        assert type(model).__name__ in model._repr_html_()
 
 
 @every_tree_estimator
@@ -206,13 +216,16 @@ def test_dense_output_may_be_a_frame_and_sparse_output_says_why_not(estimator, f
         (["(S (A a))", None], "tree 2: expected a tree, found None"),
         ([__file__], r"is not a tree but the name of a file: give pathlib\.Path"),
         (Forest, "cannot read trees from type"),
+        (np.ones((2, 3)), "from ndarray: these are vectors already"),
+        (csr_matrix((2, 3)), "from csr_matrix: these are vectors already"),
+        (Vectors(np.ones((2, 256), np.float32), DenseSpec(256)), "from Vectors: these are vectors already"),
     ],
 )
 def test_what_holds_no_trees_is_refused_with_the_way_out(estimator, forest, classes, wrong, message):
     model = clone(estimator).fit(forest, classes)
     with pytest.raises(ValueError, match=message):
         model.transform(wrong)
-    if wrong == "(S (A a))":
+    if isinstance(wrong, str):
         with pytest.raises(ValueError, match=message):
             clone(estimator).fit(wrong, [0])
 

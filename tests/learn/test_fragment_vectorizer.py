@@ -1,7 +1,9 @@
 """The scikit-learn face of rows of fragments: columns, names, weights, and what is kept in files."""
 
+import gc
 import pickle
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
@@ -20,15 +22,19 @@ from treedot import (
     FragmentVectorizer,
     SubsetTreeKernel,
     Tree,
+    TreeIndex,
     dot_products,
     nearest,
     read_trees,
+    save_vectors,
 )
 from treedot.encode.chunks import TOO_MANY_OPEN
 from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.fragments import list_fragments
 from treedot.fragments.cost import fragment_cost
 from treedot.kernels.reference import bounded_fragment_values
+from treedot.learn import clear_encoders
+from treedot.learn.vectorizer_state import VectorizerState
 
 TREES = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
 
@@ -116,6 +122,7 @@ def test_a_fragment_that_no_tree_held_has_the_largest_idf():
         {"idf": True},
         {"n_features": None, "idf": True},
         {"n_features": 64, "idf": np.arange(64.0)},
+        {"damping": "sqrt", "n_jobs": 2},
         {"rest": "dense", "rest_size": 256},
         {"n_features": None, "rest": "blocks"},
     ],
@@ -127,6 +134,7 @@ def test_vectorizers_are_cloned_pickled_saved_and_loaded(options, tmp_path):
     vectorizer.save(tmp_path / "rows.safetensors")
     loaded = FragmentVectorizer.load(tmp_path / "rows.safetensors")
     for other in (loaded, pickle.loads(pickle.dumps(vectorizer))):
+        np.testing.assert_equal(other.get_params(), vectorizer.get_params())
         assert other.fingerprint == vectorizer.fingerprint
         again = other.transform(forest)
         assert (again.indices.tobytes(), again.data.tobytes()) == (
@@ -135,6 +143,75 @@ def test_vectorizers_are_cloned_pickled_saved_and_loaded(options, tmp_path):
         )
     if options.get("n_features", 0) is None and "rest" not in options:
         assert loaded.get_feature_names_out().tolist() == vectorizer.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("n_features", [64, None])
+def test_weights_that_are_changed_in_place_change_rows_and_fingerprint_together(n_features):
+    vectorizer = FragmentVectorizer(n_features=n_features, normalize=False).fit(TREES)
+    weights = np.ones(vectorizer.transform(TREES).shape[1])
+    vectorizer.set_params(idf=weights)
+    before, name = vectorizer.transform(TREES), vectorizer.fingerprint
+    weights[:] = 3
+    assert vectorizer.transform(TREES).data == pytest.approx(3 * before.data)
+    assert vectorizer.fingerprint != name
+    weights[:] = 1
+    assert (vectorizer.transform(TREES) != before).nnz == 0
+    assert vectorizer.fingerprint == name
+
+
+@pytest.mark.parametrize("n_features", [64, None])
+def test_what_was_learned_cannot_be_changed_once_it_is_in_use(n_features):
+    def counts(model):
+        return model.documents_.counts if n_features else model.dictionary_.documents
+
+    vectorizer = FragmentVectorizer(n_features=n_features, idf=True).fit(TREES)
+    for model in (vectorizer, pickle.loads(pickle.dumps(vectorizer))):
+        rows = model.transform(TREES)
+        with pytest.raises(ValueError, match="read-only"):
+            counts(model)[:] = 1
+        assert (model.transform(TREES) != rows).nnz == 0
+    changed = pickle.loads(pickle.dumps(vectorizer))
+    counts(changed)[:] = 1
+    assert (changed.transform(TREES) != rows).nnz > 0
+
+
+def test_columns_that_are_counted_have_names():
+    documents = FragmentVectorizer(n_features=2**20, idf=True).fit(["(A b)", "(A b)", "(A c)"]).documents_
+    assert documents._fields == ("columns", "counts", "n_trees")
+    assert (sorted(documents.counts), documents.n_trees) == ([1, 2], 3)
+
+
+def test_encoders_are_kept_until_they_are_dropped():
+    vectorizer = FragmentVectorizer(n_features=128)
+    assert vectorizer._encoder() is vectorizer._encoder()
+    kept = weakref.ref(vectorizer._encoder())
+    clear_encoders()
+    gc.collect()
+    assert kept() is None
+    assert vectorizer.transform(TREES).shape == (4, 128)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"idf": "x"}, {"idf": True, "rest": "dense"}, {"idf": [1.0]}, {"decay": 7}]
+)
+def test_a_vectorizer_with_wrong_parameters_can_be_shown(wrong):
+    vectorizer = FragmentVectorizer(**wrong)
+    assert "FragmentVectorizer" in repr(vectorizer)
+    assert "FragmentVectorizer" in vectorizer._repr_html_()
+    with pytest.raises(ParameterError):
+        vectorizer.fit(TREES)
+
+
+def test_another_of_treedots_files_is_refused_with_what_opens_it(tmp_path):
+    vectorizer = FragmentVectorizer(n_features=64)
+    save_vectors(tmp_path / "rows.npz", vectorizer.transform(TREES), vectorizer)
+    TreeIndex.build(TREES, tmp_path / "trees.index")
+    for name, message in (
+        ("rows.npz", "holds sparse vectors: load_vectors reads it, not FragmentVectorizer.load"),
+        ("trees.index", "holds an index of trees: TreeIndex.open reads it"),
+    ):
+        with pytest.raises(SourceError, match=message):
+            FragmentVectorizer.load(tmp_path / name)
 
 
 def test_fingerprints_tell_apart_what_was_learned():
@@ -161,12 +238,12 @@ def test_a_foreign_or_damaged_file_is_refused(tmp_path):
 
 
 def test_a_dictionary_that_is_made_of_itself_is_refused():
-    settings, arrays = FragmentVectorizer(n_features=None).fit(TREES).state()
+    settings, arrays = FragmentVectorizer(n_features=None).fit(TREES)._state()
     circle = int(np.flatnonzero(arrays["place"] > 0)[0])
     arrays["base"] = arrays["base"].copy()
     arrays["base"][circle] = circle
     with pytest.raises(SourceError, match="made of itself"):
-        FragmentVectorizer.from_state(settings, arrays)
+        FragmentVectorizer._of_state(VectorizerState(settings, arrays))
 
 
 def test_fragments_by_column_are_those_of_the_trees():

@@ -60,6 +60,16 @@ def test_parameters_can_be_searched():
     assert kernel.best_estimator_[0].kernel_ == SubsetTreeKernel(0.2, normalize=True)
 
 
+def test_the_default_kernel_has_parameters_too():
+    assert KernelTransformer().get_params()["kernel__decay"] == 0.4
+    assert KernelTransformer().get_params(deep=False) == {"kernel": None}
+    wanted = SubsetTreeKernel(0.2, normalize=True)
+    assert KernelTransformer().set_params(kernel__decay=0.2).kernel == wanted
+    for model in (KernelTransformer(), KernelTransformer(kernel=SubtreeKernel())):
+        assert model.set_params(kernel=None, kernel__decay=0.2).kernel == wanted
+    assert KernelTransformer(kernel=SubtreeKernel()).set_params(kernel=None).kernel is None
+
+
 def test_the_kernel_transformer_gives_kernels_with_the_training_trees():
     forest = random_forest(1, 8)
     gram = KernelTransformer(kernel=SubsetTreeKernel(decay=0.3))

@@ -12,7 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies import ANY_LABEL, random_forest, trees
-from treedot import Forest, FragmentVectorizer, SubsetTreeKernel, Tree, TreeIndex, nearest
+from treedot import (
+    Forest,
+    FragmentVectorizer,
+    SubsetTreeKernel,
+    Tree,
+    TreeIndex,
+    Vectors,
+    nearest,
+    save_vectors,
+)
 from treedot.errors import ParameterError, SourceError, SpecMismatchError
 from treedot.safetensors import read_arrays, write_arrays
 from treedot.search import index as module
@@ -35,7 +44,7 @@ def wanted(queries, forest, k):
 @pytest.mark.parametrize("k", [1, 7, 170])
 @pytest.mark.parametrize("records", [100, 1 << 23])
 def test_an_index_finds_what_a_search_through_all_rows_finds(tmp_path, monkeypatch, k, records):
-    monkeypatch.setattr("treedot.search.inverted_index.RECORDS", records)
+    monkeypatch.setattr("treedot.search.inverted_index_writer.RECORDS", records)
     monkeypatch.setattr(module, "BATCH", 16)
     forest, queries = random_forest(0, 170, 15), random_forest(1, 30, 15)
     index = TreeIndex.build(forest, tmp_path / "x")
@@ -71,10 +80,10 @@ def test_any_trees_can_be_indexed_and_taken_out_again(tmp_path_factory, some, qu
     forest = Forest.from_trees(some)
     index = TreeIndex.build(forest, tmp_path_factory.mktemp("index") / "x")
     assert index.forest(range(len(some))) == forest
-    _, values = index.search(queries, 3)
-    products = wanted(Forest.from_trees(queries), forest, 3)[1]
-    assert (values[:, : products.shape[1]] == products).all()
-    assert (values[:, products.shape[1] :] == -np.inf).all()
+    for found, expected in zip(
+        index.search(queries, 3), wanted(Forest.from_trees(queries), forest, 3), strict=True
+    ):
+        assert found.tolist() == expected.tolist()
 
 
 @settings(max_examples=25, deadline=None)
@@ -84,15 +93,54 @@ def test_labels_may_be_any_text(tmp_path_factory, some):
     assert list(index.forest(range(len(some)))) == some
 
 
-def test_where_there_are_fewer_trees_the_rest_is_padding(tmp_path):
-    index = TreeIndex.build(["(A b)", "(C d)"], tmp_path / "x")
-    rows, values = index.search([Tree.parse("(A b)"), Tree("b")], 4)
-    assert rows.tolist() == [[0, 1, -1, -1]] * 2
-    assert values.tolist() == [[1.0, 0.0, -np.inf, -np.inf], [0.0, 0.0, -np.inf, -np.inf]]
+def test_where_there_are_fewer_trees_there_are_fewer_columns_as_for_rows_in_memory(tmp_path):
+    trees, queries = ["(A b)", "(C d)"], [Tree.parse("(A b)"), Tree("b")]
+    index = TreeIndex.build(trees, tmp_path / "x")
+    for n_jobs in (1, 3):
+        rows, values = index.search(queries, 4, n_jobs=n_jobs)
+        assert rows.tolist() == [[0, 1]] * 2
+        assert values.tolist() == [[1.0, 0.0], [0.0, 0.0]]
     rows, values = index.search(["(C d)"], 4, rerank=SubsetTreeKernel())
-    assert rows.tolist() == [[1, 0, -1, -1]]
-    assert values.tolist() == [[1.0, 0.0, -np.inf, -np.inf]]
-    assert index.search([], 4)[0].shape == (0, 4)
+    assert rows.tolist() == [[1, 0]]
+    assert values.tolist() == [[1.0, 0.0]]
+    assert index.search([], 4)[0].shape == (0, 2)
+    vectorizer = index.vectorizer
+    assert nearest(vectorizer.transform(queries), vectorizer.transform(trees), 4)[0].shape == (2, 2)
+
+
+def test_vectors_in_the_place_of_trees_are_refused_by_name(small, tmp_path):
+    index, forest = small
+    rows = index.vectorizer.transform(forest[:2])
+    for vectors in (rows, rows[:, :8].toarray(), Vectors(rows, index.vectorizer.spec)):
+        with pytest.raises(ParameterError, match="these are vectors already"):
+            index.search(vectors)
+        with pytest.raises(ParameterError, match="these are vectors"):
+            TreeIndex.build(vectors, tmp_path / "y")
+
+
+def test_a_kernel_to_rank_again_by_is_an_object(small):
+    index, forest = small
+    with pytest.raises(ParameterError, match=r"not the class SubsetTreeKernel: give .*normalize=True"):
+        index.search(forest[:1], rerank=SubsetTreeKernel)
+
+
+def test_another_of_treedots_files_is_refused_with_what_opens_it(tmp_path):
+    vectorizer = FragmentVectorizer(n_features=2**12)
+    save_vectors(tmp_path / "rows.npz", vectorizer.transform(["(A b)"]), vectorizer)
+    vectorizer.save(tmp_path / "model.parquet")
+    for name, message in (
+        ("rows.npz", r"rows\.npz holds sparse vectors: load_vectors reads it, not TreeIndex\.open"),
+        ("model.parquet", r"holds a vectorizer: FragmentVectorizer\.load reads it"),
+    ):
+        with pytest.raises(SourceError, match=message):
+            TreeIndex.open(tmp_path / name)
+    assert len(TreeIndex.build(["(A b)"], tmp_path / "any.parquet")) == 1
+
+
+def test_the_vectorizer_of_an_index_has_the_parameters_of_the_one_given(tmp_path):
+    for vectorizer in (FragmentVectorizer(), FragmentVectorizer(damping="sqrt", n_jobs=2)):
+        index = TreeIndex.build(["(A b)"], tmp_path / "x", vectorizer, overwrite=True)
+        assert index.vectorizer.get_params() == vectorizer.get_params()
 
 
 def test_an_index_opened_again_gives_the_same_answers(small):
@@ -133,7 +181,7 @@ def test_what_the_vectorizer_is_and_has_learned_is_kept(tmp_path, settings):
 def test_the_file_is_the_same_to_the_byte_whatever_the_threads_and_portions(tmp_path, monkeypatch):
     forest = random_forest(5, 120, 12)
     TreeIndex.build(forest, tmp_path / "a")
-    monkeypatch.setattr("treedot.search.inverted_index.RECORDS", 500)
+    monkeypatch.setattr("treedot.search.inverted_index_writer.RECORDS", 500)
     TreeIndex.build(forest, tmp_path / "b", n_jobs=3)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]

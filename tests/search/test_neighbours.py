@@ -142,7 +142,9 @@ def test_ranking_again_needs_a_kernel_and_all_trees():
     for wrong, message in (
         ({"rerank": kernel}, "give both"),
         ({"trees": forest}, "give both"),
-        ({"rerank": "exact", "trees": forest}, "must be a kernel"),
+        ({"rerank": "exact", "trees": forest}, "must be a tree kernel"),
+        ({"rerank": kernel, "trees": (forest, forest)}, "a pair, .* goes with Y"),
+        ({"rerank": kernel, "trees": x}, "these are vectors"),
         ({"rerank": kernel, "trees": forest[:3]}, "X has 4 rows, but there are 3 trees"),
         ({"rerank": kernel, "trees": forest, "k": 3, "candidates": 2}, "at least k=3"),
         ({"Y": x, "rerank": kernel, "trees": forest}, "must be a pair"),
@@ -154,5 +156,6 @@ def test_ranking_again_needs_a_kernel_and_all_trees():
 
 def test_classes_of_kernels_are_refused_by_name():
     forest = random_forest(0, 4)
-    with pytest.raises(ParameterError, match="rerank must be a kernel"):
+    message = r"not the class SubsetTreeKernel: give SubsetTreeKernel\(normalize=True\)"
+    with pytest.raises(ParameterError, match=message):
         nearest(FragmentVectorizer().transform(forest), rerank=SubsetTreeKernel, trees=forest)

@@ -10,6 +10,7 @@ from strategies import random_forest
 from treedot import (
     DistributedTreeVectorizer,
     FragmentVectorizer,
+    TreeIndex,
     dot_products,
     load_vectors,
     nearest,
@@ -18,6 +19,7 @@ from treedot import (
 from treedot.encode.spec import DenseSpec, SparseSpec, spec_from_dict
 from treedot.errors import ParameterError, SourceError, SpecMismatchError
 from treedot.vectors import Vectors
+from treedot.vectors.writers import described_file
 
 DENSE = DistributedTreeVectorizer(n_components=256)
 SPARSE = FragmentVectorizer(n_features=2**12)
@@ -160,6 +162,20 @@ def test_what_is_no_file_of_vectors_is_refused(tmp_path):
         save_vectors(tmp_path / "w.npz", SPARSE.transform(["(A b)"]), {"decay": 0.4})
 
 
+def test_another_of_treedots_files_is_refused_with_what_opens_it(tmp_path):
+    SPARSE.save(tmp_path / "model")
+    TreeIndex.build(["(A b)"], tmp_path / "trees.index")
+    with described_file(tmp_path / "K.npy", {"kernel": "subset"}) as file:
+        np.save(file, np.eye(2))
+    for name, message in (
+        ("model", r"model holds a vectorizer: FragmentVectorizer\.load reads it, not load_vectors"),
+        ("trees.index", r"holds an index of trees: TreeIndex\.open reads it"),
+        ("K.npy", r"K\.npy holds a matrix of kernels: numpy\.load reads it"),
+    ):
+        with pytest.raises(SourceError, match=message):
+            load_vectors(tmp_path / name)
+
+
 def test_rows_that_lead_out_of_their_columns_are_refused(tmp_path):
     matrix = SPARSE.transform(["(A b)"])
     matrix.indices[0] = 2**20
@@ -190,7 +206,7 @@ def test_vectors_are_compared_where_they_were_made_alike(compare, vectorizer):
         changed = type(vectorizer)(**{**vectorizer.get_params(), **other})
         with pytest.raises(SpecMismatchError, match="do not belong together"):
             compare(vectors, Vectors(changed.transform(forest), changed.spec))
-    with pytest.raises(SpecMismatchError, match="do not belong together"):
+    with pytest.raises(SpecMismatchError, match=r"do not belong together: dense and sparse ones$"):
         compare(Vectors(DENSE.transform(forest), DENSE.spec), Vectors(SPARSE.transform(forest), SPARSE.spec))
 
 

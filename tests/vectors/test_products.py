@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix, random_array
 
 from treedot import dot_products
 from treedot.errors import ParameterError
-from treedot.vectors.products import order_of
+from treedot.vectors.inverted_index import order_of
 
 
 def sparse(rows, columns, density, seed):
@@ -55,3 +55,12 @@ def test_whole_numbers_will_do_and_complex_ones_will_not():
 def test_other_widths_are_refused():
     with pytest.raises(ParameterError, match="5 and of 6 columns"):
         dot_products(sparse(2, 5, 0.5, 0), sparse(2, 6, 0.5, 0))
+    for x, y in (((2, 5), (2, 6)), ((5,), (2, 5)), ((5,), None)):
+        with pytest.raises(ParameterError, match="cannot compare rows of shapes"):
+            dot_products(np.zeros(x), None if y is None else np.zeros(y))
+
+
+def test_products_of_dense_vectors_have_their_type_and_those_of_sparse_rows_float64():
+    rows = sparse(3, 5, 0.5, 0).astype(np.float32)
+    assert dot_products(rows.toarray()).dtype == np.float32
+    assert dot_products(rows).dtype == dot_products(rows, rows.toarray()).dtype == np.float64

@@ -82,8 +82,7 @@ def _container_facts(path: Path) -> dict[str, Any]:
 
             index = TreeIndex.open(path)
             facts: dict[str, Any] = {"file": "an index of trees (TreeIndex.open)", "trees": len(index)}
-            settings = index.vectorizer.state()[0]
-            return {**facts, **settings, "fingerprint": index.fingerprint}
+            return {**facts, **_settings(index.vectorizer), "fingerprint": index.fingerprint}
         case "treedot fragment vectorizer":
             from treedot.learn import FragmentVectorizer
 
@@ -91,10 +90,15 @@ def _container_facts(path: Path) -> dict[str, Any]:
             facts = {"file": "a vectorizer (FragmentVectorizer.load)"}
             if vectorizer.n_features is None:
                 facts["columns learned"] = len(vectorizer.dictionary_)
-            return {**facts, **vectorizer.state()[0], "fingerprint": vectorizer.fingerprint}
+            return {**facts, **_settings(vectorizer), "fingerprint": vectorizer.fingerprint}
         case other:
             names = ", ".join(f"{name} {list(array.shape)}" for name, array in arrays.items())
             return {"file": str(other or "named arrays"), "arrays": names or "none"}
+
+
+def _settings(vectorizer: Any) -> dict[str, Any]:
+    given = not isinstance(vectorizer.idf, bool)
+    return {**vectorizer.spec.to_dict(), "idf": "given" if given else vectorizer.idf}
 
 
 def _flat(description: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from treedot.learn.distributed_tree_vectorizer import DistributedTreeVectorizer
 from treedot.learn.dual_linear_svc import DualLinearSVC
+from treedot.learn.encoders import clear_encoders
 from treedot.learn.fragment_vectorizer import FragmentVectorizer
 from treedot.learn.kernel_transformer import KernelTransformer
 from treedot.learn.label_selection_transformer import LabelSelectionTransformer
@@ -14,4 +15,5 @@ __all__ = [
     "KernelTransformer",
     "LabelSelectionTransformer",
     "MinedFragmentVectorizer",
+    "clear_encoders",
 ]

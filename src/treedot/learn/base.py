@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from treedot.errors import ParameterError
+from treedot.errors import ParameterError, TreedotError
 from treedot.kernels.base import TreeKernel
 from treedot.readers import read_trees
 from treedot.trees import Forest
@@ -20,8 +20,31 @@ def check_source(X: Any) -> None:
         read_trees(X)
 
 
+def checked_kernel(name: str, kernel: Any) -> TreeKernel:
+    """Return a kernel that was given as a parameter, or raise where it is anything else."""
+    if isinstance(kernel, TreeKernel):
+        return kernel
+    if isinstance(kernel, type) and issubclass(kernel, TreeKernel):
+        made = f"{kernel.__name__}(normalize=True)"
+        raise ParameterError(f"{name} must be an object, not the class {kernel.__name__}: give {made}")
+    raise ParameterError(
+        f"{name} must be a tree kernel such as SubsetTreeKernel(decay=0.4, normalize=True), not {kernel!r}"
+    )
+
+
 class TreeTransformer(TransformerMixin, BaseEstimator):
     """A transformer whose input is any source of trees, not a matrix."""
+
+    def __dir__(self) -> list[str]:
+        """Return the names of what is there; with wrong parameters, a ``spec`` is not."""
+        return [name for name in object.__dir__(self) if self._is_there(name)]
+
+    def _is_there(self, name: str) -> bool:
+        try:
+            getattr(self, name)
+        except (AttributeError, TreedotError):
+            return False
+        return True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

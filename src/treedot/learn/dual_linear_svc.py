@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from treedot.errors import ParameterError
 from treedot.learn.one_vs_rest import best_class, one_vs_rest, train_svms
 from treedot.parameters import checked_positive
+from treedot.vectors.inverted_index import locate
 from treedot.vectors.products import dot_products
 from treedot.vectors.vectors import Vectors, are_trees
 
@@ -119,17 +120,21 @@ def _sparse_weights(coef: np.ndarray, columns: np.ndarray, width: int) -> Any:
 
 
 def _dense_weights(coef: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns that have weights, the same for every class, and the weights."""
+    """Return the columns that have weights for any class, and the weights of these."""
     if isinstance(coef, np.ndarray):
         return np.arange(coef.shape[1]), coef
-    return coef.indices[: coef.indptr[1]], coef.data.reshape(coef.shape[0], -1)
+    columns = coef.indices[: coef.indptr[1]]
+    shape = coef.shape[0], columns.size
+    if coef.nnz == shape[0] * shape[1] and (coef.indices.reshape(shape) == columns).all():  # as fit left them
+        return columns, coef.data.reshape(shape)
+    columns = np.unique(coef.indices)
+    return columns, _with_columns(coef, columns).toarray()
 
 
 def _with_columns(X: Any, columns: np.ndarray) -> Any:
     """Return rows with some of their columns alone."""
     if isinstance(X, np.ndarray):
         return X if columns.size == X.shape[1] else X[:, columns]
-    place = np.searchsorted(columns, X.indices)
-    known = np.append(columns, -1)[place] == X.indices
-    indptr = np.concatenate([[0], np.cumsum(known)])[X.indptr]
-    return csr_matrix((X.data[known], place[known], indptr), shape=(X.shape[0], columns.size))
+    known, number = locate(X.indices, columns)
+    indptr = np.searchsorted(known, X.indptr)
+    return csr_matrix((X.data[known], number, indptr), shape=(X.shape[0], columns.size))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from treedot.encode import DenseSpec, SparseSpec
 
 KEPT = 4  # encoders, the last used ones, whose label tables stay in memory
@@ -17,7 +19,8 @@ _kept: list[tuple[DenseSpec | SparseSpec, tuple[Any, ...], Any]] = []
 def kept_encoder(spec: DenseSpec | SparseSpec, learned: tuple[Any, ...], make: Callable[[], E]) -> E:
     """Return the encoder of a spec and of what was learned, made anew unless it is one of the last used.
 
-    What was learned is told apart by identity: whoever learns something new makes new objects.
+    What was learned, arrays and numbers, is compared by its content, but for what is the very same object:
+    whoever gives an array again must not have changed it.
     """
     global _kept
     known = _kept  # other threads may put another list in its place at any time, but never change this one
@@ -31,5 +34,21 @@ def kept_encoder(spec: DenseSpec | SparseSpec, learned: tuple[Any, ...], make: C
     return encoder
 
 
+def clear_encoders() -> None:
+    """Drop the encoders that vectorizers keep in memory for their next call.
+
+    The last four are kept, whichever vectorizers they belong to, since they know the labels that they have
+    seen: a dense one takes up to half a gigabyte. The next call of ``transform`` makes what it needs.
+
+    Examples
+    --------
+    >>> from treedot.learn import DistributedTreeVectorizer, clear_encoders
+    >>> vectors = DistributedTreeVectorizer(n_components=1024).transform(["(S (NP Ann) (VP runs))"])
+    >>> clear_encoders()
+    """
+    global _kept
+    _kept = []
+
+
 def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
+    return len(a) == len(b) and all(x is y or np.array_equal(x, y) for x, y in zip(a, b, strict=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from functools import partial
@@ -19,18 +18,18 @@ from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.kernels import SubsetTreeKernel
 from treedot.learn.base import SparseTreeTransformer, check_source
 from treedot.learn.encoders import kept_encoder
+from treedot.learn.idf import DocumentCounts, checked_idf, inverse_frequency, is_flag
+from treedot.learn.vectorizer_state import VectorizerState
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_tree, read_trees
-from treedot.safetensors import read_arrays, write_arrays
 from treedot.trees import Forest, Tree
+from treedot.vectors.inverted_index import locate
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 BATCH = 4096  # trees that are read at a time
 MAX_NAMED = 2**22  # columns that are given names
-MAX_WEIGHTS = 2**26  # columns that weights can be given for
-MAX_WEIGHT = 1e100
 
 
 class FragmentVectorizer(SparseTreeTransformer):
@@ -86,9 +85,12 @@ class FragmentVectorizer(SparseTreeTransformer):
     Attributes
     ----------
     dictionary_ : FragmentDictionary
-        With ``n_features=None``, the fragments that have columns.
-    documents_ : tuple of arrays
-        With ``idf=True`` and hashed columns, the columns in use, and how many trees hold each.
+        With ``n_features=None``, the fragments that have columns: ``len(dictionary_)`` of them,
+        ``dictionary_.trees()`` in the order of the columns, ``dictionary_.documents`` of the
+        ``dictionary_.n_trees`` trees hold each. What was learned is read-only once it is in use.
+    documents_ : DocumentCounts
+        With ``idf=True`` and hashed columns, a named tuple: ``columns``, those in use, ascending; ``counts``,
+        how many trees hold each; and ``n_trees``, of how many trees.
 
     Examples
     --------
@@ -188,14 +190,13 @@ class FragmentVectorizer(SparseTreeTransformer):
         batches = ((batch, encoder.bounded_fragments(batch, self.n_jobs)) for batch in _batches(X))
         dictionary = FragmentDictionary.of_parts(batches)
         if self.n_features is None:
-            known = np.append(encoder.learned.key, np.uint64(0))
-            columns = np.searchsorted(encoder.learned.key, dictionary.key)
-            columns = np.where(known[columns] == dictionary.key, columns, -1)
+            numbers, columns = locate(dictionary.key, encoder.learned.key)
         else:
+            numbers = np.arange(len(dictionary))
             columns = (dictionary.key >> np.uint64(encoder.spec.shift)).astype(np.int64)
-        for column, tree in zip(columns.tolist(), dictionary.trees(), strict=True):
-            if column >= 0:
-                found.setdefault(column, []).append(tree)
+        trees = dictionary.trees()
+        for number, column in zip(numbers.tolist(), columns.tolist(), strict=True):
+            found.setdefault(column, []).append(trees[number])
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -216,72 +217,56 @@ class FragmentVectorizer(SparseTreeTransformer):
     @property
     def fingerprint(self) -> str:
         """A short stable name of all that determines a row, what ``fit`` learned included."""
-        return _fingerprint(self.spec, *self.state())
+        return self._state().fingerprint
 
-    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return the parameters as plain JSON values, and what was learned as arrays."""
-        idf = self._checked_idf()
-        given = not isinstance(idf, bool)
-        settings = self.spec.to_dict() | {"idf": "given" if given else idf}
-        arrays: dict[str, np.ndarray] = {"idf": np.asarray(idf)} if given else {}
-        if not self._is_stateless:
-            self._check_fitted()
-            if self.n_features is None:
-                arrays |= self.dictionary_.arrays()
-            else:
-                columns, documents, n_trees = self.documents_
-                arrays |= {"columns": columns, "documents": documents, "n_trees": np.array([n_trees])}
-        return settings, arrays
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters and what was learned to a file, whole or not at all."""
+        self._state().save(path)
 
     @classmethod
-    def from_state(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-        """Return the vectorizer that ``state`` described."""
-        fields = dict(settings)
-        idf = fields.pop("idf", False)
-        spec = SparseSpec.from_dict(fields)
-        if idf not in (True, False, "given") or (idf == "given") != ("idf" in arrays):
-            raise SourceError("this is not the state of a FragmentVectorizer: its idf is not there")
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file that ``save`` wrote."""
+        return cls._of_state(VectorizerState.load(path))
+
+    def _state(self) -> VectorizerState:
+        """Return the parameters as plain JSON values, and what was learned as arrays."""
+        idf = self._checked_idf()
+        learned: Any = None
+        if not self._is_stateless:
+            self._check_fitted()
+            learned = self.dictionary_ if self.n_features is None else self.documents_
+        return VectorizerState.make(self.spec, idf, learned, {"damping": self.damping, "n_jobs": self.n_jobs})
+
+    @classmethod
+    def _of_state(cls, state: VectorizerState) -> Self:
+        """Return the vectorizer that ``_state`` described."""
+        spec, parameters = state.spec, state.parameters
         made = cls(
             n_features=spec.n_features,
             decay=spec.decay,
             budget=spec.budget,
-            damping=spec.damping,
-            idf=np.asarray(arrays["idf"]) if idf == "given" else idf,
+            damping=parameters.get("damping", spec.damping),
+            idf=state.idf,
             normalize=spec.normalize,
             rest=spec.rest,
             rest_size=spec.rest_size,
             random_state=spec.seed,
             dtype=spec.dtype,
+            n_jobs=parameters.get("n_jobs"),
         )
+        if made.spec != spec:
+            raise SourceError("this is not the state of a FragmentVectorizer: its damping is another")
         if spec.n_features is None:
-            made.dictionary_ = FragmentDictionary.from_arrays(arrays)
-        elif idf is True:
-            made.documents_ = _checked_documents(arrays, spec.n_features)
+            made.dictionary_ = state.dictionary
+        elif made.idf is True:
+            made.documents_ = state.documents
         made._fitted_to = _learned_with(spec)
         made._checked_idf()
         return made
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and what was learned to a file, whole or not at all."""
-        settings, arrays = self.state()
-        description = {"format": "treedot fragment vectorizer", "settings": settings}
-        write_arrays(path, description | {"fingerprint": _fingerprint(self.spec, settings, arrays)}, arrays)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file that ``save`` wrote."""
-        description, arrays = read_arrays(path)
-        if description.get("format") != "treedot fragment vectorizer":
-            raise SourceError(f"{os.fspath(path)} does not hold a FragmentVectorizer")
-        settings = dict(description.get("settings", {}))
-        made = cls.from_state(settings, arrays)
-        if _fingerprint(made.spec, settings, arrays) != description.get("fingerprint"):
-            raise SourceError(f"{os.fspath(path)} is damaged: it does not hold what its fingerprint names")
-        return made
-
     @property
     def _is_stateless(self) -> bool:
-        return self.n_features is not None and self._checked_idf() is not True
+        return self.n_features is not None and not (is_flag(self.idf) and self.idf)
 
     @property
     def _n_features_out(self) -> int:
@@ -289,12 +274,17 @@ class FragmentVectorizer(SparseTreeTransformer):
 
     def _encoder(self) -> SparseEncoder:
         spec, idf = self.spec, self._checked_idf()
-        if self.n_features is not None and idf is False:
+        weights = (idf,) if isinstance(idf, np.ndarray) else ()
+        if self._is_stateless and not weights:
             return kept_encoder(spec, (), partial(SparseEncoder, spec))
-        if not self._is_stateless:
-            self._check_fitted()
-        learned = (getattr(self, "dictionary_", None), getattr(self, "documents_", None), self.idf)
-        return kept_encoder(spec, learned, lambda: SparseEncoder(spec, self._known(spec, idf)))
+        if self._is_stateless:
+            return kept_encoder(spec, weights, lambda: SparseEncoder(spec, _hashed_weights(spec, *weights)))
+        self._check_fitted()
+        counted = self._counted
+        for array in (counted.columns, counted.counts):  # the encoder would not notice a change
+            array.setflags(write=False)
+        learned = counted if idf is True else (counted.columns, *weights)
+        return kept_encoder(spec, learned, lambda: SparseEncoder(spec, self._learned_columns(spec, idf)))
 
     def _check_fitted(self) -> None:
         check_is_fitted(self)
@@ -303,50 +293,31 @@ class FragmentVectorizer(SparseTreeTransformer):
                 "n_features, budget or random_state have changed since the columns were learned: fit again"
             )
 
-    def _known(self, spec: SparseSpec, idf: bool | np.ndarray) -> LearnedColumns:
+    @property
+    def _counted(self) -> DocumentCounts:
+        """The columns that ``fit`` has seen, those of a dictionary by their keys."""
+        if self.n_features is not None:
+            return self.documents_
+        return DocumentCounts(self.dictionary_.key, self.dictionary_.documents, self.dictionary_.n_trees)
+
+    def _learned_columns(self, spec: SparseSpec, idf: bool | np.ndarray) -> LearnedColumns:
         """Return what compiled code has to know of columns and weights."""
-        if spec.n_features is None:
-            key, documents, n_trees = (
-                self.dictionary_.key,
-                self.dictionary_.documents,
-                self.dictionary_.n_trees,
-            )
-        elif idf is True:
-            columns, documents, n_trees = self.documents_
-            key = columns.astype(np.uint64) << np.uint64(spec.shift)
-        else:
-            key = np.arange(spec.n_features, dtype=np.uint64) << np.uint64(spec.shift)
+        columns, counts, n_trees = self._counted
+        # A copy, since compiled code for arrays that are read-only would be another.
+        key = columns.copy() if spec.n_features is None else _first_bits(columns, spec)
         if idf is True:
-            unseen = float(_inverse_frequency(np.zeros(1), n_trees)[0])
-            return LearnedColumns.make(key, _inverse_frequency(documents, n_trees), unseen)
+            unseen = float(inverse_frequency(np.zeros(1), n_trees)[0])
+            return LearnedColumns.make(key, inverse_frequency(counts, n_trees), unseen)
         return LearnedColumns.make(key, None if isinstance(idf, bool) else idf)
 
     def _checked_idf(self, before_fit: bool = False) -> bool | np.ndarray:
-        """Return whether columns are weighed by how rare they are, or the weights that are given.
+        """Return ``idf``, checked; before a fit nothing is known yet of the columns of a dictionary."""
+        n_columns = self.n_features
+        if n_columns is None and not before_fit and hasattr(self, "dictionary_"):
+            n_columns = len(self.dictionary_)
+        return checked_idf(self.idf, n_columns, self.rest)
 
-        Before a fit nothing is known yet of the columns of a dictionary.
-        """
-        if isinstance(self.idf, (bool, np.bool_)):
-            weights: Any = bool(self.idf)
-        else:
-            weights = np.asarray(self.idf)
-            if weights.ndim != 1 or weights.dtype.kind not in "fiu":
-                raise ParameterError("idf must be True, False or one weight for each column")
-            if not ((weights == 0) | ((weights >= 1 / MAX_WEIGHT) & (weights <= MAX_WEIGHT))).all():
-                raise ParameterError(f"the weights of idf must be 0 or from {1 / MAX_WEIGHT} to {MAX_WEIGHT}")
-            wanted = self.n_features
-            if wanted is None and not before_fit and hasattr(self, "dictionary_"):
-                wanted = len(self.dictionary_)
-            if wanted is not None and (weights.size != wanted or wanted > MAX_WEIGHTS):
-                raise ParameterError(
-                    f"idf has {weights.size} weights for {wanted} columns (of at most {MAX_WEIGHTS})"
-                )
-            weights = weights.astype(np.float64)
-        if weights is not False and self.rest is not None:
-            raise ParameterError("idf does not go with a rest: that has no columns to weigh")
-        return weights
-
-    def _count_documents(self, X: Any) -> tuple[np.ndarray, np.ndarray, int]:
+    def _count_documents(self, X: Any) -> DocumentCounts:
         encoder, n_trees = kept_encoder(self.spec, (), partial(SparseEncoder, self.spec)), 0
         columns, documents = np.zeros((2, 0), np.int64)
         for batch in _batches(X):
@@ -358,7 +329,7 @@ class FragmentVectorizer(SparseTreeTransformer):
             n_trees += len(batch)
         if not n_trees:
             raise SourceError("there is no tree to count columns of")
-        return columns, documents, n_trees
+        return DocumentCounts(columns, documents, n_trees)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -370,14 +341,13 @@ class FragmentVectorizer(SparseTreeTransformer):
         return self._is_stateless or hasattr(self, learned)
 
 
-def _fingerprint(spec: SparseSpec, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
-    if not arrays and not settings["idf"]:
-        return spec.fingerprint
-    digest = hashlib.blake2b(f"{spec.fingerprint} {settings['idf']}".encode(), digest_size=8)
-    for name in sorted(arrays):
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(arrays[name]).data)
-    return digest.hexdigest()
+def _hashed_weights(spec: SparseSpec, weights: np.ndarray) -> LearnedColumns:
+    return LearnedColumns.make(_first_bits(np.arange(weights.size), spec), weights)
+
+
+def _first_bits(columns: np.ndarray, spec: SparseSpec) -> np.ndarray:
+    """Return the first bits of the keys in hashed columns."""
+    return columns.astype(np.uint64) << np.uint64(spec.shift)
 
 
 def _learned_with(spec: SparseSpec) -> tuple[Any, ...]:
@@ -404,22 +374,3 @@ def _log_norms(forest: Forest, decay: float) -> np.ndarray:
 
 def _batches(X: Any) -> Iterator[Forest]:
     return iter([X]) if isinstance(X, Forest) else iter_trees(X, batch_size=BATCH)
-
-
-def _inverse_frequency(documents: np.ndarray, n_trees: int) -> np.ndarray:
-    weights: np.ndarray = np.log((1.0 + n_trees) / (1.0 + documents)) + 1.0
-    return weights
-
-
-def _checked_documents(arrays: dict[str, np.ndarray], n_features: int) -> tuple[np.ndarray, np.ndarray, int]:
-    try:
-        columns, documents = np.asarray(arrays["columns"]), np.asarray(arrays["documents"])
-        n_trees = int(arrays["n_trees"][0])
-    except (KeyError, IndexError) as error:
-        raise SourceError(f"this is not the state of a FragmentVectorizer: {error} is missing") from None
-    ascending = columns.size == 0 or (
-        columns[0] >= 0 and columns[-1] < n_features and (np.diff(columns) > 0).all()
-    )
-    if columns.dtype.kind != "i" or columns.shape != documents.shape or not ascending:
-        raise SourceError("this is not the state of a FragmentVectorizer: its columns are out of order")
-    return columns, documents, n_trees

@@ -6,10 +6,9 @@ from typing import Any, Self
 
 from sklearn.base import clone
 
-from treedot.errors import ParameterError
 from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.base import TreeKernel
-from treedot.learn.base import KernelMatrixTransformer
+from treedot.learn.base import KernelMatrixTransformer, checked_kernel
 from treedot.readers import read_trees
 
 
@@ -57,27 +56,23 @@ class KernelTransformer(KernelMatrixTransformer):
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``kernel__decay`` and its like set those of the kernel, of the default one too."""
         nested = any(name.startswith("kernel__") for name in params)
-        if nested and self.kernel is None and "kernel" not in params:
-            self.kernel = _default()
+        if nested and params.get("kernel", self.kernel) is None:
+            params["kernel"] = _default()
         return super().set_params(**params)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name, and with ``deep`` those of the kernel, of the default one too."""
+        params = super().get_params(deep)
+        if deep and self.kernel is None:
+            params |= {f"kernel__{name}": value for name, value in _default().get_params().items()}
+        return params
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Keep the training trees."""
-        self.kernel_ = _default() if self.kernel is None else clone(_checked(self.kernel))
+        self.kernel_ = _default() if self.kernel is None else clone(checked_kernel("kernel", self.kernel))
         self.trees_ = read_trees(X)
         return self
 
 
 def _default() -> TreeKernel:
     return SubsetTreeKernel(normalize=True)
-
-
-def _checked(kernel: Any) -> TreeKernel:
-    if isinstance(kernel, TreeKernel):
-        return kernel
-    if isinstance(kernel, type) and issubclass(kernel, TreeKernel):
-        name = kernel.__name__
-        raise ParameterError(f"kernel must be an object, not the class {name}: give {name}(normalize=True)")
-    raise ParameterError(
-        f"kernel must be a tree kernel such as SubsetTreeKernel(decay=0.4, normalize=True), not {kernel!r}"
-    )

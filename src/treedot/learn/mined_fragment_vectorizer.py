@@ -40,7 +40,8 @@ class MinedFragmentVectorizer(SparseTreeTransformer):
     normalize : bool
         Learn with the normalised kernel, and divide every row by √K(a, a).
     C : float
-        The support vector machine's cost of errors.
+        The support vector machine's cost of errors. The default is that of ``SVC`` and, with a normalised
+        kernel, of SVM-light; a linear model that is trained on the rows has a C of its own.
     threshold : float
         Leave out fragments that weigh less than this share of the heaviest, from 0 to 1.
     max_expansions : int, optional
@@ -50,6 +51,8 @@ class MinedFragmentVectorizer(SparseTreeTransformer):
         it leaves some out that might lead to heavier ones, the search is greedy, and ``exact_`` False.
     max_pairs : int
         See ``SubsetTreeKernel``.
+    n_jobs : int, optional
+        Threads that train support vector machines, one for each class; -1 for all cores.
 
     Attributes
     ----------
@@ -86,6 +89,7 @@ class MinedFragmentVectorizer(SparseTreeTransformer):
         max_expansions: int | None = None,
         beam: int = BEAM,
         max_pairs: int = MAX_PAIRS,
+        n_jobs: int | None = None,
     ) -> None:
         self.n_fragments = n_fragments
         self.decay = decay
@@ -95,6 +99,7 @@ class MinedFragmentVectorizer(SparseTreeTransformer):
         self.max_expansions = max_expansions
         self.beam = beam
         self.max_pairs = max_pairs
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train the support vector machine and keep its heaviest fragments."""
@@ -106,7 +111,7 @@ class MinedFragmentVectorizer(SparseTreeTransformer):
         kernel = SubsetTreeKernel(self.decay, normalize=self.normalize, max_pairs=self.max_pairs)
         trees = read_trees(X)
         self.classes_, sides = one_vs_rest(y, len(trees))
-        dual = _dual_coefficients(kernel.gram(trees), sides, C)
+        dual = _dual_coefficients(kernel.gram(trees), sides, C, self.n_jobs)
         support = np.flatnonzero(dual.any(axis=1))
         trees, dual = trees[support], dual[support]
         if self.normalize:
@@ -153,9 +158,9 @@ class MinedFragmentVectorizer(SparseTreeTransformer):
         return tags
 
 
-def _dual_coefficients(gram: np.ndarray, sides: np.ndarray, C: float) -> np.ndarray:
+def _dual_coefficients(gram: np.ndarray, sides: np.ndarray, C: float, n_jobs: int | None) -> np.ndarray:
     """Return αᵢ yᵢ for all trees (rows) and problems (columns)."""
     result = np.zeros(sides.T.shape)
-    for k, svm in enumerate(train_svms(gram, sides, C, n_jobs=None)):
+    for k, svm in enumerate(train_svms(gram, sides, C, n_jobs)):
         result[svm.support_, k] = svm.dual_coef_[0]
     return result

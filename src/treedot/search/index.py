@@ -16,18 +16,21 @@ from treedot.errors import ParameterError, SourceError, SpecMismatchError, Treed
 from treedot.files import check_target
 from treedot.jit import njit
 from treedot.learn import FragmentVectorizer
+from treedot.learn.vectorizer_state import VectorizerState
 from treedot.parameters import checked_flag, checked_integer, n_threads
 from treedot.readers import iter_trees, read_trees
 from treedot.safetensors import read_arrays, write_arrays
 from treedot.search import top_k
-from treedot.search.inverted_index import InvertedIndexWriter
+from treedot.search.inverted_index_writer import InvertedIndexWriter
 from treedot.search.packed_trees import PackedTrees, PackedWriter
 from treedot.search.rerank import checked_candidates, ranked_again
 from treedot.search.top_k import keep_best
 from treedot.threads import thread_map
 from treedot.trees import Forest
+from treedot.vectors.files import INDEX_FORMAT, check_is
+from treedot.vectors.inverted_index import locate
 
-FORMAT, VERSION = "treedot index", 1
+VERSION = 1
 
 BATCH = 4096  # trees that are turned into rows at a time
 BLOCK = 1 << 15  # rows whose sums are in the cache together
@@ -122,18 +125,18 @@ class TreeIndex:
                     progress(lists.n_rows)
             if not lists.n_rows:
                 raise SourceError("there is no tree to make an index of")
-            settings, state = vectorizer.state()
+            state = vectorizer._state()
             description = {
-                "format": FORMAT,
+                "format": INDEX_FORMAT,
                 "version": VERSION,
-                "fingerprint": vectorizer.fingerprint,
-                "vectorizer": settings,
+                "fingerprint": state.fingerprint,
+                "vectorizer": state.settings,
                 "trees": lists.n_rows,
             }
             groups: dict[str, Mapping[str, Any]] = {
                 "trees": trees.finish(),
                 "lists": lists.finish(n_jobs),
-                "vectorizer": state,
+                "vectorizer": state.arrays,
             }
             arrays = {f"{group}.{name}": array for group in groups for name, array in groups[group].items()}
             write_arrays(target, description, arrays)
@@ -142,8 +145,9 @@ class TreeIndex:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> TreeIndex:
         """Open an index that ``build`` made; it is mapped into memory, not loaded."""
+        check_is(path, "TreeIndex.open")
         description, arrays = read_arrays(path)
-        if description.get("format") != FORMAT:
+        if description.get("format") != INDEX_FORMAT:
             raise SourceError(f"{path} is not an index of trees: make one with TreeIndex.build")
         if description.get("version") != VERSION:
             raise SourceError(
@@ -151,8 +155,8 @@ class TreeIndex:
                 f"and this is version {VERSION}: build it again"
             )
         try:
-            vectorizer = FragmentVectorizer.from_state(
-                description["vectorizer"], _group(arrays, "vectorizer")
+            vectorizer = FragmentVectorizer._of_state(
+                VectorizerState(description["vectorizer"], _group(arrays, "vectorizer"))
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SourceError(f"{path} is damaged: its vectorizer cannot be rebuilt: {error}") from error
@@ -212,8 +216,8 @@ class TreeIndex:
         k : int
             How many to find.
         rerank : kernel, optional
-            Compare the best by dot product again, exactly, by a kernel such as ``SubsetTreeKernel()``, and
-            return the best of those, with their kernels as values.
+            Compare the best by dot product again, exactly, by a kernel such as
+            ``SubsetTreeKernel(normalize=True)``, and return the best of those, with their kernels as values.
         candidates : int
             With ``rerank``, how many of the best by dot product are compared exactly.
         n_jobs : int, optional
@@ -222,11 +226,11 @@ class TreeIndex:
         Returns
         -------
         rows, values : arrays of shape (queries, k)
-            Row numbers and dot products. Equal values are ordered by row number. Where there are fewer than
-            k trees, -1 and -inf.
+            Row numbers, and dot products in float64. Equal values are ordered by row number. With fewer than
+            k trees in the index, there are fewer columns.
         """
-        k = checked_integer("k", k, at_least=1)
-        wanted = checked_candidates(rerank, candidates, k)
+        k = min(checked_integer("k", k, at_least=1), len(self))
+        wanted = min(checked_candidates(rerank, candidates, k), len(self))
         queries = read_trees(trees)
         rows, values = self._best(self.vectorizer.transform(queries), wanted, n_jobs)
         if rerank is None:
@@ -243,7 +247,7 @@ class TreeIndex:
 
         def task(which: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
             query, first_row = which
-            rows, values = top_k.empty(1, min(k, len(self)))
+            rows, values = top_k.empty(1, k)
             last_row = min(first_row + step, len(self))
             sound = _search(
                 *lists[query], self._row, self._value, first_row, last_row, len(self), rows[0], values[0]
@@ -260,17 +264,14 @@ class TreeIndex:
             found = list(run_all(task, tasks))
         rows, values = top_k.empty(count, k * parts)
         for (query, first), (some_rows, some_values) in zip(tasks, found, strict=True):
-            here = slice(first // step * k, first // step * k + some_rows.shape[1])
+            here = slice(first // step * k, (first // step + 1) * k)
             rows[query, here], values[query, here] = some_rows[0], some_values[0]
         return top_k.ranked(rows, values, k)
 
     def _lists_of(self, query: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return where the lists of a row's columns start and end, and the row's values."""
-        columns = query.indices.astype(self._column.dtype)
-        place = np.searchsorted(self._column, columns)
-        known = np.flatnonzero(place < self._column.size)
-        known = known[self._column[place[known]] == columns[known]]
-        first, last = self._start[place[known]], self._start[place[known] + 1]
+        known, number = locate(query.indices.astype(self._column.dtype), self._column)
+        first, last = self._start[number], self._start[number + 1]
         if not ((first >= 0) & (first <= last) & (last <= self._row.size)).all():
             raise SourceError(f"{self.path} is damaged: a list of rows leads out of the file; build it again")
         return first, last, query.data[known].astype(np.float64)

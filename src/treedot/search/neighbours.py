@@ -16,14 +16,8 @@ from treedot.search.rerank import checked_candidates, ranked_again
 from treedot.search.top_k import keep_best
 from treedot.threads import thread_map
 from treedot.trees import Forest
-from treedot.vectors.products import (
-    InvertedIndex,
-    PostingLists,
-    add_products,
-    dense_columns,
-    dot_products,
-    real_rows,
-)
+from treedot.vectors.inverted_index import InvertedIndex, PostingLists, add_products, real_rows
+from treedot.vectors.products import dense_columns, dot_products
 from treedot.vectors.vectors import comparable
 
 # A tile of dot products is large enough for matrix multiplication at full speed, and small beside
@@ -50,15 +44,16 @@ def nearest(
     ----------
     X, Y : arrays or sparse matrices of shape (rows, dimensions), or ``Vectors``
         Vectors of trees; memory maps are read tile by tile. Two ``Vectors``, as ``load_vectors`` reads
-        them, must have been made alike. Without Y, the rows of X are compared with each other, and a row
-        is not its own neighbour. Of sparse rows, the matrix with fewer non-zeros is turned into an
+        them, must have been made alike, or it is an error. A plain matrix does not say how it was made: that
+        it belongs with the other is up to you. Without Y, the rows of X are compared with each other, and a
+        row is not its own neighbour. Of sparse rows, the matrix with fewer non-zeros is turned into an
         inverted index, and one pass over the other does the rest: a few queries need hardly any memory,
         however many rows they are compared with.
     k : int
-        How many neighbours; fewer where there are not so many rows.
+        How many neighbours.
     rerank : kernel, optional
-        Compare the best by dot product again, exactly, by a kernel such as ``SubsetTreeKernel()``, and
-        return the best of those, with their kernels as values.
+        Compare the best by dot product again, exactly, by a kernel such as
+        ``SubsetTreeKernel(normalize=True)``, and return the best of those, with their kernels as values.
     trees : source of trees, or pair of sources
         With ``rerank``, the trees of X, or (trees of X, trees of Y) where there is Y.
     candidates : int
@@ -70,7 +65,9 @@ def nearest(
     Returns
     -------
     rows, values : arrays of shape (rows of X, k)
-        The neighbours' row numbers and their dot products. Equal values are ordered by row number.
+        The neighbours' row numbers and their dot products, in fewer columns where there are fewer than k
+        others. Equal values are ordered by row number. Dot products are float64 for sparse rows, and of
+        the vectors' own type for dense ones and for rows with a dense rest; kernels are float64.
 
     Examples
     --------
@@ -122,6 +119,8 @@ def nearest(
 def _forests(trees: Any, rows: int, others: int | None) -> tuple[Forest, Forest]:
     """Return the trees of X and of what it is compared with."""
     if others is None:
+        if isinstance(trees, (tuple, list)) and any(isinstance(part, Forest) for part in trees):
+            raise ParameterError("trees are those of X alone: a pair, (trees of X, trees of Y), goes with Y")
         forest = read_trees(trees)
         forests = forest, forest
     elif isinstance(trees, (tuple, list)) and len(trees) == 2:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treedot.errors import ParameterError
+from treedot.learn.base import checked_kernel
 from treedot.parameters import checked_integer
 from treedot.search import top_k
 from treedot.trees import Forest
@@ -17,8 +18,7 @@ def checked_candidates(kernel: Any, candidates: Any, k: int) -> int:
     """Return how many neighbours to find: ``candidates`` to be ranked again by a kernel, or just ``k``."""
     if kernel is None:
         return k
-    if not hasattr(kernel, "gram") or isinstance(kernel, type):
-        raise ParameterError(f"rerank must be a kernel such as SubsetTreeKernel(), not {kernel!r}")
+    checked_kernel("rerank", kernel)
     candidates = checked_integer("candidates", candidates, at_least=1)
     if candidates < k:
         raise ParameterError(f"candidates must be at least k={k}, not {candidates}")
@@ -29,9 +29,7 @@ def ranked_again(
     kernel: Any, queries: Forest, trees: Callable[[np.ndarray], Forest], rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k best of some rows for every query, and their exact kernels; ``trees`` fetches rows."""
-    exact = np.full(rows.shape, -np.inf)
+    exact = np.empty(rows.shape)
     for i in range(len(queries)):
-        there = np.flatnonzero(rows[i] >= 0)
-        if there.size:
-            exact[i, there] = kernel.gram(queries[[i]], trees(rows[i, there]))[0]
-    return top_k.ranked(np.where(rows < 0, top_k.NO_ROW, rows), exact, k)
+        exact[i] = kernel.gram(queries[[i]], trees(rows[i]))[0]
+    return top_k.ranked(rows, exact, k)

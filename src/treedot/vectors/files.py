@@ -16,9 +16,12 @@ import numpy as np
 
 from treedot.array_types import Matrix
 from treedot.encode.spec import DenseSpec, SparseSpec, spec_from_dict
-from treedot.errors import ParameterError, SourceError, SpecMismatchError
+from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
+from treedot.safetensors import read_arrays
 from treedot.vectors.vectors import Vectors, vector_width
 from treedot.vectors.writers import SPEC_KEY, description_path, vector_file
+
+INDEX_FORMAT, VECTORIZER_FORMAT = "treedot index", "treedot fragment vectorizer"
 
 
 def save_vectors(
@@ -80,6 +83,7 @@ def load_vectors(path: str | os.PathLike[str]) -> Vectors:
         With ``matrix``, ``spec``, ``fingerprint`` and ``columns``.
     """
     suffix = Path(path).suffix.lower()
+    check_is(path, "load_vectors")
     if suffix not in (".npy", ".npz", ".parquet"):
         raise ParameterError(f"cannot read vectors from {path}: they are in .npy, .npz or .parquet")
     if not Path(path).is_file():
@@ -132,6 +136,34 @@ def _read_parquet(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, Seque
             raise SourceError(f"a vector of {path} is missing, or a part of it")
         matrix = vector.flatten().to_numpy(zero_copy_only=False).reshape(len(vector), vector.type.list_size)
         return matrix, table.drop_columns(["vector"]).to_pydict()
+
+
+def check_is(path: str | os.PathLike[str], opener: str) -> None:
+    """Raise where a file is another of treedot's own, saying what it is and what opens it."""
+    what, other = _known_file(path)
+    if other not in ("", opener):
+        raise SourceError(f"{path} holds {what}: {other} reads it, not {opener}")
+
+
+def _known_file(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """Return what a file of treedot's own is, and what opens it; nothing where it is no such file."""
+    try:
+        description, _ = read_arrays(path)
+    except SourceError:
+        description = {}
+    try:
+        description = description or read_description(path)
+    except TreedotError:
+        return "", ""
+    if description.get("format") == INDEX_FORMAT:
+        return "an index of trees", "TreeIndex.open"
+    if description.get("format") == VECTORIZER_FORMAT:
+        return "a vectorizer", "FragmentVectorizer.load"
+    if "kernel" in description:
+        return "a matrix of kernels", "numpy.load"
+    if "fingerprint" in description:
+        return f"{description.get('kind')} vectors", "load_vectors"
+    return "", ""
 
 
 def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -37,8 +37,7 @@ class Vectors:
 
     Examples
     --------
-    >>> from treedot import FragmentVectorizer, dot_products
-    >>> from treedot.vectors import Vectors
+    >>> from treedot import FragmentVectorizer, Vectors, dot_products
     >>> trees, vectorizer = ["(A b)", "(B (A b))"], FragmentVectorizer(normalize=False)
     >>> vectors = Vectors(vectorizer.transform(trees), vectorizer.spec)
     >>> vectors
@@ -97,6 +96,10 @@ def comparable(X: Any, Y: Any = None) -> tuple[Any, Any]:
     Of a plain matrix nothing is known: the check is the caller's.
     """
     if isinstance(X, Vectors) and isinstance(Y, Vectors):
+        if X.spec.kind != Y.spec.kind:
+            raise SpecMismatchError(
+                f"these vectors do not belong together: {X.spec.kind} and {Y.spec.kind} ones"
+            )
         X.spec.require_same(Y.spec)
         if X.fingerprint != Y.fingerprint:
             raise SpecMismatchError(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, random_array, vstack
 
-from treedot.search import inverted_index
+from treedot.search import inverted_index_writer
 
 
 def rows(count, columns, seed, skewed):
@@ -20,10 +20,10 @@ def rows(count, columns, seed, skewed):
 @pytest.mark.parametrize("columns", [400, 2**30, 2**40])
 @pytest.mark.parametrize("records", [1, 300, 10**6])
 def test_lists_are_the_columns_of_the_matrix(tmp_path, monkeypatch, skewed, columns, records):
-    monkeypatch.setattr(inverted_index, "RECORDS", records)
-    monkeypatch.setattr(inverted_index, "BUCKETS", 7)
+    monkeypatch.setattr(inverted_index_writer, "RECORDS", records)
+    monkeypatch.setattr(inverted_index_writer, "BUCKETS", 7)
     parts = [rows(count, columns, count, skewed) for count in (30, 0, 1, 45)]
-    with inverted_index.InvertedIndexWriter(tmp_path) as collected:
+    with inverted_index_writer.InvertedIndexWriter(tmp_path) as collected:
         for part in parts:
             collected.add(part)
         found = {name: file.read(0, len(file)) for name, file in collected.finish(n_jobs=2).items()}
@@ -38,7 +38,7 @@ def test_lists_are_the_columns_of_the_matrix(tmp_path, monkeypatch, skewed, colu
 
 
 def test_rows_without_anything_make_no_lists(tmp_path):
-    with inverted_index.InvertedIndexWriter(tmp_path) as collected:
+    with inverted_index_writer.InvertedIndexWriter(tmp_path) as collected:
         collected.add(csr_matrix((3, 100), dtype=np.float32))
         assert {name: len(file) for name, file in collected.finish().items()} == {
             "column": 0,

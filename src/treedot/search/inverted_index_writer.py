@@ -13,7 +13,7 @@ from treedot.growing_array import GrowingArray
 from treedot.jit import njit
 from treedot.parameters import n_threads
 from treedot.threads import thread_map
-from treedot.vectors.products import order_of, runs
+from treedot.vectors.inverted_index import order_of, runs
 
 BUCKETS = 256  # parts of the columns that are sorted one by one
 RECORDS = 1 << 23  # non-zeros that are kept in memory before they go to the buckets

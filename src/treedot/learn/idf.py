@@ -1,0 +1,70 @@
+"""Weights of columns: how rare they are among the trees of a fit, or given."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot.errors import ParameterError
+
+MAX_WEIGHTS = 2**26  # columns that weights can be given for
+MAX_WEIGHT = 1e100
+
+
+class DocumentCounts(NamedTuple):
+    """How many of the trees of a fit hold each hashed column.
+
+    ``columns`` are those in use, ascending; ``counts[k]`` of the ``n_trees`` trees hold ``columns[k]``.
+    """
+
+    columns: np.ndarray
+    counts: np.ndarray
+    n_trees: int
+
+
+def inverse_frequency(counts: np.ndarray, n_trees: int) -> np.ndarray:
+    """Return ``ln((1 + trees) / (1 + trees that hold it)) + 1`` of every column.
+
+    Examples
+    --------
+    >>> inverse_frequency(np.array([3, 0]), 3).round(2)
+    array([1.  , 2.39])
+    """
+    weights: np.ndarray = np.log((1.0 + n_trees) / (1.0 + counts)) + 1.0
+    return weights
+
+
+def is_flag(idf: Any) -> bool:
+    """Whether ``idf`` says yes or no, and is not weights."""
+    return isinstance(idf, (bool, np.bool_))
+
+
+def checked_idf(idf: Any, n_columns: int | None, rest: str | None) -> bool | np.ndarray:
+    """Return whether columns are weighed by how rare they are, or a copy of the weights that are given.
+
+    Parameters
+    ----------
+    idf : bool or array
+        As ``FragmentVectorizer`` takes it.
+    n_columns : int or None
+        How many weights there must be; None where it is not known yet.
+    rest : str or None
+        What lies beyond the budget, which cannot be weighed.
+    """
+    if is_flag(idf):
+        weights: Any = bool(idf)
+    else:
+        weights = np.asarray(idf)
+        if weights.ndim != 1 or weights.dtype.kind not in "fiu":
+            raise ParameterError("idf must be True, False or one weight for each column")
+        if not ((weights == 0) | ((weights >= 1 / MAX_WEIGHT) & (weights <= MAX_WEIGHT))).all():
+            raise ParameterError(f"the weights of idf must be 0 or from {1 / MAX_WEIGHT} to {MAX_WEIGHT}")
+        if n_columns is not None and (weights.size != n_columns or n_columns > MAX_WEIGHTS):
+            raise ParameterError(
+                f"idf has {weights.size} weights for {n_columns} columns (of at most {MAX_WEIGHTS})"
+            )
+        weights = weights.astype(np.float64)
+    if weights is not False and rest is not None:
+        raise ParameterError("idf does not go with a rest: that has no columns to weigh")
+    return weights

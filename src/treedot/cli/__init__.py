@@ -231,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     compiles = options.command != "check" and not already_compiled()
     if compiles and sys.stderr is not None and sys.stderr.isatty():
         print(
-            "treedot: the first call of each kind compiles its code (5 to 20 seconds, once on a machine)",
+            "treedot: the first call of each kind compiles its code (5 to 20 seconds, once per installation)",
             file=sys.stderr,
         )
     try:

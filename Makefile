@@ -25,7 +25,7 @@ check: $(VENV)/dev ## Style, types and layers
 	$(BIN)/lint-imports
 
 test: check ## All checks, all tests, the examples of the documentation
-	MPLBACKEND=agg $(BIN)/python -m pytest
+	MPLBACKEND=agg $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 bench: $(VENV)/dev ## Measure speed and memory; writes results/
 	$(BIN)/python -m benchmarks

@@ -58,22 +58,22 @@ def _end_of_run(text: Text, at: int, kind: Text, what: int) -> int:
 
 @njit
 def _find(table: IntArray, text: Text, start: IntArray, end: IntArray, a: int, b: int) -> int:
-    """Return the place in the hash table of the token ``text[a:b]``, or the free one where it belongs."""
+    """Return the bucket of the hash table for the token ``text[a:b]``, or the free one where it belongs."""
     code = 0
     for k in range(a, b):
         code = ((code ^ (code >> 23)) & 0x3FFFFFFF) * 0x2545F491 + int(text[k])
-    place = (code ^ (code >> 31)) & (table.size - 1)
-    while table[place] >= 0:
-        known = start[table[place]]
-        same = end[table[place]] - known == b - a
+    bucket = (code ^ (code >> 31)) & (table.size - 1)
+    while table[bucket] >= 0:
+        known = start[table[bucket]]
+        same = end[table[bucket]] - known == b - a
         k = 0
         while same and k < b - a:
             same = text[known + k] == text[a + k]
             k += 1
         if same:
             break
-        place = (place + 1) & (table.size - 1)
-    return place
+        bucket = (bucket + 1) & (table.size - 1)
+    return bucket
 
 
 @njit
@@ -81,11 +81,11 @@ def _number_of(
     table: IntArray, text: Text, start: IntArray, end: IntArray, known: int, a: int, b: int
 ) -> int:
     """Return the number of the token ``text[a:b]``: the next after ``known`` where it is new."""
-    place = _find(table, text, start, end, a, b)
-    if table[place] < 0:
-        table[place] = known
+    bucket = _find(table, text, start, end, a, b)
+    if table[bucket] < 0:
+        table[bucket] = known
         start[known], end[known] = a, b
-    return int(table[place])
+    return int(table[bucket])
 
 
 @njit

@@ -158,35 +158,35 @@ def _sorted_order(columns: IntArray, order: IntArray) -> IntArray:
 @njit
 def _hash_table(column: IntArray) -> IntArray:
     """Return open addresses, at most half of them in use: the number of the column there, or -1."""
-    slots = 16
-    while slots < 2 * column.size:
-        slots *= 2
-    table = np.full(slots, -1, np.int32)
+    buckets = 16
+    while buckets < 2 * column.size:
+        buckets *= 2
+    table = np.full(buckets, -1, np.int32)
     for number in range(column.size):
-        slot = _slot(column[number], slots)
-        while table[slot] >= 0:
-            slot = (slot + 1) & (slots - 1)
-        table[slot] = number
+        bucket = _bucket(column[number], buckets)
+        while table[bucket] >= 0:
+            bucket = (bucket + 1) & (buckets - 1)
+        table[bucket] = number
     return table
 
 
 @njit
-def _slot(column: int, slots: int) -> int:
+def _bucket(column: int, buckets: int) -> int:
     # 62-bit arithmetic keeps products inside a signed word.
     code = (np.int64(column) ^ (np.int64(column) >> 31)) & 0x7FFFFFFF
     code *= 0x4C957F2D
-    return int((code ^ (code >> 32)) & (slots - 1))
+    return int((code ^ (code >> 32)) & (buckets - 1))
 
 
 @njit
 def find(column: int, lists: PostingLists) -> int:
     """Return the number of a column's posting list, or -1."""
-    slot = _slot(column, lists.table.size)
+    bucket = _bucket(column, lists.table.size)
     while True:
-        number = lists.table[slot]
+        number = lists.table[bucket]
         if number < 0 or lists.column[number] == column:
             return int(number)
-        slot = (slot + 1) & (lists.table.size - 1)
+        bucket = (bucket + 1) & (lists.table.size - 1)
 
 
 @njit

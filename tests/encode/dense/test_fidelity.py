@@ -47,7 +47,10 @@ def test_estimates_are_unbiased(name, decay):
     means = [
         ((estimate(forest, decay, seed, 1024, name) - exact) / scale)[pairs].mean() for seed in range(40)
     ]
-    assert abs(np.mean(means)) <= 3 * np.std(means, ddof=1) / np.sqrt(len(means))
+    error = np.std(means, ddof=1) / np.sqrt(len(means))
+    assert abs(np.mean(means)) <= 3 * error
+    # A bias of one hundredth would show. Convolution loses its norms on some trees at so few dimensions.
+    assert error <= (0.006 if (name, decay) == ("convolution", 0.6) else 0.003)
 
 
 @pytest.mark.corpus

@@ -372,6 +372,33 @@ def test_an_interrupted_encode_keeps_the_old_file(tmp_path):
         assert (tmp_path / name).read_bytes() == b"precious"
 
 
+def test_no_output_takes_the_place_of_the_trees(tmp_path):
+    text = b"tree\n(a b)\n(a c)\n"
+    for name in ("t.npz", "t.npy"):
+        (tmp_path / name).write_bytes(text)
+    (tmp_path / "soft.npy").symlink_to("t.npy")
+    (tmp_path / "hard.npy").hardlink_to(tmp_path / "t.npy")
+    before = sorted(os.listdir(tmp_path))
+    table = ["--format", "tsv"]
+    for arguments in (
+        ["encode", "t.npz", "-o", "t.npz"],
+        ["encode", "t.npy", "t.npz", "-o", "./t.npz"],
+        ["encode", "t.npy", "-o", "soft.npy", *DENSE],
+        ["encode", "soft.npy", "-o", "t.npy", *DENSE],
+        ["encode", "-", "-o", "hard.npy", *DENSE],
+        ["gram", "t.npy", "-o", "hard.npy"],
+        ["gram", "(a b)", "--against", "t.npy", "-o", str(tmp_path / "t.npy")],
+    ):
+        with (tmp_path / "t.npy").open("rb") as stdin:
+            done = subprocess.run(
+                [*COMMAND, *arguments, *table], cwd=tmp_path, stdin=stdin, capture_output=True, text=True
+            )
+        assert done.returncode == 1
+        assert "is the file that the trees are read from" in done.stderr
+        assert (tmp_path / "t.npz").read_bytes() == (tmp_path / "t.npy").read_bytes() == text
+        assert sorted(os.listdir(tmp_path)) == before
+
+
 def loaded_by(statement):
     heavy = "('numpy', 'numba', 'sklearn')"
     code = f"import sys; {statement}; print(*(m for m in {heavy} if m in sys.modules))"

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import importlib.util
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -27,6 +28,7 @@ from treedot.cli.facts import file_facts, forest_facts, printed
 from treedot.cli.progress import Progress
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
+from treedot.files import check_target
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_trees
 from treedot.trees import Forest
@@ -42,6 +44,7 @@ def encode(options: argparse.Namespace) -> None:
         raise ParameterError(
             f"{options.output} is for dense vectors: add --vectors dense, or write sparse rows to a .npz file"
         )
+    _check_output(options.output, *options.trees)
     vectorizer = make_vectorizer(options)
     spec = vectorizer.spec
     skipped = _Skipped(options.skip_bad)
@@ -98,6 +101,7 @@ def gram(options: argparse.Namespace) -> None:
         raise ParameterError(
             f"cannot tell the format of {options.output}: use .npy, or - for standard output"
         )
+    _check_output(options.output, options.trees, *([options.against] if options.against else []))
     skipped = _Skipped(options.skip_bad)
     rows = _trees_or_text(options.trees, options, skipped)
     columns = _trees_or_text(options.against, options, skipped) if options.against else None
@@ -170,6 +174,23 @@ def demo(options: argparse.Namespace) -> None:
 
     checked_integer("--functions", options.functions, at_least=50)
     run(Path(options.out), options.functions)
+
+
+def _check_output(output: str, *sources: str) -> None:
+    """Raise before the work where the output cannot be written, or would take the place of the trees."""
+    if output == "-":
+        return
+    check_target(Path(output))
+    if any(_is_file(source, output) for source in sources):
+        raise ParameterError(f"{output} is the file that the trees are read from: write to another one")
+
+
+def _is_file(source: str, path: str) -> bool:
+    try:
+        found = os.fstat(sys.stdin.fileno()) if source == "-" else os.stat(source)
+        return os.path.samestat(found, os.stat(path))
+    except (OSError, ValueError, AttributeError):  # one is no file, or standard input is closed
+        return False
 
 
 def _trees_or_text(source: str, options: argparse.Namespace, skipped: _Skipped) -> Forest:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import random
 import resource
 import signal
 import subprocess
@@ -12,12 +13,13 @@ import numpy as np
 import pytest
 
 from strategies import random_forest
-from treedot import SourceError
+from treedot import SourceError, load_vectors
 from treedot.cli import main
 from treedot.files import write_whole
 from treedot.growing_array import GrowingArray
 
 COMMAND = [sys.executable, "-m", "treedot"]
+DENSE = ["--vectors", "dense", "-d", "1024"]
 
 
 def test_the_temporary_file_of_a_killed_process_is_removed_by_the_next(tmp_path):
@@ -72,7 +74,7 @@ def test_a_folder_that_takes_no_files_is_an_error_of_the_target(capsys):
     if not os.path.isdir("/proc/self"):
         pytest.skip("needs a folder where not even root can make files")
     assert main(["encode", __file__, "--format", "python", "-o", "/proc/v.npz"]) == 1
-    assert capsys.readouterr().err.startswith("treedot: cannot write /proc/v.npz")
+    assert capsys.readouterr().err.startswith("treedot: cannot write /proc/v.npz: ")
     with pytest.raises(SourceError, match="cannot write temporary files in /proc"):
         GrowingArray(np.int32, "/proc")
 
@@ -93,7 +95,7 @@ def test_the_demo_knows_before_its_work_that_its_report_cannot_be_written(capsys
 @pytest.fixture
 def many_trees(tmp_path_factory):
     path = tmp_path_factory.mktemp("trees") / "t.mrg"
-    path.write_text("\n".join(map(str, random_forest(0, 200))) * 100)
+    path.write_text(("\n".join(map(str, random_forest(0, 200))) + "\n") * 100)
     return str(path)
 
 
@@ -127,3 +129,28 @@ def test_a_command_that_is_terminated_leaves_nothing_behind(many_trees, tmp_path
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert main(["check"]) == 0
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize("name", ["v.npz", "v.npy"])
+def test_a_command_stopped_at_any_moment_leaves_an_old_or_a_new_file(many_trees, tmp_path, name):
+    target = tmp_path / name
+    settings = [[*(DENSE if name == "v.npy" else []), "--decay", str(decay)] for decay in (0.3, 0.6)]
+    command = [*COMMAND, "encode", many_trees, "-o", str(target)]
+    start = time.monotonic()
+    subprocess.run([*command, *settings[0]], check=True)
+    whole, decays = time.monotonic() - start, set()
+    rng = random.Random(0)
+    for k in range(4):
+        process = subprocess.Popen([*command, *settings[k % 2]])
+        time.sleep(rng.uniform(0.3, 1.05) * whole)
+        process.send_signal(signal.SIGTERM if k % 3 else signal.SIGKILL)
+        code = process.wait(60)
+        found = load_vectors(target)  # the description fits the matrix, and both are whole
+        decays.add(found.spec.decay)
+        assert len(found) == 20_000
+        if code == 143:
+            assert len(os.listdir(tmp_path)) <= 2  # what an earlier one left that was killed
+    assert decays <= {0.3, 0.6}
+    subprocess.run([*command, *settings[1]], check=True)
+    assert load_vectors(target).spec.decay == 0.6
+    assert os.listdir(tmp_path) == [name]

@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
         "encode",
         "turn trees into vectors",
         "Write one vector per tree, in memory that does not grow with the number of trees. How they were "
-        "made is written down in FILE.json, in a Parquet file itself.",
+        "made is written down in the file itself.",
     )
     encode.add_argument("trees", nargs="+", metavar="TREES", help=SOURCE_HELP)
     encode.add_argument(

@@ -28,12 +28,12 @@ from treedot.cli.facts import file_facts, forest_facts, printed
 from treedot.cli.progress import Progress
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
-from treedot.files import check_target
+from treedot.files import check_target, write_whole
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_trees
 from treedot.trees import Forest
 from treedot.vectors.products import dot_products
-from treedot.vectors.writers import VectorWriter, described_file, matrix_rows, vector_file
+from treedot.vectors.writers import VectorWriter, matrix_rows, vector_file, write_matrix
 
 
 def encode(options: argparse.Namespace) -> None:
@@ -115,10 +115,10 @@ def gram(options: argparse.Namespace) -> None:
         matrix = _finite_products(x, y, vectorizer.n_jobs)
         made = {"kernel": "dot products of vectors", "vectors": vectorizer.spec.to_dict()}
     if options.output == "-":
-        np.save(sys.stdout.buffer, matrix)
+        write_matrix(sys.stdout.buffer, matrix, made)
     else:
-        with described_file(options.output, made) as file:
-            np.save(file, matrix)
+        with write_whole(options.output) as aside, aside.open("wb") as file:
+            write_matrix(file, matrix, made)
     skipped.report()
 
 

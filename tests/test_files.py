@@ -117,6 +117,17 @@ def test_a_disk_that_fills_up_is_one_line_and_leaves_nothing(many_trees, tmp_pat
     assert not os.listdir(tmp_path)
 
 
+def test_a_disk_that_fills_up_is_told_of_standard_output_too(many_trees):
+    done = subprocess.run(
+        [*COMMAND, "encode", many_trees, "-o", "-", *DENSE],
+        capture_output=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 22, 1 << 22)),
+    )
+    assert done.returncode == 1
+    assert done.stderr == b"treedot: cannot write to standard output: File too large\n"
+    assert done.stdout == b""
+
+
 def test_a_command_that_is_terminated_leaves_nothing_behind(many_trees, tmp_path):
     target = tmp_path / "v.npz"
     process = subprocess.Popen([*COMMAND, "encode", many_trees, many_trees, "-o", str(target)])

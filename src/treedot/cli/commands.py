@@ -69,11 +69,16 @@ def encode(options: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _to_stdout(spec: DenseSpec | SparseSpec) -> Iterator[VectorWriter]:
-    with tempfile.TemporaryFile() as file:  # the header, which comes first, needs the number of rows
-        with matrix_rows(file, spec) as rows:
-            yield rows
-        file.seek(0)
-        shutil.copyfileobj(file, sys.stdout.buffer)
+    try:
+        with tempfile.TemporaryFile() as file:  # the header, which comes first, needs the number of rows
+            with matrix_rows(file, spec) as rows:
+                yield rows
+            file.seek(0)
+            shutil.copyfileobj(file, sys.stdout.buffer)
+    except BrokenPipeError:  # the reader of a pipeline has seen enough
+        raise
+    except OSError as error:
+        raise SourceError(f"cannot write to standard output: {error.strerror or error}") from error
 
 
 def kernel(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ import html
 import inspect
 import re
 import sysconfig
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from treedot.errors import SourceError
-from treedot.files import write_whole
+from treedot.files import check_target, write_whole
 from treedot.kernels import SubsetTreeKernel
 from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
 from treedot.page import figure, page, require_plots, table
@@ -98,6 +99,7 @@ COMPARISON_HEADER = (
 def run(out: Path, n_functions: int, say: Callable[[str], object] = print) -> Path:
     """Compare functions, print what was found, and write ``index.html`` to a folder."""
     require_plots("the demo")
+    target = _report_file(out)
     root = Path(sysconfig.get_paths()["stdlib"])
     forest = standard_library(root, n_functions)
     say(f"{len(forest)} different functions of the standard library, {forest.n_nodes} nodes")
@@ -123,11 +125,21 @@ def run(out: Path, n_functions: int, say: Callable[[str], object] = print) -> Pa
     for row in rows:
         say("  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
-    out.mkdir(parents=True, exist_ok=True)
-    target = out / "index.html"
     with write_whole(target) as aside:
         aside.write_text(report(root, forest, found, comparisons), encoding="utf-8")
     say(f"\nThe report, with the functions side by side: {target}")
+    return target
+
+
+def _report_file(folder: Path) -> Path:
+    """Return where the report goes; raise before the work where it cannot be written there."""
+    target = folder / "index.html"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise SourceError(f"cannot write {target}: {error.strerror or error}") from error
+    check_target(target)
     return target
 
 

@@ -7,7 +7,8 @@ import gzip
 import io
 import lzma
 import os
-import tempfile
+import re
+import secrets
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,24 +16,37 @@ from typing import IO, Any, cast
 
 from treedot.errors import SourceError, missing
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 COMPRESSED = (".gz", ".xz", ".zst")
 
 
 @contextlib.contextmanager
 def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a path beside the target to write to; it takes the target's name when all went well."""
+    """Yield a path beside the target to write to; it takes the target's name when all went well.
+
+    What cannot be written raises a ``SourceError`` that names the target. The temporary file is locked while
+    it is written: one of the same target that is not belongs to a process that was killed, and is removed.
+    """
     target = Path(path)
     check_target(target)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(handle)
-    aside = Path(name)
+    _remove_stale(target)
+    # The name is known before the file exists, so that no signal can come between the two.
+    aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:
-        yield aside
-        # mkstemp makes private files; the finished one gets the rights any new file would have.
-        mask = os.umask(0)
-        os.umask(mask)
-        aside.chmod(0o666 & ~mask)
-        aside.replace(target)
+        with _locked(aside):
+            yield aside
+            aside.chmod(0o666 & ~_umask())
+            aside.replace(target)
+    except BrokenPipeError:  # not of this file
+        raise
+    except OSError as error:
+        if error.filename is None or os.fspath(error.filename) == os.fspath(aside):
+            raise SourceError(f"cannot write {target}: {error.strerror or error}") from error
+        raise
     finally:
         aside.unlink(missing_ok=True)
 
@@ -43,6 +57,44 @@ def check_target(target: Path) -> None:
         raise SourceError(f"cannot write {target}: the folder {target.parent} does not exist")
     if target.is_dir():
         raise SourceError(f"cannot write {target}: it is a folder")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise SourceError(f"cannot write {target}: files cannot be made in the folder {target.parent}")
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Make an empty private file, and hold a lock on it where the system has locks."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+        if fcntl is None:
+            os.close(handle)
+            yield
+            return
+        with os.fdopen(handle):
+            with contextlib.suppress(OSError):  # a file system without locks: nothing is swept there either
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if path.exists():  # or another process swept it before it was locked
+                yield
+                return
+
+
+def _remove_stale(target: Path) -> None:
+    """Remove the temporary files that killed processes left beside a target: those that nobody locks."""
+    if fcntl is None:
+        return
+    stale = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{16}\.part")
+    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            if stale.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with contextlib.suppress(OSError), open(entry.path, "r+b") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(entry.path)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def content_suffix(path: str | os.PathLike[str]) -> str:

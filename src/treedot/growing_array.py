@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -30,22 +31,26 @@ class GrowingArray:
 
     def __init__(self, dtype: npt.DTypeLike, folder: str | os.PathLike[str]) -> None:
         self.dtype = np.dtype(dtype)
-        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed by __exit__)
+        self._folder = folder
+        with self._clear_errors():
+            self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed by __exit__)
         self._size = 0
 
     def append(self, values: npt.ArrayLike) -> None:
         """Add elements at the end."""
         array = np.ascontiguousarray(values, self.dtype)
-        self._file.write(array.data)
+        with self._clear_errors():
+            self._file.write(array.data)
         self._size += array.size
 
     def read(self, start: int, stop: int) -> Array:
         """Return the elements from ``start`` up to ``stop``."""
         found = np.empty(stop - start, self.dtype)
-        self._file.seek(start * self.dtype.itemsize)
-        if self._file.readinto(found.view(np.uint8)) != found.nbytes:  # type: ignore[attr-defined]
-            raise SourceError(f"a temporary file ends before element {stop}")
-        self._file.seek(0, os.SEEK_END)
+        with self._clear_errors():  # what was appended last is written to the disk here
+            self._file.seek(start * self.dtype.itemsize)
+            if self._file.readinto(found.view(np.uint8)) != found.nbytes:  # type: ignore[attr-defined]
+                raise SourceError(f"a temporary file ends before element {stop}")
+            self._file.seek(0, os.SEEK_END)
         return found
 
     def __len__(self) -> int:
@@ -61,11 +66,20 @@ class GrowingArray:
         for start in range(0, self._size, CHUNK):
             yield self.read(start, min(start + CHUNK, self._size))
 
+    @contextlib.contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or error
+            raise SourceError(f"cannot write temporary files in {self._folder}: {reason}") from error
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # what was not written yet, on a full disk, is not needed any more
+            self._file.close()
 
 
 def chunks(array: Array | GrowingArray) -> Iterator[Array]:

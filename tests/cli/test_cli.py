@@ -22,6 +22,7 @@ from treedot.cli import main
 from treedot.encode import DenseEncoder, DenseSpec
 from treedot.safetensors import write_arrays
 from treedot.vectors import load_vectors
+from treedot.vectors.files import read_description
 
 COMMAND = [sys.executable, "-m", "treedot"]
 DENSE = ["--vectors", "dense", "-d", "256"]
@@ -44,7 +45,7 @@ def test_encode_writes_vectors_and_their_spec(trees, tmp_path):
     vectors = np.load(target)
     assert (vectors == DenseEncoder(spec).encode(forest + forest)).all()
     assert load_vectors(target).spec == spec
-    assert sorted(os.listdir(tmp_path)) == ["trees.mrg", "v.npy", "v.npy.json"]
+    assert sorted(os.listdir(tmp_path)) == ["trees.mrg", "v.npy"]
 
 
 def test_encode_keeps_columns_in_parquet(tmp_path):
@@ -77,6 +78,11 @@ def test_encode_writes_sparse_rows(trees, tmp_path, capsys):
     assert f"mean {wanted.nnz / 24:.1f}" in printed
     done = subprocess.run([*COMMAND, "encode", path, "-o", "-", *options], capture_output=True, check=True)
     assert (load_npz(io.BytesIO(done.stdout)).data == wanted[:12].data).all()
+    target.write_bytes(done.stdout)
+    assert load_vectors(target).spec == spec
+    done = subprocess.run([*COMMAND, "gram", path, "-o", "-"], capture_output=True, check=True)
+    (tmp_path / "K.npy").write_bytes(done.stdout)
+    assert read_description(tmp_path / "K.npy")["kernel"] == "exact SubsetTreeKernel"
     target.write_bytes(b"junk")
     assert main(["info", str(target)]) == 1
     assert "cannot read" in capsys.readouterr().err
@@ -120,6 +126,8 @@ def test_pipelines(trees):
     )
     wanted = DenseEncoder(DenseSpec(256, normalize=True)).encode(forest)
     assert (np.load(io.BytesIO(done.stdout)) == wanted).all()
+    (Path(path).parent / "v.npy").write_bytes(done.stdout)
+    assert load_vectors(Path(path).parent / "v.npy").spec == DenseSpec(256, normalize=True)
     assert done.stderr == b""
 
 
@@ -174,7 +182,7 @@ def test_vectors_estimate_the_kernel_that_is_exact_without_them(trees, tmp_path,
         assert main(["gram", path, "-o", estimate, *vectors, *normalize]) == 0
         wanted = np.load(exact)
         assert np.load(estimate) == pytest.approx(wanted, rel=1e-4, abs=0.05 * wanted.diagonal().max())
-    spec = json.loads((tmp_path / "estimate.npy.json").read_text())["vectors"]
+    spec = read_description(estimate)["vectors"]
     assert (spec["rest_size"], spec["normalize"], spec["damping"]) == (8192, bool(normalize), "linear")
 
 
@@ -215,8 +223,6 @@ def test_info_describes_trees_and_vectors(trees, tmp_path, capsys):
     for content in (b"junk", b""):
         (tmp_path / "v.npy").write_bytes(content)
         assert main(["info", vectors]) == 1
-    (tmp_path / "v.npy.json").write_text("{")
-    assert main(["info", vectors]) == 1
 
 
 def test_info_describes_indexes_vectorizers_and_other_arrays(trees, tmp_path, capsys):
@@ -370,6 +376,33 @@ def test_an_interrupted_encode_keeps_the_old_file(tmp_path):
         (tmp_path / name).write_bytes(b"precious")
         assert main(["encode", str(tmp_path / "t.mrg"), "-o", str(tmp_path / name), *options]) == 1
         assert (tmp_path / name).read_bytes() == b"precious"
+
+
+def test_no_output_takes_the_place_of_the_trees(tmp_path):
+    text = b"tree\n(a b)\n(a c)\n"
+    for name in ("t.npz", "t.npy"):
+        (tmp_path / name).write_bytes(text)
+    (tmp_path / "soft.npy").symlink_to("t.npy")
+    (tmp_path / "hard.npy").hardlink_to(tmp_path / "t.npy")
+    before = sorted(os.listdir(tmp_path))
+    table = ["--format", "tsv"]
+    for arguments in (
+        ["encode", "t.npz", "-o", "t.npz"],
+        ["encode", "t.npy", "t.npz", "-o", "./t.npz"],
+        ["encode", "t.npy", "-o", "soft.npy", *DENSE],
+        ["encode", "soft.npy", "-o", "t.npy", *DENSE],
+        ["encode", "-", "-o", "hard.npy", *DENSE],
+        ["gram", "t.npy", "-o", "hard.npy"],
+        ["gram", "(a b)", "--against", "t.npy", "-o", str(tmp_path / "t.npy")],
+    ):
+        with (tmp_path / "t.npy").open("rb") as stdin:
+            done = subprocess.run(
+                [*COMMAND, *arguments, *table], cwd=tmp_path, stdin=stdin, capture_output=True, text=True
+            )
+        assert done.returncode == 1
+        assert "is the file that the trees are read from" in done.stderr
+        assert (tmp_path / "t.npz").read_bytes() == (tmp_path / "t.npy").read_bytes() == text
+        assert sorted(os.listdir(tmp_path)) == before
 
 
 def loaded_by(statement):

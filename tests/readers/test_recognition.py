@@ -45,8 +45,6 @@ def test_files_that_treedot_wrote_are_told_apart(tmp_path):
     ):
         for format in (None, "tsv", "jsonl"):
             assert reader in complaint(tmp_path / name, format)
-    for name in ("v.npz", "v.npy", "K.npy"):
-        assert f"is the description of {tmp_path / name}, " in complaint(tmp_path / f"{name}.json")
 
 
 def test_parquet_files_of_vectors_are_told_from_tables(tmp_path):

@@ -1,6 +1,9 @@
 """Vectors that are stored say how they were made, and only those that belong together are compared."""
 
+import io
 import json
+import re
+import zipfile
 
 import numpy as np
 import pytest
@@ -16,10 +19,12 @@ from treedot import (
     nearest,
     save_vectors,
 )
+from treedot.cli import main
 from treedot.encode.spec import DenseSpec, SparseSpec, spec_from_dict
 from treedot.errors import ParameterError, SourceError, SpecMismatchError
 from treedot.vectors import Vectors
-from treedot.vectors.writers import described_file
+from treedot.vectors.files import MAX_DESCRIPTION, read_description
+from treedot.vectors.writers import MEMBER, TRAILER, trailer, write_matrix
 
 DENSE = DistributedTreeVectorizer(n_components=256)
 SPARSE = FragmentVectorizer(n_features=2**12)
@@ -62,14 +67,17 @@ def test_plain_numpy_and_scipy_read_the_matrices(tmp_path):
     forest = random_forest(0, 3)
     save_vectors(tmp_path / "v.npy", DENSE.transform(forest), DENSE)
     save_vectors(tmp_path / "v.npz", SPARSE.transform(forest), SPARSE)
-    assert (np.load(tmp_path / "v.npy") == DENSE.transform(forest)).all()
+    for mode in (None, "r", "c"):
+        assert (np.load(tmp_path / "v.npy", mmap_mode=mode) == DENSE.transform(forest)).all()
+    assert (np.load(io.BytesIO((tmp_path / "v.npy").read_bytes())) == DENSE.transform(forest)).all()
     assert (load_npz(tmp_path / "v.npz") != SPARSE.transform(forest)).nnz == 0
 
 
 @pytest.mark.parametrize(("name", "vectorizer"), [FILES[0], FILES[2]])
-def test_the_description_beside_a_file_is_that_of_the_spec(tmp_path, name, vectorizer):
+def test_the_description_in_a_file_is_that_of_the_spec(tmp_path, name, vectorizer):
     save_vectors(tmp_path / name, vectorizer.transform(["(A b)"]), vectorizer)
-    fields = json.loads((tmp_path / f"{name}.json").read_text())
+    fields = read_description(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
     assert spec_from_dict(fields) == type(vectorizer.spec).from_dict(fields) == vectorizer.spec
 
 
@@ -135,17 +143,20 @@ def test_a_spec_that_contradicts_the_matrix_is_refused(tmp_path, matrix, spec):
         ({"kind": "odd"}, SpecMismatchError, "kind is 'odd'"),
     ],
 )
-def test_a_description_that_was_changed_is_refused(tmp_path, change, error, message):
-    save_vectors(tmp_path / "v.npy", DENSE.transform(["(A b)"]), DENSE)
-    beside = tmp_path / "v.npy.json"
-    beside.write_text(json.dumps({**json.loads(beside.read_text()), **change}))
+def test_a_description_that_was_changed_is_refused(tmp_path, capsys, change, error, message):
+    path = tmp_path / "v.npy"
+    save_vectors(path, DENSE.transform(["(A b)"]), DENSE)
+    data = path.read_bytes().split(TRAILER)[0]
+    path.write_bytes(data + trailer({**read_description(path), **change}))
     with pytest.raises(error, match=message):
-        load_vectors(tmp_path / "v.npy")
+        load_vectors(path)
+    assert main(["info", str(path)]) == 1
+    assert message in capsys.readouterr().err
 
 
 def test_what_is_no_file_of_vectors_is_refused(tmp_path):
     np.save(tmp_path / "plain.npy", np.zeros((2, 3)))
-    with pytest.raises(SourceError, match=r"plain\.npy\.json is missing.* numpy\.load"):
+    with pytest.raises(SourceError, match=r"plain\.npy does not say .* numpy\.load"):
         load_vectors(tmp_path / "plain.npy")
     with pytest.raises(SourceError, match="no such file"):
         load_vectors(tmp_path / "absent.npy")
@@ -155,18 +166,103 @@ def test_what_is_no_file_of_vectors_is_refused(tmp_path):
     (tmp_path / "v.npz").write_bytes(b"junk")
     with pytest.raises(SourceError, match="cannot read"):
         load_vectors(tmp_path / "v.npz")
-    (tmp_path / "v.npz.json").write_text("{")
-    with pytest.raises(SourceError, match="not JSON"):
-        load_vectors(tmp_path / "v.npz")
     with pytest.raises(ParameterError, match="spec must be a vectorizer"):
         save_vectors(tmp_path / "w.npz", SPARSE.transform(["(A b)"]), {"decay": 0.4})
+
+
+DESCRIPTIONS = [
+    (b"{x", "not JSON"),
+    (b"\xff\xfe{}", "not JSON"),
+    (b"[" * 100_000, "not JSON"),
+    (b"[1]", "not a JSON object"),
+    (b'{"fingerprint": 1}', "its kind is None"),
+    (b'{"kind": "dense"}', "not one of such a matrix"),
+    (b'{"kernel": 1, "vectors": "x"}', "wrong"),
+    (b'{"kind": "dense", "fingerprint": [], "n_components": {}}', "wrong"),
+    (b'{"kind": "sparse", "fingerprint": null, "n_features": 1e999}', "wrong"),
+    (b" " * (MAX_DESCRIPTION + 1), "does not fit|longer than"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), DESCRIPTIONS, ids=range(len(DESCRIPTIONS)))
+@pytest.mark.parametrize(("name", "vectorizer"), [FILES[0], FILES[2]])
+def test_hostile_descriptions_are_refused_in_one_line(tmp_path, capsys, name, vectorizer, text, message):
+    path = tmp_path / name
+    save_vectors(path, vectorizer.transform(["(A b)"]), vectorizer)
+    if name == "v.npy":
+        data = path.read_bytes().split(TRAILER)[0]
+        path.write_bytes(data + TRAILER + len(text).to_bytes(8, "little") + text)
+    else:
+        with zipfile.ZipFile(path) as archive:
+            parts = {member: archive.read(member) for member in archive.namelist()}
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for member, content in {**parts, MEMBER: text}.items():
+                archive.writestr(member, content)
+    with pytest.raises((SourceError, SpecMismatchError)):
+        load_vectors(path)
+    assert main(["info", str(path)]) == 1
+    said = capsys.readouterr().err
+    assert re.search(message, said)
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(("name", "vectorizer"), [FILES[0], FILES[2]])
+def test_a_file_cut_short_anywhere_is_never_taken_for_a_described_one(tmp_path, capsys, name, vectorizer):
+    path = tmp_path / name
+    save_vectors(path, vectorizer.transform(["(A b)"]), vectorizer)
+    whole = path.read_bytes()
+    end = whole.index(TRAILER) if name == "v.npy" else 0
+    for length in {*range(end - 3, len(whole), 7), *range(end - 2, end + 20), len(whole) - 1} - {end}:
+        path.write_bytes(whole[: max(0, length)])
+        with pytest.raises(SourceError):
+            load_vectors(path)
+        assert main(["info", str(path)]) == 1
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("member", ["shape.npy", "data.npy", "indices.npy", "format.npy"])
+@pytest.mark.parametrize("content", [b"", b"junk", b"\x93NUMPY\x01\x00\x10\x00" + b"(" * 16, None])
+def test_archives_with_damaged_members_end_in_one_line(tmp_path, capsys, member, content):
+    path = tmp_path / "v.npz"
+    save_vectors(path, SPARSE.transform(["(A b)"]), SPARSE)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts = {name: content if name == member else part for name, part in parts.items()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, part in parts.items():
+            if part is not None:
+                archive.writestr(name, part)
+    with pytest.raises(SourceError, match="cannot read"):
+        load_vectors(path)
+    code = main(["info", str(path)])
+    assert code == (1 if member in ("shape.npy", "data.npy") else 0)  # the parts that info reads
+    assert capsys.readouterr().err.count("\n") == code
+
+
+def test_info_does_not_load_the_rows(tmp_path, capsys, monkeypatch):
+    matrix = SPARSE.transform(random_forest(0, 5))
+    save_vectors(tmp_path / "v.npz", matrix, SPARSE)
+    monkeypatch.setattr("scipy.sparse.load_npz", lambda *_: pytest.fail("it was loaded"))
+    assert main(["info", str(tmp_path / "v.npz"), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["shape"] == "5 × 4096"
+    assert facts["type"] == "float32"
+    assert facts["non-zeros per row"] == f"mean {matrix.nnz / 5:.1f}"
+
+
+def test_a_description_does_not_overrule_what_the_file_is(tmp_path, capsys):
+    with (tmp_path / "K.npy").open("wb") as file:
+        write_matrix(file, np.eye(2), {"kernel": "subset", "shape": "9 × 9", "file": "gold"})
+    assert main(["info", str(tmp_path / "K.npy"), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["file"], facts["shape"]) == ("a matrix of kernels", "2 × 2")
 
 
 def test_another_of_treedots_files_is_refused_with_what_opens_it(tmp_path):
     SPARSE.save(tmp_path / "model")
     TreeIndex.build(["(A b)"], tmp_path / "trees.index")
-    with described_file(tmp_path / "K.npy", {"kernel": "subset"}) as file:
-        np.save(file, np.eye(2))
+    with (tmp_path / "K.npy").open("wb") as file:
+        write_matrix(file, np.eye(2), {"kernel": "subset"})
     for name, message in (
         ("model", r"model holds a vectorizer: FragmentVectorizer\.load reads it, not load_vectors"),
         ("trees.index", r"holds an index of trees: TreeIndex\.open reads it"),

@@ -1,6 +1,8 @@
 """Files of sparse rows: streamed, and the same bytes that scipy would write from memory."""
 
 import io
+import json
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -25,7 +27,13 @@ def test_streamed_rows_are_the_file_that_scipy_writes(tmp_path, monkeypatch, dty
         for part in parts:
             file.write(part, {})
     save_npz(tmp_path / "wanted.npz", vstack(parts, format="csr"), compressed=False)
-    assert (tmp_path / "rows.npz").read_bytes() == (tmp_path / "wanted.npz").read_bytes()
+    with ZipFile(tmp_path / "rows.npz") as rows, ZipFile(tmp_path / "wanted.npz") as wanted:
+        *members, description = rows.infolist()
+        assert [member.filename for member in members] == wanted.namelist()
+        end = description.header_offset
+        assert end == wanted.start_dir
+        assert json.loads(rows.read(description)) == {**spec.to_dict(), "fingerprint": spec.fingerprint}
+    assert (tmp_path / "rows.npz").read_bytes()[:end] == (tmp_path / "wanted.npz").read_bytes()[:end]
     found = load_npz(tmp_path / "rows.npz")
     assert found.dtype == dtype
     assert (found != vstack(parts)).nnz == 0

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from treedot import __version__
@@ -36,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
         "encode",
         "turn trees into vectors",
         "Write one vector per tree, in memory that does not grow with the number of trees. How they were "
-        "made is written down in FILE.json, in a Parquet file itself.",
+        "made is written down in the file itself.",
     )
     encode.add_argument("trees", nargs="+", metavar="TREES", help=SOURCE_HELP)
     encode.add_argument(
@@ -225,6 +228,29 @@ def _add_reading(command: argparse.ArgumentParser, skip: bool = True) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     options = parser().parse_args(arguments)
+    with _cleaning_up_when_terminated():
+        return _run(options)
+
+
+@contextlib.contextmanager
+def _cleaning_up_when_terminated() -> Iterator[None]:
+    """Let SIGTERM raise ``SystemExit``, so that temporary files are removed, unless it has a handler."""
+    in_main_thread = threading.current_thread() is threading.main_thread()  # no other may set handlers
+    if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _terminated(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def _run(options: argparse.Namespace) -> int:
     from treedot.cli import commands
     from treedot.jit import already_compiled
 

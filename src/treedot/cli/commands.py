@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import importlib.util
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -27,11 +28,12 @@ from treedot.cli.facts import file_facts, forest_facts, printed
 from treedot.cli.progress import Progress
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
+from treedot.files import check_target, write_whole
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_trees
 from treedot.trees import Forest
 from treedot.vectors.products import dot_products
-from treedot.vectors.writers import VectorWriter, described_file, matrix_rows, vector_file
+from treedot.vectors.writers import VectorWriter, matrix_rows, vector_file, write_matrix
 
 
 def encode(options: argparse.Namespace) -> None:
@@ -42,6 +44,7 @@ def encode(options: argparse.Namespace) -> None:
         raise ParameterError(
             f"{options.output} is for dense vectors: add --vectors dense, or write sparse rows to a .npz file"
         )
+    _check_output(options.output, *options.trees)
     vectorizer = make_vectorizer(options)
     spec = vectorizer.spec
     skipped = _Skipped(options.skip_bad)
@@ -66,11 +69,16 @@ def encode(options: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _to_stdout(spec: DenseSpec | SparseSpec) -> Iterator[VectorWriter]:
-    with tempfile.TemporaryFile() as file:  # the header, which comes first, needs the number of rows
-        with matrix_rows(file, spec) as rows:
-            yield rows
-        file.seek(0)
-        shutil.copyfileobj(file, sys.stdout.buffer)
+    try:
+        with tempfile.TemporaryFile() as file:  # the header, which comes first, needs the number of rows
+            with matrix_rows(file, spec) as rows:
+                yield rows
+            file.seek(0)
+            shutil.copyfileobj(file, sys.stdout.buffer)
+    except BrokenPipeError:  # the reader of a pipeline has seen enough
+        raise
+    except OSError as error:
+        raise SourceError(f"cannot write to standard output: {error.strerror or error}") from error
 
 
 def kernel(options: argparse.Namespace) -> None:
@@ -98,6 +106,7 @@ def gram(options: argparse.Namespace) -> None:
         raise ParameterError(
             f"cannot tell the format of {options.output}: use .npy, or - for standard output"
         )
+    _check_output(options.output, options.trees, *([options.against] if options.against else []))
     skipped = _Skipped(options.skip_bad)
     rows = _trees_or_text(options.trees, options, skipped)
     columns = _trees_or_text(options.against, options, skipped) if options.against else None
@@ -111,10 +120,10 @@ def gram(options: argparse.Namespace) -> None:
         matrix = _finite_products(x, y, vectorizer.n_jobs)
         made = {"kernel": "dot products of vectors", "vectors": vectorizer.spec.to_dict()}
     if options.output == "-":
-        np.save(sys.stdout.buffer, matrix)
+        write_matrix(sys.stdout.buffer, matrix, made)
     else:
-        with described_file(options.output, made) as file:
-            np.save(file, matrix)
+        with write_whole(options.output) as aside, aside.open("wb") as file:
+            write_matrix(file, matrix, made)
     skipped.report()
 
 
@@ -170,6 +179,23 @@ def demo(options: argparse.Namespace) -> None:
 
     checked_integer("--functions", options.functions, at_least=50)
     run(Path(options.out), options.functions)
+
+
+def _check_output(output: str, *sources: str) -> None:
+    """Raise before the work where the output cannot be written, or would take the place of the trees."""
+    if output == "-":
+        return
+    check_target(Path(output))
+    if any(_is_file(source, output) for source in sources):
+        raise ParameterError(f"{output} is the file that the trees are read from: write to another one")
+
+
+def _is_file(source: str, path: str) -> bool:
+    try:
+        found = os.fstat(sys.stdin.fileno()) if source == "-" else os.stat(source)
+        return os.path.samestat(found, os.stat(path))
+    except (OSError, ValueError, AttributeError):  # one is no file, or standard input is closed
+        return False
 
 
 def _trees_or_text(source: str, options: argparse.Namespace, skipped: _Skipped) -> Forest:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from treedot.errors import SourceError
 from treedot.safetensors import MAX_HEADER, read_arrays
 from treedot.trees import Forest
-from treedot.vectors.files import load_vectors, read_description, read_matrix
+from treedot.vectors.files import read_description, summarize
 
-UNKNOWN = "unknown: there is no description beside the file"
+UNKNOWN = "unknown: the file does not say"
 
 
 def file_facts(path: Path) -> dict[str, Any] | None:
@@ -47,24 +48,30 @@ def forest_facts(forest: Forest) -> dict[str, Any]:
 
 def _matrix_facts(path: Path) -> dict[str, Any]:
     description = read_description(path)
-    matrix: Any = load_vectors(path).matrix if "fingerprint" in description else read_matrix(path)
-    sparse = not isinstance(matrix, np.ndarray)
+    matrix = summarize(path, description)
+    sparse = matrix.nonzeros is not None
     what = "a matrix of kernels" if "kernel" in description else "sparse rows" if sparse else "dense vectors"
     facts = {
         "file": what if description else "a matrix",
         "shape": " × ".join(map(str, matrix.shape)),
-        "type": str(matrix.dtype),
+        "type": matrix.dtype,
     }
-    if sparse:
-        facts["non-zeros per row"] = f"mean {matrix.nnz / max(1, matrix.shape[0]):.1f}"
-    return {**facts, **(_flat(description) or {"made by": UNKNOWN})}
+    if matrix.nonzeros is not None:
+        facts["non-zeros per row"] = f"mean {matrix.nonzeros / max(1, matrix.shape[0]):.1f}"
+    return _with_description(facts, _flat(description, path) or {"made by": UNKNOWN})
 
 
 def _parquet_facts(path: Path) -> dict[str, Any] | None:
     description = read_description(path)
     if not description:
         return None  # a table of trees
-    return {"file": "dense vectors", "vectors": len(load_vectors(path)), **description}
+    vectors = summarize(path, description).shape[0]
+    return _with_description({"file": "dense vectors", "vectors": vectors}, description)
+
+
+def _with_description(facts: dict[str, Any], description: dict[str, Any]) -> dict[str, Any]:
+    """Return facts, and what the description adds to them: it does not replace any."""
+    return {**facts, **description, **facts}
 
 
 def _is_container(path: Path) -> bool:
@@ -101,10 +108,12 @@ def _settings(vectorizer: Any) -> dict[str, Any]:
     return {**vectorizer.spec.to_dict(), "idf": "given" if given else vectorizer.idf}
 
 
-def _flat(description: dict[str, Any]) -> dict[str, Any]:
+def _flat(description: dict[str, Any], path: Path) -> dict[str, Any]:
     """Return a description with the settings of its vectors beside the rest."""
-    vectors = description.get("vectors")
-    return {**{k: v for k, v in description.items() if k != "vectors"}, **(vectors or {})}
+    vectors = description.get("vectors", {})
+    if not isinstance(vectors, dict):
+        raise SourceError(f"the description of {path} is wrong: its vectors are {vectors!r:.40}")
+    return {**{k: v for k, v in description.items() if k != "vectors"}, **vectors}
 
 
 def printed(facts: dict[str, Any]) -> str:

@@ -13,7 +13,6 @@ HEAD = 1024  # bytes that are looked at
 _ARRAY, _ZIP, _PARQUET, _ARROW = b"\x93NUMPY", b"PK\x03\x04", b"PAR1", b"ARROW1\0\0"
 _COMPRESSED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
-_DESCRIPTION = re.compile(rb'\s*\{\s*"(kind|kernel)":.*"(fingerprint|normalize)":', re.DOTALL)
 
 
 def refuse_other_files(head: bytes, name: str) -> None:
@@ -59,6 +58,4 @@ def _what_it_is(head: bytes, name: str) -> str | None:
         if b"treedot fragment vectorizer" in head:
             return "holds a vectorizer: FragmentVectorizer.load reads it"
         return "holds arrays (safetensors), not trees"
-    if name.endswith(".json") and _DESCRIPTION.match(head):
-        return f"is the description of {name.removesuffix('.json')}, not trees: give that file"
     return None

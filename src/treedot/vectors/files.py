@@ -5,21 +5,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from treedot.array_types import Matrix
 from treedot.encode.spec import DenseSpec, SparseSpec, spec_from_dict
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
+from treedot.files import open_raw
 from treedot.safetensors import read_arrays
-from treedot.vectors.vectors import Vectors, vector_width
-from treedot.vectors.writers import SPEC_KEY, description_path, vector_file
+from treedot.vectors.vectors import Vectors, check_matrix, vector_width
+from treedot.vectors.writers import MEMBER, SPEC_KEY, TRAILER, vector_file
+
+MAX_DESCRIPTION = 1 << 20  # bytes; treedot writes a few hundred
 
 INDEX_FORMAT, VECTORIZER_FORMAT = "treedot index", "treedot fragment vectorizer"
 
@@ -91,36 +96,128 @@ def load_vectors(path: str | os.PathLike[str]) -> Vectors:
     description = read_description(path)
     if "fingerprint" not in description:
         raise SourceError(
-            f"{path} does not say how its vectors were made ({description_path(path)} is missing or is not "
-            "of vectors): read a plain matrix with numpy.load or scipy.sparse.load_npz"
+            f"{path} does not say how its vectors were made: read a plain matrix with numpy.load or "
+            "scipy.sparse.load_npz"
             if suffix != ".parquet"
             else f"{path} does not say how its vectors were made: its metadata has no {SPEC_KEY.decode()!r}"
         )
-    learned = description.pop("learned", "")
     columns: dict[str, Sequence[Any]] = {}
-    try:
-        spec = spec_from_dict(description)
+    with _wrong_description(path):
+        spec = spec_from_dict({name: x for name, x in description.items() if name != "learned"})
+        learned = description.get("learned", "")
+        if not isinstance(learned, str):
+            raise SpecMismatchError(f"'learned' must be a fingerprint, not {learned!r}")
         if suffix == ".parquet":
             matrix, columns = _read_parquet(path)
         else:
             matrix = read_matrix(path)
         return Vectors(matrix, spec, learned, columns)
-    except (ParameterError, SpecMismatchError) as error:
+
+
+@contextlib.contextmanager
+def _wrong_description(path: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except (ParameterError, SpecMismatchError, TypeError, OverflowError) as error:
         raise SpecMismatchError(f"the description of {path} is wrong: {error}") from None
+
+
+@contextlib.contextmanager
+def _damaged(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn what NumPy, SciPy and zipfile raise for damaged files, of many kinds, into one clear error."""
+    try:
+        yield
+    except TreedotError:
+        raise
+    except Exception as error:
+        raise SourceError(f"cannot read {path}: {error or type(error).__name__}") from None
 
 
 def read_matrix(path: str | os.PathLike[str]) -> Any:
     """Return the matrix in a ``.npy`` file, mapped into memory, or the sparse one in an ``.npz`` file."""
-    try:
-        if Path(path).suffix.lower() == ".npy":
-            return np.load(path, mmap_mode="r", allow_pickle=False)
+    if Path(path).suffix.lower() == ".npy":
+        return _mapped(path)
+    with _damaged(path):
         from scipy.sparse import load_npz
 
         matrix = load_npz(path).tocsr()
         matrix.check_format(full_check=True)
         return matrix
-    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile) as error:
-        raise SourceError(f"cannot read {path}: {error}") from None
+
+
+def _mapped(path: str | os.PathLike[str]) -> np.memmap[Any, Any]:
+    with _damaged(path):
+        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+    if not isinstance(matrix, np.memmap):
+        raise SourceError(f"cannot read {path}: it is not a matrix in NumPy's format")
+    return matrix
+
+
+class MatrixSummary(NamedTuple):
+    """What a matrix is, without its values."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    nonzeros: int | None  # None where it is dense
+
+
+def summarize(path: str | os.PathLike[str], description: dict[str, Any]) -> MatrixSummary:
+    """Return what the matrix in a file is, without reading it; raise where its description contradicts it."""
+    match Path(path).suffix.lower():
+        case ".npy":
+            matrix = _mapped(path)
+            found = MatrixSummary(matrix.shape, str(matrix.dtype), None)
+        case ".npz":
+            found = _summarize_archive(path)
+        case _:
+            found = _summarize_parquet(path)
+    if "fingerprint" in description:
+        with _wrong_description(path):
+            spec = spec_from_dict({name: x for name, x in description.items() if name != "learned"})
+            check_matrix(spec, "dense" if found.nonzeros is None else "sparse", found.shape, found.dtype)
+    elif description and ("kernel" not in description or found.nonzeros is not None or len(found.shape) != 2):
+        raise SpecMismatchError(f"the description of {path} is wrong: it is not one of such a matrix")
+    return found
+
+
+def _summarize_archive(path: str | os.PathLike[str]) -> MatrixSummary:
+    """Read the headers of an archive that ``scipy.sparse.save_npz`` could have written."""
+    with _damaged(path), zipfile.ZipFile(path) as archive:
+        with archive.open("shape.npy") as member:
+            sizes, dtype = _read_header(member)
+            if len(sizes) != 1 or not 1 <= sizes[0] <= 2 or dtype.kind not in "iu":
+                raise ValueError("its shape is not that of a matrix")
+            shape = np.frombuffer(member.read(sizes[0] * dtype.itemsize), dtype).tolist()
+        with archive.open("data.npy") as member:
+            stored, dtype = _read_header(member)
+        if dtype.itemsize * math.prod(stored) > archive.getinfo("data.npy").file_size or min(shape) < 0:
+            raise ValueError("its parts contradict each other")
+        return MatrixSummary(tuple(shape), str(dtype), math.prod(stored))
+
+
+def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = np.lib.format.read_magic(member)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(member)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    return shape, dtype
+
+
+def _summarize_parquet(path: str | os.PathLike[str]) -> MatrixSummary:
+    from treedot.trees.arrow import clear_errors, pa
+
+    with clear_errors(os.fspath(path)):
+        file = pa.parquet.ParquetFile(path)
+        schema, rows = file.schema_arrow, file.metadata.num_rows
+        if "vector" not in schema.names or not pa.types.is_fixed_size_list(schema.field("vector").type):
+            raise SourceError(f"{path} has no column 'vector' of lists of one size")
+        kind = schema.field("vector").type
+        return MatrixSummary(
+            (rows, kind.list_size),
+            {"double": "float64", "float": "float32"}.get(str(kind.value_type), str(kind.value_type)),
+            None,
+        )
 
 
 def _read_parquet(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, Sequence[Any]]]:
@@ -168,18 +265,47 @@ def _known_file(path: str | os.PathLike[str]) -> tuple[str, str]:
 
 def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return what a file that treedot wrote says of itself; nothing where it says nothing."""
-    if Path(path).suffix.lower() == ".parquet":
+    suffix = Path(path).suffix.lower()
+    if suffix == ".parquet":
         from treedot.trees.arrow import clear_errors, pa
 
         with clear_errors(os.fspath(path)):
             text = (pa.parquet.read_schema(path).metadata or {}).get(SPEC_KEY)
+    elif suffix == ".npz":
+        text = _read_member(path)
     else:
-        beside = description_path(path)
-        text = beside.read_bytes() if beside.exists() else None
+        text = _read_trailer(path) if suffix == ".npy" else None
     try:
         description = json.loads(text or "{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SourceError(f"the description of {path} is not JSON: {error}") from None
     if not isinstance(description, dict):
         raise SourceError(f"the description of {path} is not a JSON object")
     return description
+
+
+def _read_trailer(path: str | os.PathLike[str]) -> bytes | None:
+    """Return what treedot wrote behind the data of a matrix; None where there is no such thing."""
+    matrix = _mapped(path)
+    with open_raw(path) as file:
+        rest = os.fstat(file.fileno()).st_size - matrix.offset - matrix.nbytes
+        file.seek(matrix.offset + matrix.nbytes)
+        begin = file.read(len(TRAILER) + 8)
+        magic, length = begin[: len(TRAILER)], int.from_bytes(begin[len(TRAILER) :], "little")
+        if not rest or not TRAILER.startswith(magic):
+            return None
+        if len(begin) + length != rest or not 2 <= length <= MAX_DESCRIPTION:
+            raise SourceError(f"{path} is damaged or cut short: its description does not fit")
+        return file.read(length)
+
+
+def _read_member(path: str | os.PathLike[str]) -> bytes | None:
+    """Return the description in an archive; None where there is none."""
+    with _damaged(path), zipfile.ZipFile(path) as archive:
+        if MEMBER not in archive.namelist():
+            return None
+        with archive.open(MEMBER) as member:
+            text = member.read(MAX_DESCRIPTION + 1)
+    if len(text) > MAX_DESCRIPTION:
+        raise SourceError(f"{path} is damaged: its description is longer than {MAX_DESCRIPTION} bytes")
+    return text

@@ -58,17 +58,9 @@ class Vectors:
         self._check()
 
     def _check(self) -> None:
-        """Raise where the spec contradicts the matrix."""
-        sparse = hasattr(self.matrix, "tocsr")
-        kind, shape, dtype = "sparse" if sparse else "dense", self.matrix.shape, str(self.matrix.dtype)
-        width = vector_width(self.spec)
-        if self.spec.kind != kind or len(shape) != 2 or dtype != self.spec.dtype:
-            raise SpecMismatchError(
-                f"a {kind} matrix of {dtype} with shape {shape} does not hold {self.spec.kind} vectors of "
-                f"{self.spec.dtype}, as its spec says"
-            )
-        if width not in (None, shape[1]):
-            raise SpecMismatchError(f"vectors of {shape[1]} columns do not have {width}, as their spec says")
+        """Raise where the spec contradicts the matrix, or a column does."""
+        kind, shape = "sparse" if hasattr(self.matrix, "tocsr") else "dense", self.matrix.shape
+        check_matrix(self.spec, kind, shape, str(self.matrix.dtype))
         for name, values in self.columns.items():
             if len(values) != shape[0]:
                 raise ParameterError(f"the column {name!r} has {len(values)} values for {shape[0]} vectors")
@@ -88,6 +80,18 @@ def vector_width(spec: DenseSpec | SparseSpec) -> int | None:
     if isinstance(spec, DenseSpec):
         return spec.n_components
     return None if spec.n_features is None else spec.n_features + spec.rest_width
+
+
+def check_matrix(spec: DenseSpec | SparseSpec, kind: str, shape: tuple[int, ...], dtype: str) -> None:
+    """Raise where a matrix, "dense" or "sparse", cannot hold the vectors of a spec."""
+    width = vector_width(spec)
+    if spec.kind != kind or len(shape) != 2 or dtype != spec.dtype:
+        raise SpecMismatchError(
+            f"a {kind} matrix of {dtype} with shape {shape} does not hold {spec.kind} vectors of "
+            f"{spec.dtype}, as its spec says"
+        )
+    if width not in (None, shape[1]):
+        raise SpecMismatchError(f"vectors of {shape[1]} columns do not have {width}, as their spec says")
 
 
 def comparable(X: Any, Y: Any = None) -> tuple[Any, Any]:

@@ -1,9 +1,11 @@
 """Writers of vectors, a batch at a time, into files that say how they were made.
 
-``.npy`` holds the plain matrix, with its description beside it in ``NAME.npy.json``. ``.parquet`` holds a
+``.npy`` holds the plain matrix and, behind its data, where NumPy does not look, eight bytes ``TRAILER``, the
+length of the description in eight bytes, little-endian, and the description as JSON. ``.parquet`` holds a
 column ``vector`` (a fixed-size list), the columns that came with the trees, and the description in the
 schema's metadata under ``treedot.spec``. Sparse rows go to ``.npz``, as ``scipy.sparse.load_npz``
-reads it, with the description beside it. Files appear whole or not at all.
+reads it, with the description as one more member, ``description.json``. So a matrix and its description are
+one file, which appears whole or not at all.
 
 A description holds the fields of the spec and its ``fingerprint``; where the vectorizer learned columns or
 weights, also ``learned``, the fingerprint of all that determines a row.
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 
 SPEC_KEY = b"treedot.spec"
+TRAILER = b"\x93TREEDOT"
+MEMBER = "description.json"
 
 
 class VectorWriter(Protocol):
@@ -57,15 +61,16 @@ def vector_file(
         raise ParameterError(
             f"cannot write dense vectors to {path}: use .npy or .parquet (.npz is for sparse rows)"
         )
-    description = {**spec.to_dict(), "fingerprint": spec.fingerprint}
-    if fingerprint not in (None, spec.fingerprint):
-        description["learned"] = fingerprint
     if isinstance(spec, SparseSpec) or suffix == ".npy":
-        with described_file(path, description) as file, matrix_rows(file, spec, Path(path).parent) as rows:
+        with (
+            write_whole(path) as aside,
+            aside.open("wb") as file,
+            matrix_rows(file, spec, fingerprint, Path(path).parent) as rows,
+        ):
             yield rows
     else:
         with write_whole(path) as aside:
-            parquet = _ParquetRows(aside, spec, description)
+            parquet = _ParquetRows(aside, spec, _description(spec, fingerprint))
             try:
                 yield parquet
             finally:
@@ -74,61 +79,74 @@ def vector_file(
 
 @contextlib.contextmanager
 def matrix_rows(
-    file: IO[bytes], spec: DenseSpec | SparseSpec, folder: str | os.PathLike[str] | None = None
+    file: IO[bytes],
+    spec: DenseSpec | SparseSpec,
+    fingerprint: str | None = None,
+    folder: str | os.PathLike[str] | None = None,
 ) -> Iterator[VectorWriter]:
-    """Write a matrix to an open file, dense or sparse as the spec says.
+    """Write a matrix and its description to an open file, dense or sparse as the spec says.
 
     Sparse rows wait in nameless files in a folder, by default that of temporary files.
     """
+    description = _description(spec, fingerprint)
     if isinstance(spec, DenseSpec):
         dense = _NpyRows(file, spec)
         yield dense
-        dense.finish()
+        dense.finish(description)
     else:
         with _SparseRows(file, spec, folder or tempfile.gettempdir()) as sparse:
             yield sparse
-            sparse.finish()
+            sparse.finish(description)
 
 
-@contextlib.contextmanager
-def described_file(path: str | os.PathLike[str], description: dict[str, Any]) -> Iterator[IO[bytes]]:
-    """Open a file for writing; its description appears beside it, both or neither."""
-    with write_whole(description_path(path)) as beside, write_whole(path) as aside:
-        beside.write_text(json.dumps(description, indent=2) + "\n")
-        with aside.open("wb") as file:
-            yield file
+def write_matrix(file: IO[bytes], matrix: Matrix, description: dict[str, Any]) -> None:
+    """Write a whole matrix in NumPy's format, and its description."""
+    _write_header(file, matrix)
+    file.write(np.ascontiguousarray(matrix).data)
+    file.write(trailer(description))
 
 
-def description_path(path: str | os.PathLike[str]) -> Path:
-    """Return where a file that cannot hold its own description is described."""
-    return Path(f"{os.fspath(path)}.json")
+def trailer(description: dict[str, Any]) -> bytes:
+    """Return what stands behind the data of a described ``.npy`` file."""
+    text = json.dumps(description).encode()
+    return TRAILER + len(text).to_bytes(8, "little") + text
+
+
+def _description(spec: DenseSpec | SparseSpec, fingerprint: str | None) -> dict[str, Any]:
+    description = {**spec.to_dict(), "fingerprint": spec.fingerprint}
+    if fingerprint not in (None, spec.fingerprint):
+        description["learned"] = fingerprint
+    return description
+
+
+def _write_header(file: IO[bytes], array: Any) -> None:
+    """Write the header of NumPy's format for something with a dtype and a shape, in C order."""
+    header = {
+        "descr": np.lib.format.dtype_to_descr(array.dtype),
+        "fortran_order": False,
+        "shape": array.shape,
+    }
+    np.lib.format.write_array_header_1_0(file, header)
 
 
 class _NpyRows:
     """A matrix in NumPy's format whose number of rows is filled in at the end."""
 
     def __init__(self, file: IO[bytes], spec: DenseSpec) -> None:
-        self._file, self._spec = file, spec
-        self._rows = 0
-        self._write_header()
+        self._file = file
+        self.dtype, self.shape = np.dtype(spec.dtype), (0, spec.n_components)
+        _write_header(file, self)
 
     def write(self, vectors: Matrix, columns: Mapping[str, Sequence[Any]]) -> None:
         """Append vectors; ``.npy`` has no room for columns."""
         self._file.write(np.ascontiguousarray(vectors).data)
-        self._rows += len(vectors)
+        self.shape = (self.shape[0] + len(vectors), self.shape[1])
 
-    def finish(self) -> None:
+    def finish(self, description: dict[str, Any]) -> None:
         """Write the header again, now with the number of rows; NumPy keeps room for it to grow."""
+        self._file.write(trailer(description))
         self._file.seek(0)
-        self._write_header()
-
-    def _write_header(self) -> None:
-        header = {
-            "descr": np.lib.format.dtype_to_descr(np.dtype(self._spec.dtype)),
-            "fortran_order": False,
-            "shape": (self._rows, self._spec.n_components),
-        }
-        np.lib.format.write_array_header_1_0(self._file, header)
+        _write_header(self._file, self)
 
 
 class _SparseRows(contextlib.ExitStack):
@@ -152,8 +170,8 @@ class _SparseRows(contextlib.ExitStack):
         self._indices.append(vectors.indices)
         self._data.append(vectors.data)
 
-    def finish(self) -> None:
-        """Put the parts together."""
+    def finish(self, description: dict[str, Any]) -> None:
+        """Put the parts together, and the description behind them."""
         indptr = np.concatenate(self._ends)
         parts = {
             "indices": self._indices,
@@ -164,15 +182,12 @@ class _SparseRows(contextlib.ExitStack):
         }
         with zipfile.ZipFile(self._file, "w") as archive:
             for name, array in parts.items():
-                header = {
-                    "descr": np.lib.format.dtype_to_descr(array.dtype),
-                    "fortran_order": False,
-                    "shape": array.shape,
-                }
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                    np.lib.format.write_array_header_1_0(entry, header)
+                    _write_header(entry, array)
                     for chunk in chunks(array):
                         entry.write(chunk.tobytes())
+            with archive.open(MEMBER, "w") as entry:  # not writestr, which would note the time
+                entry.write(json.dumps(description).encode())
 
 
 class _ParquetRows:

@@ -1,0 +1,167 @@
+"""Files appear whole or not at all; nothing of a process that was stopped or killed stays for long."""
+
+import errno
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from strategies import random_forest
+from treedot import SourceError, load_vectors
+from treedot.cli import main
+from treedot.files import write_whole
+from treedot.growing_array import GrowingArray
+
+COMMAND = [sys.executable, "-m", "treedot"]
+DENSE = ["--vectors", "dense", "-d", "1024"]
+
+
+def test_the_temporary_file_of_a_killed_process_is_removed_by_the_next(tmp_path):
+    code = (
+        "import os; from treedot.files import write_whole\nwith write_whole('v.npy'): os.kill(os.getpid(), 9)"
+    )
+    for name in ("v.npy", "v.npy.b"):
+        subprocess.run([sys.executable, "-c", code.replace("v.npy", name)], cwd=tmp_path)
+    stale = {path.name.rsplit(".", 2)[0] for path in tmp_path.iterdir()}
+    assert stale == {".v.npy", ".v.npy.b"}
+    with write_whole(tmp_path / "v.npy") as aside:
+        aside.write_text("new")
+    assert (tmp_path / "v.npy").read_text() == "new"
+    left = [path.name for path in tmp_path.iterdir() if path.name != "v.npy"]
+    assert len(left) == 1
+    assert left[0].startswith(".v.npy.b.")  # of another target
+
+
+def test_what_another_process_is_writing_stays(tmp_path):
+    with write_whole(tmp_path / "a") as first:
+        first.write_text("first")
+        with write_whole(tmp_path / "a") as second:
+            second.write_text("second")
+        assert (tmp_path / "a").read_text() == "second"
+    assert (tmp_path / "a").read_text() == "first"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_other_files_beside_the_target_stay(tmp_path):
+    others = [".a.part", ".a.notes.part", ".a.0123456789abcdef", "a.0123456789abcdef.part"]
+    for name in others:
+        (tmp_path / name).write_text("mine")
+    (tmp_path / ".a.0123456789abcdef.part").symlink_to(tmp_path / others[0])
+    with write_whole(tmp_path / "a"):
+        pass
+    assert sorted(os.listdir(tmp_path)) == sorted(["a", ".a.0123456789abcdef.part", *others])
+
+
+def test_a_full_disk_is_an_error_of_the_target(tmp_path):
+    def write(error):
+        with write_whole(tmp_path / "v.npy"):
+            raise error
+
+    with pytest.raises(SourceError, match=r"^cannot write \S*/v\.npy: No space left on device$"):
+        write(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    with pytest.raises(FileNotFoundError):  # something else than the target
+        write(FileNotFoundError(errno.ENOENT, "No such file", "trees.mrg"))
+    assert not os.listdir(tmp_path)
+
+
+def test_a_folder_that_takes_no_files_is_an_error_of_the_target(capsys):
+    if not os.path.isdir("/proc/self"):
+        pytest.skip("needs a folder where not even root can make files")
+    assert main(["encode", __file__, "--format", "python", "-o", "/proc/v.npz"]) == 1
+    assert capsys.readouterr().err.startswith("treedot: cannot write /proc/v.npz: ")
+    with pytest.raises(SourceError, match="cannot write temporary files in /proc"):
+        GrowingArray(np.int32, "/proc")
+
+
+def test_the_demo_knows_before_its_work_that_its_report_cannot_be_written(capsys, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr("treedot.demo.standard_library", lambda *_: pytest.fail("it worked"))
+    (tmp_path / "file").touch()
+    for folder in [
+        tmp_path / "file",
+        tmp_path / "file" / "below",
+        *(["/proc"] if os.path.isdir("/proc") else []),
+    ]:
+        assert main(["demo", "--out", str(folder)]) == 1
+        assert capsys.readouterr().err.startswith(f"treedot: cannot write {folder}/index.html: ")
+
+
+@pytest.fixture
+def many_trees(tmp_path_factory):
+    path = tmp_path_factory.mktemp("trees") / "t.mrg"
+    path.write_text(("\n".join(map(str, random_forest(0, 200))) + "\n") * 100)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("v.npz", []), ("v.npy", ["--vectors", "dense", "-d", "2048"])]
+)
+def test_a_disk_that_fills_up_is_one_line_and_leaves_nothing(many_trees, tmp_path, name, options):
+    done = subprocess.run(
+        [*COMMAND, "encode", many_trees, "-o", str(tmp_path / name), *options],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 22, 1 << 22)),
+    )
+    assert done.returncode == 1
+    assert (
+        f"cannot write {tmp_path / name}: " in done.stderr
+        or f"temporary files in {tmp_path}: " in done.stderr
+    )
+    assert not os.listdir(tmp_path)
+
+
+def test_a_disk_that_fills_up_is_told_of_standard_output_too(many_trees):
+    done = subprocess.run(
+        [*COMMAND, "encode", many_trees, "-o", "-", *DENSE],
+        capture_output=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 22, 1 << 22)),
+    )
+    assert done.returncode == 1
+    assert done.stderr == b"treedot: cannot write to standard output: File too large\n"
+    assert done.stdout == b""
+
+
+def test_a_command_that_is_terminated_leaves_nothing_behind(many_trees, tmp_path):
+    target = tmp_path / "v.npz"
+    process = subprocess.Popen([*COMMAND, "encode", many_trees, many_trees, "-o", str(target)])
+    while process.poll() is None and not os.listdir(tmp_path):
+        time.sleep(0.01)
+    time.sleep(0.2)
+    process.terminate()
+    assert process.wait(60) == 143
+    assert not os.listdir(tmp_path)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert main(["check"]) == 0
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize("name", ["v.npz", "v.npy"])
+def test_a_command_stopped_at_any_moment_leaves_an_old_or_a_new_file(many_trees, tmp_path, name):
+    target = tmp_path / name
+    settings = [[*(DENSE if name == "v.npy" else []), "--decay", str(decay)] for decay in (0.3, 0.6)]
+    command = [*COMMAND, "encode", many_trees, "-o", str(target)]
+    start = time.monotonic()
+    subprocess.run([*command, *settings[0]], check=True)
+    whole, decays = time.monotonic() - start, set()
+    rng = random.Random(0)
+    for k in range(4):
+        process = subprocess.Popen([*command, *settings[k % 2]])
+        time.sleep(rng.uniform(0.3, 1.05) * whole)
+        process.send_signal(signal.SIGTERM if k % 3 else signal.SIGKILL)
+        code = process.wait(60)
+        found = load_vectors(target)  # the description fits the matrix, and both are whole
+        decays.add(found.spec.decay)
+        assert len(found) == 20_000
+        if code == 143:
+            assert len(os.listdir(tmp_path)) <= 2  # what an earlier one left that was killed
+    assert decays <= {0.3, 0.6}
+    subprocess.run([*command, *settings[1]], check=True)
+    assert load_vectors(target).spec.decay == 0.6
+    assert os.listdir(tmp_path) == [name]

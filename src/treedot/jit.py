@@ -1,4 +1,7 @@
-"""One switch for compiled code: Numba where it is installed, plain Python where it is not."""
+"""One switch for compiled code: Numba where it is installed, plain Python where it is not.
+
+Nothing is compiled either where ``NUMBA_DISABLE_JIT`` is set, as debuggers and coverage need it.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,10 @@ try:
     import numba
 except ModuleNotFoundError:  # a source checkout on a machine that allows no installs
     COMPILED = False
-
-    def njit(function: Callable[P, R]) -> Callable[P, R]:
-        """Return the function itself: the same results, slowly."""
-        return function
-
-    inlined = njit
-
 else:
-    COMPILED = True
+    COMPILED = not numba.config.DISABLE_JIT
+
+if COMPILED:
 
     def njit(function: Callable[P, R]) -> Callable[P, R]:
         """Compile a function on first use, keep it on disk, and release the GIL while it runs."""
@@ -38,6 +36,14 @@ else:
         """Compile a function into each of its callers, where a call would cost a tenth of their time."""
         compiled: Callable[P, R] = numba.njit(inline="always", error_model="numpy")(function)
         return compiled
+
+else:
+
+    def njit(function: Callable[P, R]) -> Callable[P, R]:
+        """Return the function itself: the same results, slowly."""
+        return function
+
+    inlined = njit
 
 
 def already_compiled() -> bool:

@@ -226,14 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     options = parser().parse_args(arguments)
     from treedot.cli import commands
-    from treedot.jit import already_compiled
 
-    compiles = options.command != "check" and not already_compiled()
-    if compiles and sys.stderr is not None and sys.stderr.isatty():
-        print(
-            "treedot: the first call of each kind compiles its code (5 to 20 seconds, once per installation)",
-            file=sys.stderr,
-        )
     try:
         run = getattr(commands, options.command)
         run(options)

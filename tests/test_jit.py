@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from treedot import jit
+from treedot.cli import main
+from treedot.parameters import COMPOSITIONS, RESTS
 
 EVERYTHING = """
 from treedot import FragmentVectorizer, SubsetTreeKernel, nearest, read_trees
@@ -121,3 +123,33 @@ def test_where_there_is_no_folder_to_keep_it_in_the_remedy_is_said(compiled, mon
     monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
     assert compiled()(2) == 4
     assert "NUMBA_CACHE_DIR" in capsys.readouterr().err
+
+
+def test_check_says_where_compiled_code_is_kept_and_how_to_change_that(
+    compiled, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert main(["check"]) == 0
+    assert f"kept in {tmp_path}, as NUMBA_CACHE_DIR says" in capsys.readouterr().out
+    monkeypatch.setattr("numba.config.CACHE_DIR", "")
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    assert main(["check"]) == 0
+    assert "can be written to; set NUMBA_CACHE_DIR for another" in capsys.readouterr().out
+
+
+def test_check_says_what_to_do_where_nothing_can_be_written(compiled, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "not there"))
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
+    assert main(["check"]) == 0
+    said = capsys.readouterr().out
+    assert "kept nowhere" in said
+    assert "not there cannot be written to; set NUMBA_CACHE_DIR to a folder that can" in said
+
+
+def test_compile_makes_every_kind_of_call_and_says_where_the_code_is(capsys):
+    assert main(["compile"]) == 0
+    said = capsys.readouterr().out
+    for kind in (*COMPOSITIONS, *RESTS, "reading", "exact kernels", "nearest", "indexes"):
+        assert kind in said
+    assert "s  in all" in said
+    assert "kept in" in said

@@ -4,7 +4,7 @@ Compilers turn loops into vector instructions only where they can prove that row
 which they cannot for rows that move about in blocks. So the encoders say what they mean: ``load``
 sixteen elements, add, subtract and multiply them as one value, ``flip`` the signs that a 16-bit
 word marks, ``store`` them. Inside compiled functions these become vector instructions of whatever
-width the processor has; without Numba they are NumPy operations.
+width the processor has; where nothing is compiled they are NumPy operations.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from treedot.array_types import Array
+from treedot.jit import COMPILED
 
 LANES = 16
 
-try:
-    import numba
-except ModuleNotFoundError:  # see treedot.jit
+if not COMPILED:
     _LANE = np.arange(LANES)
 
     def load(row: Array, index: int) -> Any:
@@ -58,6 +57,7 @@ except ModuleNotFoundError:  # see treedot.jit
 else:
     import operator
 
+    import numba
     from llvmlite import ir
     from numba.core.datamodel import models
     from numba.extending import intrinsic, overload, register_model

@@ -353,14 +353,6 @@ def test_errors_are_one_clear_line_and_leave_nothing_behind(tmp_path, arguments,
     assert sorted(os.listdir(tmp_path)) == before
 
 
-@pytest.mark.parametrize("command", [["kernel", "(a b)", "(a b)"], ["check"]])
-def test_only_commands_that_compile_say_so(monkeypatch, capsys, command):
-    monkeypatch.setattr("treedot.jit.already_compiled", lambda: False)
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    assert main(command) == 0
-    assert ("compiles" in capsys.readouterr().err) == (command != ["check"])
-
-
 def test_skip_bad_goes_on_and_reports(tmp_path, capsys):
     (tmp_path / "t.mrg").write_text("(a b)\n(a\n(a c)\n")
     assert main(["encode", str(tmp_path / "t.mrg"), "-o", str(tmp_path / "v.npz"), "--skip-bad"]) == 0

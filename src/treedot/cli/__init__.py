@@ -101,7 +101,20 @@ def parser() -> argparse.ArgumentParser:
     info.add_argument("--json", action="store_true", help="print JSON")
     _add_reading(info)
 
-    _command(commands, "check", "list what treedot runs with here, and which optional parts are missing")
+    _command(
+        commands,
+        "check",
+        "list what treedot runs with here, which optional parts are missing, and where compiled code is kept",
+    )
+    _command(
+        commands,
+        "compile",
+        "compile everything now, instead of on first use",
+        "Compile everything now, a few minutes, instead of on first use: for images of containers. It is for "
+        "this processor and this version, and found again where the folder that it is kept in can be written "
+        "to, also by those who run the image; set NUMBA_CACHE_DIR for another folder, NUMBA_CPU_NAME=generic "
+        "for code that runs on other processors too, both also at run time.",
+    )
 
     demo = _command(commands, "demo", "find near-duplicate functions in Python's standard library")
     demo.add_argument("--out", default="demo", metavar="DIR", help="folder of the report (default: demo)")
@@ -252,14 +265,7 @@ def _terminated(number: int, frame: object) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from treedot.cli import commands
-    from treedot.jit import already_compiled
 
-    compiles = options.command != "check" and not already_compiled()
-    if compiles and sys.stderr is not None and sys.stderr.isatty():
-        print(
-            "treedot: the first call of each kind compiles its code (5 to 20 seconds, once per installation)",
-            file=sys.stderr,
-        )
     try:
         run = getattr(commands, options.command)
         run(options)

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from treedot.cli.progress import Progress
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.files import check_target, write_whole
+from treedot.jit import COMPILED, cache_folder
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_trees
 from treedot.trees import Forest
@@ -163,6 +165,36 @@ def check(options: argparse.Namespace) -> None:
         ("matplotlib", "plots in the demo's report", "plots"),
     ):
         _check_part(name, name, purpose, f"pip install 'treedot[{extra}]'")
+    print(f"\ncompiled code:\n  {_where_compiled_code_is_kept()}")
+
+
+def _where_compiled_code_is_kept() -> str:
+    if not COMPILED:
+        return "none: Numba is missing, or NUMBA_DISABLE_JIT is set; everything runs, but slowly"
+    asked, folder = os.environ.get("NUMBA_CACHE_DIR"), cache_folder()
+    refused = f"; NUMBA_CACHE_DIR={asked} cannot be written to" if asked else ""
+    if folder is None:
+        return (
+            "kept nowhere, so that every process compiles anew: neither the package's folder nor a home "
+            f"folder can be written to{refused}; set NUMBA_CACHE_DIR to a folder that can"
+        )
+    if asked and folder.resolve() == Path(asked).resolve():
+        return f"kept in {folder}, as NUMBA_CACHE_DIR says; it can be written to"
+    return f"kept in {folder}, which can be written to; set NUMBA_CACHE_DIR for another folder{refused}"
+
+
+def compile(options: argparse.Namespace) -> None:
+    """Compile everything that is compiled on first use, and say how long it took and where it is kept."""
+    if not COMPILED:
+        raise ParameterError(f"compiled code: {_where_compiled_code_is_kept()}")
+    from treedot.cli.compilation import kinds
+
+    start = perf_counter()
+    for name, use in kinds().items():
+        before = perf_counter()
+        use()
+        print(f"{perf_counter() - before:6.1f} s  {name}", flush=True)
+    print(f"{perf_counter() - start:6.1f} s  in all\n\ncompiled code: {_where_compiled_code_is_kept()}")
 
 
 def _check_part(name: str, module: str, purpose: str, how: str) -> None:

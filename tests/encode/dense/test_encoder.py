@@ -1,8 +1,11 @@
 import hashlib
+import multiprocessing
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import numpy as np
 import pytest
@@ -353,3 +356,34 @@ def test_specs_of_equal_settings_have_equal_fingerprints_and_others_do_not_mix()
 def test_impossible_thread_counts_are_refused(n_jobs):
     with pytest.raises(ParameterError, match="n_jobs"):
         DenseEncoder(DenseSpec(256)).encode(random_forest(0, 2), n_jobs=n_jobs)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_an_encoder_goes_on_in_a_forked_process_whatever_other_threads_were_at():
+    encoder = DenseEncoder(DenseSpec(1024))
+    fresh = count()
+    few = read_trees(["(S (NP a) (VP b))"])
+    expected = encoder.encode(few)
+    done = threading.Event()
+
+    def encode():
+        while not done.is_set():  # new labels every time, so that the table is at work
+            encoder.encode(read_trees([f"(S (NP a{next(fresh)}) (VP b))" for _ in range(500)]))
+
+    def child():
+        os._exit(not np.array_equal(encoder.encode(few), expected))
+
+    thread = threading.Thread(target=encode)
+    thread.start()
+    try:
+        for _ in range(20):
+            process = multiprocessing.get_context("fork").Process(target=child)
+            process.start()
+            process.join(30)
+            ended = process.exitcode
+            process.kill()
+            assert ended == 0
+    finally:
+        done.set()
+        thread.join()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from threading import Lock
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import numpy as np
 
@@ -48,15 +49,22 @@ class DenseEncoder:
 
     def __init__(self, spec: DenseSpec) -> None:
         self.spec = spec
+        self._compiled = _compiled_encoder(spec.algebra(), spec.dtype)
+        self._share()
+        _encoders.add(self)
+
+    def _share(self) -> None:
+        """Start an empty table of labels, and the lock of the threads that share it."""
+        self._labels = _LabelTable(self._compiled.label_table)
         self._lock = Lock()
 
-    @cached_property
-    def _compiled(self) -> CompiledEncoder:
-        return _compiled_encoder(self.spec.algebra(), self.spec.dtype)
+    def _after_fork(self) -> None:
+        """Go on in a child process, where the thread that held the lock does not exist.
 
-    @cached_property
-    def _labels(self) -> _LabelTable:
-        return _LabelTable(self._compiled.label_table)
+        It may have been amidst a change of the table, which is left to the parent then.
+        """
+        if self._lock.locked():
+            self._share()
 
     def encode(
         self,
@@ -119,6 +127,18 @@ class DenseEncoder:
                     f"large for {self.spec.dtype} with decay={self.spec.decay}: use normalize=True, "
                     "dtype='float64' or a smaller decay"
                 )
+
+
+_encoders: WeakSet[DenseEncoder] = WeakSet()
+
+
+def _after_fork() -> None:
+    for encoder in _encoders:
+        encoder._after_fork()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class CompiledEncoder(Protocol):

@@ -1,0 +1,138 @@
+"""Everything that is compiled on first use, used once: for ``treedot compile``."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import treedot as td
+from treedot.parameters import COMPOSITIONS, DTYPES, RESTS
+from treedot.trees import Forest
+
+TREES = [
+    "(S (NP (DT a) (NN tree)) (VP grows))",
+    "(S (NP (DT a) (NN bird)) (VP (V sings)))",
+    "(S (NP (NN a)))",
+]
+CLASSES = [0, 1, 1]
+
+
+def kinds() -> dict[str, Callable[[], object]]:
+    """Return for every kind of call a function that makes such calls, on trees of a few nodes."""
+    forest = td.read_trees(TREES)
+    return {
+        "reading": lambda: _read(forest),
+        "exact kernels": lambda: _kernels(forest),
+        **{
+            f"dense vectors, {name}": lambda name=name: _dense(forest, name)  # type: ignore[misc]
+            for name in COMPOSITIONS
+        },
+        **{
+            f"sparse rows, {rest or 'no'} rest": lambda rest=rest: _sparse(forest, rest)  # type: ignore[misc]
+            for rest in (None, *RESTS)
+        },
+        "dot products and nearest": lambda: _products(forest),
+        "indexes": _index,
+        "mining and selection": _selection,
+    }
+
+
+def _read(forest: Forest) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "trees.mrg")
+        path.write_text("\n".join(TREES), encoding="utf-8")
+        td.read_trees(path)
+    for name in ("depth", "sizes", "root_subtree", "distinct_subtrees", "n_productions", "arity"):
+        getattr(forest, name)
+    td.count_fragments(forest[0])
+    forest[1:]
+    forest[[0, 2]]
+
+
+def _kernels(forest: Forest) -> None:
+    labels = ["S", "NP"]
+    for kernel in (
+        *(td.SubsetTreeKernel(algorithm=algorithm) for algorithm in ("shared", "TK", "FTK")),
+        td.SubsetTreeKernel(leaves=True),
+        td.SubsetTreeKernel(normalize=True),
+        td.SubtreeKernel(),
+        td.SubtreeKernel(normalize=True),
+        td.BoundedTreeKernel(),
+        td.BoundedTreeKernel(normalize=True),
+        td.LabelSelectionKernel(labels),
+        td.LabelSelectionKernel(labels, normalize=True),
+    ):
+        kernel(TREES[0], TREES[1])
+        kernel(forest[0], forest[1])
+        kernel.log(TREES[0], TREES[1])
+        kernel.gram(forest)
+        kernel.gram(forest, forest[:2])
+        kernel.pairs(forest, [0, 1], [1, 2])
+        kernel.diagonal(forest)
+        kernel.log_norms(forest)
+
+
+def _dense(forest: Forest, composition: str) -> None:
+    for dtype in DTYPES:
+        for normalize in (True, False):
+            vectorizer = td.DistributedTreeVectorizer(
+                n_components=1024, composition=composition, dtype=dtype, normalize=normalize
+            )
+            vectorizer.transform(forest)
+            vectorizer.transform_fragment(TREES[0])
+
+
+def _sparse(forest: Forest, rest: str | None) -> None:
+    for dtype in DTYPES:
+        settings: list[dict[str, Any]] = [{}, {"normalize": False}, {"n_features": None}]
+        if rest is None:
+            settings += [
+                {"idf": True},
+                {"n_features": None, "idf": True},
+                {"n_features": None, "budget": None},
+            ]
+        for setting in settings:
+            vectorizer = td.FragmentVectorizer(rest=rest, dtype=dtype, **setting).fit(forest)
+            vectorizer.transform(forest)
+            vectorizer.transform_fragment("(NP (DT a) NN)")
+        if rest is None:
+            vectorizer.column_fragments(forest)
+            td.FragmentVectorizer(n_features=None, budget=1).fit(forest).get_feature_names_out()
+
+
+def _products(forest: Forest) -> None:
+    for dtype in DTYPES:
+        for vectors in (
+            td.FragmentVectorizer(dtype=dtype).transform(forest),
+            td.FragmentVectorizer(rest="dense", dtype=dtype).transform(forest),
+            td.DistributedTreeVectorizer(n_components=1024, dtype=dtype).transform(forest),
+        ):
+            td.dot_products(vectors)
+            td.dot_products(vectors, vectors[:2])
+            td.nearest(vectors, k=1)
+            td.nearest(vectors, vectors[:2], k=1)
+            td.nearest(vectors[:1], vectors, k=1)
+            td.nearest(vectors, k=1, rerank=td.SubsetTreeKernel(normalize=True), trees=forest)
+            td.DualLinearSVC().fit(vectors, CLASSES).predict(vectors)
+
+
+def _index() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for number, vectorizer in enumerate(
+            (td.FragmentVectorizer(), td.FragmentVectorizer(dtype="float64"))
+        ):
+            path = Path(folder, f"{number}.index")
+            td.TreeIndex.build(TREES, path, vectorizer)
+            index = td.TreeIndex.open(path)
+            for rerank in (None, td.SubsetTreeKernel(normalize=True)):
+                index.search(TREES, k=2, rerank=rerank)
+            index.forest([0])
+
+
+def _selection() -> None:
+    trees, classes = TREES * 2, CLASSES * 2
+    td.MinedFragmentVectorizer(n_fragments=3).fit(trees, classes).transform(trees)
+    td.LabelSelectionTransformer(comparisons=0.5).fit(trees, classes).transform(trees)
+    td.KernelTransformer().fit(trees).transform(trees)

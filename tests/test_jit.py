@@ -1,0 +1,155 @@
+"""Compiled code: where it is kept, what is said of it, and what happens where there can be none."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from treedot import jit
+from treedot.cli import main
+from treedot.parameters import COMPOSITIONS, RESTS
+
+EVERYTHING = """
+from treedot import FragmentVectorizer, SubsetTreeKernel, nearest, read_trees
+from treedot.encode import DenseEncoder, DenseSpec
+from treedot.parameters import COMPOSITIONS, RESTS
+forest = read_trees(["(S (NP (DT a) (NN tree)) (VP grows))", "(S (NP (DT a) (NN bird)) (VP sings))"])
+for composition in COMPOSITIONS:
+    DenseEncoder(DenseSpec(256, composition=composition)).encode(forest)
+for rest in (None, *RESTS):
+    rows = FragmentVectorizer(rest=rest).fit_transform(forest)
+nearest(rows, k=1)
+print(SubsetTreeKernel(decay=0.5).gram(forest)[0, 1])
+"""
+
+ONE_FUNCTION = """
+import sys
+import numpy as np
+sys.stderr.isatty = lambda: True
+from treedot.algebra.splitmix import mix64
+for _ in range(2):
+    print(mix64(np.uint64(1)))
+"""
+
+
+def run(code, *options, **variables):
+    """Run Python code in a process of its own; return what it prints, on both streams."""
+    done = subprocess.run(
+        [sys.executable, *options, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **variables},
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_everything_runs_where_numba_is_told_not_to_compile():
+    assert run(EVERYTHING, NUMBA_DISABLE_JIT="1") == ("4.25\n", "")
+
+
+def test_compiling_is_said_once_and_only_where_there_is_something_to_compile(tmp_path):
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    first, said = run(ONE_FUNCTION, **cache)
+    assert said.count("\n") == 1
+    assert "compiles" in said
+    assert run(ONE_FUNCTION, **cache) == (first, "")
+
+
+def twice(x):
+    return x + x
+
+
+@pytest.fixture
+def compiled(monkeypatch, tmp_path):
+    """Return a function that gives ``twice`` as a new process would get it, with an empty cache."""
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def fresh(terminal=True):
+        monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+        monkeypatch.setattr(jit, "_announced", False)
+        return jit.njit(twice)
+
+    return fresh
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("share", [0, 0.1, 0.5, 0.99])
+def test_half_a_file_of_compiled_code_is_compiled_anew_and_replaced(
+    compiled, tmp_path, capsys, suffix, share
+):
+    assert compiled()(2) == 4
+    assert "compiles" in capsys.readouterr().err
+    (file,) = tmp_path.rglob("*" + suffix)
+    content = file.read_bytes()
+    file.write_bytes(content[: int(share * len(content))])
+    assert compiled()(2) == 4
+    assert "compiles" in capsys.readouterr().err
+    assert file.read_bytes()[:100] == content[:100]
+    assert compiled()(2) == 4
+    assert capsys.readouterr().err == ""
+
+
+def test_a_damaged_file_that_cannot_be_replaced_does_not_matter_either(compiled, tmp_path, monkeypatch):
+    compiled()(2)
+    (file,) = tmp_path.rglob("*.nbi")
+    file.write_bytes(file.read_bytes()[:40])
+    monkeypatch.setattr("os.replace", fails)
+    for _ in range(2):
+        assert compiled()(2) == 4
+
+
+def fails(*_):
+    raise OSError("no space left on device")
+
+
+def test_a_log_does_not_hear_of_compiling(compiled, capsys):
+    assert compiled(terminal=False)(2) == 4
+    assert capsys.readouterr().err == ""
+
+
+def test_a_notebook_hears_of_compiling(compiled, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: "a shell"))
+    assert compiled(terminal=False)(2) == 4
+    assert capsys.readouterr().err.count("compiles") == 1
+
+
+def test_where_there_is_no_folder_to_keep_it_in_the_remedy_is_said(compiled, monkeypatch, capsys):
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
+    assert compiled()(2) == 4
+    assert "NUMBA_CACHE_DIR" in capsys.readouterr().err
+
+
+def test_check_says_where_compiled_code_is_kept_and_how_to_change_that(
+    compiled, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert main(["check"]) == 0
+    assert f"kept in {tmp_path}, as NUMBA_CACHE_DIR says" in capsys.readouterr().out
+    monkeypatch.setattr("numba.config.CACHE_DIR", "")
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    assert main(["check"]) == 0
+    assert "can be written to; set NUMBA_CACHE_DIR for another" in capsys.readouterr().out
+
+
+def test_check_says_what_to_do_where_nothing_can_be_written(compiled, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "not there"))
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
+    assert main(["check"]) == 0
+    said = capsys.readouterr().out
+    assert "kept nowhere" in said
+    assert "not there cannot be written to; set NUMBA_CACHE_DIR to a folder that can" in said
+
+
+def test_compile_makes_every_kind_of_call_and_says_where_the_code_is(capsys):
+    assert main(["compile"]) == 0
+    said = capsys.readouterr().out
+    for kind in (*COMPOSITIONS, *RESTS, "reading", "exact kernels", "nearest", "indexes"):
+        assert kind in said
+    assert "s  in all" in said
+    assert "kept in" in said

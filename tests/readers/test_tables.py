@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -64,6 +66,57 @@ def test_parquet_and_arrow_with_a_text_column_or_a_packed_forest(tmp_path, suffi
     assert found.columns == {"id": [1, 2, 3]}
     with pytest.raises(SourceError, match=rf"text\{suffix}: there is no column 'tree'; .* 'parse', 'id'"):
         read_trees(path)
+
+
+FLIP_BITS = """
+import random, sys
+from pathlib import Path
+from treedot import Forest, read_trees
+from treedot.errors import SourceError
+
+path, flips = Path(sys.argv[1]), int(sys.argv[2])
+whole = path.read_bytes()
+random.seed(0)
+read = refused = 0
+for k in range(flips):
+    position, bit = random.randrange(len(whole)), random.randrange(8)
+    print(position, bit, file=sys.stderr, flush=True)
+    damaged = bytearray(whole)
+    damaged[position] ^= 1 << bit
+    target = path.with_stem(f"damaged{k}")  # a new file: the last one may still be mapped into memory
+    target.write_bytes(damaged)
+    for load in (read_trees, Forest.load) if path.stem == "packed" else (read_trees,):
+        try:
+            load(target)
+            read += 1
+        except SourceError:
+            refused += 1
+    target.unlink()
+print(read, refused)
+"""
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize("content", ["packed", "text"])
+def test_a_file_with_a_flipped_bit_is_read_or_refused_and_never_ends_the_process(tmp_path, suffix, content):
+    pa = pytest.importorskip("pyarrow")
+    forest = Forest.from_trees([Tree.parse(row[1]) for row in ROWS], {"text": [row[2] for row in ROWS]})
+    path = tmp_path / f"{content}.{suffix}"
+    table = pa.table({"tree": [row[1] for row in ROWS], "id": [1, None, 3]})
+    if content == "packed":
+        forest.save(path)
+    elif suffix == "parquet":
+        pa.parquet.write_table(table, path)
+    else:
+        pa.feather.write_feather(table, str(path))
+    flips = 800
+    result = subprocess.run(
+        [sys.executable, "-c", FLIP_BITS, str(path), str(flips)], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    read, refused = map(int, result.stdout.split())
+    assert read + refused == flips * (2 if content == "packed" else 1)
+    assert min(read, refused) > 0
 
 
 @pytest.mark.parametrize(

@@ -80,21 +80,25 @@ def read_arrow(path: str, kind: str, column: str | None, batch_size: int, on_bad
     """Parquet, Arrow or Feather: a packed forest, or a table with a text column of trees."""
     from treedot.trees import arrow  # says what to install where pyarrow is missing
 
-    schema, batches = arrow.open_batches(path, kind, batch_size)
-    if column is None and arrow.is_forest(schema):
-        for batch in batches:
-            yield arrow.from_arrow(arrow.pa.Table.from_batches([batch]))
+    with arrow.clear_errors(path):
+        schema, batches = arrow.open_batches(path, kind, batch_size)
+        names, metadata = schema.names, schema.metadata or {}
+        packed = column is None and arrow.is_forest(schema)
+    if packed:
+        yield from arrow.forests(batches, path)
         return
     wanted = column or DEFAULT_COLUMN
-    if wanted not in schema.names:
-        if VECTORS_KEY in (schema.metadata or {}):
+    if wanted not in names:
+        if VECTORS_KEY in metadata:
             raise SourceError(f"{path} holds dense vectors, not trees: load_vectors reads them")
-        raise _no_column(path, wanted, schema.names)
+        raise _no_column(path, wanted, names)
 
     def rows() -> Iterator[Row]:
         row_number = itertools.count(1)
         for batch in batches:
-            for row in batch.to_pylist():
+            with arrow.clear_errors(path):
+                values = batch.to_pylist()
+            for row in values:
                 yield f"{path} (row {next(row_number)})", row
 
     yield from _packed(rows(), column, batch_size, on_bad)

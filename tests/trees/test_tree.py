@@ -115,7 +115,7 @@ HALF = "\ud800"  # half of a surrogate pair
     ],
 )
 def test_half_of_a_surrogate_pair_is_a_label_nowhere(make):
-    with pytest.raises(SourceError, match="half of a surrogate pair|not UTF-8"):
+    with pytest.raises(SourceError, match=r"half of a surrogate pair|not UTF-8"):
         make()
 
 

@@ -36,6 +36,6 @@ def check_text(text: str) -> None:
     except UnicodeEncodeError as error:
         half = text[error.start]
         raise SourceError(
-            f"a label holds {half!r}, half of a surrogate pair, which no file in UTF-8 can carry: replace it, "
-            "as in label.encode(errors='replace').decode()"
+            f"a label holds {half!r}, half of a surrogate pair, which no file in UTF-8 can carry: replace "
+            "it, as in label.encode(errors='replace').decode()"
         ) from None

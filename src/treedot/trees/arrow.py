@@ -122,12 +122,13 @@ def open_batches(path: str, kind: str, batch_size: int) -> tuple[Any, Iterator[A
     with clear_errors(path):
         if kind == "parquet":
             file = pa.parquet.ParquetFile(path)
-            return file.schema_arrow, _guarded(file.iter_batches(batch_size), path)
+            return file.schema_arrow, _checked(file.iter_batches(batch_size), path)
         table = pa.feather.read_table(path, memory_map=True)
-        return table.schema, _guarded(iter(table.to_batches(max_chunksize=batch_size)), path)
+        table.validate(full=True)  # all at once: its batches share the lists of which they are slices
+        return table.schema, iter(table.to_batches(max_chunksize=batch_size))
 
 
-def _guarded(batches: Iterator[Any], path: str) -> Iterator[Any]:
+def _checked(batches: Iterator[Any], path: str) -> Iterator[Any]:
     with clear_errors(path):
         for batch in batches:
             batch.validate(full=True)

@@ -189,7 +189,7 @@ def _rows(
             on_bad(SourceError(f"{name}:{number}: {counts}{hint}"))
             continue
         row = dict(zip(header, fields, strict=True))
-        if misread([row[wanted]]):  # a tree begins and ends with a bracket
+        if not quotes and row[wanted].startswith('"'):  # a tree begins with a bracket
             on_bad(SourceError(f"{name}:{number}, column {wanted!r}: {NO_QUOTES}"))
         else:
             yield f"{name}:{number}", row
@@ -228,8 +228,9 @@ def _packed(
         errors: list[SourceError] = []
         on_bad_tree = OnBad(errors.append) if on_bad.skips else on_bad
         forest, good = read_items([row.get(wanted) for _, row in batch], places, on_bad_tree)
-        bad = sorted(set(range(len(batch))).difference(good))
-        problems.extend(zip(bad, errors, strict=True))
+        if errors:
+            bad = sorted(set(range(len(batch))).difference(good))
+            problems.extend(zip(bad, errors, strict=True))
         for _, error in sorted(problems, key=lambda problem: problem[0]):
             on_bad(error)
         names = dict.fromkeys(key for _, row in batch for key in row if key != wanted)

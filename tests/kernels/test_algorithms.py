@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import random_forest, trees
-from treedot import Forest, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel, Tree
+from treedot import BoundedTreeKernel, Forest, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel, Tree
 from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.kernels import pairwise, reference
+from treedot.kernels.base import mirrored
 
 EXACT = 1e-12
 DECAY = st.sampled_from([0.0, 0.3, 1.0])
@@ -226,3 +227,37 @@ def test_approximate_tiles_do_not_matter():
 def test_labels_are_a_collection_of_strings(labels):
     with pytest.raises(ParameterError, match="collection of strings"):
         LabelSelectionKernel(labels)
+
+
+EVERY_KERNEL = [
+    *(SubsetTreeKernel(algorithm=algorithm) for algorithm in ("auto", "TK", "FTK", "shared")),
+    SubsetTreeKernel(leaves=True, convention="collins-duffy"),
+    SubsetTreeKernel(weighting="distinct"),
+    SubsetTreeKernel(max_pairs=300),
+    SubtreeKernel(leaves=True),
+    BoundedTreeKernel(budget=3),
+    LabelSelectionKernel(["A", "B", "N0", "N1", "N2"]),
+]
+
+
+@pytest.mark.parametrize("kernel", EVERY_KERNEL, ids=repr)
+@pytest.mark.parametrize("normalize", [False, True])
+@given(chosen=st.lists(trees(), min_size=1, max_size=8), decay=st.floats(0.01, 1.0))
+def test_a_gram_matrix_is_its_transpose_to_the_last_bit(kernel, normalize, chosen, decay):
+    kernel.set_params(decay=decay, normalize=normalize)
+    matrix = kernel.gram(chosen)
+    assert (matrix == matrix.T).all()
+
+
+@pytest.mark.parametrize("count", [1, 255, 256, 257, 600])
+def test_mirroring_keeps_the_upper_triangle(count):
+    given_matrix = np.random.default_rng(count).normal(size=(count, count))
+    upper = np.triu(given_matrix)
+    result = mirrored(given_matrix.copy())
+    assert np.array_equal(result, upper + np.triu(upper, 1).T)
+
+
+def test_a_gram_matrix_of_overflowing_kernels_is_symmetric_too():
+    wide = [Tree("S", [Tree("A", [Tree("B", ["b"])])] * n) for n in (900, 1100, 1300)]
+    matrix = SubsetTreeKernel(1.0, normalize=True).gram([*wide, *random_forest(0, 3)])
+    assert (matrix == matrix.T).all()

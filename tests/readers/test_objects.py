@@ -1,12 +1,15 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from sklearn.compose import ColumnTransformer
 
 from strategies import ANY_LABEL, trees
 from treedot import (
     FragmentVectorizer,
+    KernelTransformer,
     SubsetTreeKernel,
     Tree,
+    iter_trees,
     list_fragments,
     load_vectors,
     read_trees,
@@ -107,6 +110,56 @@ def test_tables_in_memory_are_refused():
     with pytest.raises(ParameterError, match="give the trees alone"):
         read_trees(frame)
     assert len(read_trees(frame["tree"])) == 2
+
+
+@pytest.mark.parametrize("texts", [[], ["(a b)"], ["(a b)", "(S (a b) c)"]])
+def test_a_table_in_memory_of_one_column_is_its_trees(texts):
+    trees = read_trees(texts)
+    column = np.array(texts, dtype=object)[:, None]
+    assert read_trees(column) == read_trees(column.astype(str)) == trees
+    pandas = pytest.importorskip("pandas")
+    for name in ("tree", "(a b)", 0):
+        assert read_trees(pandas.DataFrame({name: texts}, dtype=object)) == trees
+    items = [["a", "b"], Tree("a", ["b"])]
+    assert read_trees(pandas.DataFrame({"tree": items})) == read_trees(items)
+    with pytest.raises(ParameterError, match="vectors already"):
+        read_trees(pandas.DataFrame({"tree": [1.5]}))
+    with pytest.raises(SourceError, match="tree 1: cannot make a tree of ndarray"):
+        read_trees(np.array([["(a b)", "(c d)"]], dtype=object))
+
+
+def test_pyarrow_arrays_are_read_as_lists_are():
+    pa = pytest.importorskip("pyarrow")
+    texts = ["(a b)", "(S (a b) c)", "(c d)"]
+    trees = read_trees(texts)
+    for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
+        array = pa.array(texts).cast(kind)
+        for source in (
+            array,
+            pa.chunked_array([array[:1], array[1:]]),
+            list(array),
+            [array[0], texts[1], Tree("c", ["d"])],
+            pa.table({"tree": array}),
+            pa.record_batch({"tree": array}),
+        ):
+            assert read_trees(source) == trees
+            assert [len(part) for part in iter_trees(source, batch_size=2)] == [2, 1]
+    assert SubsetTreeKernel()(array[0], array[1]) == 1.0
+    with pytest.raises(SourceError, match="tree 2: expected a tree, found None"):
+        read_trees(pa.array(["(a b)", None]))
+    with pytest.raises(ParameterError, match="give the trees alone"):
+        read_trees(pa.table({"tree": array, "n": [1, 2, 3]}))
+
+
+@pytest.mark.parametrize("make", [FragmentVectorizer, KernelTransformer])
+def test_a_column_transformer_may_hand_over_a_frame_of_one_column(make):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"tree": ["(a b)", "(c d)", "(S (a b))"], "n": [1.0, 2.0, 3.0]})
+    wanted = make().fit_transform(frame["tree"])
+    for chosen in ("tree", ["tree"]):
+        found = ColumnTransformer([("trees", make(), chosen)]).fit_transform(frame)
+        found, dense = (m.toarray() if hasattr(m, "toarray") else m for m in (found, wanted))
+        np.testing.assert_array_equal(found, dense)
 
 
 def test_vectors_are_not_taken_for_trees(tmp_path):

@@ -1,4 +1,8 @@
+import csv
 import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -30,6 +34,82 @@ def test_csv_with_quotes_newlines_and_long_fields(tmp_path):
     assert forest[0] == Tree.parse("(S (A a))")
     assert forest[1].size == 100_001
     assert forest.columns["text"] == ['a, "b"', "plain"]
+
+
+def test_reading_csv_in_threads_leaves_the_limit_of_the_csv_module_as_it_was(tmp_path):
+    usual = csv.field_size_limit()
+    long = "(S " + "(A a) " * (usual // 4) + ")"
+    rows = "(a b)\n" * 2000
+    (tmp_path / "t.csv").write_text(f"tree\n{rows}{long}\n{rows}")
+    switch = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(read_trees, [tmp_path / "t.csv"] * 16))
+    finally:
+        sys.setswitchinterval(switch)
+    assert [len(forest) for forest in found] == [4001] * 16
+    assert csv.field_size_limit() == usual
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('tree\tn\n(a b)\t1\n"(a """")"\t2\n', 3),
+        ('"tree"\t"n"\n"(a b)"\t"1"\n', 1),
+        ('tree\ttext\n(a b)\t"one\ntwo"\n', 3),
+        ('text\ttree\n"one\ttwo"\t(a b)\n', 2),
+        ('text\ttree\n"one\ntwo"\t(a b)\n', 2),
+    ],
+)
+def test_quoted_tsv_is_refused_with_what_to_do(tmp_path, text, line):
+    (tmp_path / "t.tsv").write_text(text)
+    with pytest.raises(SourceError, match=rf"t\.tsv:{line}\b.*a field seems quoted.*save the table as \.csv"):
+        read_trees(tmp_path / "t.tsv")
+
+
+def test_a_quote_that_is_part_of_a_tsv_field_stays(tmp_path):
+    (tmp_path / "t.tsv").write_text('text\ttree\n"So," he said\t(a ")\n')
+    forest = read_trees(tmp_path / "t.tsv")
+    assert forest.columns["text"] == ['"So," he said']
+    assert forest[0] == Tree("a", ['"'])
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 100])
+@pytest.mark.parametrize("suffix", ["jsonl", "tsv", "csv"])
+def test_errors_come_in_the_order_of_the_lines(tmp_path, suffix, batch_size):
+    if suffix == "jsonl":
+        good, bad_tree, bad_row = '{"tree": "(a b)", "n": 1}', '{"tree": "(a"}', "nonsense"
+    else:
+        good, bad_tree, bad_row = (row.replace(",", "\t" if suffix == "tsv" else ",") for row in
+                                   ("(a b),1", "(a,1", "(a b),1,2"))  # fmt: skip
+    header = "" if suffix == "jsonl" else good.replace("(a b)", "tree").replace("1", "n") + "\n"
+    lines = [
+        good,
+        bad_tree,
+        bad_row,
+        bad_tree,
+        good,
+        good,
+        bad_row,
+        bad_row,
+        bad_tree,
+        good,
+        b"\xff".decode("latin1"),
+    ]
+    path = tmp_path / f"t.{suffix}"
+    path.write_bytes((header + "\n".join(lines) + "\n").encode("latin1"))
+    numbers = [k + 1 + bool(header) for k, line in enumerate(lines) if line != good]
+    errors = []
+    forests = list(iter_trees(path, batch_size=batch_size, on_bad=errors.append))
+    assert sum(map(len, forests)) == 4
+    assert all(forest.columns["n"] == [1 if suffix == "jsonl" else "1"] * len(forest) for forest in forests)
+    assert [
+        int(str(error).split(f"t.{suffix}:")[1].split(":")[0].split(",")[0]) for error in errors
+    ] == numbers
+    with pytest.raises(SourceError) as first:
+        read_trees(path)
+    assert str(first.value) == str(errors[0])
 
 
 def test_jsonl_with_text_and_nested_lists(tmp_path):
@@ -64,6 +144,57 @@ def test_parquet_and_arrow_with_a_text_column_or_a_packed_forest(tmp_path, suffi
     assert found.columns == {"id": [1, 2, 3]}
     with pytest.raises(SourceError, match=rf"text\{suffix}: there is no column 'tree'; .* 'parse', 'id'"):
         read_trees(path)
+
+
+FLIP_BITS = """
+import random, sys
+from pathlib import Path
+from treedot import Forest, read_trees
+from treedot.errors import SourceError
+
+path, flips = Path(sys.argv[1]), int(sys.argv[2])
+whole = path.read_bytes()
+random.seed(0)
+read = refused = 0
+for k in range(flips):
+    position, bit = random.randrange(len(whole)), random.randrange(8)
+    print(position, bit, file=sys.stderr, flush=True)
+    damaged = bytearray(whole)
+    damaged[position] ^= 1 << bit
+    target = path.with_stem(f"damaged{k}")  # a new file: the last one may still be mapped into memory
+    target.write_bytes(damaged)
+    for load in (read_trees, Forest.load) if path.stem == "packed" else (read_trees,):
+        try:
+            load(target)
+            read += 1
+        except SourceError:
+            refused += 1
+    target.unlink()
+print(read, refused)
+"""
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize("content", ["packed", "text"])
+def test_a_file_with_a_flipped_bit_is_read_or_refused_and_never_ends_the_process(tmp_path, suffix, content):
+    pa = pytest.importorskip("pyarrow")
+    forest = Forest.from_trees([Tree.parse(row[1]) for row in ROWS], {"text": [row[2] for row in ROWS]})
+    path = tmp_path / f"{content}.{suffix}"
+    table = pa.table({"tree": [row[1] for row in ROWS], "id": [1, None, 3]})
+    if content == "packed":
+        forest.save(path)
+    elif suffix == "parquet":
+        pa.parquet.write_table(table, path)
+    else:
+        pa.feather.write_feather(table, str(path))
+    flips = 800
+    result = subprocess.run(
+        [sys.executable, "-c", FLIP_BITS, str(path), str(flips)], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    read, refused = map(int, result.stdout.split())
+    assert read + refused == flips * (2 if content == "packed" else 1)
+    assert min(read, refused) > 0
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
 import pickle
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -142,6 +144,35 @@ def test_files_round_trip(tmp_path, suffix):
     assert again == forest
     assert again.columns == forest.columns
     assert Forest.from_arrow(forest[:0].to_arrow()) == forest[:0]
+
+
+@given(st.lists(trees(ANY_LABEL), min_size=1, max_size=5))
+def test_what_is_written_as_brackets_is_read_as_the_same_trees(given_trees):
+    forest = Forest.from_trees(given_trees, {"n": range(len(given_trees))})
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("t.mrg", "t.txt"):
+            path = Path(folder) / name
+            forest.write_brackets(path)
+            assert read_trees(path) == forest
+            assert path.read_bytes().count(b"\n") == len(forest)
+
+
+def test_brackets_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    def broken(forest):
+        yield Tree("a")
+        raise ZeroDivisionError
+
+    forest = random_forest(0, 3)
+    (tmp_path / "t.mrg").write_text("(old tree)\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(Forest, "__iter__", broken)
+        with pytest.raises(ZeroDivisionError):
+            forest.write_brackets(tmp_path / "t.mrg")
+    assert [path.name for path in tmp_path.iterdir()] == ["t.mrg"]
+    assert (tmp_path / "t.mrg").read_text() == "(old tree)\n"
+    for name in ("t.parquet", "t.mrg.gz", "t"):
+        with pytest.raises(ParameterError, match=r"to \.mrg or \.txt, not to"):
+            forest.write_brackets(tmp_path / name)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])

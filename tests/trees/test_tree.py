@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 
 from strategies import ANY_LABEL, trees
-from treedot import Tree
-from treedot.errors import TreeSyntaxError
+from treedot import Forest, FragmentVectorizer, Tree, read_trees
+from treedot.errors import SourceError, TreeSyntaxError
 
 
 @given(trees(ANY_LABEL))
@@ -96,3 +96,29 @@ def test_a_chain_of_100_000_levels_is_no_special_case():
     assert hash(other) == hash(chain)
     assert chain.size == chain.depth == 100_001
     assert pickle.loads(pickle.dumps(chain)) == chain
+
+
+HALF = "\ud800"  # half of a surrogate pair
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Tree(f"a{HALF}"),
+        lambda: Tree("a", [HALF]),
+        lambda: Tree.parse(f"(a {HALF})"),
+        lambda: Forest([0], [0], [0, 1], [HALF]),
+        lambda: Forest([0, 1], [0, 1], [0, 2], ["\ud83d", "\ude00"]),
+        lambda: read_trees([f"(a {HALF})"]),
+        lambda: read_trees([["a", HALF]]),
+        lambda: FragmentVectorizer().transform([["a", HALF]]),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_a_label_nowhere(make):
+    with pytest.raises(SourceError, match=r"half of a surrogate pair|not UTF-8"):
+        make()
+
+
+def test_characters_beyond_the_basic_plane_are_labels():
+    tree = Tree("\U0001f333", ["\u00e9"])
+    assert read_trees([str(tree)])[0] == read_trees([[tree.label, "\u00e9"]])[0] == tree

@@ -19,6 +19,7 @@ from treedot.readers import read_tree, read_trees
 from treedot.trees import Forest
 
 MAX_PAIRS = 2**27
+MIRRORED_ROWS = 256  # at a time
 CONVENTIONS = ("paper", "collins-duffy")
 
 T = TypeVar("T")
@@ -116,14 +117,18 @@ class TreeKernel(ABC):
         return value
 
     def gram(self, X: Any, Y: Any = None) -> FloatArray:
-        """Return the matrix of kernels between the trees of X and of Y (or of X itself)."""
+        """Return the matrix of kernels between the trees of X and of Y (or of X itself).
+
+        Without Y it equals its transpose to the last bit.
+        """
         x, y = read_sides(X, Y)
         raw = self._raw_gram(x, y)
         rows, columns = np.arange(len(x))[:, None], np.arange(raw.shape[1])
         if not self.normalize:
-            return self._finite(raw, rows, columns)
+            result = self._finite(raw, rows, columns)
+            return mirrored(result) if y is None else result
         if y is None:
-            return self._normalized(raw, np.diagonal(raw), rows, columns, x)
+            return mirrored(self._normalized(raw, np.diagonal(raw), rows, columns, x))
         own = np.concatenate([self._raw_diagonal(x), self._raw_diagonal(y)])
         return self._normalized(raw, own, rows, len(x) + columns, x, y)
 
@@ -266,6 +271,20 @@ def _tree(forests: Sequence[Forest], number: int) -> Forest:
 def read_sides(X: Any, Y: Any) -> tuple[Forest, Forest | None]:
     """Read the trees of both sides of a Gram matrix; without Y, it is that of X with itself."""
     return read_trees(X), None if Y is None else read_trees(Y)
+
+
+def mirrored(matrix: FloatArray) -> FloatArray:
+    """Copy the upper triangle of a square matrix into the lower one, in place, and return the matrix.
+
+    What is computed for (b, a) in another order than for (a, b) differs in the last bit.
+    """
+    for end in range(MIRRORED_ROWS, matrix.shape[0] + MIRRORED_ROWS, MIRRORED_ROWS):
+        start = end - MIRRORED_ROWS
+        matrix[start:end, :start] = matrix[:start, start:end].T
+        corner = matrix[start:end, start:end]
+        below = np.tril_indices(corner.shape[0], -1)
+        corner[below] = corner.T[below]
+    return matrix
 
 
 def check_pairs(pairs: int, max_pairs: int, kind: str = "matching pairs of nodes") -> None:

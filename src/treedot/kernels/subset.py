@@ -12,7 +12,16 @@ from treedot.array_types import FloatArray, IntArray
 from treedot.errors import ParameterError
 from treedot.fragments.space import write_out
 from treedot.kernels import pairwise, setwise, single_pair
-from treedot.kernels.base import CONVENTIONS, MAX_PAIRS, TreeKernel, check_pairs, joined, read_sides, unit
+from treedot.kernels.base import (
+    CONVENTIONS,
+    MAX_PAIRS,
+    TreeKernel,
+    check_pairs,
+    joined,
+    mirrored,
+    read_sides,
+    unit,
+)
 from treedot.kernels.features import feature_gram, feature_pairs, gram_of
 from treedot.parameters import checked_choice, checked_flag
 from treedot.trees import Forest
@@ -154,10 +163,7 @@ class SubsetTreeKernel(TreeKernel):
         for i in range(len(x)):
             columns = np.arange(i if y is None else len(x), len(both))
             out[i, columns - (len(both) - out.shape[1])] = self._sums(both, np.full(columns.size, i), columns)
-        if y is None:
-            lower = np.tril_indices(len(x), -1)
-            out[lower] = out.T[lower]
-        return out
+        return mirrored(out) if y is None else out
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
         if self.weighting == "distinct":

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any
 
+import numpy as np
+
 from treedot.errors import ParameterError, SourceError
 from treedot.files import content_suffix, decompressed, open_raw
 from treedot.parameters import FORMATS
@@ -44,7 +46,8 @@ def read_trees(
     source : path, open file, "-", Forest, or iterable
         A file (also ``.gz``, ``.xz``, ``.zst``); ``"-"`` is standard input. In an iterable, each item
         is a tree: bracket text, a ``Tree``, nested lists ``[label, child, …]``, an ``nltk.Tree`` or
-        anything like it; or a ``pathlib.Path``, which stands for all the trees of that file.
+        anything like it; or a ``pathlib.Path``, which stands for all the trees of that file. Frames,
+        arrays and tables in memory (pandas, NumPy, pyarrow) are such iterables if they have one column.
     format : str, optional
         ``"brackets"``, ``"tsv"``, ``"csv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"`` or ``"python"``; by
         default it follows from the file's suffix, and is ``"brackets"`` where that says nothing. Of Python
@@ -102,6 +105,7 @@ def iter_trees(
     if format is not None and format not in FORMATS:
         raise ParameterError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
     report = OnBad(on_bad)
+    source = _one_column(source)
     if isinstance(source, Forest):
         for start in range(0, len(source), batch_size):
             yield source[start : start + batch_size]
@@ -123,6 +127,17 @@ def iter_trees(
         )
     else:
         yield from _from_items(source, format, column, batch_size, report)
+
+
+def _one_column(source: Any) -> Any:
+    """Return the trees of a table or array in memory that has one column, and anything else as it is."""
+    shape = getattr(source, "shape", ())
+    is_table = hasattr(source, "columns") or isinstance(source, np.ndarray)
+    if is_table and isinstance(shape, tuple) and len(shape) == 2 and shape[1] == 1:
+        return np.asarray(source)[:, 0]
+    if not is_table and hasattr(source, "to_pylist"):  # an array of pyarrow
+        return source.to_pylist()
+    return source
 
 
 def _are_vectors(source: Any) -> bool:

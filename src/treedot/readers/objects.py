@@ -17,6 +17,10 @@ def read_items(items: list[Any], places: list[str], on_bad: OnBad) -> tuple[Fore
         return read_cells(items, places, on_bad)
     if len(items) == 1 and isinstance(items[0], Tree):
         return Forest.from_tree(items[0]), [0]
+    if any(hasattr(item, "as_py") for item in items):  # scalars of pyarrow
+        return read_items(
+            [item.as_py() if hasattr(item, "as_py") else item for item in items], places, on_bad
+        )
     good: list[int] = []
     trees: list[Tree] = []
     for i, (item, place) in enumerate(zip(items, places, strict=True)):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
 from treedot.errors import SourceError
@@ -16,7 +17,11 @@ from treedot.readers.recognition import refuse_other_files
 from treedot.trees import Forest
 
 DEFAULT_COLUMN = "tree"
-MAX_FIELD = 2**31 - 1
+MAX_FIELD = 2**31 - 1  # a tree may be far longer than the usual 128 KiB
+NO_QUOTES = (
+    "a field seems quoted, which TSV does not know: save the table as .csv, or without quotes (in pandas, "
+    "quoting=csv.QUOTE_NONE)"
+)
 VECTORS_KEY = b"treedot.spec"  # in the metadata of a Parquet file of vectors
 
 Row = tuple[str, dict[str, Any]]  # where it stands, and its values by column
@@ -26,8 +31,12 @@ def read_tsv(
     stream: IO[Any], name: str, column: str | None, batch_size: int, on_bad: OnBad
 ) -> Iterator[Forest]:
     """Tab-separated values under a header line; no quoting, so no field holds a tab or a newline."""
-    records = ((number, line.split("\t")) for number, line in _decoded(stream, name, on_bad))
-    return _packed(_rows(records, name, column, on_bad), column, batch_size, on_bad)
+
+    def rows(on_bad_row: OnBad) -> Iterator[Row]:
+        records = ((number, line.split("\t")) for number, line in _decoded(stream, name, on_bad_row))
+        return _rows(records, name, column, on_bad_row, quotes=False)
+
+    return _packed(rows, column, batch_size, on_bad)
 
 
 def read_csv(
@@ -35,23 +44,48 @@ def read_csv(
 ) -> Iterator[Forest]:
     """Comma-separated values under a header line, with the usual quoting."""
 
-    def records() -> Iterator[tuple[int, list[str]]]:
-        reader = csv.reader((line + "\n" for _, line in _decoded(stream, name, on_bad)), strict=True)
+    def records(on_bad_row: OnBad) -> Iterator[tuple[int, list[str]]]:
+        reader = csv.reader((line + "\n" for _, line in _decoded(stream, name, on_bad_row)), strict=True)
         while True:
-            usual = csv.field_size_limit(MAX_FIELD)  # a tree may be far longer than the usual 128 KiB
             try:
-                fields = next(reader, None)
+                with _FIELD_LIMIT:
+                    fields = next(reader, None)
             except csv.Error as error:
-                on_bad(SourceError(f"{name}:{reader.line_num}: {error}"))
+                on_bad_row(SourceError(f"{name}:{reader.line_num}: {error}"))
                 continue
-            finally:
-                csv.field_size_limit(usual)
             if fields is None:
                 return
             if fields:
                 yield reader.line_num, fields
 
-    return _packed(_rows(records(), name, column, on_bad), column, batch_size, on_bad)
+    def rows(on_bad_row: OnBad) -> Iterator[Row]:
+        return _rows(records(on_bad_row), name, column, on_bad_row, quotes=True)
+
+    return _packed(rows, column, batch_size, on_bad)
+
+
+class _FieldLimit:
+    """The limit of the csv module, which is one for all threads: raised while any of them reads a record."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._reading = 0
+        self._usual = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._reading == 0:
+                self._usual = csv.field_size_limit(MAX_FIELD)
+            self._reading += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._reading -= 1
+            if self._reading == 0:
+                csv.field_size_limit(self._usual)
+
+
+_FIELD_LIMIT = _FieldLimit()
 
 
 def read_jsonl(
@@ -59,45 +93,51 @@ def read_jsonl(
 ) -> Iterator[Forest]:
     """One JSON object per line; the tree is bracket text or nested lists ``[label, child, …]``."""
 
-    def rows() -> Iterator[Row]:
-        for number, line in _decoded(stream, name, on_bad):
+    def rows(on_bad_row: OnBad) -> Iterator[Row]:
+        for number, line in _decoded(stream, name, on_bad_row):
             if not line.strip():
                 continue
             try:
                 row = json.loads(line)
             except (ValueError, RecursionError) as error:
-                on_bad(SourceError(f"{name}:{number}: this line is not JSON ({error})"))
+                on_bad_row(SourceError(f"{name}:{number}: this line is not JSON ({error})"))
                 continue
             if isinstance(row, dict):
                 yield f"{name}:{number}", row
             else:
-                on_bad(SourceError(f"{name}:{number}: expected a JSON object, found {type(row).__name__}"))
+                on_bad_row(
+                    SourceError(f"{name}:{number}: expected a JSON object, found {type(row).__name__}")
+                )
 
-    return _packed(rows(), column, batch_size, on_bad)
+    return _packed(rows, column, batch_size, on_bad)
 
 
 def read_arrow(path: str, kind: str, column: str | None, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
     """Parquet, Arrow or Feather: a packed forest, or a table with a text column of trees."""
     from treedot.trees import arrow  # says what to install where pyarrow is missing
 
-    schema, batches = arrow.open_batches(path, kind, batch_size)
-    if column is None and arrow.is_forest(schema):
-        for batch in batches:
-            yield arrow.from_arrow(arrow.pa.Table.from_batches([batch]))
+    with arrow.clear_errors(path):
+        schema, batches = arrow.open_batches(path, kind, batch_size)
+        names, metadata = schema.names, schema.metadata or {}
+        packed = column is None and arrow.is_forest(schema)
+    if packed:
+        yield from arrow.forests(batches, path)
         return
     wanted = column or DEFAULT_COLUMN
-    if wanted not in schema.names:
-        if VECTORS_KEY in (schema.metadata or {}):
+    if wanted not in names:
+        if VECTORS_KEY in metadata:
             raise SourceError(f"{path} holds dense vectors, not trees: load_vectors reads them")
-        raise _no_column(path, wanted, schema.names)
+        raise _no_column(path, wanted, names)
 
-    def rows() -> Iterator[Row]:
+    def rows(_: OnBad) -> Iterator[Row]:
         row_number = itertools.count(1)
         for batch in batches:
-            for row in batch.to_pylist():
+            with arrow.clear_errors(path):
+                values = batch.to_pylist()
+            for row in values:
                 yield f"{path} (row {next(row_number)})", row
 
-    yield from _packed(rows(), column, batch_size, on_bad)
+    yield from _packed(rows, column, batch_size, on_bad)
 
 
 def _decoded(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[tuple[int, str]]:
@@ -117,8 +157,13 @@ def _decoded(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[tuple[int, s
 
 
 def _rows(
-    records: Iterator[tuple[int, list[str]]], name: str, column: str | None, on_bad: OnBad
+    records: Iterator[tuple[int, list[str]]], name: str, column: str | None, on_bad: OnBad, *, quotes: bool
 ) -> Iterator[Row]:
+    """Name the fields of records by the first; without ``quotes``, a quote is part of its field."""
+
+    def misread(fields: list[str]) -> bool:
+        return not quotes and any(field.startswith('"') or field.endswith('"') for field in fields)
+
     _, header = next(records, (1, []))
     wanted = column or DEFAULT_COLUMN
     trees = [field for field in map(str.strip, header) if field.startswith("(") and field.endswith(")")]
@@ -130,16 +175,24 @@ def _rows(
             "format 'brackets')"
         )
     if header and wanted not in header:
+        if misread([field for field in header if field.strip('"') == wanted]):
+            raise SourceError(f"{name}:1: {NO_QUOTES}")
         raise _no_column(f"{name}:1", wanted, header)
     if len(set(header)) != len(header):
         raise SourceError(f"{name}:1: a column name occurs twice in the header {header}")
     for number, fields in records:
         if fields == [""]:
             continue  # a blank line
-        if len(fields) == len(header):
-            yield f"{name}:{number}", dict(zip(header, fields, strict=True))
+        if len(fields) != len(header):
+            counts = f"{len(fields)} fields under {len(header)} column names"
+            hint = f" ({NO_QUOTES})" if misread(fields) else ""
+            on_bad(SourceError(f"{name}:{number}: {counts}{hint}"))
+            continue
+        row = dict(zip(header, fields, strict=True))
+        if not quotes and row[wanted].startswith('"'):  # a tree begins with a bracket
+            on_bad(SourceError(f"{name}:{number}, column {wanted!r}: {NO_QUOTES}"))
         else:
-            on_bad(SourceError(f"{name}:{number}: {len(fields)} fields under {len(header)} column names"))
+            yield f"{name}:{number}", row
 
 
 def _no_column(place: str, wanted: str, names: Iterable[str]) -> SourceError:
@@ -149,16 +202,39 @@ def _no_column(place: str, wanted: str, names: Iterable[str]) -> SourceError:
     )
 
 
-def _packed(rows: Iterator[Row], column: str | None, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
+def _packed(
+    open_rows: Callable[[OnBad], Iterator[Row]], column: str | None, batch_size: int, on_bad: OnBad
+) -> Iterator[Forest]:
+    """Read the trees of rows; errors of rows and of trees go to ``on_bad`` in the order of the table."""
     wanted = column or DEFAULT_COLUMN
+    batch: list[Row] = []
+    problems: list[tuple[int, SourceError]] = []  # of rows, with how many good ones of the batch went before
+    rows = open_rows(OnBad(lambda error: problems.append((len(batch), error))))
     first = True
-    while batch := list(itertools.islice(rows, batch_size)):
-        if first and wanted not in batch[0][1]:  # of JSON lines: all rows of the others have the same columns
-            raise _no_column(batch[0][0], wanted, batch[0][1])
-        first = False
+    while True:
+        for row in rows:
+            if problems and not on_bad.skips:
+                break  # the first error ends it
+            batch.append(row)
+            if len(batch) == batch_size:
+                break
+        if not (batch or problems):
+            return
+        if first and batch:
+            if wanted not in batch[0][1]:  # of JSON lines: all rows of the others have the same columns
+                raise _no_column(batch[0][0], wanted, batch[0][1])
+            first = False
         places = [f"{place}, column {wanted!r}" for place, _ in batch]
-        forest, good = read_items([row.get(wanted) for _, row in batch], places, on_bad)
+        errors: list[SourceError] = []
+        on_bad_tree = OnBad(errors.append) if on_bad.skips else on_bad
+        forest, good = read_items([row.get(wanted) for _, row in batch], places, on_bad_tree)
+        if errors:
+            bad = sorted(set(range(len(batch))).difference(good))
+            problems.extend(zip(bad, errors, strict=True))
+        for _, error in sorted(problems, key=lambda problem: problem[0]):
+            on_bad(error)
         names = dict.fromkeys(key for _, row in batch for key in row if key != wanted)
         forest.columns.update({key: [batch[i][1].get(key) for i in good] for key in names})
+        batch, problems = [], []
         if len(forest):
             yield forest

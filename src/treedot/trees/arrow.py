@@ -15,11 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from treedot.errors import ParameterError, SourceError, missing
+from treedot.errors import ParameterError, SourceError, TreedotError, missing
 from treedot.files import write_whole
 from treedot.trees.forest import Forest
 
-__all__ = ["clear_errors", "from_arrow", "is_forest", "load", "open_batches", "pa", "save", "to_arrow"]
+__all__ = [
+    "clear_errors",
+    "forests",
+    "from_arrow",
+    "is_forest",
+    "load",
+    "open_batches",
+    "pa",
+    "save",
+    "to_arrow",
+]
 
 try:
     import pyarrow as pa
@@ -55,6 +65,12 @@ def is_forest(schema: Any) -> bool:
 
 def from_arrow(table: Any) -> Forest:
     """Return the forest of a table."""
+    with clear_errors("the table of a forest"):
+        table.validate(full=True)  # offsets and indices that lead out of their buffers would end the process
+        return _from_valid(table)
+
+
+def _from_valid(table: Any) -> Forest:
     version = (table.schema.metadata or {}).get(VERSION_KEY, VERSION)
     if version != VERSION:
         raise SourceError(f"forest schema {version.decode()!r} is unknown here: update treedot")
@@ -92,26 +108,39 @@ def _is_list(kind: Any) -> bool:
 
 @contextlib.contextmanager
 def clear_errors(name: str) -> Iterator[None]:
-    """Turn pyarrow's errors into one clear error."""
+    """Turn what pyarrow raises into one clear error: of a damaged file, that may be anything."""
     try:
         yield
-    except (OSError, pa.ArrowException, UnicodeEncodeError) as error:
+    except TreedotError:
+        raise
+    except Exception as error:
         raise SourceError(f"cannot handle {name}: {error}") from error
 
 
 def open_batches(path: str, kind: str, batch_size: int) -> tuple[Any, Iterator[Any]]:
-    """Open a file of kind ``"parquet"`` or ``"arrow"``; return its schema and its record batches."""
+    """Open a file of kind ``"parquet"`` or ``"arrow"``; return its schema and its record batches, checked."""
     with clear_errors(path):
         if kind == "parquet":
             file = pa.parquet.ParquetFile(path)
-            return file.schema_arrow, _guarded(file.iter_batches(batch_size), path)
+            return file.schema_arrow, _checked(file.iter_batches(batch_size), path)
         table = pa.feather.read_table(path, memory_map=True)
-        return table.schema, _guarded(iter(table.to_batches(max_chunksize=batch_size)), path)
+        table.validate(full=True)  # all at once: its batches share the lists of which they are slices
+        return table.schema, iter(table.to_batches(max_chunksize=batch_size))
 
 
-def _guarded(batches: Iterator[Any], path: str) -> Iterator[Any]:
+def _checked(batches: Iterator[Any], path: str) -> Iterator[Any]:
     with clear_errors(path):
-        yield from batches
+        for batch in batches:
+            batch.validate(full=True)
+            yield batch
+
+
+def forests(batches: Iterator[Any], path: str) -> Iterator[Forest]:
+    """Yield the forest of every record batch that ``open_batches`` returned."""
+    for batch in batches:
+        with clear_errors(path):
+            forest = _from_valid(pa.Table.from_batches([batch]))
+        yield forest
 
 
 def save(forest: Forest, path: str | os.PathLike[str]) -> None:
@@ -128,7 +157,8 @@ def save(forest: Forest, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Forest:
     """Read a forest from ``.parquet``, ``.arrow`` or ``.feather``."""
     schema, batches = open_batches(os.fspath(path), _kind(path), 1 << 16)
-    return from_arrow(pa.Table.from_batches(batches, schema))
+    with clear_errors(os.fspath(path)):
+        return _from_valid(pa.Table.from_batches(batches, schema))
 
 
 def _kind(path: str | os.PathLike[str]) -> str:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 
+from treedot.errors import SourceError
+
 TOKEN = re.compile(r"[()]|[^()\s]+", re.ASCII)
 _SPECIAL = re.compile(r"[()\s]|\\(?=x[0-9a-fA-F]{2})", re.ASCII)
 _ESCAPED = re.compile(r"\\x([0-9a-fA-F]{2})")
@@ -25,3 +27,15 @@ def escape(label: str) -> str:
 def unescape(token: str) -> str:
     """Return the label that a token of bracket text stands for."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), token) if "\\x" in token else token
+
+
+def check_text(text: str) -> None:
+    """Raise where labels hold half of a surrogate pair, which is no character and has no bytes in UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = text[error.start]
+        raise SourceError(
+            f"a label holds {half!r}, half of a surrogate pair, which no file in UTF-8 can carry: replace "
+            "it, as in label.encode(errors='replace').decode()"
+        ) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy.typing as npt
 
 from treedot.array_types import Array, IntArray
 from treedot.errors import LimitError, ParameterError, SourceError
+from treedot.files import write_whole
+from treedot.trees.brackets import check_text
 from treedot.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ class Forest:
     offsets : integer array
         Tree ``i`` is made of the nodes ``offsets[i]`` to ``offsets[i + 1] - 1``.
     labels : sequence of str
-        The label texts, each once.
+        The label texts, each once, of any characters that UTF-8 can carry.
     columns : mapping of str to sequence
         What else is known of each tree (class, text, file, …), one value per tree.
 
@@ -86,6 +89,7 @@ class Forest:
             )
         if not all(isinstance(text, str) for text in self.labels):
             raise SourceError("a label is text: give labels as strings")
+        check_text("".join(self.labels))
         if len(set(self.labels)) != len(self.labels):
             raise SourceError("a label text occurs twice: give every text once")
         if self.label.size and not 0 <= self.label.min() <= self.label.max() < len(self.labels):
@@ -294,6 +298,16 @@ class Forest:
         from treedot.trees.arrow import load
 
         return load(path)
+
+    def write_brackets(self, path: str | os.PathLike[str]) -> None:
+        """Write the trees in brackets to ``.mrg`` or ``.txt``, one per line and without the columns.
+
+        ``read_trees`` reads the same trees from it, whatever their labels are.
+        """
+        if Path(path).suffix.lower() not in (".mrg", ".txt"):
+            raise ParameterError(f"brackets are written to .mrg or .txt, not to {path}")
+        with write_whole(path) as aside, aside.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{tree}\n" for tree in self)
 
     def __len__(self) -> int:
         return int(self.offsets.size) - 1

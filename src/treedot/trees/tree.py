@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from treedot.errors import TreeSyntaxError
-from treedot.trees.brackets import TOKEN, escape, unescape
+from treedot.trees.brackets import TOKEN, check_text, escape, unescape
 
 
 class Tree:
@@ -15,7 +15,7 @@ class Tree:
     Parameters
     ----------
     label : str
-        Any text, the empty text included.
+        Any text that UTF-8 can carry (so no half of a surrogate pair), the empty text included.
     children : iterable of Tree or str
         The subtrees from left to right; a plain string is a leaf. Without any, the node is a leaf.
 
@@ -40,6 +40,8 @@ class Tree:
     def __init__(self, label: str, children: Iterable[Tree | str] = ()) -> None:
         if not isinstance(label, str):
             raise TypeError(f"a label is a str, not {type(label).__name__}: {label!r}")
+        if not label.isascii():
+            check_text(label)
         if isinstance(children, (str, Tree)):
             raise TypeError("children is a sequence of trees; for one child write [child]")
         family = tuple(child if isinstance(child, Tree) else Tree(child) for child in children)

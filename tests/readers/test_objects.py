@@ -95,7 +95,7 @@ def test_a_tree_that_contains_itself_is_refused_by_its_number():
     like_nltk = Endless(["leaf"])
     like_nltk.append(like_nltk)
     for cyclic in (short, long, pair, like_nltk):
-        with pytest.raises(SourceError, match="tree 2: .* contains itself"):
+        with pytest.raises(SourceError, match=r"tree 2: .* contains itself"):
             read_trees(["(a b)", cyclic])
         errors = []
         assert len(read_trees([cyclic, ["a", "b"]], on_bad=errors.append)) == 1
@@ -109,7 +109,7 @@ def test_shared_parts_are_read_as_often_as_they_occur_unless_that_is_past_all_bo
     assert read_trees([shared, shared]).sizes.tolist() == [3 * 2**17 - 1] * 2
     for _ in range(40):
         shared = ["n", shared, shared]
-    with pytest.raises(SourceError, match="tree 1: a tree of .* nodes"):
+    with pytest.raises(SourceError, match=r"tree 1: a tree of .* nodes"):
         read_trees([shared])
 
 

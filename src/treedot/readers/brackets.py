@@ -87,7 +87,7 @@ class _Window:
         rest = self.text[position:]
         missing, hint = 0, ""
         if stop == scanner.OPEN:
-            missing = np.count_nonzero(rest == ord("(")) - np.count_nonzero(rest == ord(")"))
+            missing = int(np.count_nonzero(rest == ord("(")) - np.count_nonzero(rest == ord(")")))
         if not self.one_tree and self.lines_before == 0 and not self.text[:position].tobytes().strip():
             hint = table_hint(rest[:HEAD].tobytes())
         token = _TOKEN.search(rest[:160].tobytes())

@@ -12,7 +12,6 @@ from treedot.readers.problems import OnBad
 from treedot.trees import Forest, Tree
 from treedot.trees.forest import MAX_NODES
 
-
 _CHECK_AFTER = 1 << 16  # nodes of one tree, after which its lists are looked through for a cycle
 
 

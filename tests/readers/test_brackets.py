@@ -1,7 +1,10 @@
 import gzip
 import io
 import lzma
+import sys
+import tracemalloc
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,6 +86,119 @@ def test_bad_trees_can_be_left_out_and_are_reported(tmp_path, monkeypatch, chunk
     assert [str(error).split(": ")[0].rsplit("mixed.mrg", 1)[1] for error in errors] == [
         ":2:1 (tree 2)", ":4:1 (tree 4)", ":6:4 (tree 5)", ":7:1 (tree 7)", ":11:1 (tree 9)",
     ]  # fmt: skip
+
+
+def test_a_bracket_that_begins_a_line_inside_a_tree_is_no_error():
+    text = b"(A (B b)\n(C d))\n"
+    assert list(map(str, read_trees(io.BytesIO(text), on_bad=pytest.fail))) == ["(A (B b) (C d))"]
+
+
+@given(st.lists(trees(), min_size=1, max_size=5), st.data(), st.integers(1, 6))
+def test_a_valid_file_reads_alike_where_errors_are_survived(given_trees, data, batch):
+    words = "\n".join(map(str, given_trees)).replace("(", " (").split(" ")
+    breaks = data.draw(
+        st.lists(st.sampled_from([" ", "\n", "\n\n"]), min_size=len(words), max_size=len(words))
+    )
+    text = "".join(word + gap for word, gap in zip(words, breaks, strict=True)).encode()
+    strict = read_trees(io.BytesIO(text))
+    assert Forest.concat(iter_trees(io.BytesIO(text), batch_size=batch, on_bad=pytest.fail)) == strict
+
+
+@given(st.lists(trees(), min_size=2, max_size=6), st.data(), st.integers(1, 7))
+def test_one_broken_tree_costs_itself_alone(given_trees, data, batch):
+    lines = [f"({tree.label})" if tree.is_leaf else str(tree) for tree in given_trees]
+    broken = data.draw(st.integers(0, len(lines) - 1))
+    open_lines = [line[:-1] if i == broken else line for i, line in enumerate(lines)]
+    closed_lines = [line + ")" if i == broken else line for i, line in enumerate(lines)]
+    for bad_lines, lost in ((open_lines, 1), (closed_lines, 0)):
+        errors: list[SourceError] = []
+        text = io.BytesIO("\n".join(bad_lines).encode())
+        found = [tree for part in iter_trees(text, batch_size=batch, on_bad=errors.append) for tree in part]
+        assert found == given_trees[:broken] + given_trees[broken + lost :]
+        assert [f":{broken + 1}:" in str(error) for error in errors] == [True]
+
+
+@pytest.mark.parametrize("line", [b"(a\n", b"a\n(b c)\n", b"(a b))\n", b"(a \xff)\n"])
+def test_the_bytes_looked_at_grow_with_the_size_of_a_file_of_errors(monkeypatch, line):
+    looked_at = 0
+
+    def count(frame, event, called):
+        nonlocal looked_at
+        array = getattr(called, "__self__", None)
+        if event == "c_call" and called.__name__ == "tobytes" and isinstance(array, np.ndarray):
+            looked_at += array.nbytes
+
+    def scan(*arguments, scan=brackets.scanner.scan):
+        nonlocal looked_at
+        found = scan(*arguments)
+        at_end = found.stop == brackets.scanner.OPEN
+        looked_at += arguments[0].size if at_end else max(found.position, found.used)
+        return found
+
+    monkeypatch.setattr(brackets.scanner, "scan", scan)
+    sizes = []
+    for lines in (1000, 4000):
+        looked_at = 0
+        errors: list[SourceError] = []
+        sys.setprofile(count)
+        try:
+            read_trees(io.BytesIO(line * lines + b"(x y)"), on_bad=errors.append)
+        finally:
+            sys.setprofile(None)
+        assert len(errors) == lines
+        sizes.append(looked_at)
+    assert sizes[1] < 6 * sizes[0]
+
+
+class Repeated(io.RawIOBase):
+    """A file of a beginning, so many bytes of one kind, and an end."""
+
+    def __init__(self, begin: bytes, byte: bytes, count: int, end: bytes) -> None:
+        self.begin, self.byte, self.count, self.end = begin, byte, count, end
+
+    def read(self, size=-1):
+        if self.begin:
+            head, self.begin = self.begin, b""
+            return head
+        length = min(size, self.count)
+        self.count -= length
+        if length == 0:
+            tail, self.end = self.end, b""
+            return tail
+        return self.byte * length
+
+
+@pytest.mark.parametrize("on_bad", [None, pytest.fail])
+def test_blanks_between_trees_take_no_memory(on_bad):
+    read_trees(io.BytesIO(b"(a b)"))  # compiled and loaded
+    tracemalloc.start()
+    try:
+        forest = read_trees(Repeated(b"(a b)", b" ", 64 << 20, b"\n(c d)"), on_bad=on_bad)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert list(map(str, forest)) == ["(a b)", "(c d)"]
+    assert peak < 12 << 20
+
+
+@pytest.mark.parametrize("begin", [b"(a b)\n(", b"(a b)\n(c", b"(a b)\n(c d "])
+@pytest.mark.parametrize("byte", [b" ", b"0", b"\0"])
+def test_absurd_labels_and_blanks_are_refused_before_they_fill_the_memory(begin, byte):
+    def text():
+        return Repeated(begin, byte, 256 << 20, b")\n(e f)")
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(TreeSyntaxError, match="more than 16 MiB without a bracket or a break"):
+            read_trees(text())
+        errors: list[SourceError] = []
+        forest = read_trees(text(), on_bad=errors.append)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 128 << 20
+    assert list(map(str, forest)) == ["(a b)", "(e f)"]
+    assert len(errors) == 1
 
 
 def test_after_stray_text_no_tree_is_lost(tmp_path):

@@ -5,6 +5,7 @@ from sklearn.compose import ColumnTransformer
 
 from strategies import ANY_LABEL, trees
 from treedot import (
+    DistributedTreeVectorizer,
     FragmentVectorizer,
     KernelTransformer,
     SubsetTreeKernel,
@@ -78,6 +79,50 @@ def test_kinds_may_be_mixed_and_deep():
     assert forest.sizes[3] == 50_001
     assert len(read_trees([])) == 0
     assert len(read_trees(iter(["(a b)"] * 3))) == 3
+
+
+class Endless(list):
+    def label(self):
+        return "n"
+
+
+def test_a_tree_that_contains_itself_is_refused_by_its_number():
+    short, long = ["a"], ["x"]
+    short.append(short)
+    inner = long
+    for _ in range(50_000):
+        inner = ["n", "leaf", inner]
+    long.append(inner)
+    pair = ["a", ("b", [])]
+    pair[1][1].extend(["c", pair])
+    like_nltk = Endless(["leaf"])
+    like_nltk.append(like_nltk)
+    for cyclic in (short, long, pair, like_nltk):
+        with pytest.raises(SourceError, match=r"tree 2: .* contains itself"):
+            read_trees(["(a b)", cyclic])
+        errors = []
+        assert len(read_trees([cyclic, ["a", "b"]], on_bad=errors.append)) == 1
+        assert len(errors) == 1
+
+
+def test_shared_parts_are_read_as_often_as_they_occur_unless_that_is_past_all_bounds():
+    shared = ["a", "b"]
+    for _ in range(17):
+        shared = ["n", shared, shared]
+    assert read_trees([shared, shared]).sizes.tolist() == [3 * 2**17 - 1] * 2
+    for _ in range(40):
+        shared = ["n", shared, shared]
+    with pytest.raises(SourceError, match=r"tree 1: a tree of .* nodes"):
+        read_trees([shared])
+
+
+def test_a_forest_of_one_tree_stands_for_its_tree_and_a_list_of_texts_for_none():
+    forest = read_trees(["(a (b c))"])
+    kernel = SubsetTreeKernel()
+    assert kernel(forest, forest) == kernel("(a (b c))", "(a (b c))") == kernel(forest[0], forest)
+    for vectorizer in (FragmentVectorizer(), DistributedTreeVectorizer(n_components=256)):
+        with pytest.raises(SourceError, match="give the text itself, not a list around it"):
+            vectorizer.transform_fragment(["(a b)", "(c d)"])
 
 
 @pytest.mark.parametrize("thing", [[], [[], "a"], [1, "a"], 3.5, object(), ["a", None], None, b"(a b)"])

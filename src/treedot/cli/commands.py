@@ -25,7 +25,7 @@ from treedot.cli.choices import (
     make_kernel_vectorizer,
     make_vectorizer,
 )
-from treedot.cli.facts import file_facts, forest_facts, printed
+from treedot.cli.facts import file_facts, printed, tree_facts
 from treedot.cli.progress import Progress
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
@@ -142,7 +142,7 @@ def info(options: argparse.Namespace) -> None:
     facts = file_facts(Path(options.file))
     if facts is None:
         skipped = _Skipped(options.skip_bad)
-        facts = forest_facts(_trees_or_text(options.file, options, skipped))
+        facts = tree_facts(_batches(options.file, options, skipped))
         skipped.report()
     print(json.dumps(facts, ensure_ascii=False, indent=2) if options.json else printed(facts))
 
@@ -237,6 +237,20 @@ def _trees_or_text(source: str, options: argparse.Namespace, skipped: _Skipped) 
     if not len(found):
         raise SourceError(f"{source}: there is no tree in it")
     return found
+
+
+def _batches(source: str, options: argparse.Namespace, skipped: _Skipped) -> Iterator[Forest]:
+    if source.lstrip().startswith("("):
+        yield read_trees([source])
+        return
+    found = 0
+    for batch in iter_trees(
+        source, options.format, column=options.column, batch_size=8192, on_bad=skipped.callback
+    ):
+        found += len(batch)
+        yield batch
+    if not found:
+        raise SourceError(f"{source}: there is no tree in it")
 
 
 class _Skipped:

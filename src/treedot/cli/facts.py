@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from treedot.algebra.splitmix import GOLDEN, WORD, mix_words
+from treedot.array_types import IntArray, WordArray
 from treedot.errors import SourceError
 from treedot.safetensors import MAX_HEADER, read_arrays
 from treedot.trees import Forest
@@ -27,22 +30,85 @@ def file_facts(path: Path) -> dict[str, Any] | None:
     return _container_facts(path) if _is_container(path) else None
 
 
-def forest_facts(forest: Forest) -> dict[str, Any]:
-    """Describe trees."""
-    sizes = forest.sizes
-    depth = np.maximum.reduceat(forest.depth, forest.offsets[:-1])
+def tree_facts(forests: Iterable[Forest]) -> dict[str, Any]:
+    """Describe trees that come in batches: numbers, and for what varies its mean, median and largest value.
+
+    Distinct things are counted by 64-bit hashes, eight bytes for each.
+    """
+    sizes, depths = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    labels, productions, subtrees, roots = _Distinct(), _Distinct(), _Distinct(), _Distinct()
+    columns: dict[str, None] = {}
+    most_children = 0
+    for forest in forests:
+        if not len(forest):
+            continue
+        sizes.append(forest.sizes)
+        depths.append(np.maximum.reduceat(forest.depth, forest.offsets[:-1]))
+        most_children = max(most_children, int(forest.arity.max()))
+        columns.update(dict.fromkeys(forest.columns))
+        label = np.array([hash(text) & WORD for text in forest.labels], np.uint64)[forest.label]
+        production, subtree = _hashes(forest, label)
+        labels.add(label)
+        productions.add(production[forest.arity > 0])
+        subtrees.add(subtree)
+        roots.add(subtree[forest.roots])
+    size, depth = np.concatenate(sizes), np.concatenate(depths)
     return {
         "file": "trees",
-        "trees": len(forest),
-        "distinct trees": int(np.unique(forest.root_subtree).size),
-        "nodes": forest.n_nodes,
-        "labels": len(forest.labels),
-        "productions": forest.n_productions,
-        "distinct subtrees": int(forest.distinct_subtrees.size),
-        "nodes per tree": f"mean {sizes.mean():.1f}, median {np.median(sizes):g}, largest {sizes.max()}",
-        "depth": f"mean {depth.mean():.1f}, largest {depth.max()}",
-        "most children": int(forest.arity.max()),
-        "columns": ", ".join(forest.columns) or "none",
+        "trees": size.size,
+        "distinct trees": roots.count(),
+        "nodes": int(size.sum()),
+        "labels": labels.count(),
+        "productions": productions.count(),
+        "distinct subtrees": subtrees.count(),
+        "nodes per tree": _spread(size),
+        "depth": _spread(depth),
+        "most children": most_children,
+        "columns": list(columns),
+    }
+
+
+class _Distinct:
+    """Counts distinct words; what was added is merged now and then, in time linear but for a logarithm."""
+
+    def __init__(self) -> None:
+        self._known = np.zeros(0, np.uint64)
+        self._new: list[WordArray] = []
+
+    def add(self, words: WordArray) -> None:
+        self._new.append(np.unique(words))
+        if sum(new.size for new in self._new) > max(1 << 16, self._known.size):
+            self.count()
+
+    def count(self) -> int:
+        self._known, self._new = np.unique(np.concatenate([self._known, *self._new])), []
+        return int(self._known.size)
+
+
+def _hashes(forest: Forest, label: WordArray) -> tuple[WordArray, WordArray]:
+    """Return a hash of every node's production and of its subtree: of the label and the children in order."""
+    start, child = forest.children
+    place = np.zeros(forest.n_nodes, np.uint64)  # among the children of the same node, from 1
+    place[child] = np.arange(1, child.size + 1) - np.repeat(start[:-1], forest.arity)
+    place *= np.uint64(GOLDEN)
+    inner = forest.parent >= 0
+    production = mix_words(label)
+    np.add.at(production, forest.parent[inner], mix_words(label[inner] + place[inner]))
+    subtree = mix_words(label)
+    order = np.argsort(-forest.depth, kind="stable")  # the deepest first
+    levels = np.split(order, np.flatnonzero(np.diff(forest.depth[order])) + 1)
+    for nodes in levels:  # all children of these are done
+        subtree[nodes] = mix_words(subtree[nodes])
+        if forest.parent[nodes[0]] >= 0:
+            np.add.at(subtree, forest.parent[nodes], mix_words(subtree[nodes] + place[nodes]))
+    return production, subtree
+
+
+def _spread(values: IntArray) -> dict[str, float | int]:
+    return {
+        "mean": float(values.mean()),
+        "median": float(np.median(values)),
+        "largest": int(values.max()),
     }
 
 
@@ -51,13 +117,13 @@ def _matrix_facts(path: Path) -> dict[str, Any]:
     matrix = summarize(path, description)
     sparse = matrix.nonzeros is not None
     what = "a matrix of kernels" if "kernel" in description else "sparse rows" if sparse else "dense vectors"
-    facts = {
+    facts: dict[str, Any] = {
         "file": what if description else "a matrix",
-        "shape": " × ".join(map(str, matrix.shape)),
+        "shape": list(matrix.shape),
         "type": matrix.dtype,
     }
     if matrix.nonzeros is not None:
-        facts["non-zeros per row"] = f"mean {matrix.nonzeros / max(1, matrix.shape[0]):.1f}"
+        facts["non-zeros per row"] = {"mean": matrix.nonzeros / max(1, matrix.shape[0])}
     return _with_description(facts, _flat(description, path) or {"made by": UNKNOWN})
 
 
@@ -119,7 +185,19 @@ def _flat(description: dict[str, Any], path: Path) -> dict[str, Any]:
 def printed(facts: dict[str, Any]) -> str:
     """Return facts as aligned lines."""
     width = max(map(len, facts))
-    return "\n".join(
-        f"{name:<{width}}  {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        for name, value in facts.items()
-    )
+    return "\n".join(f"{name:<{width}}  {_words(value)}" for name, value in facts.items())
+
+
+def _words(value: Any) -> str:
+    match value:
+        case str():
+            return value
+        case []:
+            return "none"
+        case [*items] if all(isinstance(item, str) for item in items):
+            return ", ".join(items)
+        case [*items] if all(isinstance(item, int) for item in items):
+            return " × ".join(map(str, items))
+        case {"mean": _, **others} if others.keys() <= {"median", "largest"}:
+            return ", ".join(f"{name} {number:.1f}".removesuffix(".0") for name, number in value.items())
+    return json.dumps(value, ensure_ascii=False)

@@ -20,6 +20,7 @@ from treedot.trees import Forest
 from treedot.trees.brackets import unescape
 
 CHUNK_BYTES = 1 << 20
+BLANK_BYTES = 1 << 20
 _TOKEN = re.compile(rb"\)|[^\s()]+|\(")
 
 _COMPLAINTS = {
@@ -27,6 +28,7 @@ _COMPLAINTS = {
     scanner.CLOSED_TOO_OFTEN: "a closing bracket without an opening one",
     scanner.TEXT_OUTSIDE: "text outside a tree: {token!r}; a tree starts with '('{hint}",
     scanner.NEW_TREE_INSIDE: "this tree is not closed where the next one begins",
+    scanner.TOO_LONG: f"more than {scanner.MAX_RUN >> 20} MiB without a bracket or a break: no tree looks so",
 }
 
 
@@ -37,6 +39,7 @@ class _Window:
         self.stream, self.name, self.one_tree = stream, name, one_tree
         self.text = np.zeros(0, np.uint8)
         self.lines_before = 0
+        self.line, self.line_start = 0, 0  # of the last place that was asked for: the next ones lie after it
         self.at_end = False
         self.fresh = True
 
@@ -54,73 +57,106 @@ class _Window:
     def drop(self, length: int) -> None:
         self.lines_before += int(np.count_nonzero(self.text[:length] == 10))
         self.text = self.text[length:]
+        self.line, self.line_start = 0, 0
 
-    def drop_to(self, mark: bytes, position: int) -> None:
-        """Move on to the bracket that ends the next ``mark``, or to the end of the stream."""
-        self.drop(position + 1)
-        while (found := self.text.tobytes().find(mark)) < 0 and not self.at_end:
-            self.drop(max(0, self.text.size - len(mark) + 1))  # the mark may begin here
+    def drop_to_bracket(self, position: int, column_one: bool) -> None:
+        """Move on to the next bracket after a position, or to the end of the stream."""
+        after = position + 1
+        while (found := scanner.next_bracket(self.text, after, column_one)) == self.text.size:
+            if self.at_end:
+                break
+            self.drop(max(0, self.text.size - 1))  # the end of a line, perhaps, before the bracket
+            after = self.text.size
             self.grow()
-        self.drop(found + len(mark) - 1 if found >= 0 else self.text.size)
+        self.drop(found)
 
     def place(self, position: int, tree: int) -> str:
         """Say where a position is: line and column in a file, the character in the text of one tree."""
         if self.one_tree:
             return f"{self.name}, character {position + 1}"
-        before = self.text[:position].tobytes()
+        if position < self.line_start:
+            self.line, self.line_start = 0, 0
+        before = self.text[self.line_start : position].tobytes()
         line_start = before.rfind(b"\n") + 1
+        self.line += before.count(10)
+        self.line_start += line_start
         column = len(before[line_start:].decode(errors="replace")) + 1
-        return f"{self.name}:{self.lines_before + before.count(10) + 1}:{column} (tree {tree})"
+        return f"{self.name}:{self.lines_before + self.line + 1}:{column} (tree {tree})"
 
     def complaint(self, stop: int, position: int) -> str:
         rest = self.text[position:]
-        at_start = not self.one_tree and self.lines_before == 0 and not self.text[:position].tobytes().strip()
-        return _COMPLAINTS[
-            stop
-        ].format(
-            missing=np.count_nonzero(rest == ord("(")) - np.count_nonzero(rest == ord(")")),
-            token=_TOKEN.match(rest[:160].tobytes())[0].decode(errors="replace")[:40],  # type: ignore[index]
-            hint=table_hint(rest[:HEAD].tobytes()) if at_start else "",
-        )
+        missing, hint = 0, ""
+        if stop == scanner.OPEN:
+            missing = int(np.count_nonzero(rest == ord("(")) - np.count_nonzero(rest == ord(")")))
+        if not self.one_tree and self.lines_before == 0 and not self.text[:position].tobytes().strip():
+            hint = table_hint(rest[:HEAD].tobytes())
+        token = _TOKEN.search(rest[:160].tobytes())
+        shown = token[0].decode(errors="replace")[:40] if token else ""
+        return _COMPLAINTS[stop].format(missing=missing, token=shown, hint=hint)
 
 
 def read_brackets(stream: IO[Any], name: str, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
     """Yield forests of at most ``batch_size`` trees from a stream of bytes.
 
-    Where errors are handed to ``on_bad`` instead of raised, reading goes on with the next bracket after
-    stray text, and after a tree that is not closed with the next line that starts with a bracket; such
-    a bracket then always begins a new tree.
+    Errors are handed to ``on_bad``. Where that goes on, all up to the first error is read as without it.
+    After stray text, or a closing bracket too many, reading goes on with the next bracket. A tree that is
+    never closed ends where a line starts with a bracket; from it on, such a bracket always begins a new
+    tree. The same holds from the tree before a closing bracket too many, if it has such a line.
     """
     return _read_window(_Window(stream, name), batch_size, on_bad)
 
 
 def _read_window(window: _Window, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
     trees = 0
+    column_one = False  # whether a bracket at the beginning of a line begins a tree, come what may
     while True:
-        scan = scanner.scan(window.text, batch_size, on_bad.skips, scanner.BYTE_KIND)
+        scan = scanner.scan(window.text, batch_size, column_one, scanner.BYTE_KIND)
         found = scan.ends.size
-        unfinished = scan.stop == scanner.OPEN and window.at_end and found < batch_size
+        unfinished = scan.stop == scanner.OPEN and window.at_end
         broken = scan.stop > scanner.OPEN or unfinished
-        if found < batch_size and not broken and not window.at_end:
+        # What follows the last tree can put it in doubt: wait for it where errors are to be survived.
+        wanting = found < batch_size or (on_bad.skips and scan.used == window.text.size)
+        blanks = scan.stop == scanner.COMPLETE and _ends_blank(window.text)
+        if wanting and not broken and not blanks and not window.at_end:
             window.grow()
             continue
+        again = broken and on_bad.skips and not column_one and _in_doubt(window.text, scan)
+        if again:
+            keep = found if unfinished else found - 1
+            scan = scanner.scan(window.text, keep, False, scanner.BYTE_KIND)
+            found, column_one = keep, True
         if found:
             forest = _forest(window, scan, trees, on_bad)
             trees += found
             if len(forest):
                 yield forest
-        if broken:
+        if broken and not again:
             where = window.place(scan.position, trees + 1)
             on_bad(TreeSyntaxError(f"{where}: {window.complaint(scan.stop, scan.position)}"))
-            if scan.stop in (scanner.TEXT_OUTSIDE, scanner.CLOSED_TOO_OFTEN):  # between trees: none is lost
-                window.drop_to(b"(", scan.position)
-            else:
-                trees += 1
-                window.drop_to(b"\n(", scan.position)
-        elif found < batch_size:
+            between = scan.stop in (scanner.TEXT_OUTSIDE, scanner.CLOSED_TOO_OFTEN)  # no tree is lost
+            trees += not between
+            column_one = column_one or not between
+            window.drop_to_bracket(scan.position, column_one=not between)
+        elif found < batch_size and window.at_end and not again:
             return
         else:
             window.drop(scan.used)
+
+
+def _ends_blank(text: scanner.Text) -> bool:
+    """Tell whether a text ends in so many blanks that they are not to be kept."""
+    return text.size >= BLANK_BYTES and not scanner.BYTE_KIND[text[-BLANK_BYTES:]].any()  # blanks are kind 0
+
+
+def _in_doubt(text: scanner.Text, scan: scanner.Scan) -> bool:
+    """Tell whether an error may come from a tree that runs on over the beginning of another line's tree."""
+    if scan.stop == scanner.OPEN:
+        start, end = scan.position, text.size
+    elif scan.stop == scanner.CLOSED_TOO_OFTEN and scan.starts.size:
+        start, end = int(scan.starts[-1]), scan.position
+    else:
+        return False
+    return bool(scanner.next_bracket(text[:end], start + 1, True) < end)
 
 
 def read_cell(cell: str) -> Forest | None:
@@ -222,7 +258,6 @@ def _forest(window: _Window, scan: scanner.Scan, trees_before: int, on_bad: OnBa
     for tree, node in zip(bad_trees, nodes[first], strict=True):
         raw = broken[scan.label[node]]
         start = int(scan.starts[tree])
-        position = window.text[start:].tobytes().find(raw) + start
-        where = window.place(position, trees_before + tree + 1)
+        where = window.place(text.find(raw, start), trees_before + tree + 1)
         on_bad(SourceError(f"{where}: the bytes {raw[:40]!r} are not UTF-8"))
     return forest[np.setdiff1d(np.arange(len(forest)), bad_trees)]

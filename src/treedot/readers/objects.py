@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from treedot.errors import SourceError, TreeSyntaxError
 from treedot.readers.brackets import read_cells
 from treedot.readers.problems import OnBad
 from treedot.trees import Forest, Tree
+from treedot.trees.forest import MAX_NODES
+
+_CHECK_AFTER = 1 << 16  # nodes of one tree, after which its lists are looked through for a cycle
 
 
 def read_items(items: list[Any], places: list[str], on_bad: OnBad) -> tuple[Forest, list[int]]:
@@ -21,48 +25,101 @@ def read_items(items: list[Any], places: list[str], on_bad: OnBad) -> tuple[Fore
         return read_items(
             [item.as_py() if hasattr(item, "as_py") else item for item in items], places, on_bad
         )
+    if all(isinstance(item, Tree) for item in items):
+        return Forest.from_trees(items), list(range(len(items)))
     good: list[int] = []
-    trees: list[Tree] = []
+    labels: list[str] = []  # of all nodes in post-order
+    arity: list[int] = []
+    offsets = [0]
     for i, (item, place) in enumerate(zip(items, places, strict=True)):
         try:
             if isinstance(item, str):
-                trees += read_cells([item], [place], OnBad())[0]
+                one = read_cells([item], [place], OnBad())[0]
+                labels.extend(one.labels[k] for k in one.label.tolist())
+                arity += one.arity.tolist()
             elif item is None:
                 raise TreeSyntaxError(f"{place}: expected a tree, found None")
             else:
-                trees.append(tree_from_object(item, place))
+                own_labels, own_arity = _backwards(item, place)
+                labels.extend(reversed(own_labels))
+                arity.extend(reversed(own_arity))
         except SourceError as error:
             on_bad(error)
         else:
             good.append(i)
-    return Forest.from_trees(trees), good
+            offsets.append(len(labels))
+    index = {label: k for k, label in enumerate(dict.fromkeys(labels))}
+    return Forest._trusted(
+        np.fromiter(map(index.__getitem__, labels), np.int32, len(labels)),
+        np.array(arity, np.int32),
+        np.array(offsets, np.int64),
+        tuple(index),
+    ), good
 
 
-def tree_from_object(thing: Any, place: str) -> Tree:
-    """Return the ``Tree`` that an object stands for.
+def _backwards(thing: Any, place: str) -> tuple[list[str], list[int]]:
+    """Return the labels and the numbers of children of the nodes of a tree, from the root to the first leaf.
 
     A nested list or tuple is ``[label, child, …]``; an object with a ``label()`` method and an
     iterator over its children is taken as it is (``nltk.Tree``); text among the children is a leaf.
     """
-    if isinstance(thing, Tree):
-        return thing
-    root: list[Tree] = []
-    label, children = _parts(thing, place)
-    # label, children to do, children done, siblings done
-    open_nodes: list[tuple[str, Iterator[Any], list[Tree], list[Tree]]] = [(label, iter(children), [], root)]
+    labels: list[str] = []
+    arity: list[int] = []
+    waiting = [thing]
+    unchecked = _CHECK_AFTER
+    while waiting:
+        node = waiting.pop()
+        kind = type(node)
+        if kind is str:
+            labels.append(node)
+            arity.append(0)
+            continue
+        if (kind is list or kind is tuple) and node and type(node[0]) is str and "(" not in node[0]:
+            label, children = node[0], node[1:]
+        elif isinstance(node, Tree):
+            label, children = node.label, node.children
+        elif isinstance(node, str):
+            label, children = str(node), ()
+        else:
+            label, children = _parts(node, place)
+        labels.append(label)
+        arity.append(len(children))
+        waiting += children
+        unchecked -= 1 + len(children)
+        if unchecked < 0:
+            _check_finite(thing, place)
+            unchecked = MAX_NODES
+    return labels, arity
+
+
+def _check_finite(thing: Any, place: str) -> None:
+    """Raise where a tree has itself among its descendants, or shares parts to more nodes than a Forest holds.
+
+    Every object is looked at once, however often it occurs.
+    """
+    kept = [thing]  # so that no two objects have the same address
+    nodes = {id(thing): 0}  # of the subtree of each object that is done; 0 while it is open
+    children = list(_parts(thing, place)[1])
+    open_nodes = [(thing, children, iter(children))]
     while open_nodes:
-        label, todo, done, siblings = open_nodes[-1]
+        node, children, todo = open_nodes[-1]
         for child in todo:
             if isinstance(child, (Tree, str)):
-                done.append(child if isinstance(child, Tree) else Tree(child))
-            else:
-                below, grandchildren = _parts(child, place)
-                open_nodes.append((below, iter(grandchildren), [], done))
+                continue
+            known = nodes.get(id(child))
+            if known == 0:
+                raise SourceError(f"{place}: a {type(child).__name__} contains itself, so this is no tree")
+            if known is None:
+                kept.append(child)
+                nodes[id(child)] = 0
+                below = list(_parts(child, place)[1])
+                open_nodes.append((child, below, iter(below)))
                 break
         else:
             open_nodes.pop()
-            siblings.append(Tree(label, done))
-    return root[0]
+            nodes[id(node)] = 1 + sum(nodes.get(id(child), 1) for child in children)
+    if nodes[id(thing)] > MAX_NODES:
+        raise SourceError(f"{place}: a tree of {nodes[id(thing)]} nodes; a Forest holds at most {MAX_NODES}")
 
 
 def _parts(thing: Any, place: str) -> tuple[str, Any]:
@@ -79,6 +136,8 @@ def _parts(thing: Any, place: str) -> tuple[str, Any]:
     elif callable(getattr(thing, "label", None)):
         label, children = thing.label(), list(thing)
         for child in children:  # a tagged word, as in nltk, is no subtree
+            if type(child) in (str, type(thing)):
+                continue
             if isinstance(child, (list, tuple)) and not hasattr(child, "label"):
                 raise SourceError(f"{place}: a leaf is text, not {type(child).__name__} {_shown(child)}")
     else:

@@ -16,6 +16,9 @@ OPEN = 1  # the buffer ends inside a tree or a token
 CLOSED_TOO_OFTEN = 2
 TEXT_OUTSIDE = 3
 NEW_TREE_INSIDE = 4  # a bracket in the first column although the last tree is open (only with `column_one`)
+TOO_LONG = 5  # a label, or blanks inside a tree, of more than MAX_RUN bytes
+
+MAX_RUN = 1 << 24
 
 _SPACE, _OPEN, _CLOSE, _TEXT = 0, 1, 2, 3
 
@@ -97,8 +100,19 @@ def _larger_table(table: IntArray, text: Text, start: IntArray, end: IntArray, t
 
 
 @njit
+def next_bracket(text: Text, at: int, column_one: bool) -> int:
+    """Return the position of the first opening bracket from ``at`` on, or the size of the text.
+
+    With ``column_one``, only a bracket at the beginning of a line counts; ``at`` is then at least 1.
+    """
+    while at < text.size and not (text[at] == 40 and (not column_one or text[at - 1] == 10)):
+        at += 1
+    return at
+
+
+@njit
 def scan(text: Text, wanted: int, column_one: bool, kind: Text) -> Scan:
-    """Scan up to ``wanted`` trees from a text.
+    """Scan up to ``wanted`` trees from a text, and tell whether what follows them may begin another one.
 
     An opening bracket reads its label along; a node is written down when it is closed, so nodes come in
     post-order. With ``column_one``, a bracket at the beginning of a line always starts a new tree.
@@ -110,9 +124,13 @@ def scan(text: Text, wanted: int, column_one: bool, kind: Text) -> Scan:
     table = np.full(1024, -1, np.int32)  # a hash table of the tokens' numbers
     nodes = trees = tokens = depth = 0
     stop, position, used, at = COMPLETE, 0, 0, 0
-    while trees < wanted:
+    while True:
+        before = at
         at = _end_of_run(text, at, kind, _SPACE)
-        if at == text.size:
+        if depth > 0 and at - before > MAX_RUN:
+            stop, position = TOO_LONG, before
+            break
+        if at == text.size or (trees == wanted and kind[text[at]] == _OPEN):
             break
         if tokens == token_start.size:
             token_start, token_end = _twice(token_start), _twice(token_end)
@@ -130,8 +148,15 @@ def scan(text: Text, wanted: int, column_one: bool, kind: Text) -> Scan:
             elif column_one and text[at - 1] == 10:
                 stop, position = NEW_TREE_INSIDE, starts[trees]
                 break
+            bracket = at
             at = _end_of_run(text, at + 1, kind, _SPACE)
+            if at - bracket > MAX_RUN:
+                stop, position = TOO_LONG, bracket
+                break
             after = _end_of_run(text, at, kind, _TEXT)  # where a bracket follows, the label is empty
+            if after - at > MAX_RUN:
+                stop, position = TOO_LONG, at
+                break
             if at < text.size:
                 open_label[depth] = _number_of(table, text, token_start, token_end, tokens, at, after)
                 tokens = max(tokens, open_label[depth] + 1)
@@ -150,6 +175,9 @@ def scan(text: Text, wanted: int, column_one: bool, kind: Text) -> Scan:
             label[nodes], arity[nodes] = open_label[depth], open_arity[depth]
         else:
             after = _end_of_run(text, at, kind, _TEXT)
+            if after - at > MAX_RUN:
+                stop, position = TOO_LONG, at
+                break
             label[nodes] = _number_of(table, text, token_start, token_end, tokens, at, after)
             tokens = max(tokens, label[nodes] + 1)
             arity[nodes] = 0

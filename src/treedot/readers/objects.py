@@ -10,6 +10,7 @@ from treedot.errors import SourceError, TreeSyntaxError
 from treedot.readers.brackets import read_cells
 from treedot.readers.problems import OnBad
 from treedot.trees import Forest, Tree
+from treedot.trees.brackets import check_text
 from treedot.trees.forest import MAX_NODES
 
 _CHECK_AFTER = 1 << 16  # nodes of one tree, after which its lists are looked through for a cycle
@@ -41,6 +42,7 @@ def read_items(items: list[Any], places: list[str], on_bad: OnBad) -> tuple[Fore
                 raise TreeSyntaxError(f"{place}: expected a tree, found None")
             else:
                 own_labels, own_arity = _backwards(item, place)
+                _check_labels(own_labels, place)
                 labels.extend(reversed(own_labels))
                 arity.extend(reversed(own_arity))
         except SourceError as error:
@@ -90,6 +92,13 @@ def _backwards(thing: Any, place: str) -> tuple[list[str], list[int]]:
             _check_finite(thing, place)
             unchecked = MAX_NODES
     return labels, arity
+
+
+def _check_labels(labels: list[str], place: str) -> None:
+    try:
+        check_text("".join(labels))
+    except SourceError as error:
+        raise SourceError(f"{place}: {error}") from None
 
 
 def _check_finite(thing: Any, place: str) -> None:

@@ -221,7 +221,7 @@ def test_lexical_overlap_sees_the_words_behind_placeholders(folder):
     record = {f"C {name}": {s: {"best": 1.0} for s in ("PK_S", "PK_S+Lex")} for name in ("TK",)}
     plan = steps(Corpora(folder, COUNTS_HERE), TINY)
     seen = []
-    key = "rte1 {} TK λ 0.2 seed 0"
+    key = "rte1 {} TK λ 0.4 seed 0"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("paper.fig4.accuracies", lambda task, *_: seen.append(task))
         for kind in ("plain", "placeholders"):

@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ from treedot.files import check_target, write_whole
 from treedot.jit import COMPILED, cache_folder
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_trees
+from treedot.timing import timed
 from treedot.trees import Forest
 from treedot.vectors.products import dot_products
 from treedot.vectors.writers import VectorWriter, matrix_rows, vector_file, write_matrix
@@ -189,12 +189,12 @@ def compile(options: argparse.Namespace) -> None:
         raise ParameterError(f"compiled code: {_where_compiled_code_is_kept()}")
     from treedot.cli.compilation import kinds
 
-    start = perf_counter()
+    total = 0.0
     for name, use in kinds().items():
-        before = perf_counter()
-        use()
-        print(f"{perf_counter() - before:6.1f} s  {name}", flush=True)
-    print(f"{perf_counter() - start:6.1f} s  in all\n\ncompiled code: {_where_compiled_code_is_kept()}")
+        _, seconds = timed(use)
+        total += seconds
+        print(f"{seconds:6.1f} s  {name}", flush=True)
+    print(f"{total:6.1f} s  in all\n\ncompiled code: {_where_compiled_code_is_kept()}")
 
 
 def _check_part(name: str, module: str, purpose: str, how: str) -> None:

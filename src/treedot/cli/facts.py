@@ -14,6 +14,7 @@ from treedot.array_types import IntArray, WordArray
 from treedot.errors import SourceError
 from treedot.safetensors import MAX_HEADER, read_arrays
 from treedot.trees import Forest
+from treedot.vectors import files
 from treedot.vectors.files import read_description, summarize
 
 UNKNOWN = "unknown: the file does not say"
@@ -150,13 +151,13 @@ def _is_container(path: Path) -> bool:
 def _container_facts(path: Path) -> dict[str, Any]:
     description, arrays = read_arrays(path)
     match description.get("format"):
-        case "treedot index":
+        case files.INDEX_FORMAT:
             from treedot.search import TreeIndex
 
             index = TreeIndex.open(path)
             facts: dict[str, Any] = {"file": "an index of trees (TreeIndex.open)", "trees": len(index)}
             return {**facts, **_settings(index.vectorizer), "fingerprint": index.fingerprint}
-        case "treedot fragment vectorizer":
+        case files.VECTORIZER_FORMAT:
             from treedot.learn import FragmentVectorizer
 
             vectorizer = FragmentVectorizer.load(path)

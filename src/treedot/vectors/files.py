@@ -103,7 +103,7 @@ def load_vectors(path: str | os.PathLike[str]) -> Vectors:
         )
     columns: dict[str, Sequence[Any]] = {}
     with _wrong_description(path):
-        spec = spec_from_dict({name: x for name, x in description.items() if name != "learned"})
+        spec = _spec_in(description)
         learned = description.get("learned", "")
         if not isinstance(learned, str):
             raise SpecMismatchError(f"'learned' must be a fingerprint, not {learned!r}")
@@ -112,6 +112,10 @@ def load_vectors(path: str | os.PathLike[str]) -> Vectors:
         else:
             matrix = read_matrix(path)
         return Vectors(matrix, spec, learned, columns)
+
+
+def _spec_in(description: dict[str, Any]) -> DenseSpec | SparseSpec:
+    return spec_from_dict({name: x for name, x in description.items() if name != "learned"})
 
 
 @contextlib.contextmanager
@@ -173,8 +177,12 @@ def summarize(path: str | os.PathLike[str], description: dict[str, Any]) -> Matr
             found = _summarize_parquet(path)
     if "fingerprint" in description:
         with _wrong_description(path):
-            spec = spec_from_dict({name: x for name, x in description.items() if name != "learned"})
-            check_matrix(spec, "dense" if found.nonzeros is None else "sparse", found.shape, found.dtype)
+            check_matrix(
+                _spec_in(description),
+                "dense" if found.nonzeros is None else "sparse",
+                found.shape,
+                found.dtype,
+            )
     elif description and ("kernel" not in description or found.nonzeros is not None or len(found.shape) != 2):
         raise SpecMismatchError(f"the description of {path} is wrong: it is not one of such a matrix")
     return found
@@ -210,14 +218,21 @@ def _summarize_parquet(path: str | os.PathLike[str]) -> MatrixSummary:
     with clear_errors(os.fspath(path)):
         file = pa.parquet.ParquetFile(path)
         schema, rows = file.schema_arrow, file.metadata.num_rows
-        if "vector" not in schema.names or not pa.types.is_fixed_size_list(schema.field("vector").type):
-            raise SourceError(f"{path} has no column 'vector' of lists of one size")
-        kind = schema.field("vector").type
+        kind = _vector_type(schema, path)
         return MatrixSummary(
             (rows, kind.list_size),
             {"double": "float64", "float": "float32"}.get(str(kind.value_type), str(kind.value_type)),
             None,
         )
+
+
+def _vector_type(schema: Any, path: str | os.PathLike[str]) -> Any:
+    """Return the type of the column ``vector`` of a table; raise where there is none that holds vectors."""
+    from treedot.trees.arrow import pa
+
+    if "vector" not in schema.names or not pa.types.is_fixed_size_list(schema.field("vector").type):
+        raise SourceError(f"{path} has no column 'vector' of lists of one size")
+    return schema.field("vector").type
 
 
 def _read_parquet(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, Sequence[Any]]]:
@@ -226,8 +241,7 @@ def _read_parquet(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, Seque
 
     with clear_errors(os.fspath(path)):
         table = pa.parquet.read_table(path)
-        if "vector" not in table.column_names or not pa.types.is_fixed_size_list(table["vector"].type):
-            raise SourceError(f"{path} has no column 'vector' of lists of one size")
+        _vector_type(table.schema, path)
         vector = table["vector"].combine_chunks()
         if vector.null_count or vector.flatten().null_count:
             raise SourceError(f"a vector of {path} is missing, or a part of it")

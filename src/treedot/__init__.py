@@ -18,6 +18,7 @@ __version__ = "0.1.0.dev0"
 _HOME = {
     "BoundedTreeKernel": "treedot.kernels",
     "DistributedTreeVectorizer": "treedot.learn",
+    "DuplicateGroup": "treedot.search",
     "DualLinearSVC": "treedot.learn",
     "Forest": "treedot.trees",
     "FragmentVectorizer": "treedot.learn",
@@ -41,18 +42,21 @@ _HOME = {
     "Vectors": "treedot.vectors",
     "count_fragments": "treedot.fragments",
     "dot_products": "treedot.vectors",
+    "find_duplicates": "treedot.search",
     "iter_trees": "treedot.readers",
     "list_fragments": "treedot.fragments",
     "load_vectors": "treedot.vectors",
     "nearest": "treedot.search",
     "read_trees": "treedot.readers",
     "save_vectors": "treedot.vectors",
+    "similarity": "treedot.search",
 }
 
 __all__ = [
     "BoundedTreeKernel",
     "DistributedTreeVectorizer",
     "DualLinearSVC",
+    "DuplicateGroup",
     "Forest",
     "FragmentVectorizer",
     "KernelTransformer",
@@ -75,12 +79,14 @@ __all__ = [
     "Vectors",
     "count_fragments",
     "dot_products",
+    "find_duplicates",
     "iter_trees",
     "list_fragments",
     "load_vectors",
     "nearest",
     "read_trees",
     "save_vectors",
+    "similarity",
 ]
 
 if TYPE_CHECKING:
@@ -106,7 +112,7 @@ if TYPE_CHECKING:
         MinedFragmentVectorizer,
     )
     from treedot.readers import iter_trees, read_trees
-    from treedot.search import TreeIndex, nearest
+    from treedot.search import DuplicateGroup, TreeIndex, find_duplicates, nearest, similarity
     from treedot.trees import Forest, Tree
     from treedot.vectors import Vectors, dot_products, load_vectors, save_vectors
 

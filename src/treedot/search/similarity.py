@@ -1,0 +1,213 @@
+"""How similar two trees are, as a share that people understand; and all pairs that are similar enough.
+
+The similarity is the Jaccard similarity of the multisets of productions: how many occur in both trees, out of
+how many occur in either. Two trees that are similar share one of their *rarest* productions, and their sizes
+are alike. So all pairs are found by comparing each tree only with those that share one of its rarest (prefix
+filtering: Bayardo, Ma & Srikant 2007; Xiao et al. 2008), by an inverted index of those alone: none is missed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot.array_types import Array, FloatArray, IntArray
+from treedot.jit import njit
+from treedot.readers import read_tree
+from treedot.threads import thread_map
+from treedot.trees import Forest
+
+BLOCK = 512  # trees that one task looks up
+ROUNDING = 1e-9  # on the safe side where a bound is computed from a threshold
+
+
+class Multisets(NamedTuple):
+    """The productions of every tree as ascending numbers, the rarest first.
+
+    The second occurrence of a production in a tree is another element than its first, and so on: then two
+    multisets have as much in common as the two lists have numbers in common.
+    """
+
+    elements: IntArray
+    bounds: IntArray  # of tree i: from bounds[i] to bounds[i + 1]
+    n_elements: int  # different ones
+
+    @property
+    def sizes(self) -> IntArray:
+        """The number of productions of every tree."""
+        return np.diff(self.bounds)
+
+    def of(self, trees: IntArray) -> Multisets:
+        """Return the multisets of some trees."""
+        sizes = self.sizes[trees]
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        places = np.arange(bounds[-1]) - np.repeat(bounds[:-1], sizes) + np.repeat(self.bounds[trees], sizes)
+        return Multisets(self.elements[places], bounds, self.n_elements)
+
+
+class SimilarPairs(NamedTuple):
+    """Pairs of trees, a < b, in ascending order, and their similarity."""
+
+    a: IntArray
+    b: IntArray
+    similarity: FloatArray
+
+
+def similarity(a: Any, b: Any) -> float:
+    """Return the share of the productions of either tree that occur in both: Σ min(n, m) / Σ max(n, m).
+
+    A production is a node's label with its children's labels; n and m say how often it occurs in the two.
+    A tree that is a single leaf has none: it is similar to its like alone.
+
+    Parameters
+    ----------
+    a, b : bracket text, Tree, nested lists, or a Forest of one tree
+
+    Examples
+    --------
+    >>> similarity("(f (a x) (b y))", "(f (a x) (b z))")
+    0.5
+    """
+    forest = Forest.concat([read_tree(a), read_tree(b)])
+    if forest.root_subtree[0] == forest.root_subtree[1]:
+        return 1.0
+    return float(similarities(production_multisets(forest), np.array([0]), np.array([1]))[0])
+
+
+def production_multisets(forest: Forest) -> Multisets:
+    """Return the multiset of every tree's productions."""
+    inner = forest.production >= 0
+    tree, production = forest.tree_of_node[inner], forest.production[inner].astype(np.int64)
+    order = np.lexsort((production, tree))
+    tree, production = tree[order], production[order]
+    places = np.arange(len(tree))
+    is_first = np.ones(len(tree), bool)
+    is_first[1:] = (np.diff(tree) != 0) | (np.diff(production) != 0)
+    occurrence = places - np.maximum.accumulate(np.where(is_first, places, 0))
+    keys = production * (occurrence.max(initial=0) + 1) + occurrence
+    _, element, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    rank = np.empty(len(counts), np.int64)
+    rank[np.argsort(counts, kind="stable")] = np.arange(len(counts))
+    element = rank[element]
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(tree, minlength=len(forest)))])
+    return Multisets(element[np.lexsort((element, tree))], bounds, len(counts))
+
+
+def similarities(multisets: Multisets, a: IntArray, b: IntArray) -> FloatArray:
+    """Return the similarity of given pairs: of all productions in either tree, the share that is in both."""
+    return _similarities(multisets.elements, multisets.bounds, np.asarray(a), np.asarray(b), 0.0)
+
+
+def similar_pairs(multisets: Multisets, threshold: float, n_jobs: int | None = None) -> SimilarPairs:
+    """Return all pairs of trees whose similarity is at least ``threshold``, which is above 0.
+
+    A tree without productions is similar to none.
+    """
+    order = np.argsort(multisets.sizes, kind="stable")
+    by_size = multisets.of(order)
+    index = _inverted_index(by_size, threshold)
+    tasks = range(0, len(order), BLOCK)
+    with thread_map(n_jobs, len(tasks)) as run:
+        found = list(run(lambda start: _looked_up(by_size, index, start, threshold), tasks))
+    a, b, similarity = (
+        (np.concatenate(parts) for parts in zip(*found, strict=True)) if found else (_EMPTY,) * 3
+    )
+    a, b = order[a], order[b]
+    a, b = np.minimum(a, b), np.maximum(a, b)
+    order = np.lexsort((b, a))
+    return SimilarPairs(a[order], b[order], similarity[order].astype(np.float64))
+
+
+_EMPTY = np.zeros(0, np.int64)
+
+
+def _inverted_index(by_size: Multisets, threshold: float) -> tuple[IntArray, IntArray]:
+    """Return for every element the trees, by size, that have it among their rarest.
+
+    Among how many: where y is no larger than x, they have at least 2t / (1 + t) · |y| elements in common.
+    """
+    sizes = by_size.sizes
+    shares = np.ceil(2 * threshold / (1 + threshold) * sizes - ROUNDING).astype(np.int64)
+    lengths = np.minimum(sizes, sizes - shares + 1)
+    starts = np.concatenate([[0], np.cumsum(lengths)])[:-1]
+    places = np.arange(lengths.sum()) - np.repeat(starts - by_size.bounds[:-1], lengths)
+    elements, trees = by_size.elements[places], np.repeat(np.arange(len(sizes)), lengths)
+    order = np.argsort(elements, kind="stable")
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(elements, minlength=by_size.n_elements))])
+    return trees[order], bounds
+
+
+def _looked_up(
+    by_size: Multisets, index: tuple[IntArray, IntArray], start: int, threshold: float
+) -> tuple[Array, Array, Array]:
+    """Return the pairs of the trees of one block with smaller ones."""
+    end = min(start + BLOCK, len(by_size.bounds) - 1)
+    seen = np.full(end, -1, np.int64)
+    candidates = np.empty(end, np.int64)
+    parts = []
+    for x in range(start, end):
+        n = _candidates(x, by_size.elements, by_size.bounds, *index, threshold, seen, candidates)
+        found = candidates[:n]
+        similarity = _similarities(by_size.elements, by_size.bounds, np.full(n, x), found, threshold)
+        kept = similarity >= threshold
+        parts.append((np.full(kept.sum(), x), found[kept], similarity[kept]))
+    a, b, similarity = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return a, b, similarity
+
+
+@njit
+def _candidates(
+    x: int,
+    elements: IntArray,
+    bounds: IntArray,
+    trees: IntArray,
+    lists: IntArray,
+    threshold: float,
+    seen: IntArray,
+    candidates: IntArray,
+) -> int:
+    """Write down the trees before x that are large enough and share one of x's rarest elements, each once."""
+    size = bounds[x + 1] - bounds[x]
+    smallest = threshold * size - ROUNDING
+    n = 0
+    for i in range(bounds[x], min(bounds[x + 1], bounds[x + 1] - int(np.ceil(smallest)) + 1)):
+        start, end = lists[elements[i]], lists[elements[i] + 1]
+        for place in range(start + np.searchsorted(trees[start:end], x) - 1, start - 1, -1):
+            y = trees[place]
+            if bounds[y + 1] - bounds[y] < smallest:
+                break
+            if seen[y] != x:
+                seen[y] = x
+                candidates[n] = y
+                n += 1
+    return n
+
+
+@njit
+def _similarities(
+    elements: IntArray, bounds: IntArray, a: IntArray, b: IntArray, threshold: float
+) -> FloatArray:
+    """Return the similarity of every pair; 0 where it is below the threshold."""
+    result = np.zeros(len(a))
+    for k in range(len(a)):
+        i, j, end_i, end_j = bounds[a[k]], bounds[b[k]], bounds[a[k] + 1], bounds[b[k] + 1]
+        either = (end_i - i) + (end_j - j)
+        needed = threshold / (1 + threshold) * either - ROUNDING
+        spare_i, spare_j = end_i - i - needed, end_j - j - needed  # elements that may have no partner
+        both = 0
+        while i < end_i and j < end_j and spare_i >= 0 and spare_j >= 0:
+            x, y = elements[i], elements[j]
+            if x == y:
+                both += 1
+                i += 1
+                j += 1
+            elif x < y:
+                spare_i -= 1
+                i += 1
+            else:
+                spare_j -= 1
+                j += 1
+        if both >= max(needed, 1):
+            result[k] = both / (either - both)
+    return result

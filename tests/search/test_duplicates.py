@@ -1,0 +1,139 @@
+"""Groups of near-duplicates: which trees are in them, in which order, and what is said of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strategies import random_forest, trees
+from treedot import Forest, ParameterError, Tree, find_duplicates, similarity
+from treedot.search.duplicates import ENOUGH_BITS, MARGIN
+
+
+def with_places(forest: Forest, places: list[tuple[str, int, int]]) -> Forest:
+    file, start, end = zip(*places, strict=True)
+    forest.columns.update(file=list(file), start=list(start), end=list(end))
+    return forest
+
+
+def changed(tree: Tree, label: str) -> Tree:
+    """Return the tree with another label in its last child's place."""
+    return Tree(tree.label, [*tree.children[:-1], Tree(label, tree.children[-1].children)])
+
+
+def large(seed: int) -> Tree:
+    return random_forest(seed, 1, 80)[0]
+
+
+@settings(max_examples=50)
+@given(st.lists(trees(max_leaves=12), max_size=10), st.sampled_from([0.3, 0.6, 0.9]))
+def test_every_two_members_of_a_group_are_similar_and_no_similar_pair_is_left_apart(some, threshold):
+    groups = find_duplicates(Forest.from_trees(some), threshold=threshold, min_nodes=2)
+    grouped = [i for group in groups for i in group.members]
+    assert len(grouped) == len(set(grouped))
+    for group in groups:
+        values = [similarity(some[i], some[j]) for i in group.members for j in group.members if i < j]
+        assert min(values) == group.similarity >= threshold
+    alone = [i for i, tree in enumerate(some) if i not in grouped and tree.children]
+    for i in alone:
+        assert all(similarity(some[i], some[j]) < threshold + MARGIN for j in alone if i != j)
+
+
+def test_equal_trees_are_identical_and_edited_ones_near():
+    tree = large(3)
+    forest = Forest.from_trees([tree, *random_forest(5, 20, 80), tree, changed(tree, "other")])
+    (group,) = find_duplicates(forest)
+    assert group.members == (0, 21, 22)
+    assert 0.8 < group.similarity < 1
+    assert group.band == "near"
+    (group,) = find_duplicates(forest[:22])
+    assert (group.members, group.similarity, group.band) == ((0, 21), 1.0, "identical")
+    assert group.nodes == forest.sizes[0]
+
+
+def test_names_tell_identical_trees_from_renamed_ones():
+    forest = Forest.from_trees([large(3)] * 2)
+    forest.columns["blurred"] = [np.array([1, 2, 2, 3]), np.array([1, 2, 3, 4])]
+    (group,) = find_duplicates(forest)
+    assert group.band == "renamed"
+    assert group.agreement == 3 / 5
+    forest.columns["blurred"] = [np.array([1, 2]), np.array([1, 2])]
+    assert find_duplicates(forest)[0].band == "identical"
+
+
+def everywhere(children: list[Tree], count: int) -> list[Tree]:
+    """Return trees that have these children, and many others that no other tree has."""
+    others = [[Tree(f"y{k}.{i}", ["x"]) for i in range(2 * len(children))] for k in range(count)]
+    return [Tree(f"h{k}", [*children, *others[k]]) for k in range(count)]
+
+
+STATEMENTS = [Tree(f"s{k}", ["x"]) for k in range(20)]
+
+
+def test_what_is_rare_comes_first_and_what_is_everywhere_last():
+    common = [Tree("f", STATEMENTS), Tree("g", STATEMENTS)]
+    rare = large(3)
+    groups = find_duplicates([*common, *everywhere(STATEMENTS, 400), rare, rare])
+    assert [group.members for group in groups] == [(402, 403), (0, 1)]
+    assert groups[0].bits > ENOUGH_BITS > groups[1].bits
+
+
+def test_a_similarity_just_above_the_threshold_needs_something_rare_in_common():
+    tree = Tree("f", STATEMENTS)
+    other = Tree("g", [*STATEMENTS[:18], Tree("u", ["x"]), Tree("v", ["x"])])
+    assert 0.7 < similarity(tree, other) < 0.8
+    (group,) = find_duplicates([tree, other])
+    assert group.bits >= ENOUGH_BITS
+    assert find_duplicates([tree, other, *everywhere(STATEMENTS, 400)]) == []
+
+
+def test_functions_inside_functions_are_not_duplicates_of_each_other():
+    tree = large(3)
+    around = Tree("outer", [tree])
+    forest = with_places(
+        Forest.from_trees([around, tree, around, tree]),
+        [("a.py", 1, 9), ("a.py", 2, 9), ("b.py", 5, 13), ("b.py", 6, 13)],
+    )
+    (group,) = find_duplicates(forest)
+    assert group.members == (0, 2)
+    assert find_duplicates(forest[:2]) == []
+
+
+def test_a_copy_elsewhere_of_what_lies_inside_duplicates_is_told():
+    tree = large(3)
+    around = Tree("outer", [*large(4).children, tree])
+    forest = with_places(
+        Forest.from_trees([around, tree, around, tree, tree]),
+        [("a.py", 1, 9), ("a.py", 2, 9), ("b.py", 5, 13), ("b.py", 6, 13), ("c.py", 1, 3)],
+    )
+    assert {group.members for group in find_duplicates(forest)} == {(0, 2), (1, 3, 4)}
+
+
+@given(st.permutations(range(12)))
+@settings(max_examples=10)
+def test_the_order_of_the_trees_changes_their_numbers_alone(order):
+    some = [*random_forest(5, 6, 60)]
+    some += [changed(tree, "other") for tree in some[:4]] + some[:2]
+    expected = find_duplicates(Forest.from_trees(some))
+    found = find_duplicates(Forest.from_trees([some[k] for k in order]))
+    back = [(tuple(sorted(order[i] for i in g.members)), g.similarity, g.bits, g.nodes) for g in found]
+    assert sorted(back) == sorted((g.members, g.similarity, g.bits, g.nodes) for g in expected)
+    assert len(expected) >= 4
+
+
+def test_small_trees_are_left_out_and_numbers_are_those_of_all_trees():
+    tree = large(3)
+    groups = find_duplicates(Forest.from_trees([Tree("a", ["b"]), tree, Tree("a", ["b"]), tree]))
+    assert [group.members for group in groups] == [(1, 3)]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"threshold": 0}, {"threshold": 1.2}, {"min_nodes": 1}, {"threshold": "a"}]
+)
+def test_settings_out_of_range_are_refused(settings):
+    with pytest.raises(ParameterError, match=next(iter(settings))):
+        find_duplicates(["(a b)"], **settings)
+
+
+def test_no_trees_have_no_duplicates():
+    assert find_duplicates(Forest.from_trees([])) == []

@@ -1,0 +1,88 @@
+"""Similarities against the definition, and all similar pairs against comparing all."""
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import all_trees, trees
+from treedot import Forest, ParameterError, Tree, similarity
+from treedot.search.similarity import Multisets, production_multisets, similar_pairs
+
+
+def productions(tree: Tree) -> Counter:
+    found = Counter()
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        todo += node.children
+        if node.children:
+            found[node.label, tuple(child.label for child in node.children)] += 1
+    return found
+
+
+def defined(a: Tree, b: Tree) -> float:
+    if a == b:
+        return 1.0
+    x, y = productions(a), productions(b)
+    return (x & y).total() / max(1, (x | y).total())
+
+
+@given(trees(), trees())
+def test_similarity_is_the_share_of_productions_in_both(a, b):
+    assert similarity(a, b) == defined(a, b)
+    assert similarity(a, b) == similarity(b, a)
+
+
+@given(trees())
+def test_a_tree_is_like_itself(tree):
+    assert similarity(tree, tree) == 1
+
+
+def test_single_leaves_are_alike_where_they_are_equal():
+    assert similarity(Tree("a"), Tree("a")) == 1
+    assert similarity(Tree("a"), Tree("b")) == 0
+
+
+def test_two_trees_are_compared_and_no_more():
+    with pytest.raises(ParameterError, match="expected one tree, found 2"):
+        similarity("(a b)", Forest.from_trees([Tree("a"), Tree("b")]))
+
+
+@given(st.lists(trees(max_leaves=12), max_size=12), st.sampled_from([0.1, 1 / 3, 0.5, 0.7, 0.8, 1.0]))
+def test_all_similar_pairs_are_found_and_no_others(some, threshold):
+    forest = Forest.from_trees(some)
+    found = similar_pairs(production_multisets(forest), threshold)
+    expected = {
+        (i, j): (x & y).total() / (x | y).total()
+        for (i, x), (j, y) in combinations(enumerate(map(productions, some)), 2)
+        if x and y and (x & y).total() / (x | y).total() >= threshold
+    }
+    assert list(zip(found.a.tolist(), found.b.tolist(), strict=True)) == sorted(expected)
+    assert found.similarity.tolist() == [expected[pair] for pair in sorted(expected)]
+
+
+@given(st.lists(st.lists(st.integers(0, 9)), max_size=20), st.floats(0.05, 1))
+def test_any_multisets_are_joined(lists, threshold):
+    counted = [Counter(numbers) for numbers in lists]
+    elements = [sorted(10 * x + k for x, n in c.items() for k in range(n)) for c in counted]
+    bounds = np.cumsum([0, *map(len, elements)])
+    sets = Multisets(np.array([x for e in elements for x in e], np.int64), bounds, 10_000)
+    found = similar_pairs(sets, threshold)
+    expected = [
+        (i, j)
+        for (i, x), (j, y) in combinations(enumerate(counted), 2)
+        if (x | y).total() and (x & y).total() / (x | y).total() >= threshold
+    ]
+    assert list(zip(found.a.tolist(), found.b.tolist(), strict=True)) == expected
+
+
+def test_threads_find_the_same_pairs_in_the_same_order():
+    sets = production_multisets(Forest.from_trees(all_trees(5, "ab")))
+    one, three = similar_pairs(sets, 0.5), similar_pairs(sets, 0.5, n_jobs=3)
+    assert len(one.a) > 100
+    for x, y in zip(one, three, strict=True):
+        assert x.tobytes() == y.tobytes()

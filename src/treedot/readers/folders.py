@@ -49,6 +49,10 @@ class Skipped:
         return ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.counts.items()))
 
 
+class TooLargeError(SourceError):
+    """A file is larger than it may be."""
+
+
 class FoundFile(NamedTuple):
     """A file to read; ``named`` where it was asked for by name, so that it is not left out for its looks."""
 
@@ -175,14 +179,14 @@ def _is_text(name: str) -> bool:
 
 
 def read_file(file: FoundFile, max_bytes: int) -> bytes:
-    """Return what a file holds; raise a ``SourceError`` where it cannot be read or is larger than allowed."""
+    """Return what a file holds; raise a ``SourceError`` where it cannot be read or is too large."""
     try:
         with open(file.path, "rb") as stream:
             content = stream.read(max_bytes + 1)
     except OSError as error:
         raise SourceError(f"cannot open {file.path}: {error.strerror or error}") from error
     if len(content) > max_bytes:
-        raise SourceError(f"{file.path}: larger than {max_bytes:,} bytes: raise max_bytes to read it")
+        raise TooLargeError(f"{file.path}: larger than {max_bytes:,} bytes: raise max_bytes to read it")
     return content
 
 

@@ -10,9 +10,11 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from treedot import __version__
+from treedot.cli.find_options import add_find_commands
 from treedot.errors import TreedotError
 from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, FORMATS, RESTS
 
@@ -90,6 +92,8 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_kernel(gram)
     _add_reading(gram)
+
+    add_find_commands(partial(_command, commands))
 
     info = _command(
         commands,

@@ -54,11 +54,11 @@ def cluster_trees(
 ) -> Clusters:
     """Return clusters of trees by the density of their rows: HDBSCAN of scikit-learn.
 
-    The distance of two trees is √(2 - 2 cos), that of their rows of fragments at length 1; below a cosine of
-    ``threshold`` it is √2, as of trees that have nothing in common, and from 0.9 on that of 0.9, so that copies
-    of one tree do not break its cluster up. All distances are exact, but no more than
-    those of one tree are held at a time: memory grows with the number of trees, and time with its square.
-    Equal trees count as at most ``min_size`` of them: more would change nothing.
+    The distance of two trees is √(2 - 2 cos), that of their rows of fragments at length 1. Below a cosine of
+    ``threshold`` it is √2, as of trees that have nothing in common; above 0.9 it is that of 0.9, so that
+    copies of one page do not break up the cluster of its template. All distances are exact, but only those
+    of one tree are held at a time: memory grows with the number of trees, and time with its square. Equal
+    trees count as at most ``min_size`` of them: more would change nothing.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def _hdbscan(reachability: Any, min_size: int) -> IntArray:
 
 
 def _described(forest: Forest, labels: IntArray, vectorizer: FragmentVectorizer) -> Clusters:
-    """Number clusters by their size, and find the medoid of each: the row most like the sum of all."""
+    """Return clusters by their size, with the medoid of each: the row most like the sum of all."""
     names, first, sizes = np.unique(labels[labels >= 0], return_index=True, return_counts=True)
     names = names[np.lexsort((first, -sizes))]
     number = np.full(labels.max(initial=-1) + 2, -1)  # the last is that of -1

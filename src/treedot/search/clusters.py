@@ -195,11 +195,21 @@ def _described(forest: Forest, labels: IntArray, vectorizer: FragmentVectorizer)
     number[names] = np.arange(names.size)
     labels = number[labels]
     medoids, spreads = np.zeros(names.size, np.int64), np.zeros(names.size)
+    order = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[order], np.arange(names.size + 1))
     for cluster in range(names.size):
-        members = np.flatnonzero(labels == cluster)
-        rows = vectorizer.transform(forest[members]).astype(np.float64)
-        likeness = rows @ np.asarray(rows.sum(axis=0)).ravel()
-        best = int(np.argmax(likeness.round(9)))
+        members = order[bounds[cluster] : bounds[cluster + 1]]
+        likeness = _likeness(vectorizer.transform(forest[members]))
+        best = int(np.argmax(likeness.round(6)))
         medoids[cluster] = members[best]
-        spreads[cluster] = max(0.0, 1 - likeness[best] / members.size)
-    return Clusters(labels, np.bincount(labels[labels >= 0], minlength=names.size), medoids, spreads)
+        spreads[cluster] = max(0.0, 1 - likeness[best])
+    return Clusters(labels, np.diff(bounds), medoids, spreads)
+
+
+def _likeness(rows: Any) -> FloatArray:
+    """Return the mean of the products of each row with all: its product with their sum."""
+    from scipy.sparse import csr_matrix
+
+    used, place = np.unique(rows.indices, return_inverse=True)
+    few = csr_matrix((rows.data.astype(np.float64), place, rows.indptr), shape=(rows.shape[0], used.size))
+    return few @ np.asarray(few.sum(axis=0)).ravel() / rows.shape[0]

@@ -87,7 +87,7 @@ class _Distinct:
 
 
 def _distinct(words: WordArray) -> WordArray:
-    """Return distinct words, sorted: ``np.unique`` looks them up in a table, which takes five times as long."""
+    """Return distinct words, sorted: ``np.unique`` looks them up in a table, in five times the time."""
     words = np.sort(words)
     return words[np.diff(words, prepend=~words[:1]) != 0]
 

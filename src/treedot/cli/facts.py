@@ -12,7 +12,7 @@ import numpy as np
 from treedot.algebra.splitmix import GOLDEN, WORD, mix_words
 from treedot.array_types import IntArray, WordArray
 from treedot.errors import SourceError
-from treedot.safetensors import MAX_HEADER, read_arrays
+from treedot.safetensors import begins_as_arrays, read_arrays
 from treedot.trees import Forest
 from treedot.vectors import files
 from treedot.vectors.files import read_description, summarize
@@ -28,7 +28,9 @@ def file_facts(path: Path) -> dict[str, Any] | None:
         return _matrix_facts(path)
     if path.suffix.lower() == ".parquet":
         return _parquet_facts(path)
-    return _container_facts(path) if _is_container(path) else None
+    with path.open("rb") as file:
+        head = file.read(64)
+    return _container_facts(path) if begins_as_arrays(head) else None
 
 
 def tree_facts(forests: Iterable[Forest]) -> dict[str, Any]:
@@ -145,13 +147,6 @@ def _parquet_facts(path: Path) -> dict[str, Any] | None:
 def _with_description(facts: dict[str, Any], description: dict[str, Any]) -> dict[str, Any]:
     """Return facts, and what the description adds to them: it does not replace any."""
     return {**facts, **description, **facts}
-
-
-def _is_container(path: Path) -> bool:
-    """Tell whether a file starts as ``write_arrays`` begins one; no text and no compressed file does."""
-    with path.open("rb") as file:
-        length, first = int.from_bytes(file.read(8), "little"), file.read(1)
-    return first == b"{" and 2 <= length <= MAX_HEADER
 
 
 def _container_facts(path: Path) -> dict[str, Any]:

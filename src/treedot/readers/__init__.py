@@ -115,7 +115,7 @@ def iter_trees(
         name = str(getattr(source, "name", "<stream>"))
         kind = format or _BY_SUFFIX.get(content_suffix(name), "brackets")
         yield from _from_stream(source, name, kind, column, batch_size, report)
-    elif _are_vectors(source):
+    elif are_vectors(source):
         raise ParameterError(f"cannot read trees from {type(source).__name__}: these are vectors already")
     elif isinstance(source, Mapping) or hasattr(source, "columns"):
         raise ParameterError(
@@ -140,7 +140,7 @@ def _one_column(source: Any) -> Any:
     return source
 
 
-def _are_vectors(source: Any) -> bool:
+def are_vectors(source: Any) -> bool:
     """Tell whether something is a matrix, dense or sparse, or the ``Vectors`` of a file."""
     matrix = getattr(source, "matrix", source)
     return getattr(getattr(matrix, "dtype", None), "kind", "O") in "biufc"

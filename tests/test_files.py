@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -75,8 +76,8 @@ def test_a_folder_that_takes_no_files_is_an_error_of_the_target(capsys):
         pytest.skip("needs a folder where not even root can make files")
     assert main(["encode", __file__, "--format", "python", "-o", "/proc/v.npz"]) == 1
     assert capsys.readouterr().err.startswith("treedot: cannot write /proc/v.npz: ")
-    with pytest.raises(SourceError, match="cannot write temporary files in /proc"):
-        GrowingArray(np.int32, "/proc")
+    with pytest.raises(SourceError, match=r"^cannot write /proc/v\.npz: "):
+        GrowingArray(np.int32, Path("/proc/v.npz"))
 
 
 def test_the_demo_knows_before_its_work_that_its_report_cannot_be_written(capsys, monkeypatch, tmp_path):
@@ -110,10 +111,7 @@ def test_a_disk_that_fills_up_is_one_line_and_leaves_nothing(many_trees, tmp_pat
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 22, 1 << 22)),
     )
     assert done.returncode == 1
-    assert (
-        f"cannot write {tmp_path / name}: " in done.stderr
-        or f"temporary files in {tmp_path}: " in done.stderr
-    )
+    assert f"cannot write {tmp_path / name}: " in done.stderr
     assert not os.listdir(tmp_path)
 
 

@@ -9,12 +9,13 @@ import lzma
 import os
 import re
 import secrets
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-from treedot.errors import SourceError, missing
+from treedot.errors import ParameterError, SourceError, missing
 
 try:
     import fcntl
@@ -51,14 +52,29 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         aside.unlink(missing_ok=True)
 
 
-def check_target(target: Path) -> None:
-    """Raise where a file cannot be written; worth knowing before the work that fills it."""
+def check_target(target: Path, *sources: Any) -> None:
+    """Raise where a file cannot be written, or is one of those that are read; known before the work.
+
+    Sources are paths, with ``-`` for standard input, and open files; all other ones are no file.
+    """
     if not target.parent.is_dir():
         raise SourceError(f"cannot write {target}: the folder {target.parent} does not exist")
     if target.is_dir():
         raise SourceError(f"cannot write {target}: it is a folder")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise SourceError(f"cannot write {target}: files cannot be made in the folder {target.parent}")
+    if any(_is_file(source, target) for source in sources):
+        raise ParameterError(f"{target} is the file that the trees are read from: write to another one")
+
+
+def _is_file(source: Any, path: Path) -> bool:
+    if isinstance(source, str) and source == "-":
+        source = sys.stdin
+    try:
+        found = os.stat(source) if isinstance(source, (str, os.PathLike)) else os.fstat(source.fileno())
+        return os.path.samestat(found, os.stat(path))
+    except (OSError, ValueError, AttributeError):  # one is no file, or standard input is closed
+        return False
 
 
 @contextlib.contextmanager

@@ -140,6 +140,25 @@ def test_a_command_that_is_terminated_leaves_nothing_behind(many_trees, tmp_path
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+def test_a_command_is_terminated_even_where_exceptions_are_lost(tmp_path):
+    code = """
+import ctypes, os, signal
+from treedot.cli import commands, main
+from treedot.files import write_whole
+
+def check(options):
+    with write_whole("v.npy"):
+        ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGTERM))()
+        print("it goes on")
+
+commands.check = check
+main(["check"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (143, b"", b"")
+    assert not os.listdir(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["v.npz", "v.npy"])
 def test_a_command_stopped_at_any_moment_leaves_an_old_or_a_new_file(many_trees, tmp_path, name):
     target = tmp_path / name

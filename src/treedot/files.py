@@ -24,6 +24,8 @@ except ImportError:  # Windows
 
 COMPRESSED = (".gz", ".xz", ".zst")
 
+_unfinished: set[Path] = set()  # the temporary files that this process is writing
+
 
 @contextlib.contextmanager
 def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -37,6 +39,7 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     _remove_stale(target)
     # The name is known before the file exists, so that no signal can come between the two.
     aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    _unfinished.add(aside)
     try:
         with _locked(aside):
             yield aside
@@ -50,6 +53,14 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise
     finally:
         aside.unlink(missing_ok=True)
+        _unfinished.discard(aside)
+
+
+def remove_unfinished() -> None:
+    """Remove the temporary files that this process is writing, before it ends."""
+    for aside in list(_unfinished):
+        with contextlib.suppress(OSError):
+            aside.unlink()
 
 
 def check_target(target: Path, *sources: Any) -> None:

@@ -42,7 +42,7 @@ class Writer(NamedTuple):
     """Something that writes one of two files."""
 
     name: str  # of the file
-    write: Callable[[Path, int], object]
+    write: Callable[[Path, int], int | None]  # an exit code, where it has one
     check: Callable[[Path], object]  # raises where a file is not whole
     cleans_up: bool = False  # whether SIGTERM, too, leaves nothing behind
     same_bytes: bool = True
@@ -119,7 +119,9 @@ class Attacked:
         folder.mkdir()
         with contextlib.redirect_stdout(None):
             writer.write(self.target, 0)  # so that forked processes have their code at hand, and write soon
-        self._seconds, self._whole = zip(*(self._left_alone(which) for which in (0, 1)), strict=True)
+        alone = [self._left_alone(which) for which in (0, 1)]
+        self.seconds = sum(seconds for seconds, _ in alone) / 2
+        self._whole = [content for _, content in alone]
 
     def kill(self, rng: random.Random) -> bool:
         """Start the writer and kill it; return whether it was still at work, raise where it did harm."""
@@ -131,7 +133,7 @@ class Attacked:
             self.target.write_bytes(old)
         others = self._others()
         process = self._start(which)
-        time.sleep(rng.random() * self._seconds[which])
+        time.sleep(rng.random() * self.seconds)
         os.kill(process, number)
         code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         killed = code in (-number, 128 + number)
@@ -168,7 +170,7 @@ class Attacked:
         code = 1
         try:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            code = int(self.writer.write(self.target, which) or 0)
+            code = self.writer.write(self.target, which) or 0
         except BaseException:
             traceback.print_exc()
         finally:
@@ -212,8 +214,10 @@ def kill_all(rng: random.Random, folder: Path, kills: int, only: Sequence[str]) 
         if not only or writer.name in only
     ]
     left = kills - compilations
-    for one in itertools.cycle(attacked):
-        if not left:
+    weights = [one.seconds**-0.5 for one in attacked]  # fast ones more often
+    turns = iter(lambda: rng.choices(attacked, weights)[0], None)
+    for one in itertools.chain(attacked, turns):
+        if left <= 0:
             break
         left -= one.kill(rng)
     for one in attacked:

@@ -55,15 +55,18 @@ class WriterError(Exception):
 def writers(folder: Path) -> list[Writer]:
     """Return everything that writes files, on some trees that are put into a folder."""
     forest = json_lists(1000)
-    trees = folder / "trees.mrg"
+    trees, few = folder / "trees.mrg", folder / "few.mrg"
     forest.write_brackets(trees)
+    forest[:100].write_brackets(few)
 
-    def command(name: str, *options: str) -> Writer:
+    def command(name: str, *options: str | Path, check: Callable[[Path], object]) -> Writer:
         def write(path: Path, which: int) -> int:
-            decay = ["--decay", str(DECAYS[which])]
-            return cli.main([options[0], str(trees), "-o", str(path), *decay, *options[1:]])
+            return cli.main([*map(str, options), "-o", str(path), "--decay", str(DECAYS[which])])
 
-        return Writer(name, write, np.load if options[0] == "gram" else td.load_vectors, True)
+        return Writer(name, write, check, True)
+
+    def encode(name: str, *options: str) -> Writer:
+        return command(name, "encode", trees, *options, check=td.load_vectors)
 
     def report(path: Path, which: int) -> int:
         return cli.main(["demo", "--functions", str((50, 55)[which]), "--out", str(path.parent)])
@@ -87,11 +90,11 @@ def writers(folder: Path) -> list[Writer]:
     dense = [td.DistributedTreeVectorizer(n_components=256, decay=decay) for decay in DECAYS]
     rows, vectors = ([(v, v.transform(forest)) for v in kind] for kind in (sparse, dense))
     return [
-        command("rows.npz", "encode"),
-        command("rest.npz", "encode", "--rest", "blocks"),
-        command("dense.npy", "encode", "--vectors", "dense", "-d", "1024"),
-        command("dense.parquet", "encode", "--vectors", "dense", "-d", "1024"),
-        command("gram.npy", "gram"),
+        encode("rows.npz"),
+        encode("rest.npz", "--rest", "blocks"),
+        encode("dense.npy", "--vectors", "dense", "-d", "1024"),
+        encode("dense.parquet", "--vectors", "dense", "-d", "1024"),
+        command("gram.npy", "gram", few, check=np.load),
         Writer("index.html", report, _whole_page, True, same_bytes=False),
         Writer("trees.index", build, td.TreeIndex.open),
         Writer("brackets.mrg", lambda path, which: some(which).write_brackets(path), td.read_trees),

@@ -22,16 +22,13 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
-import pyarrow.parquet  # noqa: F401 (imported before processes are forked, so that they work at once)
 from benchmarks.trees import json_lists
 
 import treedot as td
-from treedot import cli, demo, page  # noqa: F401
-from treedot.cli import commands  # noqa: F401
+from treedot import cli
 
 DECAYS = (0.3, 0.6)  # of the two files that each writer makes
 COMPILATIONS = 25  # one of so many kills is of ``treedot compile``, which takes long
@@ -75,20 +72,16 @@ def writers(folder: Path) -> list[Writer]:
         vectorizer = td.FragmentVectorizer(n_features=2**30, decay=DECAYS[which])
         td.TreeIndex.build(forest, path, vectorizer, overwrite=True)
 
-    def saved(
-        name: str, *made: tuple[td.FragmentVectorizer | td.DistributedTreeVectorizer, object]
-    ) -> Writer:
+    def saved(name: str, vectorizers: Sequence[Any]) -> Writer:
+        matrices = [vectorizer.transform(forest) for vectorizer in vectorizers]
+
         def write(path: Path, which: int) -> None:
-            td.save_vectors(path, made[which][1], made[which][0])
+            td.save_vectors(path, matrices[which], vectorizers[which])
 
         return Writer(name, write, td.load_vectors)
 
-    def some(which: int) -> td.Forest:
-        return forest[which:]
-
     sparse = [td.FragmentVectorizer(decay=decay) for decay in DECAYS]
     dense = [td.DistributedTreeVectorizer(n_components=256, decay=decay) for decay in DECAYS]
-    rows, vectors = ([(v, v.transform(forest)) for v in kind] for kind in (sparse, dense))
     return [
         encode("rows.npz"),
         encode("rest.npz", "--rest", "blocks"),
@@ -97,13 +90,13 @@ def writers(folder: Path) -> list[Writer]:
         command("gram.npy", "gram", few, check=np.load),
         Writer("index.html", report, _whole_page, True, same_bytes=False),
         Writer("trees.index", build, td.TreeIndex.open),
-        Writer("brackets.mrg", lambda path, which: some(which).write_brackets(path), td.read_trees),
-        Writer("forest.parquet", lambda path, which: some(which).save(path), td.Forest.load),
-        Writer("forest.arrow", lambda path, which: some(which).save(path), td.Forest.load),
+        Writer("brackets.mrg", lambda path, which: forest[which:].write_brackets(path), td.read_trees),
+        Writer("forest.parquet", lambda path, which: forest[which:].save(path), td.Forest.load),
+        Writer("forest.arrow", lambda path, which: forest[which:].save(path), td.Forest.load),
         Writer("vectorizer", lambda path, which: sparse[which].save(path), td.FragmentVectorizer.load),
-        saved("saved.npz", *rows),
-        saved("saved.npy", *vectors),
-        saved("saved.parquet", *vectors),
+        saved("saved.npz", sparse),
+        saved("saved.npy", dense),
+        saved("saved.parquet", dense),
     ]
 
 
@@ -239,7 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", default=(), metavar="FILE", help="files to write (default: all)")
     options = parser.parse_args(arguments)
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
-    mpl.use("agg")
+    os.environ["MPLBACKEND"] = "agg"
     print(f"{options.kills} kills, --seed {seed}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         try:

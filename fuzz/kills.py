@@ -21,6 +21,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,10 +74,12 @@ def writers(folder: Path) -> list[Writer]:
         td.TreeIndex.build(forest, path, vectorizer, overwrite=True)
 
     def saved(name: str, vectorizers: Sequence[Any]) -> Writer:
-        matrices = [vectorizer.transform(forest) for vectorizer in vectorizers]
+        @cache
+        def made(which: int) -> Any:
+            return vectorizers[which].transform(forest)
 
         def write(path: Path, which: int) -> None:
-            td.save_vectors(path, matrices[which], vectorizers[which])
+            td.save_vectors(path, made(which), vectorizers[which])
 
         return Writer(name, write, td.load_vectors)
 
@@ -114,7 +117,8 @@ class Attacked:
         self.found: Counter[str] = Counter()
         folder.mkdir()
         with contextlib.redirect_stdout(None):
-            writer.write(self.target, 0)  # so that forked processes have their code at hand, and write soon
+            for which in (0, 1):  # so that forked processes have their code at hand, and write soon
+                writer.write(self.target, which)
         alone = [self._left_alone(which) for which in (0, 1)]
         self.seconds = sum(seconds for seconds, _ in alone) / 2
         self._whole = [content for _, content in alone]

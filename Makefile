@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check bench docs dist clean
+.PHONY: help demo test check bench kills docs dist clean
 
 help: ## List the tasks
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -29,6 +29,9 @@ test: check ## All checks, all tests, the examples of the documentation
 
 bench: $(VENV)/dev ## Measure speed and memory; writes results/
 	$(BIN)/python -m benchmarks
+
+kills: $(VENV)/dev ## Kill everything that writes files, 200 times, and look at what is left
+	$(BIN)/python -m fuzz.kills
 
 docs: $(VENV)/docs ## Build the documentation as a site; writes build/docs/index.html
 	rm -rf build/docs docs/generated

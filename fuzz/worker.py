@@ -34,8 +34,10 @@ Attempt = Callable[[str, bytes, Path], Outcome]
 class Worker:
     """A process that is started for the first case, and again after each failure."""
 
-    def __init__(self, attempt: Attempt | None = None, seconds: float = SECONDS) -> None:
-        self._attempt, self._seconds = attempt or run_target, seconds
+    def __init__(
+        self, attempt: Attempt | None = None, seconds: float = SECONDS, memory: int = MEMORY
+    ) -> None:
+        self._attempt, self._seconds, self._memory = attempt or run_target, seconds, memory
         self._process: Any = None
         self._connection: Any = None
         self._folder = tempfile.TemporaryDirectory()
@@ -61,7 +63,8 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, other = context.Pipe()
-        self._process = context.Process(target=_serve, args=(other, self._log, self._attempt), daemon=True)
+        task = (other, self._log, self._attempt, self._memory)
+        self._process = context.Process(target=_serve, args=task, daemon=True)
         self._process.start()
         other.close()
 
@@ -85,7 +88,7 @@ class Worker:
             self._process = None
 
 
-def _serve(connection: Connection, log: Path, attempt: Attempt) -> None:
+def _serve(connection: Connection, log: Path, attempt: Attempt, memory: int) -> None:
     """Try the cases that come, until none comes; write to a log where a crash or a hang happens."""
     with log.open("w") as file:
         faulthandler.enable(file)
@@ -101,7 +104,7 @@ def _serve(connection: Connection, log: Path, attempt: Attempt) -> None:
                 return
             outcome = attempt(target, data, log.parent)
             at_first = at_first or _peak()
-            if _peak() > at_first + MEMORY:
+            if _peak() > at_first + memory:
                 outcome = Outcome("failed", f"memory grew from {at_first >> 20} MiB to {_peak() >> 20} MiB")
             connection.send(outcome)
 

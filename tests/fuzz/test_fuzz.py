@@ -57,7 +57,7 @@ def test_mutations_take_bytes_of_any_length(change, data):
     ],
 )
 def test_a_fault_is_seen_and_the_next_case_is_tried(fault, reason):
-    with Worker(faults.on_purpose, seconds=3) as worker:
+    with Worker(faults.on_purpose, seconds=3, memory=1 << 27) as worker:
         assert worker.run("any", b"nothing").kind == "accepted"
         outcome = worker.run("any", fault)
         assert outcome.kind == "failed"

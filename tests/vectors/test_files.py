@@ -286,7 +286,7 @@ def test_rows_that_do_not_follow_each_other_are_refused(tmp_path, ends):
     rows.indptr = np.array(ends, np.int32)
     path = tmp_path / "v.npz"
     save_vectors(path, rows, SPARSE)
-    with pytest.raises(SourceError, match="v.npz: its rows do not follow each other"):
+    with pytest.raises(SourceError, match=r"v\.npz: its rows do not follow each other"):
         load_vectors(path)
 
 

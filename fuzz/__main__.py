@@ -8,6 +8,7 @@ folder, and --replay tries it again. A case follows from the seed, the target an
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import sys
 import time
@@ -29,7 +30,7 @@ def fuzz(
 ) -> dict[str, Counter[str]]:
     """Try cases of some targets in turn, until there were so many of each or the time is over."""
     found = {name: Counter[str]() for name in names}
-    with Worker() as worker:
+    with Worker() as worker, contextlib.suppress(KeyboardInterrupt):
         for name, number in _turns(names, cases, minutes):
             data = make_case(name, seed, number)
             outcome = worker.run(name, data)

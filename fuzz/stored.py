@@ -28,6 +28,7 @@ from treedot import (
 )
 from treedot.cli.choices import describe_kernel
 from treedot.cli.facts import file_facts, printed
+from treedot.learn.vectorizer_state import VectorizerState
 from treedot.safetensors import read_arrays, write_arrays
 from treedot.vectors.writers import write_matrix
 
@@ -116,6 +117,23 @@ def _with_length(plain: bytes) -> bytes:
     return len(header).to_bytes(8, "little") + header + data
 
 
+def _with_fingerprint(plain: bytes) -> bytes:
+    """Return a file of a vectorizer or an index whose fingerprint is that of what it holds, if anything."""
+    data = _with_length(plain)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "case")
+        path.write_bytes(data)
+        try:
+            description, arrays = read_arrays(path)
+            settings: Any = description.get("settings") or description.get("vectorizer")
+            learned = {name.removeprefix("vectorizer."): array for name, array in arrays.items()
+                       if "settings" in description or name.startswith("vectorizer.")}  # fmt: skip
+            own = VectorizerState({"idf": False, **settings}, learned).fingerprint
+            return data.replace(description["fingerprint"].encode(), own.encode())
+        except Exception:  # there is nothing that could have a fingerprint
+            return data
+
+
 def _named_arrays() -> list[bytes]:
     arrays = {"a": np.arange(6.0).reshape(2, 3), "b": np.zeros(0, np.int8), "c": np.array(7, np.int32)}
     made = _written(".safetensors", lambda path: write_arrays(path, {"unit": "metre"}, arrays))
@@ -193,6 +211,6 @@ STORED = {
     "forest.parquet": stored(".parquet", lambda: _written(".parquet", _forest().save), _check_forest_file),
     "forest.arrow": stored(".arrow", lambda: _written(".arrow", _forest().save), _check_forest_file),
     "arrays": stored(".safetensors", _named_arrays, _check_arrays, _with_length),
-    "vectorizer": stored(".vectorizer", _vectorizer_files, _check_vectorizer, _with_length),
-    "index": stored(".index", _indexes, _check_index, _with_length),
+    "vectorizer": stored(".vectorizer", _vectorizer_files, _check_vectorizer, _with_fingerprint),
+    "index": stored(".index", _indexes, _check_index, _with_fingerprint),
 }

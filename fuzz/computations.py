@@ -193,7 +193,7 @@ def _check_agreement(forest: Forest, settings: dict[str, Any]) -> None:
 
 
 COMPUTATIONS: dict[str, Target] = {
-    "dense": ComputationTarget(_dense, _check_dense, 2000),
+    "dense": ComputationTarget(_dense, _check_dense, 1000),
     "sparse": ComputationTarget(_hashed, _check_sparse, 5000),
     "dictionary": ComputationTarget(_named, _check_sparse, 100),
     "rest": ComputationTarget(_with_rest, _check_sparse, 500),

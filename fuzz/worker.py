@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Self
 from treedot.errors import TreedotError
 
 SECONDS = 60  # for one case
-MEMORY = 1 << 30  # bytes that a process may come to hold beyond those of its first case
-ADDRESSES = 16 << 30  # bytes of address space: what is asked for but not touched counts, too
+MEMORY = 1 << 30  # bytes
+ADDRESSES = 16 << 30  # bytes of address space: what is asked for but never touched counts, too
 
 
 class Outcome(NamedTuple):
@@ -28,16 +28,37 @@ class Outcome(NamedTuple):
     reason: str = ""
 
 
+def run_target(target: str, data: bytes, folder: Path) -> Outcome:
+    """Try a case in this process."""
+    from fuzz.targets import TARGETS
+
+    try:
+        TARGETS[target].run(data, folder)
+    except TreedotError as error:
+        return Outcome("refused", f"{type(error).__name__}: {error}")
+    except Exception:
+        return Outcome("failed", traceback.format_exc())
+    return Outcome("accepted")
+
+
 Attempt = Callable[[str, bytes, Path], Outcome]
 
 
 class Worker:
-    """A process that is started for the first case, and again after each failure."""
+    """A process that is started for the first case, and again after each failure.
 
-    def __init__(
-        self, attempt: Attempt | None = None, seconds: float = SECONDS, memory: int = MEMORY
-    ) -> None:
-        self._attempt, self._seconds, self._memory = attempt or run_target, seconds, memory
+    Parameters
+    ----------
+    attempt : callable
+        Tries a case; the process imports it by its name.
+    seconds : float
+        How long a case may take.
+    memory : int
+        How many bytes the process may come to hold beyond those of its first case.
+    """
+
+    def __init__(self, attempt: Attempt = run_target, seconds: float = SECONDS, memory: int = MEMORY) -> None:
+        self._attempt, self._seconds, self._memory = attempt, seconds, memory
         self._process: Any = None
         self._connection: Any = None
         self._folder = tempfile.TemporaryDirectory()
@@ -54,8 +75,7 @@ class Worker:
         """Try a case."""
         if self._process is None:
             self._start()
-        self._connection.send((target, data))
-        outcome = self._received()
+        outcome = self._sent(target, data)
         if outcome.kind == "failed":
             self._stop()
         return outcome
@@ -67,14 +87,17 @@ class Worker:
         self._process = context.Process(target=_serve, args=task, daemon=True)
         self._process.start()
         other.close()
+        self._connection.recv()  # it is ready, and time counts from here
 
-    def _received(self) -> Outcome:
+    def _sent(self, target: str, data: bytes) -> Outcome:
+        """Send a case, and return what comes back or why nothing does."""
         try:
+            self._connection.send((target, data))
             if self._connection.poll(self._seconds):
                 return Outcome(*self._connection.recv())
             reason = f"no end after {self._seconds} seconds"
             self._process.terminate()  # which makes it write where it stands
-        except EOFError:
+        except (EOFError, ConnectionError):
             reason = "the process ended"
         self._process.join(10)
         log = self._log.read_text() if self._log.exists() else ""
@@ -97,6 +120,7 @@ def _serve(connection: Connection, log: Path, attempt: Attempt, memory: int) -> 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         warnings.simplefilter("error")
         at_first = 0
+        connection.send(None)
         while True:
             try:
                 target, data = connection.recv()
@@ -107,19 +131,6 @@ def _serve(connection: Connection, log: Path, attempt: Attempt, memory: int) -> 
             if _peak() > at_first + memory:
                 outcome = Outcome("failed", f"memory grew from {at_first >> 20} MiB to {_peak() >> 20} MiB")
             connection.send(outcome)
-
-
-def run_target(target: str, data: bytes, folder: Path) -> Outcome:
-    """Try a case in this process."""
-    from fuzz.targets import TARGETS
-
-    try:
-        TARGETS[target].run(data, folder)
-    except TreedotError as error:
-        return Outcome("refused", f"{type(error).__name__}: {error}")
-    except Exception:
-        return Outcome("failed", traceback.format_exc())
-    return Outcome("accepted")
 
 
 def _peak() -> int:

@@ -15,7 +15,7 @@ def on_purpose(target, data, folder):
         case b"hang":
             time.sleep(600)
         case b"grow":
-            bytearray(b"x") * (1 << 28)
+            bytearray(b"x") * (1 << 26)
     return Outcome("accepted")
 
 

@@ -52,12 +52,12 @@ def test_mutations_take_bytes_of_any_length(change, data):
     ("fault", "reason"),
     [
         (b"crash", "Segmentation fault"),
-        (b"hang", "no end after 1 seconds"),
+        (b"hang", "no end after 3 seconds"),
         (b"grow", "memory grew from"),
     ],
 )
 def test_a_fault_is_seen_and_the_next_case_is_tried(fault, reason):
-    with Worker(faults.on_purpose, seconds=1 if fault == b"hang" else 60, memory=1 << 25) as worker:
+    with Worker(faults.on_purpose, seconds=3 if fault == b"hang" else 60, memory=1 << 25) as worker:
         assert worker.run("any", b"nothing").kind == "accepted"
         outcome = worker.run("any", fault)
         assert outcome.kind == "failed"

@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+MINUTES ?= 5
 
-.PHONY: help demo test check bench kills docs dist clean
+.PHONY: help demo test check bench fuzz kills docs dist clean
 
 help: ## List the tasks
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -30,6 +31,9 @@ test: check ## All checks, all tests, the examples of the documentation
 bench: $(VENV)/dev ## Measure speed and memory; writes results/
 	$(BIN)/python -m benchmarks
 
+fuzz: $(VENV)/dev ## Give damaged and hostile input to everything for MINUTES=5; failures go to fuzz-failures/
+	$(BIN)/python -m fuzz --minutes $(MINUTES)
+
 kills: $(VENV)/dev ## Kill everything that writes files, 200 times, and look at what is left
 	$(BIN)/python -m fuzz.kills
 
@@ -45,6 +49,6 @@ dist: $(VENV)/dist ## Build the source distribution and the wheel, and try both;
 	$(BIN)/python .ci/try_wheel.py dist
 
 clean: ## Remove what the tasks made
-	rm -rf $(VENV) build demo dist docs/generated results src/*.egg-info \
+	rm -rf $(VENV) build demo dist docs/generated fuzz-failures results src/*.egg-info \
 	  .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

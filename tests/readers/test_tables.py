@@ -194,6 +194,18 @@ def test_parquet_and_arrow_with_a_text_column_or_a_packed_forest(tmp_path, suffi
         read_trees(path)
 
 
+def test_a_packed_forest_in_parquet_may_have_any_row_groups(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    forest = Forest.from_trees([Tree.parse(f"(A (B b{k}) c)") for k in range(7)])
+    path = tmp_path / "t.parquet"
+    pa.parquet.write_table(forest.to_arrow(), path, row_group_size=3)
+    assert read_trees(path) == forest
+    assert Forest.load(path) == forest
+    batches = list(iter_trees(path, batch_size=2))
+    assert Forest.concat(batches) == forest
+    assert max(map(len, batches)) == 2
+
+
 FLIP_BITS = """
 import random, sys
 from pathlib import Path

@@ -148,6 +148,7 @@ def test_real_trees_agree_with_the_reference():
     assert np.allclose(SubsetTreeKernel().gram(forest, forest[:10]), expected, rtol=EXACT, atol=0)
 
 
+@pytest.mark.large
 def test_distinct_labels_make_large_shapes_linear():
     kernel = SubsetTreeKernel()
     deep = "".join(f"(n{k} " for k in range(100_000)) + "x" + ")" * 100_000

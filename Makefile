@@ -32,7 +32,7 @@ test: check ## All checks, all tests, the examples of the documentation
 	MPLBACKEND=agg $(PYTEST)
 
 uncompiled: $(VENV)/dev ## The tests of the core without compiled code
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not large and not corpus" $(CORE)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not large and not corpus" -W "ignore:overflow:RuntimeWarning" $(CORE)
 
 bench: $(VENV)/dev ## Measure speed and memory; writes results/
 	$(BIN)/python -m benchmarks

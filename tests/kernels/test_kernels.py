@@ -165,6 +165,7 @@ def test_distinct_labels_make_large_shapes_linear():
     assert (many == 2.4).all()
 
 
+@pytest.mark.large
 def test_too_many_matching_pairs_are_refused_before_any_work():
     deep = "(n " * 100_000 + "x" + ")" * 100_000
     with pytest.raises(LimitError, match=r"9999800002 matching pairs.*max_pairs=134217728"):
@@ -184,6 +185,7 @@ def balanced(label, leaves):
     return nodes[0]
 
 
+@pytest.mark.large
 def test_huge_kernels_are_refused_or_answered_in_logarithms():
     huge, cousin, small = balanced("B", 2500), balanced("B", 2490), Tree.parse("(B x)")
     kernel = SubsetTreeKernel(decay=1.0)
@@ -211,6 +213,7 @@ def test_norms_are_roots_of_self_kernels(first, normalize):
     assert norms == pytest.approx(np.sqrt(SubsetTreeKernel().diagonal(first)), rel=EXACT)
 
 
+@pytest.mark.large
 def test_norms_are_finite_where_self_kernels_are_not():
     kernel, huge = SubsetTreeKernel(decay=1.0), balanced("B", 1300)
     with pytest.raises(RangeError, match="trees 2 and 2 "):
@@ -291,6 +294,7 @@ def families(*counts):
     return "(A" + "".join(f" (B {word})" * count for word, count in zip("bc", counts, strict=False)) + ")"
 
 
+@pytest.mark.large
 def test_logarithms_count_distinct_subtrees():
     a, b = families(12_000), families(11_990, 10)  # 144 million matching pairs of nodes, few of subtrees
     kernel = SubsetTreeKernel(0.4)

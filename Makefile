@@ -4,10 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 MINUTES ?= 5
 
-.PHONY: help demo test check bench fuzz kills docs dist clean
+.PHONY: help demo test uncompiled check bench fuzz kills docs dist clean
+
+# Workers fill the cores: threads of BLAS beside them would only wait for each other.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+CORE := $(addprefix tests/,trees readers algebra fragments encode kernels)
 
 help: ## List the tasks
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s%s\n", $$1, $$2}'
 
 # An environment with one of the project's extras; those for development hold those for plots.
 EXTRAS := $(addprefix $(VENV)/,plots dev docs dist)
@@ -26,7 +30,10 @@ check: $(VENV)/dev ## Style, types and layers
 	$(BIN)/lint-imports
 
 test: check ## All checks, all tests, the examples of the documentation
-	MPLBACKEND=agg $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+	MPLBACKEND=agg $(PYTEST)
+
+uncompiled: $(VENV)/dev ## The tests of the core without compiled code
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not large and not corpus" -W "ignore:overflow:RuntimeWarning" $(CORE)
 
 bench: $(VENV)/dev ## Measure speed and memory; writes results/
 	$(BIN)/python -m benchmarks

@@ -39,6 +39,7 @@ def test_csv_with_quotes_newlines_and_long_fields(tmp_path):
     assert forest.columns["text"] == ['a, "b"', "plain"]
 
 
+@pytest.mark.large
 def test_reading_csv_in_threads_leaves_the_limit_of_the_csv_module_as_it_was(tmp_path):
     usual = csv.field_size_limit()
     long = "(S " + "(A a) " * (usual // 4) + ")"

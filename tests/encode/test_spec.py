@@ -71,6 +71,12 @@ def test_a_decay_that_is_not_a_number_is_refused(spec, decay):
         spec(decay=decay)
 
 
+@pytest.mark.parametrize("spec", [DenseSpec, SparseSpec])
+def test_a_decay_that_no_float_can_hold_is_refused(spec):
+    with pytest.raises(ParameterError, match="from 0 to 1"):
+        spec(decay=10**400)
+
+
 @pytest.mark.parametrize("decay", [1, np.float32(0.5), np.int64(1)])
 def test_any_kind_of_number_will_do(decay):
     assert SparseSpec(decay=decay).decay == float(decay)

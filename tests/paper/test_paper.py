@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.timing import exponent
+from benchmarks.timing import exponent, seconds
 from paper.__main__ import main
 from paper.classify import as_bits, choose_cost, classified, from_bits, mcnemar, t_test
 from paper.corpora import COUNTS, Corpora, Pairs
@@ -18,13 +18,14 @@ from paper.fig5 import crossing
 from paper.methods import MIXED
 from paper.overlap import LexicalOverlap, co_indexed, words
 from paper.record import Record
-from paper.section import Section, Table
+from paper.section import Drawing, Section, Table, compared
 from paper.settings import Settings
 
-from paper import EXPERIMENTS, run, table2
+from paper import EXPERIMENTS, fig3, run, table2
 from strategies import corpus, random_forest
 from treedot import SubsetTreeKernel, Tree
 from treedot.errors import SourceError
+from treedot.page import STYLE
 from treedot.readers import read_trees
 from treedot.vectors.fidelity import floor, projected
 
@@ -33,12 +34,13 @@ TINY = Settings(
     decays=(0.4, 1.0),
     seeds=2,
     samples=5,
-    fragments=60,
+    fragments=24,
     trees=12,
     table_seeds=2,
     sizes=(1024, 8192),
     questions=40,
     kept_fragments=50,
+    pairs=12,
     costs=(1.0, 10.0),
     folds=2,
     timed_pairs=4,
@@ -90,7 +92,36 @@ def corpora(folder):
     return Corpora(folder, COUNTS_HERE)
 
 
-def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path):
+def colours(drawings):
+    """Return the colours that each method is drawn in: a curve's label begins with the method's title."""
+    titles = sorted([*fig3.TITLES.values(), "FTK"], key=len, reverse=True)
+    found = {}
+    for drawing in drawings:
+        for figure in drawing.panels:
+            (axes,) = figure.axes
+            for curve, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                line = curve[0] if isinstance(curve, tuple) else curve  # with bars, a curve has parts
+                title = next((title for title in titles if label.startswith(title)), label)
+                found.setdefault(title, set()).add(line.get_color())
+    return found
+
+
+@pytest.fixture
+def briefly_timed(monkeypatch):
+    """Let what is timed run for a moment."""
+    for experiment in ("table1", "fig5"):
+        monkeypatch.setattr(f"paper.{experiment}.seconds", lambda work, _: seconds(work, 0.001))
+
+
+def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path, monkeypatch, briefly_timed):
+    drawings = []
+    draw = Section.draw
+
+    def watched(section, folder):
+        drawings.extend(block for block in section.blocks if isinstance(block, Drawing))
+        draw(section, folder)
+
+    monkeypatch.setattr(Section, "draw", watched)
     said = []
     target = run(EXPERIMENTS, folder, tmp_path / "out", say=said.append, settings=TINY, counts=COUNTS_HERE)
     report = target.read_text()
@@ -98,17 +129,36 @@ def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path
     assert "http" not in report.replace("http://www.w3.org", "")  # nothing is loaded from elsewhere
     assert (target.parent / "results.md").read_text().count("\n## ") == len(EXPERIMENTS)
     for name in EXPERIMENTS:
-        assert (target.parent / f"{name}.png").stat().st_size > 1000
-        assert "<svg" in (target.parent / f"{name}.svg").read_text()
         kept = json.loads((target.parent / f"{name}.json").read_text())
         assert kept["made"]["settings"]["seeds"] == TINY.seeds
         assert kept["made"]["versions"]["numpy"] == np.__version__
         assert kept["command"].startswith(f"python -m paper {name} ")
+    assert [drawing.name for drawing in drawings] == list(EXPERIMENTS)
+    assert [len(drawing.panels) for drawing in drawings] == [3, 2, 3, 1, 2, 1]
+    files = [file for drawing in drawings for file in drawing.files]
+    assert report.count("<img ") == len(set(files)) == 12
+    for file in files:
+        assert (target.parent / f"{file}.png").stat().st_size > 1000
+        assert "<svg" in (target.parent / f"{file}.svg").read_text()
+        assert f"(./{file}.png)" in (target.parent / "results.md").read_text()
+    by_method = colours(drawings)
+    assert by_method.keys() == {*fig3.TITLES.values(), "FTK", "floor"}
+    assert all(len(used) == 1 for used in by_method.values())
+    assert len(set.union(*by_method.values())) == len(by_method)
     before = (target.parent / "fig4.json").read_bytes()
     said.clear()
+    monkeypatch.setattr("paper._report", lambda *_: target)  # which would be drawn anew all the same
     run(EXPERIMENTS, folder, tmp_path / "out", say=said.append, settings=TINY, counts=COUNTS_HERE)
     assert not [line for line in said if "step 1" in line]
     assert (target.parent / "fig4.json").read_bytes() == before
+
+
+def test_short_cells_stay_on_one_line_and_texts_do_not():
+    text = "a sentence that takes more room than a screen of 400 pixels has"
+    shown = Section("s", "S", "says", [Table(["a", "b"], [[compared(0.989, 0.993, 0.01), text]])]).html()
+    assert '<td>0.989 / 0.993 <span class="agrees">✓</span></td>' in shown
+    assert f'<td class="text">{text}</td>' in shown
+    assert "td { white-space: nowrap } td.text { white-space: normal;" in STYLE
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
@@ -131,7 +181,7 @@ def test_results_made_otherwise_are_not_overwritten(tmp_path):
         Record(tmp_path / "b.json", {}, "")
 
 
-def test_results_of_another_kind_are_left_out_of_the_report(folder, tmp_path):
+def test_results_of_another_kind_are_left_out_of_the_report(folder, tmp_path, briefly_timed):
     Record(tmp_path / "fig4.json", {"settings": "other"}, "").run("one", lambda _: 1)
     said = []
     run(["fig5"], folder, tmp_path, say=said.append, settings=TINY, counts=COUNTS_HERE)
@@ -219,7 +269,7 @@ def test_the_pair_kernel_of_vectors_is_that_of_concatenated_vectors(corpora):
 
 def test_lexical_overlap_sees_the_words_behind_placeholders(folder):
     record = {f"C {name}": {s: {"best": 1.0} for s in ("PK_S", "PK_S+Lex")} for name in ("TK",)}
-    plan = steps(Corpora(folder, COUNTS_HERE), TINY)
+    plan = steps(Corpora(folder, COUNTS_HERE), replace(TINY, pairs=None))
     seen = []
     key = "rte1 {} TK λ 0.4 seed 0"
     with pytest.MonkeyPatch.context() as patch:

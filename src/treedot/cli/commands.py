@@ -61,7 +61,8 @@ def encode(options: argparse.Namespace) -> None:
         raise ParameterError(
             f"{options.output} is for dense vectors: add --vectors dense, or write sparse rows to a .npz file"
         )
-    _check_output(options.output, *options.trees)
+    if options.output != "-":
+        check_target(Path(options.output), *options.trees)
     vectorizer = make_vectorizer(options)
     spec = vectorizer.spec
     skipped = _Skipped(options.skip_bad)
@@ -101,7 +102,7 @@ def _to_stdout(spec: DenseSpec | SparseSpec) -> Iterator[VectorWriter]:
 def kernel(options: argparse.Namespace) -> None:
     """Print the kernel of each pair of trees."""
     check_options(options)
-    a, b = (_trees_or_text(source, options, _Skipped(False)) for source in (options.a, options.b))
+    a, b = (_trees(source, options, _Skipped(False)) for source in (options.a, options.b))
     if len(a) != len(b) and 1 not in (len(a), len(b)):
         raise ParameterError(f"cannot pair {len(a)} trees with {len(b)}: give equally many, or one")
     pairs = max(len(a), len(b))
@@ -123,10 +124,11 @@ def gram(options: argparse.Namespace) -> None:
         raise ParameterError(
             f"cannot tell the format of {options.output}: use .npy, or - for standard output"
         )
-    _check_output(options.output, options.trees, *([options.against] if options.against else []))
+    if options.output != "-":
+        check_target(Path(options.output), options.trees, options.against)
     skipped = _Skipped(options.skip_bad)
-    rows = _trees_or_text(options.trees, options, skipped)
-    columns = _trees_or_text(options.against, options, skipped) if options.against else None
+    rows = _trees(options.trees, options, skipped)
+    columns = _trees(options.against, options, skipped) if options.against else None
     if options.vectors is None:
         exact = make_kernel(options)
         matrix, made = exact.gram(rows, columns), describe_kernel(exact)
@@ -228,33 +230,12 @@ def demo(options: argparse.Namespace) -> None:
     run(Path(options.out), options.functions)
 
 
-def _check_output(output: str, *sources: str) -> None:
-    """Raise before the work where the output cannot be written, or would take the place of the trees."""
-    if output == "-":
-        return
-    check_target(Path(output))
-    if any(_is_file(source, output) for source in sources):
-        raise ParameterError(f"{output} is the file that the trees are read from: write to another one")
-
-
-def _is_file(source: str, path: str) -> bool:
-    try:
-        found = os.fstat(sys.stdin.fileno()) if source == "-" else os.stat(source)
-        return os.path.samestat(found, os.stat(path))
-    except (OSError, ValueError, AttributeError):  # one is no file, or standard input is closed
-        return False
-
-
-def _trees_or_text(source: str, options: argparse.Namespace, skipped: _Skipped) -> Forest:
-    if source.lstrip().startswith("("):
-        return read_trees([source])
-    found = read_trees(source, options.format, column=options.column, on_bad=skipped.callback)
-    if not len(found):
-        raise SourceError(f"{source}: there is no tree in it")
-    return found
+def _trees(source: str, options: argparse.Namespace, skipped: _Skipped) -> Forest:
+    return Forest.concat(_batches(source, options, skipped))
 
 
 def _batches(source: str, options: argparse.Namespace, skipped: _Skipped) -> Iterator[Forest]:
+    """Yield the trees of a file, or the one that stands on the command line itself."""
     if source.lstrip().startswith("("):
         yield read_trees([source])
         return

@@ -43,7 +43,7 @@ def index(options: argparse.Namespace) -> None:
     if options.update and os.path.exists(options.output):
         _update(TreeIndex.open(options.output), options)
         return
-    check_target(Path(options.output))
+    check_target(Path(options.output), *options.paths)
     if os.path.exists(options.output) and not options.overwrite:
         raise ParameterError(
             f"{options.output} exists: --update brings it up to date, --overwrite replaces it"
@@ -172,7 +172,7 @@ def cluster(options: argparse.Namespace) -> None:
 
     targets = [Path(path) for path in (options.output, options.html) if path]
     for target in targets:
-        check_target(target)
+        check_target(target, *options.paths)
     skipped = Skipped()
     with Count() as count:
         forest = Forest.concat(_counted(iter_units(

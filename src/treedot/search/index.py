@@ -88,7 +88,8 @@ class TreeIndex:
             As ``iter_trees`` takes it, or an iterator of Forests; trees are read in batches and need not
             fit into memory.
         path : path
-            The file to write. Beside it, there must be room for about three times as much.
+            The file to write, which is none of those that the trees are read from. Beside it, there must be
+            room for about three times as much.
         vectorizer : FragmentVectorizer, optional
             What turns trees into rows; ``FragmentVectorizer(n_features=2**30)`` by default.
         overwrite : bool
@@ -103,7 +104,7 @@ class TreeIndex:
             Called after each batch with the number of trees so far.
         """
         target = Path(path)
-        check_target(target)
+        check_target(target, *_files_of(source))
         if target.exists() and not checked_flag("overwrite", overwrite):
             raise ParameterError(f"{path} exists: TreeIndex.open reads it, and overwrite=True replaces it")
         if vectorizer is not None and not isinstance(vectorizer, FragmentVectorizer):
@@ -111,9 +112,8 @@ class TreeIndex:
                 f"an index is made of sparse rows: give a FragmentVectorizer, not {type(vectorizer).__name__}"
             )
         vectorizer = FragmentVectorizer(n_features=2**30) if vectorizer is None else vectorizer
-        write_index(
-            target, vectorizer, _batches(source), reading=reading or {}, n_jobs=n_jobs, progress=progress
-        )
+        forests = _batches(source, target)
+        write_index(target, vectorizer, forests, reading=reading or {}, n_jobs=n_jobs, progress=progress)
         return cls.open(target)
 
     @classmethod
@@ -151,12 +151,12 @@ class TreeIndex:
         >>> [str(tree) for tree in index.forest(range(len(index)))]
         ['(C d)', '(E f)']
         """
-        self._rewrite(np.arange(len(self)), _batches(trees), n_jobs, progress)
+        self._rewrite(np.arange(len(self)), trees, n_jobs, progress)
 
     def remove(self, rows: npt.ArrayLike, *, n_jobs: int | None = None) -> None:
         """Remove the trees of some rows; those behind them move up. See ``add``."""
         gone = self._checked_rows(rows)
-        self._rewrite(np.setdiff1d(np.arange(len(self)), gone), iter(()), n_jobs, None)
+        self._rewrite(np.setdiff1d(np.arange(len(self)), gone), [], n_jobs, None)
 
     def update(
         self,
@@ -197,19 +197,21 @@ class TreeIndex:
             files = trees.columns["file"]
         changed = set(files)
         stays = [file not in changed for file in self.column("file")]
-        self._rewrite(np.flatnonzero(stays), _batches(trees), n_jobs, progress)
+        self._rewrite(np.flatnonzero(stays), trees, n_jobs, progress)
 
     def _rewrite(
         self,
         rows: np.ndarray,
-        forests: Iterator[Forest],
+        trees: Any,
         n_jobs: int | None,
         progress: Callable[[int], object] | None,
     ) -> None:
+        """Write the index anew: some of its rows, and trees behind them."""
+        check_target(self.path, *_files_of(trees))
         write_index(
             self.path,
             self.vectorizer,
-            forests,
+            _batches(trees, self.path),
             reading=self.reading,
             kept=(self._file, rows),
             check=self._check_is_current,
@@ -295,15 +297,30 @@ class TreeIndex:
         )
 
 
-def _batches(source: Any) -> Iterator[Forest]:
-    if not isinstance(source, Iterator):
+def _files_of(source: Any) -> list[Any]:
+    """Return what of a source may be files: it may be a path or an open file, or hold paths."""
+    if isinstance(source, (list, tuple)):
+        return [item for item in source if isinstance(item, os.PathLike)]
+    return [source]
+
+
+def _batches(source: Any, target: Path) -> Iterator[Forest]:
+    """Yield the trees of a source; raise where an iterator comes to the target itself."""
+    if not isinstance(source, Iterator) or hasattr(source, "read"):
         yield from iter_trees(source, batch_size=BATCH)
         return
     for item in source:
-        if not isinstance(item, Forest):  # an iterator of trees, then
-            yield from iter_trees(itertools.chain([item], source), batch_size=BATCH)
+        if not isinstance(item, Forest):  # an iterator of trees or of paths, then
+            yield from iter_trees(_without(target, itertools.chain([item], source)), batch_size=BATCH)
             return
         yield from iter_trees(item, batch_size=BATCH)
+
+
+def _without(target: Path, items: Iterator[Any]) -> Iterator[Any]:
+    for item in items:
+        if isinstance(item, os.PathLike):
+            check_target(target, item)
+        yield item
 
 
 def _identity(path: Path) -> tuple[int, ...] | None:

@@ -51,7 +51,7 @@ def write_index(
     Rows that are kept are not made again. ``check`` is called when all is ready to take its place.
     """
     fast = _with_threads(vectorizer, n_jobs)
-    with InvertedIndexWriter(target.parent) as lists, PackedWriter(target.parent) as trees:
+    with InvertedIndexWriter(target) as lists, PackedWriter(target) as trees:
         if kept is not None:
             old, rows = kept
             check_order(old.lists, len(old.trees), target)

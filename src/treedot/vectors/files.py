@@ -144,9 +144,18 @@ def read_matrix(path: str | os.PathLike[str]) -> Any:
     with _damaged(path):
         from scipy.sparse import load_npz
 
-        matrix = load_npz(path).tocsr()
-        matrix.check_format(full_check=True)
+        matrix = load_npz(path)
+        _check_rows(matrix)
         return matrix
+
+
+def _check_rows(matrix: Any) -> None:
+    """Raise where the parts of a matrix lead out of each other, before anything follows them."""
+    if matrix.format != "csr":
+        raise ValueError(f"its format is {matrix.format!r}, not 'csr': it does not hold rows")
+    if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # SciPy does not look where there are no non-zeros
+        raise ValueError("its rows do not follow each other")
+    matrix.check_format(full_check=True)
 
 
 def _mapped(path: str | os.PathLike[str]) -> np.memmap[Any, Any]:
@@ -241,6 +250,7 @@ def _read_parquet(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, Seque
 
     with clear_errors(os.fspath(path)):
         table = pa.parquet.read_table(path)
+        table.validate(full=True)  # what leads out of its buffers would end the process
         _vector_type(table.schema, path)
         vector = table["vector"].combine_chunks()
         if vector.null_count or vector.flatten().null_count:

@@ -19,7 +19,7 @@ from treedot.vectors.inverted_index import InvertedIndex, PostingLists, add_prod
 MIN_SIZE = 5
 THRESHOLD = 0.5
 FARTHEST = float(np.sqrt(2))  # of rows of length 1 that have nothing in common
-CLOSEST = float(np.sqrt(0.2))  # of a cosine of 0.9
+CLOSEST = float(np.sqrt(0.1))  # that of a cosine of 0.95
 
 
 class Clusters(NamedTuple):
@@ -55,7 +55,7 @@ def cluster_trees(
     """Return clusters of trees by the density of their rows: HDBSCAN of scikit-learn.
 
     The distance of two trees is √(2 - 2 cos), that of their rows of fragments at length 1. Below a cosine of
-    ``threshold`` it is √2, as of trees that have nothing in common; above 0.9 it is that of 0.9, so that
+    ``threshold`` it is √2, as of trees that have nothing in common; above 0.95 it is that of 0.95, so that
     copies of one page do not break up the cluster of its template. All distances are exact, but only those
     of one tree are held at a time: memory grows with the number of trees, and time with its square. Equal
     trees count as at most ``min_size`` of them: more would change nothing.

@@ -65,7 +65,6 @@ _JAVASCRIPT_IDENTIFIERS = (
 )
 _JAVASCRIPT_LITERALS = (
     "escape_sequence",
-    "html_character_reference",
     "jsx_text",
     "number",
     "regex",

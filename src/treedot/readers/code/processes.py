@@ -30,6 +30,7 @@ from treedot.readers.code.units import post_order
 from treedot.readers.folders import FoundFile
 
 FILES_AHEAD = 16  # for each process, so that none waits for a slow one
+SERVE = f"from {__name__} import serve; serve()"
 GRACE = 2.0  # how many times the time of a file a process may take before it is ended
 
 
@@ -104,7 +105,7 @@ class _Process:
 def _start() -> subprocess.Popen[bytes]:
     found = [os.fspath(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
-        [sys.executable, "-c", f"from {__name__} import serve; serve()"],
+        [sys.executable, "-c", SERVE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(found)},

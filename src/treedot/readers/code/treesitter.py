@@ -13,7 +13,7 @@ import numpy as np
 from treedot.errors import MissingDependencyError, SourceError, missing
 from treedot.languages import LANGUAGES
 from treedot.readers.code.settings import CodeSettings
-from treedot.readers.code.units import Definition, SyntaxTree, stable_hash
+from treedot.readers.code.units import MAX_NESTING, Definition, SyntaxTree, stable_hash
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -141,7 +141,7 @@ class _Walk:
         self.texts: dict[bytes, int] = {}
         self.number_of: dict[bytes, int] = {}  # of a text as it is written, with its quotation marks
         self.found: list[tuple[int, str, str, int, int]] = []
-        self.scope: list[tuple[int, str]] = []  # depths of the definitions around, and their full names
+        self.scope: list[tuple[Any, int, str]] = []  # the last definitions, their depths and full names
         self.blurred: list[tuple[int, int]] = []  # nodes, and the numbers of their texts
         self.errors: list[int] = []
 
@@ -168,7 +168,7 @@ class _Walk:
             elif role == _STATEMENT:
                 role = _LEAVE_OUT if self._is_plain_string(node) else _STRUCTURE  # a docstring, a directive
             elif role == _DEFINITION:
-                self._define(node, above[depth], depth)
+                self._define(node, above, depth)
                 role = _STRUCTURE
 
             if role == _STRUCTURE:
@@ -220,18 +220,20 @@ class _Walk:
         only = statement.named_child(0)
         return only.kind_id in self.grammar.strings and not self._has_expressions(only)
 
-    def _define(self, node: Any, parent: Any, depth: int) -> None:
+    def _define(self, node: Any, above: list[Any], depth: int) -> None:
         """Note a definition, unless it only mentions what is defined elsewhere."""
         if node.kind_id in self.grammar.with_body and node.child_by_field_name("body") is None:
             return
-        while self.scope and self.scope[-1][0] >= depth:
-            self.scope.pop()
-        name = self._name(node, parent)
-        if self.scope and self.scope[-1][1]:
-            name = f"{self.scope[-1][1]}.{name}" if name else self.scope[-1][1]
-        self.scope.append((depth, name))
+        scope = self.scope
+        while scope and (scope[-1][1] >= depth or above[scope[-1][1] + 1] is not scope[-1][0]):
+            scope.pop()
+        if len(scope) == MAX_NESTING:
+            return
+        name = self._name(node, above[depth])
+        full_name = ".".join(filter(None, (scope[-1][2] if scope else "", name)))
+        scope.append((node, depth, full_name))
         unit = "class" if node.kind_id in self.grammar.classes else "function"
-        self.found.append((len(self.label), unit, name, node.start_byte, node.end_byte))
+        self.found.append((len(self.label), unit, full_name, node.start_byte, node.end_byte))
 
     def _name(self, node: Any, parent: Any) -> str:
         """Return what a definition is called; a function without a name as the variable it is given to."""
@@ -297,7 +299,7 @@ def _unquoted(text: bytes) -> bytes:
 
 def _name_node(node: Any) -> Any:
     """Return the node of a definition's name: in C it stands deep inside of its declarator."""
-    fields = map(node.child_by_field_name, ("name", "declarator", "type"))
+    fields = map(node.child_by_field_name, ("name", "declarator", "operator", "type"))
     found = next((child for child in fields if child is not None), None)
     inner = found
     while inner is not None:

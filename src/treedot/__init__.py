@@ -41,10 +41,12 @@ _HOME = {
     "Vectors": "treedot.vectors",
     "count_fragments": "treedot.fragments",
     "dot_products": "treedot.vectors",
+    "iter_code": "treedot.readers.code",
     "iter_trees": "treedot.readers",
     "list_fragments": "treedot.fragments",
     "load_vectors": "treedot.vectors",
     "nearest": "treedot.search",
+    "read_code": "treedot.readers.code",
     "read_trees": "treedot.readers",
     "save_vectors": "treedot.vectors",
 }
@@ -75,10 +77,12 @@ __all__ = [
     "Vectors",
     "count_fragments",
     "dot_products",
+    "iter_code",
     "iter_trees",
     "list_fragments",
     "load_vectors",
     "nearest",
+    "read_code",
     "read_trees",
     "save_vectors",
 ]
@@ -106,6 +110,7 @@ if TYPE_CHECKING:
         MinedFragmentVectorizer,
     )
     from treedot.readers import iter_trees, read_trees
+    from treedot.readers.code import iter_code, read_code
     from treedot.search import TreeIndex, nearest
     from treedot.trees import Forest, Tree
     from treedot.vectors import Vectors, dot_products, load_vectors, save_vectors

@@ -277,7 +277,5 @@ def language_of(path: str | os.PathLike[str]) -> str | None:
     >>> language_of("src/main.RS"), language_of("notes.txt")
     ('rust', None)
     """
-    return _BY_SUFFIX.get(PurePath(path).suffix.lower())
-
-
-_BY_SUFFIX = {suffix: name for name, entry in LANGUAGES.items() for suffix in entry.suffixes}
+    suffix = PurePath(path).suffix.lower()
+    return next((name for name, language in LANGUAGES.items() if suffix in language.suffixes), None)

@@ -29,6 +29,7 @@ def _hurry(monkeypatch):
             monkeypatch.setattr(module, "seconds", lambda work, at_least=0: timed(work)[1] or 1e-9)
     monkeypatch.setattr(trees, "standard_library", STANDARD_LIBRARY)
     monkeypatch.setattr(pairs, "ROUNDS", 1)
+    monkeypatch.setattr(code, "ROUNDS", 1)
     monkeypatch.setattr(index, "QUERIES", 2)
     monkeypatch.setattr(growth, "NODES", (10, 20))
     monkeypatch.setattr(growth, "SIZES", (256, 512))

@@ -18,7 +18,7 @@ from treedot.readers.code.units import MAX_NESTING, Definition, SyntaxTree, stab
 if TYPE_CHECKING:
     import tree_sitter
 
-CHUNK_BYTES = 1 << 9  # after each, the time is looked at
+CHUNK_BYTES = 1 << 10  # after each, the time is looked at
 N_KINDS = 1 << 16  # of nodes; the last one is ERROR
 MAX_NAME = 100
 

@@ -6,14 +6,16 @@ import re
 import time
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from treedot.errors import MissingDependencyError, SourceError, missing
-from treedot.languages import LANGUAGES
+from treedot.languages import Language
+from treedot.readers.code.processes import too_slow
 from treedot.readers.code.settings import CodeSettings
-from treedot.readers.code.units import MAX_NESTING, Definition, SyntaxTree, stable_hash
+from treedot.readers.code.units import MAX_NESTING, Definition, SyntaxTree, cut_units, stable_hash
+from treedot.trees import Forest
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -31,10 +33,6 @@ _OPERATOR_TOKEN = re.compile(r"(?!(?:=|=>|->|\?)$)[-+*/%&|^~<>=!?@]+|[a-z][a-z? 
 _QUOTED = re.compile(rb"(?s)([A-Za-z@$]*)(\"\"\"|'''|[\"'`])(.*)\2")
 
 
-class TooSlowError(SourceError):
-    """A file takes longer to parse than it may."""
-
-
 class _Grammar(NamedTuple):
     """A grammar, and what is done with each kind of its nodes."""
 
@@ -48,36 +46,31 @@ class _Grammar(NamedTuple):
     names: list[str]
 
 
-def parse(source: bytes, language: str, file: str, settings: CodeSettings) -> SyntaxTree:
-    """Return the syntax tree of a file, given in UTF-8; raise a ``TooSlowError`` after ``max_seconds``."""
-    grammar = load_grammar(language)
+def parse(
+    source: bytes, language: str, entry: Language, file: str, settings: CodeSettings
+) -> tuple[Forest, int]:
+    """Return the units of a text in UTF-8, and how many more of them a comment says to ignore.
+
+    There are texts on which this takes for ever: it is for processes that can be ended.
+    """
+    grammar = load_grammar(entry)
     tree = _parsed(source, grammar, settings.max_seconds)
     if tree is None:
-        raise TooSlowError(
-            f"{file}: takes longer than {settings.max_seconds:g} s to parse: raise max_seconds to read it"
-        )
-    return _Walk(source, grammar, settings).walk(tree)
+        raise too_slow(file, settings.max_seconds)
+    return cut_units(_Walk(source, grammar, settings).walk(tree), source, file, language, settings)
 
 
-def is_installed(language: str) -> bool:
-    """Tell whether tree-sitter and the grammar of a language can be imported."""
-    try:
-        load_grammar(language)
-    except MissingDependencyError:
-        return False
-    return True
+def is_installed(entry: Language) -> bool:
+    """Tell whether tree-sitter and the grammar of a language are there."""
+    return all(find_spec(module) is not None for module in ("tree_sitter", entry.module))
 
 
 @cache
-def load_grammar(name: str) -> _Grammar:
-    """Load the grammar of a language by its name in the table."""
-    entry = LANGUAGES[name]
-    try:
-        import tree_sitter
+def load_grammar(entry: Language) -> _Grammar:
+    """Load the grammar of an entry of the table."""
+    import tree_sitter
 
-        module = import_module(entry.module)
-    except ModuleNotFoundError as error:
-        raise missing(str(error.name).replace("_", "-"), "code", f"reading {name} source") from None
+    module = import_module(entry.module)
     language = tree_sitter.Language(getattr(module, entry.grammar)())
     kinds = range(language.node_kind_count)
     names = [language.node_kind_for_id(kind) or "" for kind in kinds]

@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from treedot import iter_trees, read_trees
@@ -79,6 +78,15 @@ def test_any_number_of_processes_reads_the_same(folder, n_jobs):
         read_code(folder / "a.py", max_bytes=3, n_jobs=n_jobs)
 
 
+@pytest.fixture
+def _new_processes(monkeypatch):
+    """Start new processes in a test, and end them after it."""
+    monkeypatch.setattr(processes, "_idle", [])
+    yield
+    processes._end_all()
+
+
+@pytest.mark.usefixtures("_new_processes")
 @pytest.mark.parametrize("wrong", ["hang", "crash"])
 def test_a_parser_that_hangs_or_crashes_costs_one_file(folder, monkeypatch, wrong):
     action = {"hang": "all(True for _ in iter(int, 1))", "crash": "os.abort()"}[wrong]
@@ -88,7 +96,6 @@ def test_a_parser_that_hangs_or_crashes_costs_one_file(folder, monkeypatch, wron
         f"right = treesitter.parse; treesitter.parse = {spoiled}; processes.serve()"
     )
     monkeypatch.setattr(processes, "SERVE", script)
-    monkeypatch.setattr(processes, "_idle", [])
     skipped = Skipped()
     forest = read_code(folder, max_seconds=0.2, on_skip=skipped)
     assert forest.columns["name"] == ["g"]
@@ -96,7 +103,6 @@ def test_a_parser_that_hangs_or_crashes_costs_one_file(folder, monkeypatch, wron
     assert skipped.counts[reason] == 1
     with pytest.raises(SourceError, match=rf"a\.py: {error}"):
         read_code(folder / "a.py", max_seconds=0.2)
-    processes._end_all()
 
 
 def test_a_text_on_which_the_parser_takes_for_ever_is_refused():
@@ -169,4 +175,6 @@ def test_encodings_are_understood(tmp_path):
     assert "\\xff" in read_code(tmp_path).labels
     (tmp_path / "b.py").write_bytes("# coding: latin-1\ndef f(): return 'ä'\n".encode("latin-1"))
     assert "ä" in read_code(tmp_path / "b.py").labels
-    assert np.all(read_code(tmp_path).sizes > 1)
+    for odd in ("rot13", "undefined", "nonsense", "zlib"):
+        (tmp_path / "b.py").write_text(f"# coding: {odd}\ndef f(): return 1\n")
+        assert len(read_code(tmp_path / "b.py")) == 1

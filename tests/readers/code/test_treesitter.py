@@ -178,8 +178,11 @@ def test_damaged_source_becomes_a_forest_too(language, random):
         new = random.choice([b"\0", b"\xff", b"(", b"}", b'"', b"'", b"", b"\n", b"<"])
         source[at : at + random.randrange(3)] = new
     for policy in ("keep", "blur"):
-        given_settings = CodeSettings("file", policy, policy, blurred=True)
-        forest = parse_code(bytes(source), language, settings=given_settings)
+        given_settings = CodeSettings("file", policy, policy, blurred=True, max_seconds=1)
+        try:
+            forest = parse_code(bytes(source), language, settings=given_settings)
+        except TooSlowError:  # there are such texts, and nothing else may be wrong with them
+            return
         assert len(forest) == 1
         forest._check()
 

@@ -137,7 +137,7 @@ def iter_code(
     settings = settings or CodeSettings()
     for outcome in _outcomes(files, language, settings, n_threads(n_jobs)):
         if outcome.error is not None:
-            report(SourceError(outcome.error))
+            report(outcome.error)
         if outcome.skipped is not None:
             skip(outcome.path, outcome.skipped)
         for _ in range(outcome.n_ignored):

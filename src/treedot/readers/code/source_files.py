@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
     forest: Forest | None = None
     n_ignored: int = 0  # units with a comment that says so
     skipped: str | None = None  # the reason, where the file was found in a folder
-    error: str | None = None  # the message, where it was named
+    error: SourceError | None = None  # where it was named
 
 
 def read_units(file: FoundFile, language: str | None, settings: CodeSettings) -> Outcome:
@@ -48,9 +48,8 @@ def read_units(file: FoundFile, language: str | None, settings: CodeSettings) ->
     name = language or language_of(file.path)
     if name is None:
         suffixes = " ".join(suffix for entry in LANGUAGES.values() for suffix in entry.suffixes)
-        return Outcome(
-            file.path, error=f"{file.path}: the suffix names no language ({suffixes}): set the language"
-        )
+        message = f"{file.path}: the suffix names no language ({suffixes}): set the language"
+        return Outcome(file.path, error=SourceError(message))
     try:
         content = read_file(file, settings.max_bytes)
         reason = None if file.named else _reason_to_skip(content)
@@ -63,7 +62,7 @@ def read_units(file: FoundFile, language: str | None, settings: CodeSettings) ->
         return Outcome(file.path, skipped="needs treedot[code]")
     except SourceError as error:
         if file.named:
-            return Outcome(file.path, error=str(error))
+            return Outcome(file.path, error=error)
         return Outcome(file.path, skipped=_REASONS.get(type(error), "unreadable"))
     return Outcome(file.path, forest, n_ignored)
 
@@ -101,7 +100,7 @@ def as_utf8(content: bytes, language: str) -> bytes:
         if content.startswith(mark):
             return content[len(mark) :] if encoding == "utf-8" else _recoded(content, encoding)
     if language == "python" and b"coding" in content[:400]:
-        with contextlib.suppress(SyntaxError, UnicodeDecodeError):
+        with contextlib.suppress(SyntaxError, LookupError, UnicodeError):
             encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
             if encoding != "utf-8":
                 return _recoded(content, encoding)

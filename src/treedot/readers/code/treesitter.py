@@ -60,6 +60,7 @@ def parse(
     return cut_units(_Walk(source, grammar, settings).walk(tree), source, file, language, settings)
 
 
+@cache
 def is_installed(entry: Language) -> bool:
     """Tell whether tree-sitter and the grammar of a language are there."""
     return all(find_spec(module) is not None for module in ("tree_sitter", entry.module))

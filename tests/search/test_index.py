@@ -333,7 +333,8 @@ def test_the_trees_of_changed_files_take_the_place_of_the_old_ones(tmp_path):
     assert index.column("file") == ["b", "c", "a", "d"]
     assert index.column("n") == [1, 3, 0, 1]
     assert [str(tree) for tree in index.forest([2, 0])] == ["(A x)", "(B c)"]
-    index.update([], files=["b", "never seen"])
+    index.update([], files="b")
+    index.update([], files=["never seen"])
     assert index.column("file") == ["c", "a", "d"]
     index.update(iter([of(["c"], ["(F g)"])]), files={"c", "d"})
     assert index.column("file") == ["a", "c"]
@@ -462,6 +463,18 @@ def test_damaged_trees_are_noticed_when_they_are_taken_out(small, change):
     damaged = TreeIndex.open(rewritten(small[0], lambda _, arrays: change(arrays)))
     with pytest.raises(SourceError, match=r"small\.index"):
         damaged.forest([3, 4])
+
+
+@pytest.mark.parametrize("text", ["[", "1", "\xff"])
+def test_damaged_columns_are_noticed_when_they_are_read(small, text):
+    def change(_, arrays):
+        arrays["trees.column_text"][:] = ord(text)
+
+    damaged = TreeIndex.open(rewritten(small[0], change))
+    with pytest.raises(SourceError, match=r"small\.index"):
+        damaged.column("name")
+    with pytest.raises(SourceError, match=r"small\.index"):
+        damaged.update([], files="a")
 
 
 def test_a_file_with_wrong_bytes_is_refused_or_gives_answers_of_the_right_shape(small):

@@ -73,7 +73,8 @@ def _update(found: TreeIndex, options: argparse.Namespace) -> None:
             "--update reads as the index was made: leave out --unit, --language and --min-nodes"
         )
     reading = Reading.of(found.reading)
-    old = dict(zip(found.column("file"), found.column("digest"), strict=True))
+    columns = zip(found.column("file"), found.column("digest"), strict=True)
+    old = {file: content for file, content in columns if isinstance(file, str)}
     same = {file for file in code_files(options.paths, reading.language) if old.get(file) == digest(file)}
     changed = {file for file in old if file not in same and is_under(file, options.paths)}
     before, skipped = len(found), Skipped()
@@ -107,11 +108,11 @@ def search(options: argparse.Namespace) -> None:
         answers.append(
             [
                 {
+                    **{name: values[j] for name, values in trees.columns.items() if name != "digest"},
                     "row": int(row),
                     "cosine": round(float(cosines[i, j]), 4),
                     "similarity": round(similarity(queries[[i]], trees[[j]]), 4),
                     "place": place_of(trees, j),
-                    **{name: values[j] for name, values in trees.columns.items() if name != "digest"},
                 }
                 for j, row in enumerate(rows[i])
             ]

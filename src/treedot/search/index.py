@@ -16,7 +16,7 @@ from treedot.files import check_target
 from treedot.learn import FragmentVectorizer
 from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import iter_trees, read_trees
-from treedot.search.index_file import BATCH, read_index, take_trees, write_index
+from treedot.search.index_file import BATCH, read_index, stored_trees, write_index
 from treedot.search.posting_search import best_rows
 from treedot.search.rerank import checked_candidates, ranked_again
 from treedot.trees import Forest
@@ -195,8 +195,8 @@ class TreeIndex:
             if "file" not in trees.columns:
                 raise ParameterError("the trees have no column 'file': say whose trees they are, files=[…]")
             files = trees.columns["file"]
-        changed = set(files)
-        stays = [file not in changed for file in self.column("file")]
+        changed = {files} if isinstance(files, str) else set(files)
+        stays = [not isinstance(file, str) or file not in changed for file in self.column("file")]
         self._rewrite(np.flatnonzero(stays), trees, n_jobs, progress)
 
     def _rewrite(
@@ -234,13 +234,16 @@ class TreeIndex:
 
     def forest(self, rows: npt.ArrayLike) -> Forest:
         """Return the trees of some rows, with their columns."""
-        return take_trees(self._file.trees, self._checked_rows(rows), self.path)
+        numbers = self._checked_rows(rows)
+        with stored_trees(self.path):
+            return self._file.trees.take(numbers)
 
     def column(self, name: str) -> list[Any]:
         """Return what is known of every tree under a name, such as ``"file"``; None where nothing is."""
         rows = np.arange(len(self))
         parts = (rows[start : start + BATCH] for start in range(0, len(self), BATCH))
-        return [value for part in parts for value in self._file.trees.column(name, part)]
+        with stored_trees(self.path):
+            return [value for part in parts for value in self._file.trees.column(name, part)]
 
     def _checked_rows(self, rows: npt.ArrayLike) -> np.ndarray:
         numbers = np.atleast_1d(np.asarray(rows))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,7 +58,9 @@ def write_index(
             check_order(old.lists, len(old.trees), target)
             lists.add_lists(old.lists, rows, len(old.trees))
             for start in range(0, rows.size, BATCH):
-                trees.add(take_trees(old.trees, rows[start : start + BATCH], target))
+                with stored_trees(target):
+                    forest = old.trees.take(rows[start : start + BATCH])
+                trees.add(forest)
         for forest in forests:
             lists.add(fast.transform(forest))
             trees.add(forest)
@@ -120,10 +123,11 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
     return IndexFile(vectorizer, reading, trees, lists)
 
 
-def take_trees(trees: PackedTrees, rows: IntArray, path: Path) -> Forest:
-    """Return the trees of some rows, or raise where what is stored of them makes no sense."""
+@contextlib.contextmanager
+def stored_trees(path: Path) -> Iterator[None]:
+    """Say of the file what does not make sense in the trees that are taken out of it."""
     try:
-        return trees.take(rows)
+        yield
     except TreedotError as error:
         raise SourceError(f"{path}: {error}") from None
     except (ValueError, RecursionError) as error:  # text that is not UTF-8 or not JSON

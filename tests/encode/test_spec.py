@@ -57,6 +57,21 @@ def test_other_descriptions_are_refused(description, complaint):
         spec_from_dict(description)
 
 
+@pytest.mark.parametrize("dtype", ["float16", ",", ": 0,t32", "float\ud800", ")", [], object()])
+@pytest.mark.parametrize("kind", [DenseSpec, SparseSpec])
+def test_types_that_numpy_cannot_even_read_are_refused(kind, dtype):
+    with pytest.raises(ParameterError, match="dtype must be one of float32, float64"):
+        kind(dtype=dtype)
+
+
+@pytest.mark.parametrize("size", [2**24 + 256, 2**60])
+def test_vectors_that_no_memory_holds_are_refused(size):
+    with pytest.raises(ParameterError, match=f"16777216, not {size}"):
+        DenseSpec(n_components=size)
+    with pytest.raises(ParameterError, match=f"16777216, not {size}"):
+        SparseSpec(damping="linear", rest="dense", rest_size=size)
+
+
 def test_a_description_of_the_other_kind_is_refused():
     with pytest.raises(SpecMismatchError, match="description of sparse vectors, not of dense ones"):
         DenseSpec.from_dict(SparseSpec().to_dict())

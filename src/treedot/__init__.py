@@ -40,8 +40,10 @@ _HOME = {
     "TreeSyntaxError": "treedot.errors",
     "TreedotError": "treedot.errors",
     "Vectors": "treedot.vectors",
+    "align": "treedot.search",
     "count_fragments": "treedot.fragments",
     "dot_products": "treedot.vectors",
+    "edit_distance": "treedot.search",
     "find_duplicates": "treedot.search",
     "iter_trees": "treedot.readers",
     "list_fragments": "treedot.fragments",
@@ -77,8 +79,10 @@ __all__ = [
     "TreeSyntaxError",
     "TreedotError",
     "Vectors",
+    "align",
     "count_fragments",
     "dot_products",
+    "edit_distance",
     "find_duplicates",
     "iter_trees",
     "list_fragments",
@@ -112,7 +116,15 @@ if TYPE_CHECKING:
         MinedFragmentVectorizer,
     )
     from treedot.readers import iter_trees, read_trees
-    from treedot.search import DuplicateGroup, TreeIndex, find_duplicates, nearest, similarity
+    from treedot.search import (
+        DuplicateGroup,
+        TreeIndex,
+        align,
+        edit_distance,
+        find_duplicates,
+        nearest,
+        similarity,
+    )
     from treedot.trees import Forest, Tree
     from treedot.vectors import Vectors, dot_products, load_vectors, save_vectors
 

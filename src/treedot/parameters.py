@@ -18,6 +18,8 @@ DTYPES = ("float32", "float64")
 DAMPINGS = ("linear", "sqrt", "log1p")  # how a fragment that occurs several times counts
 RESTS = ("dense", "blocks")  # how a row of fragments holds what lies beyond its budget
 
+REPORT_FORMATS = ("text", "json", "sarif", "html", "markdown")
+
 
 def checked_decay(decay: Any) -> float:
     """Return λ as a float, or raise where it is not a number in [0, 1]."""

@@ -35,6 +35,7 @@ def kinds() -> dict[str, Callable[[], object]]:
         },
         "dot products and nearest": lambda: _products(forest),
         "indexes": _index,
+        "near-duplicates": lambda: _duplicates(forest),
         "mining and selection": _selection,
     }
 
@@ -129,6 +130,12 @@ def _index() -> None:
             for rerank in (None, td.SubsetTreeKernel(normalize=True)):
                 index.search(TREES, k=2, rerank=rerank)
             index.forest([0])
+
+
+def _duplicates(forest: Forest) -> None:
+    td.find_duplicates(forest, min_nodes=2, threshold=0.1)
+    td.similarity(TREES[0], TREES[1])
+    td.align(TREES[0], TREES[1])
 
 
 def _selection() -> None:

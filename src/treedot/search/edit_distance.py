@@ -1,0 +1,165 @@
+"""The edit distance of two trees, and which nodes correspond: Zhang & Shasha's algorithm (1989).
+
+Nodes are numbered in post-order, so the nodes of a subtree stand side by side, and so do those of the forest
+that is left when its last nodes are taken away. The distance of two such forests follows from smaller ones by
+deleting the last node of the first, inserting that of the second, or matching the subtrees of both. This is
+dynamic programming, and only subtrees of *key roots*, nodes with a sibling before them, need a table.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot.array_types import IntArray
+from treedot.errors import LimitError
+from treedot.jit import njit
+from treedot.readers import read_tree
+from treedot.trees import Forest
+
+MAX_NODES = 1000  # of a tree: two tables of four megabytes
+MAX_CELLS = 3 * 10**8  # of all tables together: about a second, which long chains of last children can exceed
+
+
+class _Nodes(NamedTuple):
+    """One tree, its nodes in post-order."""
+
+    label: IntArray
+    first: IntArray  # the first node of every node's subtree, a leaf
+    key_roots: IntArray
+
+
+def edit_distance(a: Any, b: Any) -> int:
+    """Return how many nodes have to be inserted, deleted or given another label to make one tree the other.
+
+    The children of a deleted node take its place among its siblings; inserting is the inverse.
+
+    Parameters
+    ----------
+    a, b : bracket text, Tree, nested lists, or a Forest of one tree
+        Of at most 1,000 nodes each; larger ones are a ``LimitError``, as is a pair whose comparison would
+        take more than about a second.
+
+    Examples
+    --------
+    >>> edit_distance("(f (a x) (b y))", "(f (g (a x) (b z)))")
+    2
+    """
+    x, y = _both(a, b)
+    return int(_distances(x, y)[-1, -1])
+
+
+def align(a: Any, b: Any) -> IntArray:
+    """Return which nodes of two trees correspond when one is made the other by the fewest edits.
+
+    What is left out of the pairs is deleted or inserted. Nodes that correspond may differ in their labels.
+    Ancestors correspond to ancestors, and what is to the left to what is to the left.
+
+    Parameters
+    ----------
+    a, b : bracket text, Tree, nested lists, or a Forest of one tree
+        As ``edit_distance`` takes them.
+
+    Returns
+    -------
+    array of shape (pairs, 2)
+        The numbers of the nodes in post-order, ascending in both columns.
+
+    Examples
+    --------
+    >>> align("(f (a x) (b y))", "(f (g (a x) (b z)))").tolist()
+    [[0, 0], [1, 1], [2, 2], [3, 3], [4, 5]]
+    """
+    x, y = _both(a, b)
+    return _pairs(x, y, _distances(x, y))
+
+
+def _both(a: Any, b: Any) -> tuple[_Nodes, _Nodes]:
+    forest = Forest.concat([read_tree(a), read_tree(b)])
+    largest = int(forest.sizes.max())
+    if largest > MAX_NODES:
+        raise LimitError(
+            f"a tree of {largest:,} nodes is too large for the edit distance, which takes at most "
+            f"{MAX_NODES:,}: compare parts of it, or use similarity"
+        )
+    x, y = (_nodes(forest, i) for i in (0, 1))
+    cells = _cells(x) * _cells(y)
+    if cells > MAX_CELLS:
+        raise LimitError(
+            f"the edit distance of these trees takes {cells:,} steps, more than {MAX_CELLS:,}, since they "
+            "are deep to the right: compare parts of them, or use similarity"
+        )
+    return x, y
+
+
+def _nodes(forest: Forest, i: int) -> _Nodes:
+    start, end = forest.offsets[i : i + 2]
+    first = np.arange(end - start) - forest.subtree_size[start:end] + 1
+    _, last = np.unique(first[::-1], return_index=True)  # of every leaf, the highest node that begins with it
+    return _Nodes(forest.label[start:end].astype(np.int64), first, np.sort(end - start - 1 - last))
+
+
+def _cells(tree: _Nodes) -> int:
+    """Return the rows of all its tables; the cells are their product with those of the other tree."""
+    return int((tree.key_roots - tree.first[tree.key_roots] + 1).sum())
+
+
+@njit
+def _distances(x: _Nodes, y: _Nodes) -> IntArray:
+    """Return the edit distance of every subtree of x to every subtree of y."""
+    trees = np.zeros((x.label.size, y.label.size), np.int32)
+    forests = np.zeros((x.label.size + 1, y.label.size + 1), np.int32)
+    for i in x.key_roots:
+        for j in y.key_roots:
+            _fill(x, y, i, j, trees, forests)
+    return trees
+
+
+@njit
+def _fill(x: _Nodes, y: _Nodes, i: int, j: int, trees: IntArray, forests: IntArray) -> None:
+    """Fill the table of the subtrees of i and j: row r, column c is for their first r and first c nodes."""
+    top, left = x.first[i], y.first[j]
+    for c in range(j - left + 2):
+        forests[0, c] = c
+    for r in range(1, i - top + 2):
+        node = top + r - 1
+        forests[r, 0] = r
+        before = x.first[node] - top  # the nodes in front of its subtree
+        for c in range(1, j - left + 2):
+            other = left + c - 1
+            best = min(forests[r - 1, c], forests[r, c - 1]) + 1
+            if before == 0 and y.first[other] == left:  # both forests are trees
+                best = min(best, forests[r - 1, c - 1] + (x.label[node] != y.label[other]))
+                trees[node, other] = best
+            else:
+                best = min(best, forests[before, y.first[other] - left] + trees[node, other])
+            forests[r, c] = best
+
+
+@njit
+def _pairs(x: _Nodes, y: _Nodes, trees: IntArray) -> IntArray:
+    """Follow the best choices back, from the last nodes to the first."""
+    partner = np.full(x.label.size, -1, np.int64)
+    forests = np.zeros((x.label.size + 1, y.label.size + 1), np.int32)
+    waiting = [(x.label.size - 1, y.label.size - 1)]  # subtrees that correspond
+    while waiting:
+        i, j = waiting.pop()
+        _fill(x, y, i, j, trees, forests)
+        top, left = x.first[i], y.first[j]
+        r, c = i - top + 1, j - left + 1
+        while r > 0 and c > 0:
+            node, other = top + r - 1, left + c - 1
+            before, before_other = x.first[node] - top, y.first[other] - left
+            if forests[r, c] == forests[r - 1, c] + 1:
+                r -= 1
+            elif forests[r, c] == forests[r, c - 1] + 1:
+                c -= 1
+            elif before == 0 and before_other == 0:
+                partner[node] = other
+                r, c = r - 1, c - 1
+            else:
+                waiting.append((node, other))
+                r, c = before, before_other
+    matched = np.flatnonzero(partner >= 0)
+    return np.column_stack((matched, partner[matched]))

@@ -12,7 +12,7 @@ from treedot.cli.changes import Changes
 from treedot.cli.settings import apply_settings
 from treedot.errors import SourceError
 from treedot.files import check_target, write_whole
-from treedot.parameters import DUPLICATE_FORMATS, UNITS, checked_choice, checked_integer
+from treedot.parameters import REPORT_FORMATS, UNITS, checked_choice, checked_integer
 from treedot.readers.code import read_code
 from treedot.readers.folders import Skipped
 from treedot.report import duplicates_report
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
         if getattr(options, name) is None:
             setattr(options, name, value)
     checked_choice("--unit", options.unit, UNITS)
-    checked_choice("--format", options.format, DUPLICATE_FORMATS)
+    checked_choice("--format", options.format, REPORT_FORMATS)
     if options.top is not None:
         checked_integer("--top", options.top, at_least=0)
     for target in (options.output, options.write_baseline):
@@ -74,9 +74,7 @@ def run(options: argparse.Namespace) -> int:
         groups = list(new_groups(forest, groups, known))
     if changes is not None:
         groups = [group for group in groups if _is_touched(forest, group, changes)]
-    report = duplicates_report(
-        forest, groups[: options.top], options.format, sources=_lines, n_groups=len(groups)
-    )
+    report = duplicates_report(forest, groups[: options.top], options.format, sources=_lines)
     if options.output is None:
         print(report)
     else:

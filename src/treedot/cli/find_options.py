@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treedot.languages import LANGUAGES
-from treedot.parameters import DUPLICATE_FORMATS, UNITS
+from treedot.parameters import REPORT_FORMATS, UNITS
 
 
 def add_dups(command: Callable[..., Any], commands: Any) -> None:
@@ -41,7 +41,7 @@ def add_dups(command: Callable[..., Any], commands: Any) -> None:
         "--exclude", action="append", metavar="PATTERN", help="leave out files, as in .gitignore"
     )
     dups.add_argument("--top", type=int, metavar="N", help="show the first N groups (default: all)")
-    dups.add_argument("--format", choices=DUPLICATE_FORMATS, help="of the report (default: text)")
+    dups.add_argument("--format", choices=REPORT_FORMATS, help="of the report (default: text)")
     dups.add_argument("-o", "--output", metavar="FILE", help="write the report there (default: print it)")
     new = dups.add_argument_group("only what is new")
     new.add_argument(

@@ -20,12 +20,12 @@ from pathlib import Path
 
 import numpy as np
 from scipy.stats import spearmanr
-from treedot.readers.code import read_code
-from treedot.search.edit_distance import edit_distance
 
 from benchmarks.planting import KINDS, plant
 from treedot import Forest, find_duplicates
+from treedot.readers.code import read_code
 from treedot.search.duplicates import DuplicateGroup
+from treedot.search.edit_distance import edit_distance
 from treedot.search.similarity import production_multisets, similarities
 from treedot.timing import timed
 
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.files is None:
         print_speed("standard library", files, options.n_jobs)
         print_speed("with its tests", library_files(root, OTHERS), options.n_jobs)
-    print_planted(root, files, options)
+    print_planted(files, options)
 
 
 def library_files(root: Path, without: set[str]) -> list[Path]:
@@ -131,9 +131,7 @@ class Library:
     truth: list[tuple[str, int, int]]  # kind, original, copy
 
 
-def planted_library(
-    root: Path, files: Sequence[Path], folder: Path, seed: int, options: argparse.Namespace
-) -> Library:
+def planted_library(files: Sequence[Path], folder: Path, seed: int, options: argparse.Namespace) -> Library:
     """Write copies of the library's functions to a folder, and read them together with the library."""
     functions = list(library_functions(files))
     copies = plant([function for _, function in functions], options.per_kind, seed, options.smallest)
@@ -178,23 +176,19 @@ def looked_through(groups: Sequence[DuplicateGroup], truth: Sequence[tuple[str, 
     return Found(pairs, [(kind, x[1] if x == y and x != nowhere else None) for kind, x, y in together])
 
 
-def print_planted(root: Path, files: Sequence[Path], options: argparse.Namespace) -> None:
+def print_planted(files: Sequence[Path], options: argparse.Namespace) -> None:
     """Print the table of planted copies, for several seeds."""
-    print(
-        f"\nplanted copies, share seen within the first {FIRST} pairs (in the whole list); pairs for 50 %, 90 %"
-    )
+    print(f"\nplanted copies seen within the first {FIRST} pairs (in the whole list); pairs for 50 %, 90 %")
     print(" " * 8 + "".join(f"{kind:>22}" for kind in KINDS))
     for seed in range(options.seeds):
         with tempfile.TemporaryDirectory() as folder:
-            library = planted_library(root, files, Path(folder), seed, options)
+            library = planted_library(files, Path(folder), seed, options)
         groups = find_duplicates(library.forest, min_nodes=options.min_nodes, n_jobs=options.n_jobs)
         found = looked_through(groups, library.truth)
         shares = zip(found.shares(FIRST), found.shares(found.pairs), strict=True)
         line = "".join(f"{f'{first:.2f} ({all_:.2f})':>22}" for first, all_ in shares)
-        print(
-            f"seed {seed:<3}{line}   {found.pairs_for(0.5)}, {found.pairs_for(0.9)} of {found.pairs}",
-            flush=True,
-        )
+        needed = f"{found.pairs_for(0.5)}, {found.pairs_for(0.9)} of {found.pairs}"
+        print(f"seed {seed:<3}{line}   {needed}; {len(library.forest):,} functions", flush=True)
         if seed == 0:
             print_edit_distances(library.forest, library.truth)
 

@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="treedot",
         description="Compare trees by the fragments that they share: exactly, or as dot products of vectors.",
-        epilog="Exit codes: 0 done, 1 the input or a setting is bad (but see dups), 2 the command line is not "
+        epilog="Exit codes: 0 done, 1 the input or a setting is bad (in dups 2), 2 the command line is not "
         "understood.",
     )
     top.add_argument("--version", action="version", version=f"treedot {__version__}")

@@ -49,7 +49,8 @@ def run(options: argparse.Namespace) -> int:
     known = None if options.baseline is None else read_baseline(Path(options.baseline))
     changes = None if options.changed_since is None else Changes(options.changed_since, Path.cwd())
 
-    skipped, bad = Skipped(), []
+    skipped = Skipped()
+    bad: list[SourceError] = []
     forest = read_code(
         options.paths,
         unit=options.unit,

@@ -92,7 +92,7 @@ def walk(
     A file that is named is always yielded. Of a folder, all files come that are ``wanted`` by their name,
     also those of its folders, but for those that the ``.gitignore`` and ``.treedotignore`` files in it and
     above it (up to the folder that has a ``.git``) leave out, names that begin with a dot, and symbolic
-    links; and those that the patterns in ``exclude`` leave out, which are as in an ignore file of that folder.
+    links; and those that the patterns in ``exclude`` leave out, as an ignore file of that folder would.
     Paths come with "/" between folders.
     """
     skip = on_skip or Skipped()

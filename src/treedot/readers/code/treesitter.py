@@ -174,7 +174,7 @@ class _Walk:
                 self._define(node, above[depth], depth)
                 role = _STRUCTURE
 
-            if role == _STRUCTURE or role == _PARENTHESES:
+            if role in (_STRUCTURE, _PARENTHESES):
                 if role == _STRUCTURE:
                     add_label(kind)
                     add_depth(depth - n_around)

@@ -2,11 +2,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+MINUTES ?= 5
 
-.PHONY: help demo test check bench docs dist clean
+.PHONY: help demo test uncompiled check bench fuzz kills docs dist clean
+
+# Workers fill the cores: threads of BLAS beside them would only wait for each other.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+CORE := $(addprefix tests/,trees readers algebra fragments encode kernels)
 
 help: ## List the tasks
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s%s\n", $$1, $$2}'
 
 # An environment with one of the project's extras; those for development hold those for plots.
 EXTRAS := $(addprefix $(VENV)/,plots dev docs dist)
@@ -25,10 +30,19 @@ check: $(VENV)/dev ## Style, types and layers
 	$(BIN)/lint-imports
 
 test: check ## All checks, all tests, the examples of the documentation
-	MPLBACKEND=agg $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+	MPLBACKEND=agg $(PYTEST)
+
+uncompiled: $(VENV)/dev ## The tests of the core without compiled code
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not large and not corpus" -W "ignore:overflow:RuntimeWarning" $(CORE)
 
 bench: $(VENV)/dev ## Measure speed and memory; writes results/
 	$(BIN)/python -m benchmarks
+
+fuzz: $(VENV)/dev ## Give damaged and hostile input to everything for MINUTES=5; failures go to fuzz-failures/
+	$(BIN)/python -m fuzz --minutes $(MINUTES)
+
+kills: $(VENV)/dev ## Kill everything that writes files, 200 times, and look at what is left
+	$(BIN)/python -m fuzz.kills
 
 docs: $(VENV)/docs ## Build the documentation as a site; writes build/docs/index.html
 	rm -rf build/docs docs/generated
@@ -42,6 +56,6 @@ dist: $(VENV)/dist ## Build the source distribution and the wheel, and try both;
 	$(BIN)/python .ci/try_wheel.py dist
 
 clean: ## Remove what the tasks made
-	rm -rf $(VENV) build demo dist docs/generated results src/*.egg-info \
+	rm -rf $(VENV) build demo dist docs/generated fuzz-failures results src/*.egg-info \
 	  .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

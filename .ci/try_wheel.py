@@ -1,7 +1,8 @@
 """Install the wheel that ``make dist`` built as a stranger would, and do what the README shows.
 
 A fresh environment without extras, and a folder outside the checkout: there the README's classification runs
-as a doctest, then each of its commands, and those that need an optional part say what to install.
+as a doctest, then each of its commands, and those that need an optional part say what to install. All of
+that was compiled ahead by ``treedot compile``.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ def main(folder: str) -> None:
         shutil.copy(EXAMPLE, home / "trees.tsv")
         (home / "trees.parquet").touch()
         (home / "classify.md").write_text(section(readme, "Classify trees"), encoding="utf-8")
+        print(run([command, "compile"], home), end="")
+        compiled = set(home.rglob("*.nbc"))
         run([python, "-m", "doctest", "classify.md"], home)
         commands = [line.partition("#")[0] for line in readme.splitlines() if line.startswith("treedot ")]
         for line in [*commands, "treedot check"]:
@@ -41,6 +44,8 @@ def main(folder: str) -> None:
             said = run([command, *line.split()], home, code=1)
             if "pip install 'treedot[" not in said:
                 sys.exit(f"treedot {line} does not say what to install: {said}")
+        if more := set(home.rglob("*.nbc")) - compiled:
+            sys.exit(f"treedot compile left something out: {', '.join(sorted(path.name for path in more))}")
     print(f"{wheel.name}: the README's classification and {len(commands)} commands work without extras")
 
 
@@ -54,7 +59,7 @@ def section(text: str, title: str) -> str:
 
 def run(line: list[str], folder: Path, code: int = 0) -> str:
     """Run a command in a folder, without the checkout on the path; return what it printed."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    clean = {name: x for name, x in os.environ.items() if not name.startswith(("PYTHON", "NUMBA"))}
     done = subprocess.run(
         line, cwd=folder, env=clean, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

@@ -1,7 +1,14 @@
 from hypothesis import HealthCheck, settings
 
+from treedot.jit import COMPILED
+
 # Compiled code makes the first example of a test slow, and examples must not change from run to run.
+# Without compiled code every example is slow, and a few of them show what differs.
 settings.register_profile(
-    "treedot", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+    "treedot",
+    deadline=None,
+    derandomize=True,
+    max_examples=60 if COMPILED else 5,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("treedot")

@@ -86,13 +86,16 @@ def test_half_a_file_of_compiled_code_is_compiled_anew_and_replaced(
     assert compiled()(2) == 4
     assert "compiles" in capsys.readouterr().err
     (file,) = tmp_path.rglob("*" + suffix)
-    content = file.read_bytes()
-    file.write_bytes(content[: int(share * len(content))])
+    half = file.read_bytes()[: int(share * file.stat().st_size)]
+    file.write_bytes(half)
     assert compiled()(2) == 4
     assert "compiles" in capsys.readouterr().err
-    assert file.read_bytes()[:100] == content[:100]
-    assert compiled()(2) == 4
+    assert file.read_bytes() != half
+    from_disk = compiled()
+    assert from_disk(2) == 4
     assert capsys.readouterr().err == ""
+    assert sum(from_disk.stats.cache_hits.values()) == 1
+    assert not from_disk.stats.cache_misses
 
 
 def test_a_damaged_file_that_cannot_be_replaced_does_not_matter_either(compiled, tmp_path, monkeypatch):

@@ -4,6 +4,8 @@ import inspect
 import subprocess
 import sys
 
+import pytest
+
 import treedot
 from treedot import errors
 
@@ -21,9 +23,24 @@ def test_all_errors_are_offered():
     assert all(issubclass(getattr(treedot, name), treedot.TreedotError) for name in family)
 
 
-def test_importing_treedot_loads_nothing_heavy():
-    code = (
-        "import sys, treedot; print([m for m in ('numpy', 'numba', 'scipy', 'sklearn') if m in sys.modules])"
+def test_other_names_are_refused():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = treedot.nothing
+
+
+def loaded_by(statement):
+    """Return which of the heavy libraries a statement loads in a process of its own."""
+    heavy = "('numpy', 'numba', 'scipy', 'sklearn')"
+    code = f"import sys; {statement}; print(*(m for m in {heavy} if m in sys.modules))"
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+def test_imports_stay_light():
+    assert loaded_by("import treedot") == []
+    assert loaded_by("from treedot.cli import parser; parser()") == []
+    assert loaded_by("from treedot import Tree, Forest, read_trees") == ["numpy"]
+    assert "sklearn" not in loaded_by(
+        "from treedot.encode import DenseEncoder; from treedot import SubsetTreeKernel"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

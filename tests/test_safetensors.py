@@ -60,7 +60,7 @@ def test_the_layout_is_that_of_safetensors(small):
 def test_an_array_that_grew_on_disk_is_written_like_any_other(tmp_path, monkeypatch):
     monkeypatch.setattr("treedot.growing_array.CHUNK", 7)
     transposed = np.arange(20.0).reshape(4, 5).T
-    with GrowingArray(np.int32, tmp_path) as grown:
+    with GrowingArray(np.int32, tmp_path / "a") as grown:
         for start in range(0, 100, 10):
             grown.append(np.arange(start, start + 10))
             assert grown.read(start, start + 3).tolist() == [start, start + 1, start + 2]

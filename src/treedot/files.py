@@ -9,12 +9,13 @@ import lzma
 import os
 import re
 import secrets
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-from treedot.errors import SourceError, missing
+from treedot.errors import ParameterError, SourceError, missing
 
 try:
     import fcntl
@@ -23,6 +24,8 @@ except ImportError:  # Windows
 
 COMPRESSED = (".gz", ".xz", ".zst")
 MAX_LINE = 1 << 27  # bytes of a line of a table: what has no line breaks would fill the memory
+
+_unfinished: set[Path] = set()  # the temporary files that this process is writing
 
 
 @contextlib.contextmanager
@@ -37,6 +40,7 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     _remove_stale(target)
     # The name is known before the file exists, so that no signal can come between the two.
     aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    _unfinished.add(aside)
     try:
         with _locked(aside):
             yield aside
@@ -50,16 +54,39 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise
     finally:
         aside.unlink(missing_ok=True)
+        _unfinished.discard(aside)
 
 
-def check_target(target: Path) -> None:
-    """Raise where a file cannot be written; worth knowing before the work that fills it."""
+def remove_unfinished() -> None:
+    """Remove the temporary files that this process is writing, before it ends."""
+    for aside in list(_unfinished):
+        with contextlib.suppress(OSError):
+            aside.unlink()
+
+
+def check_target(target: Path, *sources: Any) -> None:
+    """Raise where a file cannot be written, or is one of those that are read; known before the work.
+
+    Sources are paths, with ``-`` for standard input, and open files; all other ones are no file.
+    """
     if not target.parent.is_dir():
         raise SourceError(f"cannot write {target}: the folder {target.parent} does not exist")
     if target.is_dir():
         raise SourceError(f"cannot write {target}: it is a folder")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise SourceError(f"cannot write {target}: files cannot be made in the folder {target.parent}")
+    if any(_is_file(source, target) for source in sources):
+        raise ParameterError(f"{target} is the file that the trees are read from: write to another one")
+
+
+def _is_file(source: Any, path: Path) -> bool:
+    if isinstance(source, str) and source == "-":
+        source = sys.stdin
+    try:
+        found = os.stat(source) if isinstance(source, (str, os.PathLike)) else os.fstat(source.fileno())
+        return os.path.samestat(found, os.stat(path))
+    except (OSError, ValueError, AttributeError):  # one is no file, or standard input is closed
+        return False
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, Self
 
 import numpy as np
@@ -24,14 +25,16 @@ class GrowingArray:
     ----------
     dtype : dtype
         The type of the elements.
-    folder : path
-        Where there is room. The file has no name there (where the system allows), so nothing is left
-        behind even by a process that is killed. Use it in a ``with`` statement.
+    target : Path, optional
+        The file that the elements will go to; errors name it. The temporary file lies beside it, by default
+        among the system's. It has no name (where the system allows), so nothing is left behind even by a
+        process that is killed. Use it in a ``with`` statement.
     """
 
-    def __init__(self, dtype: npt.DTypeLike, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, dtype: npt.DTypeLike, target: Path | None = None) -> None:
         self.dtype = np.dtype(dtype)
-        self._folder = folder
+        folder = tempfile.gettempdir() if target is None else target.parent
+        self._goal = f"temporary files in {folder}" if target is None else str(target)
         with self._clear_errors():
             self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed by __exit__)
         self._size = 0
@@ -49,7 +52,7 @@ class GrowingArray:
         with self._clear_errors():  # what was appended last is written to the disk here
             self._file.seek(start * self.dtype.itemsize)
             if self._file.readinto(found.view(np.uint8)) != found.nbytes:  # type: ignore[attr-defined]
-                raise SourceError(f"a temporary file ends before element {stop}")
+                raise SourceError(f"cannot write {self._goal}: a temporary file ends before element {stop}")
             self._file.seek(0, os.SEEK_END)
         return found
 
@@ -71,8 +74,7 @@ class GrowingArray:
         try:
             yield
         except OSError as error:
-            reason = error.strerror or error
-            raise SourceError(f"cannot write temporary files in {self._folder}: {reason}") from error
+            raise SourceError(f"cannot write {self._goal}: {error.strerror or error}") from error
 
     def __enter__(self) -> Self:
         return self

@@ -45,7 +45,10 @@ def checked_positive(name: str, value: Any) -> float:
 
 def _number(value: Any) -> float:
     """Return a number as a float, and NaN, which lies in no range, for everything else: text too."""
-    return float(value) if isinstance(value, Real) else math.nan
+    try:
+        return float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:  # an integer that no float can hold
+        return math.nan
 
 
 def checked_integer(name: str, value: Any, at_least: int | None = None) -> int:

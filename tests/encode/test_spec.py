@@ -57,6 +57,21 @@ def test_other_descriptions_are_refused(description, complaint):
         spec_from_dict(description)
 
 
+@pytest.mark.parametrize("dtype", ["float16", ",", ": 0,t32", "float\ud800", ")", [], object()])
+@pytest.mark.parametrize("kind", [DenseSpec, SparseSpec])
+def test_types_that_numpy_cannot_even_read_are_refused(kind, dtype):
+    with pytest.raises(ParameterError, match="dtype must be one of float32, float64"):
+        kind(dtype=dtype)
+
+
+@pytest.mark.parametrize("size", [2**24 + 256, 2**60])
+def test_vectors_that_no_memory_holds_are_refused(size):
+    with pytest.raises(ParameterError, match=f"16777216, not {size}"):
+        DenseSpec(n_components=size)
+    with pytest.raises(ParameterError, match=f"16777216, not {size}"):
+        SparseSpec(damping="linear", rest="dense", rest_size=size)
+
+
 def test_a_description_of_the_other_kind_is_refused():
     with pytest.raises(SpecMismatchError, match="description of sparse vectors, not of dense ones"):
         DenseSpec.from_dict(SparseSpec().to_dict())
@@ -69,6 +84,12 @@ def test_a_description_of_the_other_kind_is_refused():
 def test_a_decay_that_is_not_a_number_is_refused(spec, decay):
     with pytest.raises(ParameterError, match="must be a number from 0 to 1, not"):
         spec(decay=decay)
+
+
+@pytest.mark.parametrize("spec", [DenseSpec, SparseSpec])
+def test_a_decay_that_no_float_can_hold_is_refused(spec):
+    with pytest.raises(ParameterError, match="from 0 to 1"):
+        spec(decay=10**400)
 
 
 @pytest.mark.parametrize("decay", [1, np.float32(0.5), np.int64(1)])

@@ -80,6 +80,7 @@ def test_pairs_of_trees_that_match_too_often_are_counted_and_not_compared():
         assert np.isnan(found.values).tolist() == [False, True, False, False, False]
 
 
+@pytest.mark.large
 def test_pairs_of_huge_trees_are_refused_or_normalised():
     def comb(depth, last):
         tree = Tree("B", [last])

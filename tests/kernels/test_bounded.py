@@ -109,6 +109,7 @@ def test_coefficients_count_as_pairs_do():
         BoundedTreeKernel(max_pairs=9)(tree, tree)
 
 
+@pytest.mark.large
 def test_the_largest_kernels_fit_a_float():
     tree = Tree("N", ["x"])
     for _ in range(9):

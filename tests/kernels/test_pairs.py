@@ -59,6 +59,7 @@ def test_a_forest_of_one_tree_is_a_tree():
         SubsetTreeKernel()(forest, forest)
 
 
+@pytest.mark.large
 def test_what_does_not_fit_goes_the_long_way():
     tree = "(A" + " (B x)" * 200 + ")"
     expected = pytest.approx(reference.subset_tree_kernel(Tree.parse(tree), Tree.parse(tree), 0.1) + 40_000)

@@ -84,9 +84,10 @@ def test_estimators_on_rows_pass_all_of_scikit_learns_checks(estimator, check):
 
 
 @every_tree_estimator
-@pytest.mark.parametrize("check", WITHOUT_DATA)
-def test_estimators_on_trees_pass_scikit_learns_checks_that_need_no_data(estimator, check):
-    getattr(estimator_checks, check)(type(estimator).__name__, estimator)
+@pytest.mark.parametrize("name", WITHOUT_DATA)
+def test_estimators_on_trees_pass_scikit_learns_checks_that_need_no_data(estimator, name):
+    check = getattr(estimator_checks, name)
+    check(type(estimator).__name__, estimator)
 
 
 @pytest.mark.parametrize("kind", KINDS)

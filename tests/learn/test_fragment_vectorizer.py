@@ -237,6 +237,18 @@ def test_a_foreign_or_damaged_file_is_refused(tmp_path):
             FragmentVectorizer.load(path)
 
 
+@pytest.mark.parametrize("n_features", [None, 2**10])
+@pytest.mark.parametrize("changes", [{"documents": -7}, {"documents": 10**9}, {"n_trees": -9}])
+def test_counts_of_trees_that_cannot_be_are_refused(n_features, changes):
+    state = FragmentVectorizer(n_features=n_features, idf=True).fit(TREES)._state()
+    arrays = {
+        name: np.full_like(array, changes.get(name)) if name in changes else array
+        for name, array in state.arrays.items()
+    }
+    with pytest.raises(SourceError, match=r"more trees than there are|impossible trees"):
+        FragmentVectorizer._of_state(type(state)(state.settings, arrays))
+
+
 def test_a_dictionary_that_is_made_of_itself_is_refused():
     settings, arrays = FragmentVectorizer(n_features=None).fit(TREES)._state()
     circle = int(np.flatnonzero(arrays["place"] > 0)[0])

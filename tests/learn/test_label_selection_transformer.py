@@ -1,4 +1,7 @@
 import itertools
+import math
+from collections import defaultdict
+from functools import cache
 
 import numpy as np
 import pytest
@@ -23,15 +26,19 @@ from treedot.kernels.label_selection import label_alignment
 from treedot.learn.label_selection_transformer import _relaxed, _rounded
 
 
-def label_part(a, b, decay, label):
-    """K_s: the exact kernel's Δ over pairs of nodes labelled s, from single-node sums of the reference."""
+def label_parts(a, b, decay):
+    """K_s by label s: the exact kernel's Δ over pairs of nodes labelled s, by its definition."""
 
     def delta(x, y):
         if not x.children or reference.production(x) != reference.production(y):
             return 0.0
-        return float(np.prod([1 + decay * delta(c, d) for c, d in zip(x.children, y.children, strict=True)]))
+        return math.prod(1 + decay * delta(c, d) for c, d in zip(x.children, y.children, strict=True))
 
-    return sum(delta(x, y) for x in a.postorder() for y in b.postorder() if x.label == y.label == label)
+    parts = dict.fromkeys((x.label for x in a.postorder()), 0.0)
+    for x, y in itertools.product(a.postorder(), b.postorder()):
+        if x.label == y.label:
+            parts[x.label] += delta(x, y)
+    return parts
 
 
 @given(
@@ -40,17 +47,14 @@ def label_part(a, b, decay, label):
 def test_label_sums_need_no_gram_matrices(some, seed, decay):
     forest = Forest.from_trees(some)
     weights = np.random.default_rng(seed).normal(size=(len(some), 2))
+    defined = [[label_parts(a, b, decay) for b in some] for a in some]
     for max_pairs in (2**20, 60):
         found = label_alignment(forest, weights, decay, max_pairs=max_pairs)
         for k, label in enumerate(forest.labels):
-            parts = [
-                weights[i] @ weights[j] * label_part(some[i], some[j], decay, label)
-                for i in range(len(some))
-                for j in range(len(some))
-                if i != j
-            ]
-            own = sum(weights[i] @ weights[i] * label_part(a, a, decay, label) for i, a in enumerate(some))
-            assert found[k] == pytest.approx(sum(parts), rel=1e-9, abs=1e-11 * max(own, 1))
+            values = [[defined[i][j].get(label, 0.0) for j in range(len(some))] for i in range(len(some))]
+            agreeing = weights @ weights.T * values
+            own = np.trace(agreeing)
+            assert found[k] == pytest.approx(agreeing.sum() - own, rel=1e-9, abs=1e-11 * max(own, 1))
 
 
 @given(
@@ -91,11 +95,22 @@ def labelled():
     return Forest.from_trees(made), classes
 
 
+@cache
+def defined_parts():
+    """Return 50 trees with their classes, of different sizes, and the values K_s of all their pairs."""
+    forest, classes = labelled()
+    forest = forest[:50]
+    parts = defaultdict(lambda: np.zeros((50, 50)))
+    for (i, a), (j, b) in itertools.combinations_with_replacement(enumerate(forest), 2):
+        for label, value in label_parts(a, b, 0.4).items():
+            parts[label][i, j] = parts[label][j, i] = value
+    return forest, classes[:50], parts
+
+
 @pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("center", [False, True])
 def test_what_is_learned_is_what_is_defined(normalize, center):
-    forest, classes = labelled()
-    forest, classes = forest[:50], classes[:50]  # classes of different sizes
+    forest, classes, parts = defined_parts()
     model = LabelSelectionTransformer(comparisons=0.3, normalize=normalize, center=center).fit(
         forest, classes
     )
@@ -115,7 +130,6 @@ def test_what_is_learned_is_what_is_defined(normalize, center):
         codes = codes / np.sqrt(SubsetTreeKernel().diagonal(forest))[:, None]
     agreement = codes @ codes.T
     np.fill_diagonal(agreement, 0)
-    parts = {s: np.array([[label_part(a, b, 0.4, s) for b in forest] for a in forest]) for s in names}
     value = np.array([(agreement * parts[s]).sum() for s in names])
     cost = np.array([compared[s] for s in names]) / sum(compared.values())
     found = np.array([model.weights_[s] for s in names])

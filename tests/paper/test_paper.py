@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.timing import exponent
+from benchmarks.timing import exponent, seconds
 from paper.__main__ import main
 from paper.classify import as_bits, choose_cost, classified, from_bits, mcnemar, t_test
 from paper.corpora import COUNTS, Corpora, Pairs
@@ -34,12 +34,13 @@ TINY = Settings(
     decays=(0.4, 1.0),
     seeds=2,
     samples=5,
-    fragments=60,
+    fragments=24,
     trees=12,
     table_seeds=2,
     sizes=(1024, 8192),
     questions=40,
     kept_fragments=50,
+    pairs=12,
     costs=(1.0, 10.0),
     folds=2,
     timed_pairs=4,
@@ -105,7 +106,14 @@ def colours(drawings):
     return found
 
 
-def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path, monkeypatch):
+@pytest.fixture
+def briefly_timed(monkeypatch):
+    """Let what is timed run for a moment."""
+    for experiment in ("table1", "fig5"):
+        monkeypatch.setattr(f"paper.{experiment}.seconds", lambda work, _: seconds(work, 0.001))
+
+
+def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path, monkeypatch, briefly_timed):
     drawings = []
     draw = Section.draw
 
@@ -139,6 +147,7 @@ def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path
     assert len(set.union(*by_method.values())) == len(by_method)
     before = (target.parent / "fig4.json").read_bytes()
     said.clear()
+    monkeypatch.setattr("paper._report", lambda *_: target)  # which would be drawn anew all the same
     run(EXPERIMENTS, folder, tmp_path / "out", say=said.append, settings=TINY, counts=COUNTS_HERE)
     assert not [line for line in said if "step 1" in line]
     assert (target.parent / "fig4.json").read_bytes() == before
@@ -172,7 +181,7 @@ def test_results_made_otherwise_are_not_overwritten(tmp_path):
         Record(tmp_path / "b.json", {}, "")
 
 
-def test_results_of_another_kind_are_left_out_of_the_report(folder, tmp_path):
+def test_results_of_another_kind_are_left_out_of_the_report(folder, tmp_path, briefly_timed):
     Record(tmp_path / "fig4.json", {"settings": "other"}, "").run("one", lambda _: 1)
     said = []
     run(["fig5"], folder, tmp_path, say=said.append, settings=TINY, counts=COUNTS_HERE)
@@ -260,7 +269,7 @@ def test_the_pair_kernel_of_vectors_is_that_of_concatenated_vectors(corpora):
 
 def test_lexical_overlap_sees_the_words_behind_placeholders(folder):
     record = {f"C {name}": {s: {"best": 1.0} for s in ("PK_S", "PK_S+Lex")} for name in ("TK",)}
-    plan = steps(Corpora(folder, COUNTS_HERE), TINY)
+    plan = steps(Corpora(folder, COUNTS_HERE), replace(TINY, pairs=None))
     seen = []
     key = "rte1 {} TK λ 0.4 seed 0"
     with pytest.MonkeyPatch.context() as patch:

@@ -168,6 +168,7 @@ class Repeated(io.RawIOBase):
         return self.byte * length
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("on_bad", [None, pytest.fail])
 def test_blanks_between_trees_take_no_memory(on_bad):
     read_trees(io.BytesIO(b"(a b)"))  # compiled and loaded
@@ -181,6 +182,7 @@ def test_blanks_between_trees_take_no_memory(on_bad):
     assert peak < 12 << 20
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("begin", [b"(a b)\n(", b"(a b)\n(c", b"(a b)\n(c d "])
 @pytest.mark.parametrize("byte", [b" ", b"0", b"\0"])
 def test_absurd_labels_and_blanks_are_refused_before_they_fill_the_memory(begin, byte):
@@ -299,6 +301,7 @@ def test_reading_says_how_far_it_is(tmp_path):
     assert seen[-1] == path.stat().st_size
 
 
+@pytest.mark.large
 def test_large_shapes_are_read_and_packed():
     deep = "(n " * 100_000 + "x" + ")" * 100_000
     wide = "(n" + " x" * 1_000_000 + ")"

@@ -39,6 +39,7 @@ def test_csv_with_quotes_newlines_and_long_fields(tmp_path):
     assert forest.columns["text"] == ['a, "b"', "plain"]
 
 
+@pytest.mark.large
 def test_reading_csv_in_threads_leaves_the_limit_of_the_csv_module_as_it_was(tmp_path):
     usual = csv.field_size_limit()
     long = "(S " + "(A a) " * (usual // 4) + ")"
@@ -192,6 +193,18 @@ def test_parquet_and_arrow_with_a_text_column_or_a_packed_forest(tmp_path, suffi
     assert found.columns == {"id": [1, 2, 3]}
     with pytest.raises(SourceError, match=rf"text\{suffix}: there is no column 'tree'; .* 'parse', 'id'"):
         read_trees(path)
+
+
+def test_a_packed_forest_in_parquet_may_have_any_row_groups(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    forest = Forest.from_trees([Tree.parse(f"(A (B b{k}) c)") for k in range(7)])
+    path = tmp_path / "t.parquet"
+    pa.parquet.write_table(forest.to_arrow(), path, row_group_size=3)
+    assert read_trees(path) == forest
+    assert Forest.load(path) == forest
+    batches = list(iter_trees(path, batch_size=2))
+    assert Forest.concat(batches) == forest
+    assert max(map(len, batches)) == 2
 
 
 FLIP_BITS = """

@@ -245,6 +245,32 @@ def test_an_index_is_replaced_only_if_that_is_asked_for(small):
     assert index.forest([169]) == forest[[169]]  # the old file stays with those who have it open
 
 
+def test_an_index_does_not_take_the_place_of_its_trees(tmp_path):
+    path, other = tmp_path / "t.mrg", tmp_path / "other.mrg"
+    for file in (path, other):
+        file.write_text("(A b)\n")
+    (tmp_path / "link.mrg").symlink_to(path)
+    with path.open() as stream:
+        for source in (
+            str(path),
+            tmp_path / "link.mrg",
+            stream,
+            [other, path],
+            iter([path]),
+            iter([other, path]),
+        ):
+            with pytest.raises(ParameterError, match=r"t\.mrg is the file that the trees are read from"):
+                TreeIndex.build(source, path, overwrite=True)
+    assert path.read_text() == "(A b)\n"
+    assert len(TreeIndex.build(iter([other, path]), tmp_path / "x")) == 2
+
+
+def test_trees_of_an_open_file_may_take_several_lines(tmp_path):
+    (tmp_path / "t.mrg").write_text("(A\n (B b))\n(C c)\n")
+    with (tmp_path / "t.mrg").open() as stream:
+        assert len(TreeIndex.build(stream, tmp_path / "x")) == 2
+
+
 @pytest.mark.parametrize("rows", [[150, 200], [-1], [0.5], [[1, 2]]])
 def test_rows_that_are_not_there_are_refused(small, rows):
     with pytest.raises(ParameterError):

@@ -23,7 +23,7 @@ def test_lists_are_the_columns_of_the_matrix(tmp_path, monkeypatch, skewed, colu
     monkeypatch.setattr(inverted_index_writer, "RECORDS", records)
     monkeypatch.setattr(inverted_index_writer, "BUCKETS", 7)
     parts = [rows(count, columns, count, skewed) for count in (30, 0, 1, 45)]
-    with inverted_index_writer.InvertedIndexWriter(tmp_path) as collected:
+    with inverted_index_writer.InvertedIndexWriter(tmp_path / "x") as collected:
         for part in parts:
             collected.add(part)
         found = {name: file.read(0, len(file)) for name, file in collected.finish(n_jobs=2).items()}
@@ -38,7 +38,7 @@ def test_lists_are_the_columns_of_the_matrix(tmp_path, monkeypatch, skewed, colu
 
 
 def test_rows_without_anything_make_no_lists(tmp_path):
-    with inverted_index_writer.InvertedIndexWriter(tmp_path) as collected:
+    with inverted_index_writer.InvertedIndexWriter(tmp_path / "x") as collected:
         collected.add(csr_matrix((3, 100), dtype=np.float32))
         assert {name: len(file) for name, file in collected.finish().items()} == {
             "column": 0,

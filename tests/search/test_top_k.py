@@ -9,7 +9,7 @@ from treedot.search import top_k
 
 @given(st.lists(st.integers(-3, 3), max_size=40), st.integers(1, 12), st.integers(1, 40))
 def test_the_best_of_pieces_are_those_of_a_stable_sort(numbers, k, piece):
-    line = np.array(numbers, np.float32)
+    line = np.array(numbers, np.float64)
     rows, values = top_k.empty(1, k)
     for start in range(0, line.size, piece):
         assert top_k.keep_best(line[start : start + piece], start, rows[0], values[0])

@@ -7,7 +7,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, load_npz
+from scipy.sparse import csr_matrix, load_npz, save_npz
 
 from strategies import random_forest
 from treedot import (
@@ -278,6 +278,25 @@ def test_rows_that_lead_out_of_their_columns_are_refused(tmp_path):
     save_vectors(tmp_path / "v.npz", matrix, SPARSE)
     with pytest.raises(SourceError, match="cannot read"):
         load_vectors(tmp_path / "v.npz")
+
+
+@pytest.mark.parametrize("ends", [[0, 7, 0], [0, -(2**31), 0]])
+def test_rows_that_do_not_follow_each_other_are_refused(tmp_path, ends):
+    rows = csr_matrix((2, 2**12), dtype=np.float32)
+    rows.indptr = np.array(ends, np.int32)
+    path = tmp_path / "v.npz"
+    save_vectors(path, rows, SPARSE)
+    with pytest.raises(SourceError, match=r"v\.npz: its rows do not follow each other"):
+        load_vectors(path)
+
+
+def test_matrices_that_are_not_made_of_rows_are_refused_before_they_are_converted(tmp_path):
+    path = tmp_path / "v.npz"
+    save_npz(path, SPARSE.transform(["(A b)"]).tocsc())
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(MEMBER, json.dumps({**SPARSE.spec.to_dict(), "fingerprint": SPARSE.fingerprint}))
+    with pytest.raises(SourceError, match="its format is 'csc'"):
+        load_vectors(path)
 
 
 def test_a_table_without_vectors_is_refused(tmp_path):

@@ -15,6 +15,7 @@ from typing import Any
 from treedot import __version__
 from treedot.cli.find_options import add_dups
 from treedot.errors import TreedotError
+from treedot.files import remove_unfinished
 from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, FORMATS, RESTS
 
 SOURCE_HELP = (
@@ -251,7 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _cleaning_up_when_terminated() -> Iterator[None]:
-    """Let SIGTERM raise ``SystemExit``, so that temporary files are removed, unless it has a handler."""
+    """Let SIGTERM remove temporary files before the process ends, unless it has a handler."""
     in_main_thread = threading.current_thread() is threading.main_thread()  # no other may set handlers
     if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -264,7 +265,9 @@ def _cleaning_up_when_terminated() -> Iterator[None]:
 
 
 def _terminated(number: int, frame: object) -> None:
-    raise SystemExit(128 + number)
+    # No exception: it could come up where Numba loads compiled code, which loses it and then crashes.
+    remove_unfinished()
+    os._exit(128 + number)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -46,7 +46,8 @@ def encode(options: argparse.Namespace) -> None:
         raise ParameterError(
             f"{options.output} is for dense vectors: add --vectors dense, or write sparse rows to a .npz file"
         )
-    _check_output(options.output, *options.trees)
+    if options.output != "-":
+        check_target(Path(options.output), *options.trees)
     vectorizer = make_vectorizer(options)
     spec = vectorizer.spec
     skipped = _Skipped(options.skip_bad)
@@ -108,7 +109,8 @@ def gram(options: argparse.Namespace) -> None:
         raise ParameterError(
             f"cannot tell the format of {options.output}: use .npy, or - for standard output"
         )
-    _check_output(options.output, options.trees, *([options.against] if options.against else []))
+    if options.output != "-":
+        check_target(Path(options.output), options.trees, options.against)
     skipped = _Skipped(options.skip_bad)
     rows = _trees(options.trees, options, skipped)
     columns = _trees(options.against, options, skipped) if options.against else None
@@ -218,23 +220,6 @@ def demo(options: argparse.Namespace) -> None:
 
     checked_integer("--functions", options.functions, at_least=50)
     run(Path(options.out), options.functions)
-
-
-def _check_output(output: str, *sources: str) -> None:
-    """Raise before the work where the output cannot be written, or would take the place of the trees."""
-    if output == "-":
-        return
-    check_target(Path(output))
-    if any(_is_file(source, output) for source in sources):
-        raise ParameterError(f"{output} is the file that the trees are read from: write to another one")
-
-
-def _is_file(source: str, path: str) -> bool:
-    try:
-        found = os.fstat(sys.stdin.fileno()) if source == "-" else os.stat(source)
-        return os.path.samestat(found, os.stat(path))
-    except (OSError, ValueError, AttributeError):  # one is no file, or standard input is closed
-        return False
 
 
 def _trees(source: str, options: argparse.Namespace, skipped: _Skipped) -> Forest:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import treedot as td
 from treedot.parameters import COMPOSITIONS, DTYPES, RESTS
 from treedot.trees import Forest
@@ -109,6 +111,7 @@ def _products(forest: Forest) -> None:
             td.FragmentVectorizer(dtype=dtype).transform(forest),
             td.FragmentVectorizer(rest="dense", dtype=dtype).transform(forest),
             td.DistributedTreeVectorizer(n_components=1024, dtype=dtype).transform(forest),
+            _wide(forest, dtype),
         ):
             td.dot_products(vectors)
             td.dot_products(vectors, vectors[:2])
@@ -117,6 +120,14 @@ def _products(forest: Forest) -> None:
             td.nearest(vectors[:1], vectors, k=1)
             td.nearest(vectors, k=1, rerank=td.SubsetTreeKernel(normalize=True), trees=forest)
             td.DualLinearSVC().fit(vectors, CLASSES).predict(vectors)
+
+
+def _wide(forest: Forest, dtype: str) -> Any:
+    """Return rows as other libraries make them, with so many columns that these are numbered in int64."""
+    from scipy.sparse import csr_matrix
+
+    rows = td.FragmentVectorizer(dtype=dtype).transform(forest)
+    return csr_matrix((rows.data, rows.indices.astype(np.int64), rows.indptr), (len(forest), 2**40))
 
 
 def _index() -> None:

@@ -26,6 +26,7 @@ from treedot.parameters import (
 FORMAT_VERSION = 1
 MAX_BUDGET = 2**29  # costs are kept in 32 bits
 MAX_REST_BUDGET = 32
+MAX_DIMENSIONS = 2**24  # of a dense vector: 64 MB, and an encoder works with some dozens of them
 MAX_FEATURES = 2**30  # hardly any collision: for rows that are only multiplied with each other
 
 
@@ -128,6 +129,8 @@ class DenseSpec(_Described):
 
     def __post_init__(self) -> None:
         self._check("n_components")
+        if self.n_components > MAX_DIMENSIONS:
+            raise ParameterError(f"n_components must be at most {MAX_DIMENSIONS}, not {self.n_components}")
         algebra_class(self.composition).check_size(self.n_components)
 
     def algebra(self) -> Algebra:
@@ -204,8 +207,10 @@ class SparseSpec(_Described):
             )
         if self.rest is not None and (self.budget is None or self.budget > MAX_REST_BUDGET):
             raise ParameterError(f"rest={self.rest!r} wants a budget of at most {MAX_REST_BUDGET}")
-        if self.rest_size < 256 or self.rest_size % 256:
-            raise ParameterError(f"rest_size must be a positive multiple of 256, not {self.rest_size}")
+        if not 256 <= self.rest_size <= MAX_DIMENSIONS or self.rest_size % 256:
+            raise ParameterError(
+                f"rest_size must be a multiple of 256 up to {MAX_DIMENSIONS}, not {self.rest_size}"
+            )
 
     @property
     def shift(self) -> int:
@@ -258,7 +263,7 @@ def _known(kind: Any, *fields: Any) -> Any:
 def _checked_dtype(dtype: Any) -> str:
     try:
         name = str(np.dtype(dtype).name)
-    except TypeError:
+    except Exception:  # NumPy reads texts in many ways, and fails in as many
         name = ""
     if name not in DTYPES:
         raise ParameterError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype!r}")

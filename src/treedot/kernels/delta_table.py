@@ -165,7 +165,7 @@ def fill_scaled(
                     below = at.base[q] + at.row_rank[a] * at.width[q] + at.column_rank[b]
                     if exponent[below] > 100 and decay > 0.0:  # 1 is far below the last bit
                         value, shift = math.frexp(value * decay * mantissa[below])
-                        power += shift + exponent[below]
+                        power += shift + int(exponent[below])
                     else:
                         single = math.ldexp(mantissa[below], int(exponent[below]))
                         value, shift = math.frexp(value * (1.0 + decay * single))

@@ -86,6 +86,8 @@ class VectorizerState(NamedTuple):
         )
         if columns.dtype.kind != "i" or columns.shape != counts.shape or not ascending:
             raise SourceError("this is not the state of a FragmentVectorizer: its columns are out of order")
+        if counts.dtype.kind != "i" or ((counts < 0) | (counts > n_trees)).any() or n_trees < 0:
+            raise SourceError("this is not the state of a FragmentVectorizer: it counts impossible trees")
         return DocumentCounts(columns, counts, n_trees)
 
     @property

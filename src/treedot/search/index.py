@@ -96,7 +96,8 @@ class TreeIndex:
             As ``iter_trees`` takes it, or an iterator of Forests; trees are read in batches and need not
             fit into memory.
         path : path
-            The file to write. Beside it, there must be room for about three times as much.
+            The file to write, which is none of those that the trees are read from. Beside it, there must be
+            room for about three times as much.
         vectorizer : FragmentVectorizer, optional
             What turns trees into rows; ``FragmentVectorizer(n_features=2**30)`` by default.
         overwrite : bool
@@ -108,7 +109,7 @@ class TreeIndex:
             Called after each batch with the number of trees so far.
         """
         target = Path(path)
-        check_target(target)
+        check_target(target, *_files_of(source))
         if target.exists() and not checked_flag("overwrite", overwrite):
             raise ParameterError(f"{path} exists: TreeIndex.open reads it, and overwrite=True replaces it")
         if vectorizer is not None and not isinstance(vectorizer, FragmentVectorizer):
@@ -117,8 +118,8 @@ class TreeIndex:
             )
         vectorizer = FragmentVectorizer(n_features=2**30) if vectorizer is None else vectorizer
         fast = _with_threads(vectorizer, n_jobs)
-        with InvertedIndexWriter(target.parent) as lists, PackedWriter(target.parent) as trees:
-            for forest in _batches(source):
+        with InvertedIndexWriter(target) as lists, PackedWriter(target) as trees:
+            for forest in _batches(source, target):
                 lists.add(fast.transform(forest))
                 trees.add(forest)
                 if progress is not None:
@@ -340,15 +341,30 @@ def _checked_lists(arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
     return column, start, row, value
 
 
-def _batches(source: Any) -> Iterator[Forest]:
-    if not isinstance(source, Iterator):
+def _files_of(source: Any) -> list[Any]:
+    """Return what of a source may be files: it may be a path or an open file, or hold paths."""
+    if isinstance(source, (list, tuple)):
+        return [item for item in source if isinstance(item, os.PathLike)]
+    return [source]
+
+
+def _batches(source: Any, target: Path) -> Iterator[Forest]:
+    """Yield the trees of a source; raise where an iterator comes to the target itself."""
+    if not isinstance(source, Iterator) or hasattr(source, "read"):
         yield from iter_trees(source, batch_size=BATCH)
         return
     for item in source:
-        if not isinstance(item, Forest):  # an iterator of trees, then
-            yield from iter_trees(itertools.chain([item], source), batch_size=BATCH)
+        if not isinstance(item, Forest):  # an iterator of trees or of paths, then
+            yield from iter_trees(_without(target, itertools.chain([item], source)), batch_size=BATCH)
             return
         yield from iter_trees(item, batch_size=BATCH)
+
+
+def _without(target: Path, items: Iterator[Any]) -> Iterator[Any]:
+    for item in items:
+        if isinstance(item, os.PathLike):
+            check_target(target, item)
+        yield item
 
 
 def _with_threads(vectorizer: FragmentVectorizer, n_jobs: int | None) -> FragmentVectorizer:

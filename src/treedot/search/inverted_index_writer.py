@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,13 @@ class InvertedIndexWriter(contextlib.ExitStack):
 
     Parameters
     ----------
-    folder : path
-        Where there is room for the files, about 20 bytes for every non-zero.
+    target : Path
+        The file that the lists are for. Beside it, there is room for about 20 bytes for every non-zero.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, target: Path) -> None:
         super().__init__()
-        self._folder = folder
+        self._target = target
         self._spilled: tuple[GrowingArray, ...] = ()  # columns, rows, values
         self._ends: list[np.ndarray] = []  # for every portion, where its buckets end
         self._waiting: list[Any] = []
@@ -46,7 +46,7 @@ class InvertedIndexWriter(contextlib.ExitStack):
         self.n_columns = 0
 
     def _file(self, dtype: Any) -> GrowingArray:
-        return self.enter_context(GrowingArray(dtype, self._folder))
+        return self.enter_context(GrowingArray(dtype, self._target))
 
     def add(self, rows: Any) -> None:
         """Take the next rows, CSR."""

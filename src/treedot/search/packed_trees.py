@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,12 +26,15 @@ ARRAYS = {
 
 
 class PackedWriter(contextlib.ExitStack):
-    """Collects trees: labels get one number for all of them, columns become a JSON object for each tree."""
+    """Collects trees: labels get one number for all of them, columns become a JSON object for each tree.
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    The arrays are for a target, in nameless files beside it.
+    """
+
+    def __init__(self, target: Path) -> None:
         super().__init__()
         self._files = {
-            name: self.enter_context(GrowingArray(dtype, folder)) for name, dtype in ARRAYS.items()
+            name: self.enter_context(GrowingArray(dtype, target)) for name, dtype in ARRAYS.items()
         }
         for name in ("offsets", "label_offsets", "column_offsets"):
             self._files[name].append([0])

@@ -122,10 +122,16 @@ def open_batches(path: str, kind: str, batch_size: int) -> tuple[Any, Iterator[A
     with clear_errors(path):
         if kind == "parquet":
             file = pa.parquet.ParquetFile(path)
-            return file.schema_arrow, _checked(file.iter_batches(batch_size), path)
+            return file.schema_arrow, _checked(_by_row_group(file, batch_size), path)
         table = pa.feather.read_table(path, memory_map=True)
         table.validate(full=True)  # all at once: its batches share the lists of which they are slices
         return table.schema, iter(table.to_batches(max_chunksize=batch_size))
+
+
+def _by_row_group(file: Any, batch_size: int) -> Iterator[Any]:
+    """Yield batches that end where a row group ends: each has its own dictionary, and lists have one only."""
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(batch_size, row_groups=[group])
 
 
 def _checked(batches: Iterator[Any], path: str) -> Iterator[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cached_property
 
 import numpy as np
 
@@ -22,6 +21,7 @@ class Nodes:
     def __init__(self, forest: Forest, labels: Collection[str] | None = None) -> None:
         self.forest = forest
         self.cut = labels is not None
+        self._interned: tuple[IntArray, IntArray] | None = None
         self.n_productions = forest.n_productions
         self.production, (self.start, self.child) = forest.production, forest.children
         if labels is not None:
@@ -34,16 +34,18 @@ class Nodes:
     @property
     def subtree(self) -> IntArray:
         """A number for every node's subtree: equal subtrees, equal numbers, children before parents."""
-        return self._interned[0] if self.cut else self.forest.subtree
+        return self._cut_subtrees()[0] if self.cut else self.forest.subtree
 
     @property
     def distinct_subtrees(self) -> IntArray:
         """For every distinct subtree, in the order of its number, the first node it is rooted at."""
-        return self._interned[1] if self.cut else self.forest.distinct_subtrees
+        return self._cut_subtrees()[1] if self.cut else self.forest.distinct_subtrees
 
-    @cached_property
-    def _interned(self) -> tuple[IntArray, IntArray]:
-        return intern_nodes(self.forest.label, self.start, self.child, True)
+    def _cut_subtrees(self) -> tuple[IntArray, IntArray]:
+        # Not cached_property, whose lock (in Python 3.11) stays locked in a process forked meanwhile.
+        if self._interned is None:
+            self._interned = intern_nodes(self.forest.label, self.start, self.child, True)
+        return self._interned
 
     def production_counts(self, first: int, last: int) -> IntArray:
         """Return how often the trees from ``first`` to ``last - 1`` hold each production."""

@@ -144,9 +144,18 @@ def read_matrix(path: str | os.PathLike[str]) -> Any:
     with _damaged(path):
         from scipy.sparse import load_npz
 
-        matrix = load_npz(path).tocsr()
-        matrix.check_format(full_check=True)
+        matrix = load_npz(path)
+        _check_rows(matrix)
         return matrix
+
+
+def _check_rows(matrix: Any) -> None:
+    """Raise where the parts of a matrix lead out of each other, before anything follows them."""
+    if matrix.format != "csr":
+        raise ValueError(f"its format is {matrix.format!r}, not 'csr': it does not hold rows")
+    if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # SciPy does not look where there are no non-zeros
+        raise ValueError("its rows do not follow each other")
+    matrix.check_format(full_check=True)
 
 
 def _mapped(path: str | os.PathLike[str]) -> np.memmap[Any, Any]:

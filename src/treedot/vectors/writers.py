@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -65,7 +64,7 @@ def vector_file(
         with (
             write_whole(path) as aside,
             aside.open("wb") as file,
-            matrix_rows(file, spec, fingerprint, Path(path).parent) as rows,
+            matrix_rows(file, spec, fingerprint, Path(path)) as rows,
         ):
             yield rows
     else:
@@ -82,11 +81,11 @@ def matrix_rows(
     file: IO[bytes],
     spec: DenseSpec | SparseSpec,
     fingerprint: str | None = None,
-    folder: str | os.PathLike[str] | None = None,
+    target: Path | None = None,
 ) -> Iterator[VectorWriter]:
     """Write a matrix and its description to an open file, dense or sparse as the spec says.
 
-    Sparse rows wait in nameless files in a folder, by default that of temporary files.
+    Sparse rows wait in nameless files beside the target, by default among the system's temporary files.
     """
     description = _description(spec, fingerprint)
     if isinstance(spec, DenseSpec):
@@ -94,7 +93,7 @@ def matrix_rows(
         yield dense
         dense.finish(description)
     else:
-        with _SparseRows(file, spec, folder or tempfile.gettempdir()) as sparse:
+        with _SparseRows(file, spec, target) as sparse:
             yield sparse
             sparse.finish(description)
 
@@ -156,11 +155,11 @@ class _SparseRows(contextlib.ExitStack):
     Uncompressed, they take twice the space, but a fiftieth of the time.
     """
 
-    def __init__(self, file: IO[bytes], spec: SparseSpec, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, file: IO[bytes], spec: SparseSpec, target: Path | None) -> None:
         super().__init__()
         self._file, self._width = file, (spec.n_features or 0) + spec.rest_width
-        self._indices = self.enter_context(GrowingArray(np.int32, folder))
-        self._data = self.enter_context(GrowingArray(spec.dtype, folder))
+        self._indices = self.enter_context(GrowingArray(np.int32, target))
+        self._data = self.enter_context(GrowingArray(spec.dtype, target))
         self._ends = [np.zeros(1, np.int64)]
 
     def write(self, vectors: csr_matrix, columns: Mapping[str, Sequence[Any]]) -> None:

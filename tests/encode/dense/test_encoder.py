@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from encode.dense import golden
 from strategies import all_trees, random_forest, trees
 from treedot import Forest, Tree, read_trees
 from treedot.algebra import ALGEBRAS
@@ -20,6 +21,7 @@ from treedot.encode.dense import encoder as encoder_module
 from treedot.encode.dense import reference, rescaling
 from treedot.errors import ParameterError, RangeError, SpecMismatchError
 from treedot.fragments import list_fragments
+from treedot.jit import COMPILED
 
 DECAY = st.sampled_from([0.0, 0.3, 0.4, 1.0])
 FLOAT32_TOLERANCE = 3e-6  # of the largest element, for trees of up to a few hundred nodes
@@ -57,6 +59,7 @@ def test_the_fast_encoder_is_the_reference(name, forest, decay):
         assert np.abs(found - expected).max() <= tolerance * max(np.abs(expected).max(), 1e-30)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
 @pytest.mark.parametrize("size", [256, 512, 2048])
 def test_the_fast_encoder_is_the_reference_on_larger_trees(name, size):
@@ -91,16 +94,16 @@ def test_odd_sizes_work_where_the_algebra_allows():
     assert DenseEncoder(DenseSpec(1, composition="product", normalize=False)).encode(forest).shape == (3, 1)
 
 
-GOLDEN = Forest.from_trees(
-    Tree.parse(text)
-    for text in ["(S (NP (DT the) (NN tree)) (VP (VBZ grows)))", "(A (B b) c (D (E e e) f))", "(x)"]
-)
+def golden_encoder(name, normalize):
+    spec = DenseSpec(golden.SIZE, golden.DECAY, name, seed=golden.SEED, normalize=normalize)
+    return DenseEncoder(spec)
 
 
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
 def test_golden_vectors(name):
-    expected = np.load(os.path.join(os.path.dirname(__file__), "golden.npz"))[name]
-    found = DenseEncoder(DenseSpec(256, 0.4, name, seed=11, normalize=False)).encode(GOLDEN)
+    expected = np.load(golden.FILE)[name]
+    assert far(golden.by_definition(name), expected) < FLOAT64_TOLERANCE
+    found = golden_encoder(name, normalize=False).encode(golden.TREES)
     assert far(found, expected) < 1e-6
     assert (found[2] == 0).all()  # a leaf alone has no fragments
 
@@ -113,13 +116,13 @@ DIGESTS = {"mixed": "6d47f60dc19b4fec", "product": "63ab9984947f01ac", "convolut
 
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
 def test_vectors_are_frozen_to_the_byte(name):
-    found = [
-        DenseEncoder(DenseSpec(256, 0.4, name, seed=11, normalize=normalize)).encode(GOLDEN)
-        for normalize in (False, True)
-    ]
+    if name == "convolution" and not COMPILED:
+        pytest.skip("without compiled code the last bits of the transforms differ")
+    found = [golden_encoder(name, normalize).encode(golden.TREES) for normalize in (False, True)]
     assert hashlib.sha256(b"".join(rows.tobytes() for rows in found)).hexdigest()[:16] == DIGESTS[name]
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
 def test_vectors_do_not_depend_on_threads_chunks_order_or_neighbours(name, monkeypatch):
     forest = random_forest(6, 40)
@@ -135,6 +138,7 @@ def test_vectors_do_not_depend_on_threads_chunks_order_or_neighbours(name, monke
     assert small.encode(forest, n_jobs=2).tobytes() == once.tobytes()
 
 
+@pytest.mark.large
 def test_one_encoder_serves_many_threads():
     sets = [read_trees([f"(S{s}_{i} (N{s}_{i} w))" for i in range(100)]) for s in range(8)]
     expected = [DenseEncoder(DenseSpec(256)).encode(forest) for forest in sets]
@@ -158,8 +162,9 @@ def test_vectors_are_the_same_in_another_process():
     assert other.stdout.strip() == here
 
 
+@pytest.mark.large
 def test_small_trees_never_share_a_fragment_vector_in_the_default_algebra():
-    algebra = ALGEBRAS["mixed"](8192, 0)
+    algebra = ALGEBRAS["mixed"](2048, 0)
     vectors = np.array([reference.fragment_vector(tree, algebra) for tree in all_trees(6, "AB")], np.float32)
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, 0)
@@ -183,6 +188,7 @@ def swapped(width, i, j):
     return Tree("n", children)
 
 
+@pytest.mark.large
 def test_far_apart_children_of_a_wide_node_do_not_swap_unseen():
     places = [
         (0, 9_999),
@@ -207,10 +213,11 @@ def test_far_apart_children_of_a_wide_node_do_not_swap_unseen():
     assert abs(float(a @ b) - 10_002) < 600
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
 def test_large_shapes_are_encoded_alike_in_any_order(name):
     deep = "(n " * 100_000 + "x" + ")" * 100_000
-    wide = "(n" + " x" * 1_000_000 + ")"
+    wide = "(n" + " x" * 200_000 + ")"
     families = "(n" + " (m x)" * 100_000 + ")"
     forest = read_trees([deep, wide, families])
     first = DenseEncoder(DenseSpec(512, composition=name, normalize=True)).encode(forest)
@@ -220,7 +227,7 @@ def test_large_shapes_are_encoded_alike_in_any_order(name):
         ::-1
     ]
     assert first.tobytes() == again.tobytes()
-    many = read_trees(["(a (b c))"] * 100_000)
+    many = read_trees(["(a (b c))"] * 20_000)
     vectors = DenseEncoder(DenseSpec(512, composition=name, normalize=False)).encode(many, n_jobs=2)
     assert (vectors == vectors[0]).all()
 
@@ -234,6 +241,7 @@ def test_rows_in_use_follow_open_ancestors_not_children(name):
     assert schedule.height.max() <= 2
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
 def test_giant_trees_have_finite_normalised_vectors_and_refuse_raw_ones(name):
     rng = np.random.default_rng(0)
@@ -358,6 +366,7 @@ def test_impossible_thread_counts_are_refused(n_jobs):
         DenseEncoder(DenseSpec(256)).encode(random_forest(0, 2), n_jobs=n_jobs)
 
 
+@pytest.mark.large
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_an_encoder_goes_on_in_a_forked_process_whatever_other_threads_were_at():

@@ -9,6 +9,8 @@ from treedot.algebra import ALGEBRAS
 from treedot.encode import DenseEncoder, DenseSpec
 from treedot.vectors.fidelity import error_over_floor, norm_ratios
 
+pytestmark = pytest.mark.large
+
 SIZE = 8192
 BOUNDS = {0.2: 1.2, 0.4: 1.2, 0.6: 1.5}
 

@@ -45,7 +45,8 @@ def test_bounded_fragments_are_found_in_the_order_of_the_worked_example():
     (complete, count), found = search(100)
     assert (complete, count) == (True, len(BOUNDED))
     for k, (text, cost, base, part, position) in enumerate(BOUNDED):
-        assert int(key_of(found.sum[k])) == fragment_key(Tree.parse(text), 0)
+        with np.errstate(over="ignore"):  # compiled code does not look
+            assert int(key_of(found.sum[k])) == fragment_key(Tree.parse(text), 0)
         assert found.cost[k] == cost == fragment_cost(Tree.parse(text))
         assert found.position[k] == position
         if position >= 0:
@@ -78,9 +79,9 @@ def test_blocks_hold_the_tails_of_the_worked_example():
         first.key: decay * (1 + math.sqrt(decay) * third.vector) / math.sqrt(2),
         second.key: decay * np.ones(2) / math.sqrt(2),
     }
-    rest = row.indices >= encoder.n_explicit
-    assert rest.sum() == 4 * len(wanted)
+    values = dict(zip(row.indices.tolist(), row.data, strict=True))  # row[:, k] takes memory for all columns
+    assert sum(column >= encoder.n_explicit for column in values) == 4 * len(wanted)
     for key, tail in wanted.items():
         at = encoder.encode_fragment(Tree.parse(next(t for t in BEYOND if blocks[t].key == key))).indices
-        found = row[:, at].toarray()[0].view(complex)
+        found = np.array([values[column] for column in at.tolist()]).view(complex)
         assert found == pytest.approx((-1 if key & 1 else 1) * tail, abs=1e-9)

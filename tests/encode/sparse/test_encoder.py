@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -95,6 +96,7 @@ def test_a_row_holds_every_bounded_fragment(tree, budget, decay, damping):
     assert as_dict(encoder.encode(Forest.from_trees([tree]))) == pytest.approx(wanted, rel=1e-12)
 
 
+@pytest.mark.large
 def test_products_of_rows_are_the_kernel_of_bounded_fragments():
     forest = random_forest(3, 60, 40)
     for budget in (0, 2, 4, 8):
@@ -126,6 +128,7 @@ def test_rests_are_the_sum_of_their_fragments_where_nodes_are_wide(rest):
         assert agrees(found, by_definition(wide, encoder), 1e-9)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("rest", ["dense", "blocks"])
 @pytest.mark.parametrize("decay", DECAYS)
 def test_products_are_unbiased_before_rescaling_and_little_off(rest, decay):
@@ -142,6 +145,7 @@ def test_products_are_unbiased_before_rescaling_and_little_off(rest, decay):
     assert 1e-6 < np.std(errors) < (0.06 if rest == "dense" else 0.5)
 
 
+@pytest.mark.large
 def test_no_two_small_fragments_share_a_dense_vector():
     encoder = make_encoder(1.0, 0, rest="dense", rest_size=2048, dtype="float64")
     found = set()
@@ -153,6 +157,7 @@ def test_no_two_small_fragments_share_a_dense_vector():
     assert np.diagonal(cosines).min() > 0.3
 
 
+@pytest.mark.large
 def test_what_is_bounded_hardly_matters_beside_a_huge_rest():
     forest = random_forest(4, 4, 900)
     logs = SubsetTreeKernel(1.0).log_norms(forest)
@@ -165,6 +170,7 @@ def test_what_is_bounded_hardly_matters_beside_a_huge_rest():
     assert np.diagonal(dot_products(rows[0])) == pytest.approx(1.0, abs=1e-5)
 
 
+@pytest.mark.large
 def test_exact_lengths_make_a_dense_rest_as_long_as_it_should_be():
     forest = random_forest(7, 30, 50)
     for normalize in (False, True):
@@ -196,6 +202,7 @@ def test_expanded_children_are_read_from_the_last_to_the_first():
     assert block(both, 1, 0).key == fragment_key(last, 0)
 
 
+@pytest.mark.large
 def test_collisions_add_noise_but_no_bias():
     forest = alike(6, 12)
     exact = BoundedTreeKernel(0.4).gram(forest)
@@ -211,6 +218,7 @@ def test_collisions_add_noise_but_no_bias():
     assert 0.01 < noise < 2 / math.sqrt(256)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("rest", [None, "dense", "blocks"])
 def test_rows_do_not_depend_on_threads_batches_or_neighbours(rest):
     forest = random_forest(1, 1200, 25)
@@ -289,6 +297,7 @@ def test_weighted_rows_are_frozen_to_the_byte(n_features, digest):
     assert digest_of(rows, rows.data) == digest
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("rest", [None, "dense", "blocks"])
 def test_normalised_rows_have_length_1_whatever_the_size_of_the_tree(rest):
     large = ["(A" + " (B x)" * 20_000 + ")", "(A " * 2000 + "b" + ")" * 2000, "(A (B c))"]
@@ -300,14 +309,24 @@ def test_normalised_rows_have_length_1_whatever_the_size_of_the_tree(rest):
             make_encoder(0.99, rest=rest, rest_size=256).encode(forest)
 
 
+@pytest.mark.large
 def test_wide_and_deep_trees_take_linear_memory():
-    wide = "(A" + " (B (C x) y)" * 30_000 + ")"
-    deep = "(A " * 30_000 + "b" + ")" * 30_000
-    rows = make_encoder(0.1).encode(read_trees([wide, deep]))
-    assert np.isfinite(rows.data).all()
-    assert np.diff(rows.indptr).tolist() == [4, 10]
+    encoder = make_encoder(0.1)
+    peaks = []
+    for size in (15_000, 30_000):
+        wide = "(A" + " (B (C x) y)" * size + ")"
+        deep = "(A " * size + "b" + ")" * size
+        forest = read_trees([wide, deep])
+        tracemalloc.start()
+        rows = encoder.encode(forest)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert np.isfinite(rows.data).all()
+        assert np.diff(rows.indptr).tolist() == [4, 10]
+    assert 30_000 < peaks[1] < 2.5 * peaks[0]
 
 
+@pytest.mark.large
 def test_a_child_among_a_million_is_found():
     wide = Tree("R", ["x"] * (2**20 + 39) + [Tree("B", ["b"])])
     rows = make_encoder(1.0, None).encode(Forest.from_trees([wide]))

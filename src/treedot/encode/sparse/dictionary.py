@@ -242,6 +242,9 @@ def _check(dictionary: FragmentDictionary) -> None:
         raise ValueError("its columns do not belong together")
     if (dictionary.key[1:] < dictionary.key[:-1]).any():
         raise ValueError("its keys are not sorted")
+    documents = dictionary.documents
+    if documents.dtype.kind != "i" or ((documents < 0) | (documents > dictionary.n_trees)).any():
+        raise ValueError("a fragment occurs in more trees than there are, or in fewer than none")
     single = position < 0
     limits = np.where(single, len(dictionary.productions), n)
     if ((dictionary.part < 0) | (dictionary.part >= limits)).any():

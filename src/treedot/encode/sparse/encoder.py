@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,6 +68,7 @@ class SparseEncoder:
         self.learned = LearnedColumns.make(np.zeros(0, np.uint64)) if learned is None else learned
         # With a rest, rows are scaled when that is known too.
         self._rules = Rules.make(spec, learned is not None, spec.normalize and spec.rest is None)
+        self._rest = rest_of(spec, self.n_explicit)
         self._keys: dict[str, int] = {}
         self._idle: list[RowMemory] = []  # working memory that no thread is using
 
@@ -81,10 +81,6 @@ class SparseEncoder:
     def n_columns(self) -> int:
         """How many columns the rows have."""
         return self.n_explicit + (0 if self._rest is None else self._rest.width)
-
-    @cached_property
-    def _rest(self) -> DenseRest | BlockRest | None:
-        return rest_of(self.spec, self.n_explicit)
 
     def encode(
         self, forest: Forest, log_norms: FloatArray | None = None, n_jobs: int | None = None

@@ -1,0 +1,113 @@
+"""Give damaged files, odd objects and trees of all shapes to everything in treedot that takes them.
+
+Every case is tried in another process, which may take a minute and a gibibyte. Whatever is neither read
+nor refused by an error of treedot's own is a failure, and so is a wrong result; the case is then kept in a
+folder, and --replay tries it again. A case follows from the seed, the target and its number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fuzz.targets import TARGETS, make_case
+from fuzz.worker import Worker
+from treedot.cli.compilation import kinds
+
+TURN = 2  # seconds for a target before the next one has its turn
+OUTCOMES = ("accepted", "refused", "failed")
+WIDTH = max(map(len, TARGETS))
+
+
+def fuzz(
+    names: Sequence[str], seed: int, folder: Path, *, cases: int | None = None, minutes: float = 1
+) -> dict[str, Counter[str]]:
+    """Try cases of some targets in turn, until there were so many of each or the time is over."""
+    found = {name: Counter[str]() for name in names}
+    with Worker() as worker, contextlib.suppress(KeyboardInterrupt):
+        for name, number in _turns(names, cases, minutes):
+            data = make_case(name, seed, number)
+            outcome = worker.run(name, data)
+            found[name][outcome.kind] += 1
+            if outcome.kind == "failed":
+                path = _keep(folder, name, seed, number, data)
+                print(f"{name}, case {number}: kept as {path}\n{outcome.reason.rstrip()}\n", flush=True)
+    return found
+
+
+def _turns(names: Sequence[str], cases: int | None, minutes: float) -> Iterator[tuple[str, int]]:
+    """Yield targets and numbers of cases: so many of each, or by the clock, all targets in turn."""
+    if cases is not None:
+        yield from itertools.product(names, range(cases))
+        return
+    numbers = {name: itertools.count() for name in names}
+    end = time.monotonic() + 60 * minutes
+    for name in itertools.cycle(names):
+        turn = min(end, time.monotonic() + TURN)
+        while time.monotonic() < turn:
+            yield name, next(numbers[name])
+        if turn == end:
+            return
+
+
+def _keep(folder: Path, name: str, seed: int, number: int, data: bytes) -> Path:
+    """Write a case to a file whose name says what it is."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}_{seed}_{number}"
+    path.write_bytes(data)
+    return path
+
+
+def replay(path: Path) -> bool:
+    """Try a case that was kept; return whether it fails."""
+    name = path.name.rsplit("_", 2)[0]
+    if name not in TARGETS:
+        sys.exit(f"{path}: the name of a case is TARGET_SEED_NUMBER, and there is no target {name!r}")
+    with Worker() as worker:
+        outcome = worker.run(name, path.read_bytes())
+    print(f"{outcome.kind} {outcome.reason}".rstrip())
+    return outcome.kind == "failed"
+
+
+def show(found: dict[str, Counter[str]], seed: int) -> None:
+    """Print what came of the cases of each target."""
+    print(f"{f'seed {seed}':<{WIDTH}} {'cases':>9} " + " ".join(f"{kind:>9}" for kind in OUTCOMES))
+    everything: Counter[str] = sum(found.values(), Counter())
+    for name, counts in [*found.items(), ("all", everything)]:
+        numbers = (counts.total(), *(counts[kind] for kind in OUTCOMES))
+        print(f"{name:<{WIDTH}} " + " ".join(f"{number:>9,}" for number in numbers))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return 1 where something failed."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
+    parser.add_argument("targets", nargs="*", metavar="target", help=f"all by default: {', '.join(TARGETS)}")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--minutes", type=float, default=1, help="how long (default: %(default)s)")
+    length.add_argument("--cases", type=int, help="how many cases of each target, however long it takes")
+    parser.add_argument("--seed", type=int, help="what the cases follow from (default: from the clock)")
+    parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"), help="folder of failed cases")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="try a case that was kept again")
+    options = parser.parse_args(arguments)
+    if options.replay is not None:
+        return replay(options.replay)
+    if unknown := set(options.targets) - set(TARGETS):
+        parser.error(f"there is no target {', '.join(sorted(unknown))}")
+    for compile_kind in kinds().values():  # before time is measured
+        compile_kind()
+    seed = int(time.time()) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
+    names = options.targets or list(TARGETS)
+    found = fuzz(names, seed, options.failures, cases=options.cases, minutes=options.minutes)
+    show(found, seed)
+    return int(any(counts["failed"] for counts in found.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""Encoders and kernels as targets: trees of all shapes give finite values that agree with each other.
+
+A case is a line with settings in JSON, and trees in brackets, which may be damaged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from fuzz.mutations import mutate
+from fuzz.target import Target, require
+from fuzz.trees import random_trees
+from treedot import (
+    BoundedTreeKernel,
+    DistributedTreeVectorizer,
+    Forest,
+    FragmentVectorizer,
+    LabelSelectionKernel,
+    SubsetTreeKernel,
+    SubtreeKernel,
+    TreedotError,
+    dot_products,
+    read_trees,
+)
+from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES
+
+MAX_TREES = 64  # damage may make thousands of one, and a Gram matrix has the square
+DECAYS = [0, 1e-300, 0.01, 0.4, 1]
+KERNELS = {
+    "subset": SubsetTreeKernel,
+    "subtree": SubtreeKernel,
+    "bounded": BoundedTreeKernel,
+    "labels": LabelSelectionKernel,
+}
+
+
+@dataclass(frozen=True)
+class ComputationTarget:
+    """Something that is computed from trees.
+
+    Parameters
+    ----------
+    choose : callable
+        Returns random settings, as JSON can carry them.
+    check : callable
+        Computes with settings, and raises where the results are wrong.
+    max_nodes : int
+        The size of the largest trees.
+    """
+
+    choose: Callable[[Random], dict[str, Any]]
+    check: Callable[[Forest, dict[str, Any]], None]
+    max_nodes: int
+
+    def make(self, random: Random) -> bytes:
+        """Return settings and trees; a third of the cases is damaged."""
+        trees = "\n".join(map(str, random_trees(random, self.max_nodes))).encode()
+        if random.random() < 1 / 3:
+            trees = mutate(trees, [trees], random)
+        return json.dumps(self.choose(random)).encode() + b"\n" + trees
+
+    def run(self, data: bytes, folder: Path) -> None:
+        """Compute with the trees that can be read."""
+        settings, _, trees = data.partition(b"\n")
+        path = folder / "case.mrg"
+        path.write_bytes(trees)
+        problems: list[TreedotError] = []
+        forest = read_trees(path, on_bad=problems.append)
+        self.check(forest[:MAX_TREES], json.loads(settings))
+
+
+def _numbers(random: Random) -> dict[str, Any]:
+    """Return the settings that all vectorizers have."""
+    return {
+        "decay": random.choice(DECAYS),
+        "normalize": random.random() < 0.5,
+        "dtype": random.choice(DTYPES),
+        "random_state": random.choice([0, 2**63, -1]),
+    }
+
+
+def _dense(random: Random) -> dict[str, Any]:
+    return {
+        **_numbers(random),
+        "composition": random.choice(COMPOSITIONS),
+        "n_components": random.choice([256, 512]),
+    }
+
+
+def _hashed(random: Random) -> dict[str, Any]:
+    return {
+        **_numbers(random),
+        "n_features": random.choice([32, 2**20, 2**30]),
+        "budget": random.choice([0, 2, 4]),
+        "damping": random.choice(DAMPINGS),
+        "idf": random.random() < 0.3,
+    }
+
+
+def _named(random: Random) -> dict[str, Any]:
+    return {**_hashed(random), "n_features": None, "budget": random.choice([0, 1, 3, None])}
+
+
+def _with_rest(random: Random) -> dict[str, Any]:
+    return {
+        **_numbers(random),
+        "n_features": random.choice([64, 2**20, None]),
+        "budget": random.choice([0, 2, 4]),
+        "rest": random.choice(["dense", "blocks"]),
+        "rest_size": 256,
+    }
+
+
+def _check_dense(forest: Forest, settings: dict[str, Any]) -> None:
+    vectorizer = DistributedTreeVectorizer(**settings)
+    vectors = vectorizer.transform(forest)
+    require(np.isfinite(vectors).all(), "a vector is not finite")
+    alone = vectorizer.transform(forest[-1:])
+    require(np.array_equal(alone[0], vectors[-1]), "the vector of a tree depends on the other trees")
+    threaded = DistributedTreeVectorizer(**settings, n_jobs=2).transform(forest)
+    require(np.array_equal(threaded, vectors), "vectors depend on the number of threads")
+    _check_lengths(np.linalg.norm(vectors.astype(float), axis=1), settings)
+
+
+def _check_sparse(forest: Forest, settings: dict[str, Any]) -> None:
+    vectorizer = FragmentVectorizer(**settings).fit(forest)
+    rows = vectorizer.transform(forest)
+    rows.check_format(full_check=True)
+    require(rows.has_canonical_format, "the columns of a row are out of order")
+    require(np.isfinite(rows.data).all(), "a row is not finite")
+    _check_same(vectorizer.transform(forest[-1:]), rows[-1], "the row of a tree depends on the other trees")
+    threaded = vectorizer.set_params(n_jobs=2).transform(forest)
+    _check_same(threaded, rows, "rows depend on the number of threads")
+    if settings["n_features"] is None and "rest" not in settings:  # else collisions change the length
+        _check_lengths(np.sqrt(rows.astype(float).power(2).sum(axis=1)), settings)
+
+
+def _check_same(a: Any, b: Any, message: str) -> None:
+    require(np.array_equal(a.indices, b.indices) and np.array_equal(a.data, b.data), message)
+
+
+def _check_lengths(lengths: Any, settings: dict[str, Any]) -> None:
+    if settings["normalize"]:
+        good = (np.abs(np.asarray(lengths) - 1) < 1e-4) | (np.asarray(lengths) == 0)
+        require(good.all(), "a vector is not normalised")
+
+
+def _kernel(random: Random) -> dict[str, Any]:
+    kind = random.choice(list(KERNELS))
+    own: dict[str, dict[str, Any]] = {
+        "subset": {"algorithm": random.choice(["auto", "shared", "TK", "FTK"])},
+        "bounded": {"budget": random.choice([0, 1, 3, 6])},
+        "labels": {"labels": ["A", "c"]},
+    }
+    common = {"kind": kind, "decay": random.choice(DECAYS), "normalize": random.random() < 0.5}
+    return common | own.get(kind, {})
+
+
+def _check_kernel(forest: Forest, settings: dict[str, Any]) -> None:
+    kernel = KERNELS[settings.pop("kind")](**settings)
+    gram = kernel.gram(forest)
+    require(np.isfinite(gram).all() and (gram >= 0).all(), "a kernel is not finite, or negative")
+    require(np.array_equal(gram, gram.T), "the Gram matrix is not symmetric")
+    require(
+        np.allclose(kernel.diagonal(forest), np.diagonal(gram), rtol=1e-9, atol=0), "the diagonal differs"
+    )
+    first, last = np.zeros(len(forest), int), np.arange(len(forest))
+    require(np.allclose(kernel.pairs(forest, first, last), gram[0], rtol=1e-9, atol=1e-12), "pairs differ")
+    require(np.isclose(kernel(forest[0], forest[-1]), gram[0, -1], rtol=1e-9, atol=1e-12), "one pair differs")
+    if settings["normalize"]:
+        require((gram <= 1 + 1e-9).all(), "a normalised kernel is larger than 1")
+
+
+def _budget(random: Random) -> dict[str, Any]:
+    return {"decay": random.choice([0.01, 0.4, 1]), "budget": random.choice([0, 1, 3])}
+
+
+def _check_agreement(forest: Forest, settings: dict[str, Any]) -> None:
+    """Compare the kernel of bounded fragments with the rows of these fragments."""
+    exact = BoundedTreeKernel(**settings).gram(forest)
+    vectorizer = FragmentVectorizer(
+        **settings, n_features=None, damping="linear", normalize=False, dtype="float64"
+    )
+    products = dot_products(vectorizer.fit_transform(forest))
+    require(np.allclose(products, exact, rtol=1e-9, atol=0), "rows and kernels differ")
+
+
+COMPUTATIONS: dict[str, Target] = {
+    "dense": ComputationTarget(_dense, _check_dense, 1000),
+    "sparse": ComputationTarget(_hashed, _check_sparse, 5000),
+    "dictionary": ComputationTarget(_named, _check_sparse, 100),
+    "rest": ComputationTarget(_with_rest, _check_sparse, 500),
+    "kernels": ComputationTarget(_kernel, _check_kernel, 1000),
+    "agreement": ComputationTarget(_budget, _check_agreement, 300),
+}

@@ -1,0 +1,252 @@
+"""Kill everything that writes files, at random moments: every file is the old or the new one, and whole.
+
+Each writer makes one of two files, which are known to the byte. It runs in a forked process that gets
+SIGKILL or SIGTERM at some moment, with or without a file in its place; what is there afterwards must be what
+was there before or what was to be written. After the next run that is left alone, nothing else is beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import os
+import random
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from benchmarks.trees import json_lists
+
+import treedot as td
+from treedot import cli
+
+DECAYS = (0.3, 0.6)  # of the two files that each writer makes
+COMPILATIONS = 25  # one of so many kills is of ``treedot compile``, which takes long
+PAIR = ["(S (NP a) (VP b))", "(S (NP a) (VP c))"]
+
+
+class Writer(NamedTuple):
+    """Something that writes one of two files."""
+
+    name: str  # of the file
+    write: Callable[[Path, int], int | None]  # an exit code, where it has one
+    check: Callable[[Path], object]  # raises where a file is not whole
+    cleans_up: bool = False  # whether SIGTERM, too, leaves nothing behind
+    same_bytes: bool = True
+
+
+class WriterError(Exception):
+    """A file that is neither the old nor the new one, or one that should not be there."""
+
+
+def writers(folder: Path) -> list[Writer]:
+    """Return everything that writes files, on some trees that are put into a folder."""
+    forest = json_lists(1000)
+    trees, few = folder / "trees.mrg", folder / "few.mrg"
+    forest.write_brackets(trees)
+    forest[:100].write_brackets(few)
+
+    def command(name: str, *options: str | Path, check: Callable[[Path], object]) -> Writer:
+        def write(path: Path, which: int) -> int:
+            return cli.main([*map(str, options), "-o", str(path), "--decay", str(DECAYS[which])])
+
+        return Writer(name, write, check, True)
+
+    def encode(name: str, *options: str) -> Writer:
+        return command(name, "encode", trees, *options, check=td.load_vectors)
+
+    def report(path: Path, which: int) -> int:
+        return cli.main(["demo", "--functions", str((50, 55)[which]), "--out", str(path.parent)])
+
+    def build(path: Path, which: int) -> None:
+        vectorizer = td.FragmentVectorizer(n_features=2**30, decay=DECAYS[which])
+        td.TreeIndex.build(forest, path, vectorizer, overwrite=True)
+
+    def saved(name: str, vectorizers: Sequence[Any]) -> Writer:
+        @cache
+        def made(which: int) -> Any:
+            return vectorizers[which].transform(forest)
+
+        def write(path: Path, which: int) -> None:
+            td.save_vectors(path, made(which), vectorizers[which])
+
+        return Writer(name, write, td.load_vectors)
+
+    sparse = [td.FragmentVectorizer(decay=decay) for decay in DECAYS]
+    dense = [td.DistributedTreeVectorizer(n_components=256, decay=decay) for decay in DECAYS]
+    return [
+        encode("rows.npz"),
+        encode("rest.npz", "--rest", "blocks"),
+        encode("dense.npy", "--vectors", "dense", "-d", "1024"),
+        encode("dense.parquet", "--vectors", "dense", "-d", "1024"),
+        command("gram.npy", "gram", few, check=np.load),
+        Writer("index.html", report, _whole_page, True, same_bytes=False),
+        Writer("trees.index", build, td.TreeIndex.open),
+        Writer("brackets.mrg", lambda path, which: forest[which:].write_brackets(path), td.read_trees),
+        Writer("forest.parquet", lambda path, which: forest[which:].save(path), td.Forest.load),
+        Writer("forest.arrow", lambda path, which: forest[which:].save(path), td.Forest.load),
+        Writer("vectorizer", lambda path, which: sparse[which].save(path), td.FragmentVectorizer.load),
+        saved("saved.npz", sparse),
+        saved("saved.npy", dense),
+        saved("saved.parquet", dense),
+    ]
+
+
+def _whole_page(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    if not text.startswith("<!") or not text.endswith("</html>\n"):
+        raise WriterError(f"{path} is half a page")
+
+
+class Attacked:
+    """A writer with a folder of its own, and what it writes when it is left alone."""
+
+    def __init__(self, writer: Writer, folder: Path) -> None:
+        self.writer, self.target = writer, folder / writer.name
+        self.found: Counter[str] = Counter()
+        folder.mkdir()
+        with contextlib.redirect_stdout(None):
+            for which in (0, 1):  # so that forked processes have their code at hand, and write soon
+                writer.write(self.target, which)
+        alone = [self._left_alone(which) for which in (0, 1)]
+        self.seconds = sum(seconds for seconds, _ in alone) / 2
+        self._whole = [content for _, content in alone]
+
+    def kill(self, rng: random.Random) -> bool:
+        """Start the writer and kill it; return whether it was still at work, raise where it did harm."""
+        which, number = rng.randrange(2), rng.choice((signal.SIGKILL, signal.SIGTERM))
+        old = rng.choice((None, self._whole[1 - which]))
+        if old is None:
+            self.target.unlink(missing_ok=True)
+        else:
+            self.target.write_bytes(old)
+        others = self._others()
+        process = self._start(which)
+        time.sleep(rng.random() * self.seconds)
+        os.kill(process, number)
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        killed = code in (-number, 128 + number)
+        if code and not killed:
+            raise WriterError(f"{self.target}: after {number.name} the writer ends with {code}")
+        self.found[self._state(old, which)] += killed
+        if killed and number == signal.SIGTERM and self.writer.cleans_up and self._others() - others:
+            raise WriterError(f"SIGTERM left {self._others() - others}")
+        if rng.random() < 0.25:
+            self.leave_alone(rng.randrange(2))
+        return killed
+
+    def leave_alone(self, which: int) -> None:
+        """Let the writer end; raise where the file is not the new one, or not alone."""
+        _, content = self._left_alone(which)
+        if self.writer.same_bytes and content != self._whole[which]:
+            raise WriterError(f"{self.target} is not what was to be written")
+        if left := self._others():
+            raise WriterError(f"{left} were left over after the next run")
+
+    def _left_alone(self, which: int) -> tuple[float, bytes]:
+        start = time.monotonic()
+        code = os.waitstatus_to_exitcode(os.waitpid(self._start(which), 0)[1])
+        seconds = time.monotonic() - start
+        if code:
+            raise WriterError(f"{self.target} cannot be written: the writer ends with {code}")
+        self.writer.check(self.target)
+        return seconds, self.target.read_bytes()
+
+    def _start(self, which: int) -> int:
+        process = os.fork()
+        if process:
+            return process
+        code = 1
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            code = self.writer.write(self.target, which) or 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+    def _state(self, old: bytes | None, which: int) -> str:
+        """Return whether the old file, the new one or none is there; raise where it is something else."""
+        content = self.target.read_bytes() if self.target.exists() else None
+        if content == old:
+            return "none" if old is None else "old"
+        if content is None:
+            raise WriterError(f"{self.target} is gone")
+        if self.writer.same_bytes and content != self._whole[which]:
+            raise WriterError(f"{self.target} is neither the old one nor the new one")
+        self.writer.check(self.target)
+        return "new"
+
+    def _others(self) -> set[str]:
+        return set(os.listdir(self.target.parent)) - {self.writer.name}
+
+
+def kill_compilations(rng: random.Random, folder: Path, count: int) -> None:
+    """Kill ``treedot compile``; raise where a command cannot use the compiled code that is there."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+    command = [sys.executable, "-m", "treedot"]
+    for _ in range(count):
+        with subprocess.Popen([*command, "compile"], env=environment, stdout=subprocess.DEVNULL) as process:
+            time.sleep(rng.uniform(2, 15))
+            process.send_signal(rng.choice((signal.SIGKILL, signal.SIGTERM)))
+        done = subprocess.run([*command, "kernel", *PAIR], env=environment, capture_output=True, text=True)
+        if (done.returncode, done.stdout) != (0, "2.4\n"):
+            raise WriterError(f"after compiling was killed, a kernel is {done.stdout!r} {done.stderr}")
+
+
+def kill_all(rng: random.Random, folder: Path, kills: int, only: Sequence[str]) -> Iterator[str]:
+    """Kill all writers in turn, or those of some files, so often in all; yield a line for each."""
+    compilations = 0 if only else kills // COMPILATIONS
+    attacked = [
+        Attacked(writer, folder / f"of {writer.name}")
+        for writer in writers(folder)
+        if not only or writer.name in only
+    ]
+    left = kills - compilations
+    weights = [one.seconds**-0.5 for one in attacked]  # fast ones more often
+    turns = iter(lambda: rng.choices(attacked, weights)[0], None)
+    for one in itertools.chain(attacked, turns):
+        if left <= 0:
+            break
+        left -= one.kill(rng)
+    for one in attacked:
+        one.leave_alone(0)
+        yield f"{one.writer.name:16} " + "  ".join(f"{n:3} {state}" for state, n in sorted(one.found.items()))
+    if compilations:
+        kill_compilations(rng, folder / "compiled", compilations)
+        yield f"{'compiled code':16} {compilations:3} killed"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz.kills", description=__doc__)
+    parser.add_argument("--kills", type=int, default=200, metavar="N", help="how many (default: %(default)s)")
+    parser.add_argument("--seed", type=int, metavar="N", help="of writers' order and moments (default: any)")
+    parser.add_argument("--only", nargs="+", default=(), metavar="FILE", help="files to write (default: all)")
+    options = parser.parse_args(arguments)
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    os.environ["MPLBACKEND"] = "agg"
+    print(f"{options.kills} kills, --seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for line in kill_all(random.Random(seed), Path(folder), options.kills, options.only):
+                print(line, flush=True)
+        except WriterError as failure:
+            print(f"failed: {failure}", file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

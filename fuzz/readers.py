@@ -1,0 +1,188 @@
+"""Every reader as a target: files of trees are read or refused, and what is read is sound.
+
+For a new reader, add a line to ``READERS``: the suffix of its files, and some that are sound.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import lzma
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import zstandard
+
+from fuzz.target import FileTarget, Target, require
+from fuzz.trees import random_trees
+from treedot import Forest, Tree, TreedotError, iter_trees, read_trees
+
+PYTHON = [
+    b"def f(a, *b, c=1, **d):\n    return [x async for x in g(a)] if a else lambda y: y + 1\n",
+    b"class A:\n    @p\n    async def m(self) -> 'A':\n        match self:\n"
+    b"            case {'a': [1, *_]}: pass\n    def n(self): yield f'{self!r:>{10}}'\n",
+    b"# -*- coding: latin-1 -*-\nx = '\xe4'\ndef f():\n    try:\n        g()\n    except E as e: raise\n",
+]
+
+
+def reader(suffix: str, seeds: Callable[[], list[bytes]], pack: Callable[[bytes], bytes] = bytes) -> Target:
+    """Return the target of a reader."""
+    return FileTarget(suffix, cache(seeds), check_reader, pack)
+
+
+def check_reader(path: Path) -> None:
+    """Read a file as a whole, and in batches without what is bad: both ways give the same trees."""
+    problems: list[TreedotError] = []
+    try:
+        whole = read_trees(path)
+    except TreedotError:
+        for batch in iter_trees(path, batch_size=3, on_bad=problems.append):
+            check_forest(batch)
+        require(problems, "an error that is raised is not reported to on_bad")
+        raise
+    batches = list(iter_trees(path, batch_size=3, on_bad=problems.append))
+    require(not problems, "on_bad is called for a file that is sound")
+    require(all(len(batch) <= 3 for batch in batches), "a batch is too large")
+    require(Forest.concat(batches) == whole, "the trees of batches differ from those of the whole file")
+    check_forest(whole)
+    check_round_trip(whole, path.parent)
+
+
+def check_forest(forest: Forest) -> None:
+    """Raise where the arrays of a forest do not describe trees: readers pack them unchecked."""
+    Forest(forest.label, forest.arity, forest.offsets, forest.labels, forest.columns)
+
+
+def check_round_trip(forest: Forest, folder: Path) -> None:
+    """Write a forest in every way there is, and read it again."""
+    if not len(forest):
+        return
+    path = folder / "again.mrg"
+    forest.write_brackets(path)
+    require(read_trees(path) == forest, "brackets do not give back what was written")
+    without_columns = Forest(forest.label, forest.arity, forest.offsets, forest.labels)
+    require(Forest.from_arrow(without_columns.to_arrow()) == forest, "Arrow does not give back the trees")
+
+
+def seed_trees() -> list[list[Tree]]:
+    """Return some lists of trees, always the same."""
+    random = Random(0)
+    return [random_trees(random, max_nodes=40) for _ in range(8)]
+
+
+def brackets() -> list[bytes]:
+    """One tree per line, over several lines, and with an outer bracket that has no label."""
+    texts = [[str(tree) for tree in trees] for trees in seed_trees()]
+    plain = ["\n".join(lines).encode() for lines in texts]
+    return [*plain, plain[0].replace(b" ", b"\n  "), b"( (S (NP I) (VP run)))\r\n" * 3]
+
+
+def _rows() -> list[list[dict[str, str]]]:
+    return [[{"label": f"{k},x", "tree": str(tree)} for k, tree in enumerate(t)] for t in seed_trees()]
+
+
+def tsv() -> list[bytes]:
+    """Tables with a header, without what tabs and ends of lines would break."""
+    found = []
+    for rows in _rows():
+        lines = ["label\ttree", *(f"{row['label']}\t{row['tree']}" for row in rows)]
+        found.append("\n".join(lines).encode())
+    return found
+
+
+def comma_separated() -> list[bytes]:
+    """Tables with a header; fields are quoted where they have to be."""
+    found = []
+    for rows in _rows():
+        text = io.StringIO()
+        table = csv.DictWriter(text, ["label", "tree"])
+        table.writeheader()
+        table.writerows(rows)
+        found.append(text.getvalue().encode())
+    return found
+
+
+def _nested(tree: Tree) -> object:
+    return [tree.label, *map(_nested, tree.children)] if tree.children else tree.label
+
+
+def json_lines() -> list[bytes]:
+    """Trees as texts and as nested lists, with other values beside them."""
+    found = ["\n".join(json.dumps(row) for row in rows).encode() for rows in _rows()]
+    for trees in seed_trees():
+        rows = [{"tree": _nested(tree), "n": k, "x": [None, {"y": 1.5}]} for k, tree in enumerate(trees)]
+        found.append("\n".join(json.dumps(row) for row in rows if isinstance(row["tree"], list)).encode())
+    return found
+
+
+def _tables() -> list[pa.Table]:
+    """Forests, texts of trees in every type that Arrow has for them, and columns of all kinds."""
+    forests = [Forest.from_trees(trees, {"number": list(range(len(trees)))}) for trees in seed_trees()]
+    texts = [str(tree) for tree in forests[0]]
+    count = len(texts)
+    kept = {
+        "text": pa.array(texts, pa.large_string()),
+        "number": pa.array(range(count), pa.uint8()),
+        "real": pa.array([0.5, None] * count, pa.float32())[:count],
+        "record": pa.array([{"a": [1, 2], "b": None}] * count),
+        "time": pa.array([1] * count, pa.timestamp("ns", tz="UTC")),
+        "bytes": pa.array([b"\xff"] * count),
+    }
+    trees = [
+        pa.array(texts),
+        pa.array(texts, pa.large_string()),
+        pa.array([*texts[1:], None]),
+        pa.array(texts).dictionary_encode(),
+        pa.array([["A", "b", "c"]] * count),
+    ]
+    return [
+        *(forest.to_arrow() for forest in forests),
+        *(pa.table({"tree": column, **kept}) for column in trees),
+    ]
+
+
+def parquet() -> list[bytes]:
+    """Parquet files, compressed and not, of one row group and of several."""
+    found = []
+    for k, table in enumerate(_tables()):
+        file = io.BytesIO()
+        compression = ["none", "snappy", "zstd", "gzip"][k % 4]
+        pa.parquet.write_table(table, file, compression=compression, row_group_size=2 if k % 3 else None)
+        found.append(file.getvalue())
+    return found
+
+
+def arrow() -> list[bytes]:
+    """Arrow files, compressed and not."""
+    found = []
+    for k, table in enumerate(_tables()):
+        file = io.BytesIO()
+        compression = ["uncompressed", "lz4", "zstd"][k % 3]
+        pa.feather.write_feather(table, file, compression=compression, chunksize=3 if k % 2 else None)
+        found.append(file.getvalue())
+    return found
+
+
+def _gzip(data: bytes) -> bytes:
+    return gzip.compress(data, mtime=0)
+
+
+READERS = {
+    "brackets": reader(".mrg", brackets),
+    "tsv": reader(".tsv", tsv),
+    "csv": reader(".csv", comma_separated),
+    "jsonl": reader(".jsonl", json_lines),
+    "parquet": reader(".parquet", parquet),
+    "arrow": reader(".arrow", arrow),
+    "python": reader(".py", lambda: PYTHON),
+    "gz": reader(".mrg.gz", brackets, _gzip),
+    "xz": reader(".tsv.xz", tsv, lzma.compress),
+    "zst": reader(".jsonl.zst", json_lines, lambda data: zstandard.compress(data)),
+}

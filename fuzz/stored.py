@@ -1,0 +1,216 @@
+"""Files that treedot wrote, damaged: they are read or refused, and what is read can be used."""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuzz.readers import check_forest, seed_trees
+from fuzz.target import FileTarget, Target, require
+from treedot import (
+    DistributedTreeVectorizer,
+    Forest,
+    FragmentVectorizer,
+    SubsetTreeKernel,
+    TreedotError,
+    TreeIndex,
+    dot_products,
+    load_vectors,
+    save_vectors,
+)
+from treedot.cli.choices import describe_kernel
+from treedot.cli.facts import file_facts, printed
+from treedot.learn.vectorizer_state import VectorizerState
+from treedot.safetensors import read_arrays, write_arrays
+from treedot.vectors.writers import write_matrix
+
+MARK = b"\n===\n"  # between the parts of a plain content
+
+
+@cache
+def _forest() -> Forest:
+    trees = [tree for trees in seed_trees() for tree in trees]
+    return Forest.from_trees(trees, {"number": list(range(len(trees))), "text": ["é"] * len(trees)})
+
+
+def _vectorizers() -> list[FragmentVectorizer]:
+    made = [
+        FragmentVectorizer(),
+        FragmentVectorizer(n_features=64, budget=2, dtype="float64", idf=True),
+        FragmentVectorizer(n_features=None, budget=1),
+        FragmentVectorizer(n_features=None, budget=1, idf=True),
+        FragmentVectorizer(n_features=128, rest="dense", rest_size=256),
+    ]
+    return [vectorizer.fit(_forest()) for vectorizer in made]
+
+
+def _written(suffix: str, *writers: Callable[[Path], object]) -> list[bytes]:
+    """Return the files that some functions write."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{k}{suffix}") for k in range(len(writers))]
+        for path, write in zip(paths, writers, strict=True):
+            write(path)
+        return [path.read_bytes() for path in paths]
+
+
+def _npy() -> list[bytes]:
+    def save(path: Path, **settings: Any) -> None:
+        vectorizer = DistributedTreeVectorizer(n_components=256, **settings)
+        save_vectors(path, vectorizer.transform(_forest()), vectorizer)
+
+    def gram(path: Path) -> None:
+        kernel = SubsetTreeKernel(0.1, normalize=True)
+        with path.open("wb") as file:
+            write_matrix(file, kernel.gram(_forest()), describe_kernel(kernel))
+
+    return _written(".npy", save, lambda path: save(path, dtype="float64", normalize=False), gram)
+
+
+def _vector_parquet() -> list[bytes]:
+    vectorizer = DistributedTreeVectorizer(n_components=256)
+    vectors = vectorizer.transform(_forest())
+    return _written(
+        ".parquet",
+        lambda path: save_vectors(path, vectors, vectorizer),
+        lambda path: save_vectors(path, vectors, vectorizer, columns=_forest().columns),
+    )
+
+
+def _npz_members() -> list[bytes]:
+    """Return archives as the names and contents of their members, one behind the other."""
+    found = []
+    for vectorizer in _vectorizers():
+        rows = vectorizer.transform(_forest())
+        (data,) = _written(".npz", partial(save_vectors, matrix=rows, spec=vectorizer))
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = [name.encode() + b":" + archive.read(name) for name in archive.namelist()]
+        found.append(MARK.join(members))
+    return found
+
+
+def _zipped(plain: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for member in plain.split(MARK):
+            name, _, content = member.partition(b":")
+            info = zipfile.ZipInfo(name.decode("latin-1").replace("\0", "") or "x")
+            if info.filename not in archive.namelist():
+                archive.writestr(info, content)
+    return file.getvalue()
+
+
+def _split_header(data: bytes) -> bytes:
+    end = 8 + int.from_bytes(data[:8], "little")
+    return data[8:end] + MARK + data[end:]
+
+
+def _with_length(plain: bytes) -> bytes:
+    header, _, data = plain.partition(MARK)
+    return len(header).to_bytes(8, "little") + header + data
+
+
+def _with_fingerprint(plain: bytes) -> bytes:
+    """Return a file of a vectorizer or an index whose fingerprint is that of what it holds, if anything."""
+    data = _with_length(plain)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "case")
+        path.write_bytes(data)
+        try:
+            description, arrays = read_arrays(path)
+            settings: Any = description.get("settings") or description.get("vectorizer")
+            learned = {name.removeprefix("vectorizer."): array for name, array in arrays.items()
+                       if "settings" in description or name.startswith("vectorizer.")}  # fmt: skip
+            own = VectorizerState({"idf": False, **settings}, learned).fingerprint
+            return data.replace(description["fingerprint"].encode(), own.encode())
+        except Exception:  # there is nothing that could have a fingerprint
+            return data
+
+
+def _named_arrays() -> list[bytes]:
+    arrays = {"a": np.arange(6.0).reshape(2, 3), "b": np.zeros(0, np.int8), "c": np.array(7, np.int32)}
+    made = _written(".safetensors", lambda path: write_arrays(path, {"unit": "metre"}, arrays))
+    return [_split_header(data) for data in made]
+
+
+def _vectorizer_files() -> list[bytes]:
+    return [_split_header(data) for data in _written(".vectorizer", *(v.save for v in _vectorizers()))]
+
+
+def _indexes() -> list[bytes]:
+    made = _written(".index", *(partial(TreeIndex.build, _forest(), vectorizer=v) for v in _vectorizers()))
+    return [_split_header(data) for data in made]
+
+
+def _check_facts(path: Path) -> None:
+    """Describe a file, as ``treedot info`` does; what is refused here may still be read."""
+    try:
+        facts = file_facts(path)
+    except TreedotError:
+        return
+    if facts is not None:
+        json.dumps(facts)
+        printed(facts)
+
+
+def _check_vectors(path: Path) -> None:
+    _check_facts(path)
+    vectors = load_vectors(path)
+    with np.errstate(all="ignore"):  # values may be damaged: there is no sum to check them by
+        products = dot_products(vectors)
+    require(products.shape == (len(vectors),) * 2, "there are not as many products as pairs of vectors")
+
+
+def _check_arrays(path: Path) -> None:
+    _check_facts(path)
+    _, arrays = read_arrays(path)
+    total = sum(array.nbytes for array in arrays.values())
+    require(total <= path.stat().st_size, "there is more in the arrays than in the file")
+
+
+def _check_vectorizer(path: Path) -> None:
+    _check_facts(path)
+    rows = FragmentVectorizer.load(path).transform(_forest())
+    require(np.isfinite(rows.data).all(), "a row is not finite")
+
+
+def _check_index(path: Path) -> None:
+    _check_facts(path)
+    index = TreeIndex.open(path)
+    rows, values = index.search(_forest()[:5], k=3)
+    require(np.isfinite(values).all(), "a product is not finite")
+    require(((rows >= 0) & (rows < len(index))).all(), "a row that is found does not exist")
+    check_forest(index.forest(np.arange(len(index))))
+
+
+def _check_forest_file(path: Path) -> None:
+    check_forest(Forest.load(path))
+
+
+def stored(
+    suffix: str,
+    seeds: Callable[[], list[bytes]],
+    check: Callable[[Path], None],
+    pack: Callable[[bytes], bytes] = bytes,
+) -> Target:
+    """Return the target of a kind of files."""
+    return FileTarget(suffix, cache(seeds), check, pack)
+
+
+STORED = {
+    "vectors.npy": stored(".npy", _npy, _check_vectors),
+    "vectors.npz": stored(".npz", _npz_members, _check_vectors, _zipped),
+    "vectors.parquet": stored(".parquet", _vector_parquet, _check_vectors),
+    "forest.parquet": stored(".parquet", lambda: _written(".parquet", _forest().save), _check_forest_file),
+    "forest.arrow": stored(".arrow", lambda: _written(".arrow", _forest().save), _check_forest_file),
+    "arrays": stored(".safetensors", _named_arrays, _check_arrays, _with_length),
+    "vectorizer": stored(".vectorizer", _vectorizer_files, _check_vectorizer, _with_fingerprint),
+    "index": stored(".index", _indexes, _check_index, _with_fingerprint),
+}

@@ -1,0 +1,76 @@
+"""Trees that are unlike those of any corpus: deep, wide, repeated, with any text for labels."""
+
+from __future__ import annotations
+
+from random import Random
+
+from treedot import Tree
+
+LABELS = [
+    "A",
+    "B",
+    "NP",
+    "the",
+    "()",
+    "",
+    " ",
+    "\\",
+    "\n",
+    "(",
+    "\u00e4",
+    "\U0001f333",
+    "\0",
+    '"',
+    "\t",
+    "x" * 300,
+]
+
+
+def random_trees(random: Random, max_nodes: int = 300) -> list[Tree]:
+    """Return one to eight trees; some occur twice."""
+    found = [random_tree(random, max_nodes) for _ in range(random.randint(1, 6))]
+    return [*found, *random.choices(found, k=random.randint(0, 2))]
+
+
+def random_tree(random: Random, max_nodes: int = 300) -> Tree:
+    """Return a tree of one of several shapes."""
+    size = round(max_nodes ** random.random())
+    labels = random.choices(LABELS, k=random.randint(1, 4)) if random.random() < 0.3 else ["A", "B", "c"]
+    return random.choice([_chain, _star, _comb, _bush, _bush, _doubled])(random, size, labels)
+
+
+def _chain(random: Random, size: int, labels: list[str]) -> Tree:
+    tree = Tree(random.choice(labels))
+    for _ in range(size):
+        tree = Tree(random.choice(labels), [tree])
+    return tree
+
+
+def _star(random: Random, size: int, labels: list[str]) -> Tree:
+    return Tree(random.choice(labels), [Tree(random.choice(labels)) for _ in range(size)])
+
+
+def _comb(random: Random, size: int, labels: list[str]) -> Tree:
+    tree = Tree(random.choice(labels))
+    for _ in range(size // 2):
+        children = [tree, Tree(random.choice(labels))]
+        tree = Tree(random.choice(labels), random.sample(children, 2))
+    return tree
+
+
+def _bush(random: Random, size: int, labels: list[str]) -> Tree:
+    """Join random trees of a growing collection."""
+    parts = [Tree(random.choice(labels)) for _ in range(1 + size // 2)]
+    while len(parts) > 1:
+        count = min(len(parts), random.choice([1, 2, 2, 3, 5]))
+        children = [parts.pop(random.randrange(len(parts))) for _ in range(count)]
+        parts.append(Tree(random.choice(labels), children))
+    return parts[0]
+
+
+def _doubled(random: Random, size: int, labels: list[str]) -> Tree:
+    """Return a full binary tree of equal subtrees, which has more fragments than a float can count."""
+    tree = Tree(random.choice(labels))
+    for _ in range(size.bit_length() - 1):
+        tree = Tree(random.choice(labels), [tree, tree])
+    return tree

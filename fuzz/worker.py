@@ -1,0 +1,142 @@
+"""A process that tries cases, so that a crash, a hang or a flood of memory ends it and nothing else."""
+
+from __future__ import annotations
+
+import faulthandler
+import multiprocessing
+import resource
+import signal
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from treedot.errors import TreedotError
+
+SECONDS = 60  # for one case
+MEMORY = 1 << 30  # bytes
+ADDRESSES = 16 << 30  # bytes of address space: what is asked for but never touched counts, too
+
+
+class Outcome(NamedTuple):
+    """What came of a case: "accepted", "refused" or "failed", with the reason."""
+
+    kind: str
+    reason: str = ""
+
+
+def run_target(target: str, data: bytes, folder: Path) -> Outcome:
+    """Try a case in this process."""
+    from fuzz.targets import TARGETS
+
+    try:
+        TARGETS[target].run(data, folder)
+    except TreedotError as error:
+        return Outcome("refused", f"{type(error).__name__}: {error}")
+    except Exception:
+        return Outcome("failed", traceback.format_exc())
+    return Outcome("accepted")
+
+
+Attempt = Callable[[str, bytes, Path], Outcome]
+
+
+class Worker:
+    """A process that is started for the first case, and again after each failure.
+
+    Parameters
+    ----------
+    attempt : callable
+        Tries a case; the process imports it by its name.
+    seconds : float
+        How long a case may take.
+    memory : int
+        How many bytes the process may come to hold beyond those of its first case.
+    """
+
+    def __init__(self, attempt: Attempt = run_target, seconds: float = SECONDS, memory: int = MEMORY) -> None:
+        self._attempt, self._seconds, self._memory = attempt, seconds, memory
+        self._process: Any = None
+        self._connection: Any = None
+        self._folder = tempfile.TemporaryDirectory()
+        self._log = Path(self._folder.name, "log")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stop()
+        self._folder.cleanup()
+
+    def run(self, target: str, data: bytes) -> Outcome:
+        """Try a case."""
+        if self._process is None:
+            self._start()
+        outcome = self._sent(target, data)
+        if outcome.kind == "failed":
+            self._stop()
+        return outcome
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, other = context.Pipe()
+        task = (other, self._log, self._attempt, self._memory)
+        self._process = context.Process(target=_serve, args=task, daemon=True)
+        self._process.start()
+        other.close()
+        self._connection.recv()  # it is ready, and time counts from here
+
+    def _sent(self, target: str, data: bytes) -> Outcome:
+        """Send a case, and return what comes back or why nothing does."""
+        try:
+            self._connection.send((target, data))
+            if self._connection.poll(self._seconds):
+                return Outcome(*self._connection.recv())
+            reason = f"no end after {self._seconds} seconds"
+            self._process.terminate()  # which makes it write where it stands
+        except (EOFError, ConnectionError):
+            reason = "the process ended"
+        self._process.join(10)
+        log = self._log.read_text() if self._log.exists() else ""
+        return Outcome("failed", f"{reason} (exit code {self._process.exitcode})\n{log}")
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            self._connection.close()
+            self._process.kill()
+            self._process.join()
+            self._process = None
+
+
+def _serve(connection: Connection, log: Path, attempt: Attempt, memory: int) -> None:
+    """Try the cases that come, until none comes; write to a log where a crash or a hang happens."""
+    with log.open("w") as file:
+        faulthandler.enable(file)
+        faulthandler.register(signal.SIGTERM, file, chain=True)
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        warnings.simplefilter("error")
+        at_first = 0
+        connection.send(None)
+        while True:
+            try:
+                target, data = connection.recv()
+            except EOFError:
+                return
+            outcome = attempt(target, data, log.parent)
+            at_first = at_first or _peak()
+            if _peak() > at_first + memory:
+                outcome = Outcome("failed", f"memory grew from {at_first >> 20} MiB to {_peak() >> 20} MiB")
+            connection.send(outcome)
+
+
+def _peak() -> int:
+    """Return the largest number of bytes that this process held at a time.
+
+    Linux says it here; what ``getrusage`` says begins with that of the process which started this one.
+    """
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
+    return int(line.split()[1]) * 1024

@@ -1,0 +1,86 @@
+"""What ``treedot compile`` compiles is all that commands and classes call."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+# Says at its end which compiled functions Python called, and for which types, wherever they came from.
+LISTED = """
+import atexit, json, sys
+from treedot import jit
+called, load = set(), jit._Cache.load_overload
+
+def listed(self, signature, context):
+    called.add(f"{self._py_func.__module__}.{self._py_func.__qualname__}{signature}")
+    return load(self, signature, context)
+
+jit._Cache.load_overload = listed
+atexit.register(lambda: json.dump(sorted(called), open(sys.argv[1], "w")))
+"""
+
+COMPILED = """
+from treedot.cli.compilation import kinds
+for use in kinds().values():
+    use()
+"""
+
+USED = r"""
+import contextlib, io
+from pathlib import Path
+import numpy as np
+import treedot as td
+from treedot.cli import main
+
+trees = [f"(S (NP (D the) (N tree{k % 7})) (VP (V grows) (A (B b{k % 3}))))" for k in range(40)]
+Path("t.mrg").write_text("\n".join(trees))
+Path("t.tsv").write_text("label\ttree\n" + "".join(f"{k % 2}\t{tree}\n" for k, tree in enumerate(trees)))
+Path("t.py").write_text("def f(x):\n    return x + 1\n")
+commands = ["info t.mrg", "info t.tsv", "info t.py", "gram t.mrg --against t.tsv -o K.npy"]
+for kind in ("", "--rest dense", "--rest blocks", "--damping log1p", "--no-normalize", "--dtype float64"):
+    commands += [f"encode t.tsv -o r.npz {kind}", "info r.npz"]
+    commands += [f"gram t.mrg -o K.npy --vectors sparse {kind}"]
+for kind in ("", "--composition product", "--composition convolution", "--no-normalize", "--dtype float64"):
+    commands += [f"encode t.mrg -o v.npy --vectors dense -d 1024 {kind}", "info v.npy"]
+    commands += [f"gram t.mrg -o K.npy --vectors dense -d 1024 {kind}"]
+for kind in ("subset", "subtree", "bounded"):
+    commands += [f"gram t.mrg -o K.npy --kernel {kind}", f"gram t.mrg -o K.npy --kernel {kind} --normalize"]
+    commands += [f"kernel t.mrg t.tsv --kernel {kind}", f"kernel t.mrg t.tsv --kernel {kind} --normalize"]
+for command in commands:
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(command.split()) == 0, command
+
+for name in ("r.npz", "v.npy"):
+    vectors = td.load_vectors(name)
+    td.nearest(vectors, k=2)
+    td.dot_products(vectors)
+forest, labels = td.read_trees("t.tsv"), ["0", "0", "1", "1"] * 10
+index = td.TreeIndex.build("t.tsv", "t.index")
+index.search(index.forest([3, 1]), k=3, rerank=td.SubsetTreeKernel(normalize=True))
+for vectorizer in (
+    td.FragmentVectorizer(n_features=None),
+    td.FragmentVectorizer(n_features=None, idf=True),
+    td.FragmentVectorizer(rest="dense", normalize=False),
+    td.MinedFragmentVectorizer(n_fragments=3),
+):
+    rows = vectorizer.fit_transform(forest[::2], labels[::2])
+    td.DualLinearSVC().fit(rows, labels[::2]).predict(vectorizer.transform(forest[[1, 3]]))
+td.KernelTransformer().fit(forest).transform(forest[:3])
+td.LabelSelectionTransformer(comparisons=0.5).fit(forest).transform(forest[:3])
+td.list_fragments(forest[0]), td.count_fragments(forest[0])
+"""
+
+
+def listed(code, folder):
+    """Return which compiled functions a process of its own calls."""
+    file = folder / "called.json"
+    subprocess.run([sys.executable, "-c", LISTED + code, file], cwd=folder, check=True)
+    return set(json.loads(file.read_text()))
+
+
+def test_nothing_is_called_that_is_not_compiled_ahead(tmp_path):
+    pytest.importorskip("numba")
+    compiled = listed(COMPILED, tmp_path)
+    assert len(compiled) > 50
+    assert not listed(USED, tmp_path) - compiled

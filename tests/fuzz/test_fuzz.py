@@ -1,0 +1,101 @@
+"""A few cases of every target, and failures on purpose."""
+
+from random import Random
+
+import pytest
+from fuzz.mutations import MAX_SIZE, MUTATIONS, mutate
+from fuzz.target import FileTarget
+from fuzz.targets import TARGETS, make_case
+from fuzz.worker import Worker, run_target
+
+import faults
+from fuzz import __main__ as command
+from treedot.parameters import FORMATS
+
+FILES = {name: target for name, target in TARGETS.items() if isinstance(target, FileTarget)}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_case_is_read_or_refused(name, tmp_path):
+    outcomes = [run_target(name, make_case(name, 0, number), tmp_path) for number in range(24)]
+    assert [outcome.reason for outcome in outcomes if outcome.kind == "failed"] == []
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_seeds_are_sound(name, tmp_path):
+    target = FILES[name]
+    kinds = [run_target(name, target.pack(seed), tmp_path).kind for seed in target.seeds()]
+    assert kinds.count("refused") <= 1  # a table without a tree in one row, a matrix of kernels
+    assert "accepted" in kinds
+    assert "failed" not in kinds
+
+
+def test_every_format_is_a_target():
+    assert set(FORMATS) <= set(TARGETS)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_cases_follow_from_seed_target_and_number(name):
+    assert make_case(name, 1, 2) == make_case(name, 1, 2)
+    assert len({make_case(name, seed, number) for seed in range(2) for number in range(10)}) > 10
+
+
+@pytest.mark.parametrize("change", MUTATIONS)
+@pytest.mark.parametrize("data", [b"", b"x", b"(A 12 b)" * 300])
+def test_mutations_take_bytes_of_any_length(change, data):
+    for seed in range(20):
+        assert isinstance(change(data, b"(other)", Random(seed)), bytes)
+        assert len(mutate(data, [data], Random(seed))) <= MAX_SIZE
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (b"crash", "Segmentation fault"),
+        (b"hang", "no end after 3 seconds"),
+        (b"grow", "memory grew from"),
+    ],
+)
+def test_a_fault_is_seen_and_the_next_case_is_tried(fault, reason):
+    with Worker(faults.on_purpose, seconds=3 if fault == b"hang" else 60, memory=1 << 25) as worker:
+        assert worker.run("any", b"nothing").kind == "accepted"
+        outcome = worker.run("any", fault)
+        assert outcome.kind == "failed"
+        assert reason in outcome.reason
+        assert worker.run("any", b"nothing").kind == "accepted"
+
+
+def test_an_error_that_is_not_of_treedot_is_a_failure(tmp_path, monkeypatch):
+    monkeypatch.setitem(TARGETS, "dense", faults.Careless())
+    outcome = run_target("dense", b"", tmp_path)
+    assert outcome.kind == "failed"
+    assert "IndexError: of no use" in outcome.reason
+
+
+def test_a_failing_case_is_kept_and_can_be_tried_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "Worker", lambda: Worker(faults.all_but_brackets))
+    monkeypatch.setattr(command, "kinds", dict)
+    folder = tmp_path / "failures"
+    arguments = ["--cases", "2", "--seed", "7", "--failures", str(folder)]
+    assert command.main([*arguments, "tsv", "brackets"]) == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["tsv_7_0", "tsv_7_1"]
+    assert (folder / "tsv_7_1").read_bytes() == make_case("tsv", 7, 1)
+    assert "on purpose" in capsys.readouterr().out
+    assert command.main(["--replay", str(folder / "tsv_7_0")]) == 1
+    assert command.main([*arguments, "brackets"]) == 0
+
+
+def test_by_the_clock_all_targets_have_their_turns(monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr(command.time, "monotonic", lambda: float(next(clock)))
+    turns = list(command._turns(["a", "b"], None, minutes=1))
+    assert {name for name, _ in turns} == {"a", "b"}
+    for name in "ab":
+        numbers = [number for other, number in turns if other == name]
+        assert numbers == list(range(len(numbers)))
+
+
+def test_unknown_targets_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["nothing"])
+    assert "there is no target nothing" in capsys.readouterr().err

@@ -1,0 +1,54 @@
+"""A forked process goes on, whatever the other threads of its parent were computing."""
+
+import multiprocessing
+import os
+import threading
+
+import pytest
+
+from treedot import LabelSelectionKernel, read_trees
+from treedot.encode import SparseEncoder, SparseSpec
+from treedot.encode.sparse import encoder
+from treedot.trees import nodes
+
+TREES = read_trees(["(S (NP a) (VP b))", "(S (NP c) (VP b))"])
+
+
+def encode():
+    SparseEncoder(SparseSpec(rest="dense", damping="linear")).encode(TREES)
+
+
+def compare():
+    LabelSelectionKernel(["S"]).gram(TREES)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("use", "module", "inside"), [(encode, encoder, "rest_of"), (compare, nodes, "intern_nodes")]
+)
+def test_what_a_thread_computes_at_the_fork_can_be_computed_in_the_child(monkeypatch, use, module, inside):
+    use()
+    parent, reached, forked = os.getpid(), threading.Event(), threading.Event()
+    compute = getattr(module, inside)
+
+    def slowly(*arguments):
+        if os.getpid() == parent:
+            reached.set()
+            forked.wait()
+        return compute(*arguments)
+
+    monkeypatch.setattr(module, inside, slowly)
+    thread = threading.Thread(target=use)
+    thread.start()
+    try:
+        assert reached.wait(60)
+        child = multiprocessing.get_context("fork").Process(target=use)
+        child.start()
+        child.join(20)
+        ended = child.exitcode
+        child.kill()
+    finally:
+        forked.set()
+        thread.join()
+    assert ended == 0

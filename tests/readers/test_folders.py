@@ -86,6 +86,8 @@ def test_links_are_not_followed_and_unreadable_names_are_left_out(tmp_path):
     assert found([tmp_path], skipped) == [f"{tmp_path}/a/x.py"]
     assert skipped.counts == {"not a plain file": 1, "name is not UTF-8": 1}
     assert ("link.py", "not a plain file") in reasons
+    with pytest.raises(SourceError, match="the name is not UTF-8"):
+        found([tmp_path / os.fsdecode(b"bad\xff.py")])
 
 
 def test_a_file_is_read_up_to_a_size(tmp_path):

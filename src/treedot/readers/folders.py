@@ -102,6 +102,8 @@ def walk(
     for path in given:
         if os.path.isdir(path):
             found: Iterable[FoundFile] = _walk_folder(path, wanted, skip, excluded)
+        elif not _is_text(path):
+            raise SourceError(f"cannot open {path!r}: the name is not UTF-8")
         elif os.path.exists(path):
             found = [FoundFile(path.replace(os.sep, "/"), named=True)]
         else:

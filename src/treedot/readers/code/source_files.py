@@ -8,9 +8,10 @@ import io
 import tokenize
 from typing import NamedTuple
 
-from treedot.errors import MissingDependencyError, SourceError, TreeSyntaxError
+from treedot.errors import MissingDependencyError, SourceError, TreeSyntaxError, missing
 from treedot.languages import LANGUAGES, language_of
 from treedot.readers.code import python_ast, treesitter
+from treedot.readers.code.processes import CrashError, TooSlowError, do_apart
 from treedot.readers.code.settings import CodeSettings
 from treedot.readers.code.units import cut_units
 from treedot.readers.folders import (
@@ -39,7 +40,7 @@ class Outcome(NamedTuple):
     forest: Forest | None = None
     n_ignored: int = 0  # units with a comment that says so
     skipped: str | None = None  # the reason, where the file was found in a folder
-    error: str | None = None  # the message, where it was named
+    error: SourceError | None = None  # where it was named
 
 
 def read_units(file: FoundFile, language: str | None, settings: CodeSettings) -> Outcome:
@@ -47,9 +48,8 @@ def read_units(file: FoundFile, language: str | None, settings: CodeSettings) ->
     name = language or language_of(file.path)
     if name is None:
         suffixes = " ".join(suffix for entry in LANGUAGES.values() for suffix in entry.suffixes)
-        return Outcome(
-            file.path, error=f"{file.path}: the suffix names no language ({suffixes}): set the language"
-        )
+        message = f"{file.path}: the suffix names no language ({suffixes}): set the language"
+        return Outcome(file.path, error=SourceError(message))
     try:
         content = read_file(file, settings.max_bytes)
         reason = None if file.named else _reason_to_skip(content)
@@ -62,12 +62,17 @@ def read_units(file: FoundFile, language: str | None, settings: CodeSettings) ->
         return Outcome(file.path, skipped="needs treedot[code]")
     except SourceError as error:
         if file.named:
-            return Outcome(file.path, error=str(error))
+            return Outcome(file.path, error=error)
         return Outcome(file.path, skipped=_REASONS.get(type(error), "unreadable"))
     return Outcome(file.path, forest, n_ignored)
 
 
-_REASONS = {TooLargeError: "too large", treesitter.TooSlowError: "too slow", TreeSyntaxError: "syntax error"}
+_REASONS: dict[type[SourceError], str] = {
+    CrashError: "crashes the parser",
+    TooLargeError: "too large",
+    TooSlowError: "too slow",
+    TreeSyntaxError: "syntax error",
+}
 
 
 def _reason_to_skip(content: bytes) -> str | None:
@@ -80,11 +85,13 @@ def _reason_to_skip(content: bytes) -> str | None:
 
 def parse_units(source: bytes, language: str, file: str, settings: CodeSettings) -> tuple[Forest, int]:
     """Return the units of a text in UTF-8, and how many more of them a comment says to ignore."""
-    if language == "python" and not treesitter.is_installed(language):
-        tree = python_ast.parse(source, file, settings)
-    else:
-        tree = treesitter.parse(source, language, file, settings)
-    return cut_units(tree, source, file, language, settings)
+    entry = LANGUAGES[language]
+    if treesitter.is_installed(entry):
+        task = (source, language, entry, file, settings)
+        return do_apart(treesitter.parse, *task, file=file, max_seconds=settings.max_seconds)
+    if language == "python":
+        return cut_units(python_ast.parse(source, file, settings), source, file, language, settings)
+    raise missing(entry.module.replace("_", "-"), "code", f"reading {language} source")
 
 
 def as_utf8(content: bytes, language: str) -> bytes:
@@ -93,7 +100,7 @@ def as_utf8(content: bytes, language: str) -> bytes:
         if content.startswith(mark):
             return content[len(mark) :] if encoding == "utf-8" else _recoded(content, encoding)
     if language == "python" and b"coding" in content[:400]:
-        with contextlib.suppress(SyntaxError, UnicodeDecodeError):
+        with contextlib.suppress(SyntaxError, LookupError, UnicodeError):
             encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
             if encoding != "utf-8":
                 return _recoded(content, encoding)

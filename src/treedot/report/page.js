@@ -1,9 +1,11 @@
 "use strict";
 
 const MIN_LIKENESS = 0.4; // of two lines that are put side by side
+const PAGE = 200; // groups that are listed at a time
 
 const groups = JSON.parse(document.getElementById("data").textContent);
 const list = document.getElementById("groups");
+const more = document.getElementById("more");
 const controls = document.querySelector(".controls").elements;
 
 // ---- Alignment
@@ -170,7 +172,6 @@ const entries = groups.map((group) => ({
   copies: group.members.length,
   file: group.members[0].place,
   text: group.members.map((member) => `${member.place} ${member.name}`).join("\n").toLowerCase(),
-  section: section(group),
 }));
 
 const ORDERS = {
@@ -182,38 +183,42 @@ const ORDERS = {
   file: (a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : 0),
 };
 
+let found = entries;
+
 function update() {
   const wanted = controls.text.value.toLowerCase().split(/\s+/);
-  let shown = 0;
-  for (const { group, text, section } of entries) {
-    const fits =
-      (!controls.band.value || group.band === controls.band.value) &&
-      group.score >= Number(controls.score.value) &&
-      wanted.every((word) => text.includes(word));
-    section.hidden = !fits;
-    shown += fits;
-  }
-  controls.count.value = `${shown} of ${entries.length}`;
+  const [band, score, order] = [controls.band.value, Number(controls.score.value), ORDERS[controls.order.value]];
+  found = entries.filter(
+    ({ group, text }) =>
+      (!band || group.band === band) && group.score >= score && wanted.every((word) => text.includes(word))
+  );
+  found.sort((a, b) => order(a, b) || ORDERS.rank(a, b));
+  controls.count.value = `${found.length} of ${entries.length}`;
+  list.replaceChildren();
+  show(PAGE);
 }
 
-function reorder() {
-  const order = ORDERS[controls.order.value];
-  list.append(...[...entries].sort((a, b) => order(a, b) || ORDERS.rank(a, b)).map((entry) => entry.section));
+// List as many of the groups that were found; one that was opened stays so.
+function show(count) {
+  for (const entry of found.slice(list.childElementCount, count)) {
+    entry.section ??= section(entry.group);
+    list.append(entry.section);
+  }
+  more.hidden = list.childElementCount === found.length;
 }
 
 function openNamed() {
-  const named = /^#group-\d+$/.test(location.hash) && document.querySelector(location.hash);
-  if (named) {
-    named.open = true;
-    named.scrollIntoView();
-  }
+  const place = found.findIndex(({ group }) => location.hash === `#group-${group.rank}`);
+  if (place < 0) return;
+  show(place + 1);
+  found[place].section.open = true;
+  found[place].section.scrollIntoView();
 }
 
 for (const band of new Set(groups.map((group) => group.band))) controls.band.append(new Option(band, band));
-for (const name of ["text", "band", "score"]) controls[name].addEventListener("input", update);
-controls.order.addEventListener("input", reorder);
+controls.text.form.addEventListener("input", update);
 controls.text.form.addEventListener("submit", (event) => event.preventDefault());
+more.addEventListener("click", () => show(list.childElementCount + PAGE));
 addEventListener("hashchange", openNamed);
-reorder();
 update();
 openNamed();

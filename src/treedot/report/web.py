@@ -41,6 +41,7 @@ _CONTROLS = """
 </form>
 <noscript><p>A script inside this page shows the groups: allow it, or make the report as text.</p></noscript>
 <div id="groups"></div>
+<button type="button" id="more" hidden>Show more</button>
 """
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import html
-import inspect
 import re
 import sysconfig
 import tempfile
@@ -208,7 +207,7 @@ def compare(forest: Forest, method: str, decay: float) -> Comparison:
 
 
 def _place(forest: Forest, i: int) -> str:
-    file, line, name = (forest.columns[key][i] for key in ("file", "line", "name"))
+    file, line, name = (forest.columns[key][i] for key in ("file", "start", "name"))
     return f"{file}:{line} {name}"
 
 
@@ -262,7 +261,7 @@ def _pair_section(root: Path, forest: Forest, pair: Pair, opened: bool) -> str:
 def _source(root: Path, forest: Forest, i: int) -> list[str]:
     """Return the lines of a function."""
     lines = (root / forest.columns["file"][i]).read_text(encoding="utf-8", errors="replace").splitlines(True)
-    block = inspect.getblock(lines[forest.columns["line"][i] - 1 :])
+    block = lines[forest.columns["start"][i] - 1 : forest.columns["end"][i]]
     indent = len(block[0]) - len(block[0].lstrip())
     kept = [line.rstrip()[indent:] if not line[:indent].strip() else line.rstrip() for line in block]
     return kept if len(kept) <= MAX_LINES else [*kept[:MAX_LINES], "…"]

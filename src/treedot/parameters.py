@@ -9,9 +9,10 @@ from numbers import Real
 from typing import Any
 
 from treedot.errors import ParameterError
+from treedot.languages import LANGUAGES
 
 # Kept here, where the command line can read them without loading anything heavy.
-FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow", "python")
+FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow", *LANGUAGES)
 COMPOSITIONS = ("mixed", "product", "convolution")
 DTYPES = ("float32", "float64")
 DAMPINGS = ("linear", "sqrt", "log1p")  # how a fragment that occurs several times counts

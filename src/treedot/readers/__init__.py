@@ -12,6 +12,7 @@ import numpy as np
 
 from treedot.errors import ParameterError, SourceError
 from treedot.files import content_suffix, decompressed, open_raw
+from treedot.languages import LANGUAGES, language_of
 from treedot.parameters import FORMATS
 from treedot.readers.problems import OnBad
 from treedot.trees import Forest, Tree
@@ -26,7 +27,6 @@ _BY_SUFFIX = {
     ".parquet": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
-    ".py": "python",
 }
 
 _EVERYTHING = 2**31 - 1
@@ -44,14 +44,16 @@ def read_trees(
     Parameters
     ----------
     source : path, open file, "-", Forest, or iterable
-        A file (also ``.gz``, ``.xz``, ``.zst``); ``"-"`` is standard input. In an iterable, each item
-        is a tree: bracket text, a ``Tree``, nested lists ``[label, child, …]``, an ``nltk.Tree`` or
-        anything like it; or a ``pathlib.Path``, which stands for all the trees of that file. Frames,
-        arrays and tables in memory (pandas, NumPy, pyarrow) are such iterables if they have one column.
+        A file (also ``.gz``, ``.xz``, ``.zst``); ``"-"`` is standard input. A folder stands for the source
+        code in it. In an iterable, each item is a tree: bracket text, a ``Tree``, nested lists ``[label,
+        child, …]``, an ``nltk.Tree`` or anything like it; or a ``pathlib.Path``, which stands for all the
+        trees of that file. Frames, arrays and tables in memory (pandas, NumPy, pyarrow) are such iterables
+        if they have one column.
     format : str, optional
-        ``"brackets"``, ``"tsv"``, ``"csv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"`` or ``"python"``; by
-        default it follows from the file's suffix, and is ``"brackets"`` where that says nothing. Of Python
-        source, every function and method is a tree, with the columns ``file``, ``line`` and ``name``.
+        ``"brackets"``, ``"tsv"``, ``"csv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"`` or a programming
+        language, such as ``"python"``; by default it follows from the file's suffix, and is ``"brackets"``
+        where that says nothing. Source code is read as ``read_code`` does by default: every function
+        and method is a tree.
     column : str, optional
         The column of a table that holds the trees; by default ``"tree"``. The others are kept in
         ``Forest.columns``.
@@ -97,7 +99,7 @@ def iter_trees(
     """Yield the trees of a source as Forests of at most ``batch_size`` trees, in constant memory.
 
     The parameters are those of ``read_trees``; ``on_read`` is called after each batch with the number
-    of bytes of the file that have been read. A file without any tree is an error, but for Python source
+    of bytes of the file that have been read. A file without any tree is an error, but for source code
     without functions; an empty iterable is not.
     """
     if batch_size < 1:
@@ -113,8 +115,7 @@ def iter_trees(
         yield from _from_file(source, format, column, batch_size, report, on_read)
     elif hasattr(source, "read"):
         name = str(getattr(source, "name", "<stream>"))
-        kind = format or _BY_SUFFIX.get(content_suffix(name), "brackets")
-        yield from _from_stream(source, name, kind, column, batch_size, report)
+        yield from _from_stream(source, name, format or _format_of(name), column, batch_size, report)
     elif _are_vectors(source):
         raise ParameterError(f"cannot read trees from {type(source).__name__}: these are vectors already")
     elif isinstance(source, Mapping) or hasattr(source, "columns"):
@@ -161,7 +162,10 @@ def _from_file(
         return
     if name.lstrip().startswith("(") and not os.path.exists(name):
         raise ParameterError("a text is taken as a file name: for a tree in brackets give a list, [text]")
-    kind = format or _BY_SUFFIX.get(content_suffix(name), "brackets")
+    if os.path.isdir(name):
+        yield from _from_folder(name, format, column, batch_size, on_bad)
+        return
+    kind = format or _format_of(name)
     with open_raw(name) as raw:
         stream = decompressed(raw, name)
         for forest in _from_stream(stream, name, kind, column, batch_size, on_bad):
@@ -170,15 +174,32 @@ def _from_file(
             yield forest
 
 
+def _format_of(name: str) -> str:
+    suffix = content_suffix(name)
+    return _BY_SUFFIX.get(suffix) or language_of(f"code{suffix}") or "brackets"
+
+
+def _from_folder(
+    name: str, format: str | None, column: str | None, batch_size: int, on_bad: OnBad
+) -> Iterator[Forest]:
+    from treedot.readers.code import iter_code
+
+    if column is not None or format not in (None, *LANGUAGES):
+        raise ParameterError(f"{name} is a folder, which is read as source code: give the files in it")
+    for forest in _not_empty(iter_code(name, language=format), name):
+        for start in range(0, len(forest), batch_size):
+            yield forest[start : start + batch_size]
+
+
 def _from_stream(
     stream: IO[bytes], name: str, kind: str, column: str | None, batch_size: int, on_bad: OnBad
 ) -> Iterator[Forest]:
-    if column is not None and kind in ("brackets", "python"):
+    if column is not None and kind in ("brackets", *LANGUAGES):
         raise ParameterError(f"{name} is read as {kind}, which has no column {column!r}: set the format")
-    if kind == "python":  # a module need not have functions
-        from treedot.readers.python_code import read_python
+    if kind in LANGUAGES:  # source code need not have functions
+        from treedot.readers.code import read_source
 
-        return read_python(stream, name, batch_size, on_bad)
+        return read_source(stream, name, kind, batch_size, on_bad)
     if kind == "brackets":
         from treedot.readers.brackets import read_brackets
 

@@ -1,0 +1,284 @@
+"""Programming languages: which files are written in them, and what the nodes of their syntax mean.
+
+A language is an entry of ``LANGUAGES``, and nothing else is known of it anywhere. To add one, find its wheel
+(tree-sitter-*), print the syntax trees of a few files, and enter the types of the nodes that matter.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import PurePath
+
+
+@dataclass(frozen=True)
+class Language:
+    """What treedot knows of a language; all node types are those of its tree-sitter grammar.
+
+    Parameters
+    ----------
+    suffixes : tuple of str
+        How the names of its files end, in lower case.
+    module : str
+        The Python module of the grammar's wheel.
+    functions, classes : tuple of str
+        Types of nodes that define a function or a class. A name is put together from those around it.
+    identifiers, literals : tuple of str
+        Types whose text is kept, blurred or dropped.
+    omitted : tuple of str
+        Types that are no part of a tree: comments, quotation marks.
+    interpolations : tuple of str
+        Types of expressions inside a literal: a literal with one of them is not a leaf.
+    with_body : tuple of str
+        Those of ``classes`` that define one only where they have a body, and mention one elsewhere.
+    grammar : str
+        The function of the module that returns the grammar.
+    """
+
+    suffixes: tuple[str, ...]
+    module: str
+    functions: tuple[str, ...]
+    classes: tuple[str, ...]
+    identifiers: tuple[str, ...]
+    literals: tuple[str, ...]
+    omitted: tuple[str, ...] = ("comment",)
+    interpolations: tuple[str, ...] = ()
+    with_body: tuple[str, ...] = ()
+    grammar: str = "language"
+
+
+_JAVASCRIPT_FUNCTIONS = (
+    "arrow_function",
+    "function_declaration",
+    "function_expression",
+    "generator_function",
+    "generator_function_declaration",
+    "method_definition",
+)
+_JAVASCRIPT_IDENTIFIERS = (
+    "identifier",
+    "private_property_identifier",
+    "property_identifier",
+    "shorthand_property_identifier",
+    "shorthand_property_identifier_pattern",
+    "statement_identifier",
+)
+_JAVASCRIPT_LITERALS = (
+    "escape_sequence",
+    "html_character_reference",
+    "jsx_text",
+    "number",
+    "regex",
+    "string",
+    "string_fragment",
+    "template_string",
+)
+_C_IDENTIFIERS = (
+    "field_identifier",
+    "identifier",
+    "primitive_type",
+    "statement_identifier",
+    "type_identifier",
+)
+_C_LITERALS = ("char_literal", "number_literal", "string_literal", "system_lib_string")
+
+
+def _typescript(suffixes: tuple[str, ...], grammar: str) -> Language:
+    return Language(
+        suffixes=suffixes,
+        module="tree_sitter_typescript",
+        functions=_JAVASCRIPT_FUNCTIONS,
+        classes=("abstract_class_declaration", "class", "class_declaration", "interface_declaration"),
+        identifiers=(*_JAVASCRIPT_IDENTIFIERS, "predefined_type", "type_identifier"),
+        literals=_JAVASCRIPT_LITERALS,
+        omitted=("comment", "hash_bang_line", "html_comment"),
+        interpolations=("template_substitution",),
+        grammar=grammar,
+    )
+
+
+LANGUAGES: dict[str, Language] = {
+    "python": Language(
+        suffixes=(".py", ".pyi", ".pyw"),
+        module="tree_sitter_python",
+        functions=("function_definition",),
+        classes=("class_definition",),
+        identifiers=("identifier",),
+        literals=("escape_interpolation", "escape_sequence", "float", "integer", "string", "string_content"),
+        omitted=("comment", "line_continuation", "string_end", "string_start"),
+        interpolations=("interpolation",),
+    ),
+    "javascript": Language(
+        suffixes=(".cjs", ".js", ".jsx", ".mjs"),
+        module="tree_sitter_javascript",
+        functions=_JAVASCRIPT_FUNCTIONS,
+        classes=("class", "class_declaration"),
+        identifiers=_JAVASCRIPT_IDENTIFIERS,
+        literals=_JAVASCRIPT_LITERALS,
+        omitted=("comment", "hash_bang_line", "html_comment"),
+        interpolations=("template_substitution",),
+    ),
+    "typescript": _typescript((".cts", ".mts", ".ts"), "language_typescript"),
+    "tsx": _typescript((".tsx",), "language_tsx"),
+    "java": Language(
+        suffixes=(".java",),
+        module="tree_sitter_java",
+        functions=("compact_constructor_declaration", "constructor_declaration", "method_declaration"),
+        classes=("class_declaration", "enum_declaration", "interface_declaration", "record_declaration"),
+        identifiers=(
+            "boolean_type",
+            "floating_point_type",
+            "identifier",
+            "integral_type",
+            "type_identifier",
+            "void_type",
+        ),
+        literals=(
+            "binary_integer_literal",
+            "character_literal",
+            "decimal_floating_point_literal",
+            "decimal_integer_literal",
+            "escape_sequence",
+            "hex_floating_point_literal",
+            "hex_integer_literal",
+            "multiline_string_fragment",
+            "octal_integer_literal",
+            "string_fragment",
+            "string_literal",
+        ),
+        omitted=("block_comment", "line_comment"),
+        interpolations=("string_interpolation",),
+    ),
+    "c": Language(
+        suffixes=(".c", ".h"),
+        module="tree_sitter_c",
+        functions=("function_definition",),
+        classes=("struct_specifier", "union_specifier"),
+        identifiers=_C_IDENTIFIERS,
+        literals=_C_LITERALS,
+        with_body=("struct_specifier", "union_specifier"),
+    ),
+    "cpp": Language(
+        suffixes=(".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".ipp"),
+        module="tree_sitter_cpp",
+        functions=("function_definition",),
+        classes=("class_specifier", "struct_specifier", "union_specifier"),
+        identifiers=(*_C_IDENTIFIERS, "namespace_identifier"),
+        literals=(*_C_LITERALS, "raw_string_literal", "user_defined_literal"),
+        with_body=("class_specifier", "struct_specifier", "union_specifier"),
+    ),
+    "go": Language(
+        suffixes=(".go",),
+        module="tree_sitter_go",
+        functions=("function_declaration", "method_declaration"),
+        classes=("type_spec",),
+        identifiers=(
+            "blank_identifier",
+            "field_identifier",
+            "identifier",
+            "label_name",
+            "package_identifier",
+            "type_identifier",
+        ),
+        literals=(
+            "float_literal",
+            "imaginary_literal",
+            "int_literal",
+            "interpreted_string_literal",
+            "raw_string_literal",
+            "rune_literal",
+        ),
+    ),
+    "rust": Language(
+        suffixes=(".rs",),
+        module="tree_sitter_rust",
+        functions=("function_item",),
+        classes=("enum_item", "impl_item", "struct_item", "trait_item", "union_item"),
+        identifiers=(
+            "field_identifier",
+            "identifier",
+            "metavariable",
+            "primitive_type",
+            "shorthand_field_identifier",
+            "type_identifier",
+        ),
+        literals=(
+            "char_literal",
+            "float_literal",
+            "integer_literal",
+            "raw_string_literal",
+            "string_literal",
+        ),
+        omitted=("block_comment", "line_comment", "shebang"),
+    ),
+    "csharp": Language(
+        suffixes=(".cs",),
+        module="tree_sitter_c_sharp",
+        functions=(
+            "constructor_declaration",
+            "conversion_operator_declaration",
+            "destructor_declaration",
+            "local_function_statement",
+            "method_declaration",
+            "operator_declaration",
+        ),
+        classes=("class_declaration", "interface_declaration", "record_declaration", "struct_declaration"),
+        identifiers=("identifier", "predefined_type"),
+        literals=(
+            "character_literal",
+            "escape_sequence",
+            "integer_literal",
+            "raw_string_literal",
+            "real_literal",
+            "string_content",
+            "string_literal",
+            "verbatim_string_literal",
+        ),
+        omitted=("comment", "interpolation_brace", "interpolation_quote", "interpolation_start"),
+    ),
+    "ruby": Language(
+        suffixes=(".rake", ".rb"),
+        module="tree_sitter_ruby",
+        functions=("method", "singleton_method"),
+        classes=("class", "module", "singleton_class"),
+        identifiers=(
+            "class_variable",
+            "constant",
+            "global_variable",
+            "hash_key_symbol",
+            "identifier",
+            "instance_variable",
+        ),
+        literals=(
+            "bare_string",
+            "bare_symbol",
+            "character",
+            "delimited_symbol",
+            "escape_sequence",
+            "float",
+            "heredoc_body",
+            "heredoc_content",
+            "integer",
+            "regex",
+            "simple_symbol",
+            "string",
+            "string_content",
+        ),
+        omitted=("comment", "heredoc_beginning", "heredoc_end"),
+        interpolations=("interpolation",),
+    ),
+}
+
+
+def language_of(path: str | os.PathLike[str]) -> str | None:
+    """Return the name of the language that a file is written in, by its suffix; None for other files.
+
+    Examples
+    --------
+    >>> language_of("src/main.RS"), language_of("notes.txt")
+    ('rust', None)
+    """
+    return _BY_SUFFIX.get(PurePath(path).suffix.lower())
+
+
+_BY_SUFFIX = {suffix: name for name, entry in LANGUAGES.items() for suffix in entry.suffixes}

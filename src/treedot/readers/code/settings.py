@@ -1,0 +1,34 @@
+"""What becomes of source code: which parts are trees, and how much of their texts is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treedot.parameters import checked_choice, checked_flag, checked_integer, checked_positive
+
+UNITS = ("function", "class", "file")
+POLICIES = ("keep", "blur", "drop")
+MAX_BYTES = 2_000_000
+MAX_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class CodeSettings:
+    """The settings of ``read_code``, which describes them."""
+
+    unit: str = "function"
+    identifiers: str = "keep"
+    literals: str = "keep"
+    min_nodes: int = 1
+    blurred: bool = False
+    max_bytes: int = MAX_BYTES
+    max_seconds: float = MAX_SECONDS
+
+    def __post_init__(self) -> None:
+        checked_choice("unit", self.unit, UNITS)
+        checked_choice("identifiers", self.identifiers, POLICIES)
+        checked_choice("literals", self.literals, POLICIES)
+        checked_integer("min_nodes", self.min_nodes, at_least=1)
+        checked_flag("blurred", self.blurred)
+        checked_integer("max_bytes", self.max_bytes, at_least=1)
+        checked_positive("max_seconds", self.max_seconds)

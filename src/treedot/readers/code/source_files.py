@@ -1,0 +1,104 @@
+"""Files of source code, from their bytes to their units."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+import tokenize
+from typing import NamedTuple
+
+from treedot.errors import MissingDependencyError, SourceError, TreeSyntaxError
+from treedot.languages import LANGUAGES, language_of
+from treedot.readers.code import python_ast, treesitter
+from treedot.readers.code.settings import CodeSettings
+from treedot.readers.code.units import cut_units
+from treedot.readers.folders import (
+    FoundFile,
+    TooLargeError,
+    looks_binary,
+    looks_generated,
+    looks_minified,
+    read_file,
+)
+from treedot.trees import Forest
+
+_BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+
+class Outcome(NamedTuple):
+    """What became of a file."""
+
+    path: str
+    forest: Forest | None = None
+    n_ignored: int = 0  # units with a comment that says so
+    skipped: str | None = None  # the reason, where the file was found in a folder
+    error: str | None = None  # the message, where it was named
+
+
+def read_units(file: FoundFile, language: str | None, settings: CodeSettings) -> Outcome:
+    """Read one file, in the language that its suffix says where none is given."""
+    name = language or language_of(file.path)
+    if name is None:
+        suffixes = " ".join(suffix for entry in LANGUAGES.values() for suffix in entry.suffixes)
+        return Outcome(
+            file.path, error=f"{file.path}: the suffix names no language ({suffixes}): set the language"
+        )
+    try:
+        content = read_file(file, settings.max_bytes)
+        reason = None if file.named else _reason_to_skip(content)
+        if reason is not None:
+            return Outcome(file.path, skipped=reason)
+        forest, n_ignored = parse_units(as_utf8(content, name), name, file.path, settings)
+    except MissingDependencyError:
+        if file.named or language is not None:
+            raise
+        return Outcome(file.path, skipped="needs treedot[code]")
+    except SourceError as error:
+        if file.named:
+            return Outcome(file.path, error=str(error))
+        return Outcome(file.path, skipped=_REASONS.get(type(error), "unreadable"))
+    return Outcome(file.path, forest, n_ignored)
+
+
+_REASONS = {TooLargeError: "too large", treesitter.TooSlowError: "too slow", TreeSyntaxError: "syntax error"}
+
+
+def _reason_to_skip(content: bytes) -> str | None:
+    if looks_binary(content) and not content.startswith(tuple(_BYTE_ORDER_MARKS)):
+        return "binary"
+    if looks_minified(content):
+        return "minified"
+    return "generated" if looks_generated(content) else None
+
+
+def parse_units(source: bytes, language: str, file: str, settings: CodeSettings) -> tuple[Forest, int]:
+    """Return the units of a text in UTF-8, and how many more of them a comment says to ignore."""
+    if language == "python" and not treesitter.is_installed(language):
+        tree = python_ast.parse(source, file, settings)
+    else:
+        tree = treesitter.parse(source, language, file, settings)
+    return cut_units(tree, source, file, language, settings)
+
+
+def as_utf8(content: bytes, language: str) -> bytes:
+    """Return a text in UTF-8, decoded as a mark at its beginning, or in Python a comment, says."""
+    for mark, encoding in _BYTE_ORDER_MARKS.items():
+        if content.startswith(mark):
+            return content[len(mark) :] if encoding == "utf-8" else _recoded(content, encoding)
+    if language == "python" and b"coding" in content[:400]:
+        with contextlib.suppress(SyntaxError, UnicodeDecodeError):
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+            if encoding != "utf-8":
+                return _recoded(content, encoding)
+    return content
+
+
+def _recoded(content: bytes, encoding: str) -> bytes:
+    return content.decode(encoding, errors="replace").encode(errors="replace")

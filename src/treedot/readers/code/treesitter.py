@@ -1,0 +1,308 @@
+"""Source code of any language that has a tree-sitter grammar."""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from treedot.errors import MissingDependencyError, SourceError, missing
+from treedot.languages import LANGUAGES
+from treedot.readers.code.settings import CodeSettings
+from treedot.readers.code.units import Definition, SyntaxTree, stable_hash
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+CHUNK_BYTES = 1 << 9  # after each, the time is looked at
+N_KINDS = 1 << 16  # of nodes; the last one is ERROR
+MAX_NAME = 100
+
+# What is done with a node of a kind.
+_LEAVE_OUT, _STRUCTURE, _IDENTIFIER, _LITERAL, _OPERATOR, _STATEMENT, _DEFINITION = range(7)
+
+# The grammars agree on these: tokens count as operators inside of such expressions.
+_OPERATION = re.compile(r"binary|unary|update|boolean_op|comparison|assignment|not_op|pointer_expression")
+_OPERATOR_TOKEN = re.compile(r"(?!(?:=|=>|->|\?)$)[-+*/%&|^~<>=!?@]+|[a-z][a-z? ]*")
+_QUOTED = re.compile(rb"(?s)([A-Za-z@$]*)(\"\"\"|'''|[\"'`])(.*)\2")
+
+
+class TooSlowError(SourceError):
+    """A file takes longer to parse than it may."""
+
+
+class _Grammar(NamedTuple):
+    """A grammar, and what is done with each kind of its nodes."""
+
+    language: tree_sitter.Language
+    roles: bytes  # by the kind's number
+    operations: frozenset[int]
+    interpolations: frozenset[int]
+    strings: frozenset[int]
+    with_body: frozenset[int]
+    classes: frozenset[int]
+    names: list[str]
+
+
+def parse(source: bytes, language: str, file: str, settings: CodeSettings) -> SyntaxTree:
+    """Return the syntax tree of a file, given in UTF-8; raise a ``TooSlowError`` after ``max_seconds``."""
+    grammar = load_grammar(language)
+    tree = _parsed(source, grammar, settings.max_seconds)
+    if tree is None:
+        raise TooSlowError(
+            f"{file}: takes longer than {settings.max_seconds:g} s to parse: raise max_seconds to read it"
+        )
+    return _Walk(source, grammar, settings).walk(tree)
+
+
+def is_installed(language: str) -> bool:
+    """Tell whether tree-sitter and the grammar of a language can be imported."""
+    try:
+        load_grammar(language)
+    except MissingDependencyError:
+        return False
+    return True
+
+
+@cache
+def load_grammar(name: str) -> _Grammar:
+    """Load the grammar of a language by its name in the table."""
+    entry = LANGUAGES[name]
+    try:
+        import tree_sitter
+
+        module = import_module(entry.module)
+    except ModuleNotFoundError as error:
+        raise missing(str(error.name).replace("_", "-"), "code", f"reading {name} source") from None
+    language = tree_sitter.Language(getattr(module, entry.grammar)())
+    kinds = range(language.node_kind_count)
+    names = [language.node_kind_for_id(kind) or "" for kind in kinds]
+    named = [language.node_kind_is_named(kind) for kind in kinds]
+
+    def numbers(*wanted: str) -> frozenset[int]:
+        return frozenset(kind for kind in kinds if named[kind] and names[kind] in wanted)
+
+    roles = bytearray([_STRUCTURE]) * N_KINDS
+    for kind in kinds:
+        if not named[kind]:
+            roles[kind] = _OPERATOR if _OPERATOR_TOKEN.fullmatch(names[kind]) else _LEAVE_OUT
+    for role, wanted in (
+        (_LEAVE_OUT, entry.omitted),
+        (_IDENTIFIER, entry.identifiers),
+        (_LITERAL, entry.literals),
+        (_STATEMENT, ("expression_statement",)),
+        (_DEFINITION, (*entry.functions, *entry.classes)),
+    ):
+        for kind in numbers(*wanted):
+            roles[kind] = role
+    return _Grammar(
+        language,
+        bytes(roles),
+        frozenset(kind for kind in kinds if named[kind] and _OPERATION.search(names[kind])),
+        numbers(*entry.interpolations),
+        numbers(*(kind for kind in entry.literals if "string" in kind)),
+        numbers(*entry.with_body),
+        numbers(*entry.classes),
+        names,
+    )
+
+
+def _parsed(source: bytes, grammar: _Grammar, max_seconds: float) -> tree_sitter.Tree | None:
+    """Parse a text that ends, for the parser, where the time does: then there is no tree.
+
+    The parser's own callback for progress crashes before Python 3.14; and the position that this one gets
+    must not be looked at (its attributes lose references in tree-sitter 0.26.0).
+    """
+    import tree_sitter
+
+    deadline = time.thread_time() + max_seconds
+    late = False
+
+    def read(offset: int, _: Any) -> bytes:
+        nonlocal late
+        late = late or time.thread_time() > deadline
+        return b"" if late else source[offset : offset + CHUNK_BYTES]
+
+    tree = tree_sitter.Parser(grammar.language).parse(read)
+    return None if late else tree
+
+
+class _Walk:
+    """One walk over a syntax tree, and what it has found so far."""
+
+    def __init__(self, source: bytes, grammar: _Grammar, settings: CodeSettings) -> None:
+        self.source, self.grammar, self.settings = source, grammar, settings
+        self.label: list[int] = []  # numbers of kinds, and from N_KINDS on of texts
+        self.depth: list[int] = []
+        self.texts: dict[bytes, int] = {}
+        self.number_of: dict[bytes, int] = {}  # of a text as it is written, with its quotation marks
+        self.found: list[tuple[int, str, str, int, int]] = []
+        self.scope: list[tuple[int, str]] = []  # depths of the definitions around, and their full names
+        self.blurred: list[tuple[int, int]] = []  # nodes, and the numbers of their texts
+        self.errors: list[int] = []
+
+    def walk(self, tree: tree_sitter.Tree) -> SyntaxTree:
+        """Go through all nodes; here every instruction counts, so this is one long loop."""
+        grammar, source, settings = self.grammar, self.source, self.settings
+        roles, operations, number_of = grammar.roles, grammar.operations, self.number_of
+        add_label, add_depth = self.label.append, self.depth.append
+        policy = {_IDENTIFIER: settings.identifiers, _LITERAL: settings.literals}
+        cursor = tree.walk()
+        go_down, go_right, go_up = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
+        broken = tree.root_node.has_error
+        above: list[Any] = [None]  # at each depth the node that all nodes there are children of
+        depth = 0
+        while True:
+            node: Any = cursor.node
+            kind = node.kind_id
+            role = roles[kind]
+            if broken and (node.is_missing or node.is_error):
+                self.errors.append(len(self.label))
+                role = _LEAVE_OUT if node.is_missing else role
+            if role == _LITERAL and self._has_expressions(node):
+                role = _STRUCTURE
+            elif role == _STATEMENT:
+                role = _LEAVE_OUT if self._is_plain_string(node) else _STRUCTURE  # a docstring, a directive
+            elif role == _DEFINITION:
+                self._define(node, above[depth], depth)
+                role = _STRUCTURE
+
+            if role == _STRUCTURE:
+                add_label(kind)
+                add_depth(depth)
+                if go_down():
+                    depth += 1
+                    if depth == len(above):
+                        above.append(node)
+                    else:
+                        above[depth] = node
+                    continue
+            elif role == _OPERATOR:
+                if above[depth].kind_id in operations:
+                    add_label(kind)
+                    add_depth(depth)
+            elif role != _LEAVE_OUT and policy[role] != "drop":
+                add_label(kind)
+                add_depth(depth)
+                if policy[role] == "keep" or settings.blurred:
+                    text = source[node.start_byte : node.end_byte]
+                    number = number_of.get(text)
+                    if number is None:
+                        number = self._number_text(text)
+                    if policy[role] == "keep":
+                        add_label(number)
+                        add_depth(depth + 1)
+                    else:
+                        self.blurred.append((len(self.label) - 1, number))
+            while not go_right():
+                if not go_up():
+                    return self._result()
+                depth -= 1
+
+    def _number_text(self, text: bytes) -> int:
+        """Give a text a number, the same that it has with other quotation marks."""
+        number = self.texts.setdefault(_unquoted(text), N_KINDS + len(self.texts))
+        self.number_of[text] = number
+        return number
+
+    def _has_expressions(self, node: Any) -> bool:
+        """Tell whether a literal is put together from expressions."""
+        kinds = self.grammar.interpolations
+        return bool(kinds) and node.child_count > 2 and any(c.kind_id in kinds for c in node.named_children)
+
+    def _is_plain_string(self, statement: Any) -> bool:
+        if statement.named_child_count != 1:
+            return False
+        only = statement.named_child(0)
+        return only.kind_id in self.grammar.strings and not self._has_expressions(only)
+
+    def _define(self, node: Any, parent: Any, depth: int) -> None:
+        """Note a definition, unless it only mentions what is defined elsewhere."""
+        if node.kind_id in self.grammar.with_body and node.child_by_field_name("body") is None:
+            return
+        while self.scope and self.scope[-1][0] >= depth:
+            self.scope.pop()
+        name = self._name(node, parent)
+        if self.scope and self.scope[-1][1]:
+            name = f"{self.scope[-1][1]}.{name}" if name else self.scope[-1][1]
+        self.scope.append((depth, name))
+        unit = "class" if node.kind_id in self.grammar.classes else "function"
+        self.found.append((len(self.label), unit, name, node.start_byte, node.end_byte))
+
+    def _name(self, node: Any, parent: Any) -> str:
+        """Return what a definition is called; a function without a name as the variable it is given to."""
+        named = _name_node(node)
+        if named is None and parent is not None:
+            for value, name in (
+                ("value", "name"),
+                ("value", "key"),
+                ("value", "property"),
+                ("right", "left"),
+            ):
+                if parent.child_by_field_name(value) == node:
+                    named = named or parent.child_by_field_name(name)
+        if named is None:
+            return ""
+        name = self._tidy(named)
+        owner = node.child_by_field_name("receiver")  # of a method in Go: (s *Server)
+        if owner is not None:
+            words = re.findall(r"[^\W\d]\w*", self._tidy(owner))
+            name = f"{words[min(1, len(words) - 1)]}.{name}" if words else name
+        return name
+
+    def _tidy(self, node: Any) -> str:
+        text = self.source[node.start_byte : min(node.end_byte, node.start_byte + 4 * MAX_NAME)]
+        return " ".join(text.decode(errors="replace").split())[:MAX_NAME]
+
+    def _result(self) -> SyntaxTree:
+        names = self.grammar.names
+        texts = [text.decode(errors="backslashreplace") for text in self.texts]
+        label = np.array(self.label, np.int64)
+        index: dict[str, int] = {}
+        number = np.zeros(N_KINDS + len(texts), np.int64)
+        for k in np.flatnonzero(np.bincount(label)).tolist():
+            text = texts[k - N_KINDS] if k >= N_KINDS else names[k] if k < len(names) else "ERROR"
+            number[k] = index.setdefault(text, len(index))
+        nodes, blurred = np.array(self.blurred, np.int64).reshape(-1, 2).T
+        hashes = np.array([stable_hash(text) for text in self.texts] if nodes.size else [0], np.int64)
+        return SyntaxTree(
+            number[label],
+            np.array(self.depth, np.int64),
+            tuple(index),
+            self._definitions(),
+            nodes,
+            hashes[blurred - N_KINDS],
+            np.array(self.errors, np.int64),
+        )
+
+    def _definitions(self) -> list[Definition]:
+        newlines = np.flatnonzero(np.frombuffer(self.source, np.uint8) == 10)
+        places = np.array([(start, max(start, end - 1)) for *_, start, end in self.found], np.int64)
+        lines = (np.searchsorted(newlines, places) + 1).tolist()
+        return [
+            Definition(node, unit, name, *span)
+            for (node, unit, name, _, _), span in zip(self.found, lines, strict=True)
+        ]
+
+
+def _unquoted(text: bytes) -> bytes:
+    """Return a literal without its quotation marks, but with what stands before them."""
+    quoted = _QUOTED.fullmatch(text)
+    return text if quoted is None else quoted[1] + quoted[3]
+
+
+def _name_node(node: Any) -> Any:
+    """Return the node of a definition's name: in C it stands deep inside of its declarator."""
+    fields = map(node.child_by_field_name, ("name", "declarator", "type"))
+    found = next((child for child in fields if child is not None), None)
+    inner = found
+    while inner is not None:
+        found = inner
+        inner = found.child_by_field_name("declarator")
+        if inner is None and found.type in ("reference_declarator", "parenthesized_declarator"):
+            inner = found.named_child(found.named_child_count - 1)
+    return found

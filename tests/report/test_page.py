@@ -74,7 +74,7 @@ def open_page(browser, address):
 
 
 def cells(page) -> list[list[str]]:
-    """Return the rows of the first group's table, words that are marked in stars, a star before whole lines."""
+    """Return the rows of the first group: words that are marked in stars, a star before whole lines."""
     return page.evaluate("""() => {
       const text = (node) => (node.nodeName === "MARK" ? `**${node.textContent}**` : node.textContent);
       const star = (node) => (node.className === "only" ? "*" : "");

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from paper.corpora import Corpora
-from paper.methods import DENSE
+from paper.methods import COLOURS, DENSE
 from paper.record import Record, Step, alone
-from paper.section import Drawing, Section, Table
+from paper.section import Drawing, Section, Table, panel
 from paper.settings import SIZE, Settings
 from treedot.algebra import ALGEBRAS, properties
 from treedot.encode.dense.reference import fragment_vector
@@ -254,17 +254,17 @@ def _verdict(holds: bool, text: str) -> str:
     return f"{'✓' if holds else '✗'} {text}"
 
 
-def _draw(means: dict[str, Any], titles: dict[str, str]) -> Any:
-    import matplotlib.pyplot as plt
-
-    drawing, (norms, first, last) = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
-    for composition, mean in means.items():
-        x = np.arange(1, MOST + 1)
-        norms.plot(x, mean["norm"]["mean"], label=titles[composition])
-        first.semilogy(x, mean["first changed"]["variance"])
-        last.semilogy(x, mean["last changed"]["variance"])
-    norms.set(title="(a) norm", xlabel="composed vectors", ylim=(0, 1.3))
-    first.set(title="(b) variance, the first differs", xlabel="shared vectors")
-    last.set(title="(c) variance, the last differs", xlabel="shared vectors", ylim=first.get_ylim())
-    norms.legend()
-    return drawing
+def _draw(means: dict[str, Any], titles: dict[str, str]) -> list[Any]:
+    norms = panel("(a) norm", xlabel="composed vectors", ylim=(0, 1.3))
+    first = panel("(b) variance, the first differs", xlabel="shared vectors", yscale="log")
+    last = panel("(c) variance, the last differs", xlabel="shared vectors", yscale="log")
+    for (_, axes), what, of in (
+        (norms, "norm", "mean"),
+        (first, "first changed", "variance"),
+        (last, "last changed", "variance"),
+    ):
+        for name, mean in means.items():
+            axes.plot(np.arange(1, MOST + 1), mean[what][of], color=COLOURS[name], label=titles[name])
+        axes.legend()
+    last[1].set_ylim(first[1].get_ylim())
+    return [figure for figure, _ in (norms, first, last)]

@@ -11,9 +11,9 @@ import numpy as np
 
 from paper.classify import as_bits, choose_cost, classified, mcnemar
 from paper.corpora import Corpora
-from paper.methods import BOUNDED, DENSE, METHODS, Method
+from paper.methods import BOUNDED, COLOURS, DENSE, METHODS, Method
 from paper.record import Record, Step, alone
-from paper.section import Drawing, Section, Table, spread
+from paper.section import Drawing, Section, Table, panel, spread
 from paper.settings import SIZE, Settings
 from treedot.kernels import LabelSelectionKernel, SubsetTreeKernel
 from treedot.learn import (
@@ -363,10 +363,8 @@ class _Clock:
         return self.spent
 
 
-def _draw(record: Record, settings: Settings) -> Any:
-    import matplotlib.pyplot as plt
-
-    drawing, axes = plt.subplots(figsize=(8, 4.4), layout="constrained")
+def _draw(record: Record, settings: Settings) -> list[Any]:
+    figure, axes = panel(xlabel="λ", ylabel="accuracy, coarse classes")
     for name, title in TITLES.items():
         runs = [_runs(record, settings, name, decay) for decay in settings.decays]
         axes.errorbar(
@@ -376,8 +374,8 @@ def _draw(record: Record, settings: Settings) -> Any:
             marker="o",
             markersize=4,
             capsize=3,
+            color=COLOURS[name],
             label=title,
         )
-    axes.set(xlabel="λ", ylabel="accuracy, coarse classes")
-    axes.legend()
-    return drawing
+    axes.legend(fontsize=8)
+    return [figure]

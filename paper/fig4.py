@@ -11,10 +11,10 @@ import numpy as np
 
 from paper.classify import as_bits, choose_cost, classified, mcnemar, t_test
 from paper.corpora import ENTAILMENT_SETS, Corpora, Pairs
-from paper.methods import BOUNDED, DENSE, Method
+from paper.methods import BOUNDED, COLOURS, DENSE, Method
 from paper.overlap import LexicalOverlap, co_indexed
 from paper.record import Record, Step, alone
-from paper.section import Drawing, Section, Table
+from paper.section import Drawing, Section, Table, panel
 from paper.settings import Settings
 from treedot.kernels import SubsetTreeKernel
 
@@ -247,17 +247,23 @@ def _mcnemar_summary(record: Record, settings: Settings) -> str:
     )
 
 
-def _draw(record: Record, settings: Settings) -> Any:
-    import matplotlib.pyplot as plt
-
-    drawing, panels = plt.subplots(1, 2, figsize=(11, 4), sharey=True, layout="constrained")
-    for axes, kind in zip(panels, KINDS, strict=True):
+def _draw(record: Record, settings: Settings) -> list[Any]:
+    drawn = [panel(f"{kind} trees", xlabel="λ", ylabel="average accuracy") for kind in KINDS]
+    for (_, axes), kind in zip(drawn, KINDS, strict=True):
         for scheme, style in zip(SCHEMES, ("--", "-"), strict=True):
-            for k, method in enumerate((None, *ROWS)):
-                means = [_average(record, settings, kind, scheme, decay, method) for decay in settings.decays]
-                label = ("TK" if method is None else method.title) + scheme.removeprefix("PK_S")
-                axes.plot(settings.decays, means, style, marker="o", color=f"C{k}", label=label, markersize=4)
-        axes.set(title=f"{kind} trees", xlabel="λ")
-        axes.legend(fontsize=7)
-    panels[0].set_ylabel("average accuracy")
-    return drawing
+            for method in (None, *ROWS):
+                name, title = ("TK", "TK") if method is None else (method.name, method.title)
+                axes.plot(
+                    settings.decays,
+                    [_average(record, settings, kind, scheme, decay, method) for decay in settings.decays],
+                    style,
+                    marker="o",
+                    markersize=4,
+                    color=COLOURS[name],
+                    label=title + scheme.removeprefix("PK_S"),
+                )
+        axes.legend(fontsize=8, ncols=2)
+    ends = [end for _, axes in drawn for end in axes.get_ylim()]
+    for _, axes in drawn:
+        axes.set_ylim(min(ends), max(ends))
+    return [figure for figure, _ in drawn]

@@ -11,9 +11,9 @@ from benchmarks.timing import exponent, seconds
 
 from paper.corpora import Corpora
 from paper.growing import Group, growing
-from paper.methods import BOUNDED, DENSE, MIXED, Method
+from paper.methods import BOUNDED, COLOURS, DENSE, MIXED, Method
 from paper.record import Record, Step, alone
-from paper.section import Drawing, Section, Table
+from paper.section import Drawing, Section, Table, panel
 from paper.settings import SIZE, Settings
 from treedot.kernels import SubsetTreeKernel
 from treedot.vectors import dot_products
@@ -141,22 +141,28 @@ def section(record: Record, settings: Settings) -> Section:
     return result
 
 
-def _draw(rows: list[dict[str, float]]) -> Any:
-    import matplotlib.pyplot as plt
-
-    drawing, axes = plt.subplots(figsize=(8, 4.6), layout="constrained")
+def _draw(rows: list[dict[str, float]]) -> list[Any]:
+    figure, axes = panel(
+        xlabel="nodes of the two trees together", ylabel="µs per evaluation", xscale="log", yscale="log"
+    )
     nodes = [row["nodes"] for row in rows]
-    for name in ("TK", "FTK", "dot product", "batched", "bounded, batched"):
-        axes.loglog(nodes, [row[name] * 1e6 for row in rows], "o-", label=name, markersize=4)
-    for comparisons, style in zip(COMPARISONS, (":", "-.", "--", (0, (1, 1))), strict=True):
-        axes.loglog(
+    for method, what, style, label in (
+        ("TK", "TK", "o-", "TK"),
+        ("FTK", "FTK", "o-", "FTK"),
+        ("mixed", "dot product", "o-", f"{MIXED.title}, one dot product"),
+        ("mixed", "batched", "^-", f"{MIXED.title}, batched"),
+        ("bounded", "bounded, batched", "^-", f"{BOUNDED.title}, batched"),
+    ):
+        times = [row[what] * 1e6 for row in rows]
+        axes.plot(nodes, times, style, color=COLOURS[method], label=label, markersize=4)
+    for comparisons, dashes in zip(COMPARISONS, (":", "-.", "--", (0, (1, 1))), strict=True):
+        axes.plot(
             nodes,
             [charged(row, "mixed", comparisons) * 1e6 for row in rows],
-            linestyle=style,
-            color="0.5",
+            linestyle=dashes,
+            color=COLOURS["mixed"],
             linewidth=1,
-            label=f"mixed, encoding charged to {comparisons}",
+            label=f"{MIXED.title}, encoding charged to {comparisons}",
         )
-    axes.set(xlabel="nodes of the two trees together", ylabel="µs per evaluation")
-    axes.legend(fontsize=8)
-    return drawing
+    axes.legend(fontsize=7)
+    return [figure]

@@ -81,3 +81,17 @@ WITH_BLOCKS = Fragments("blocks", "with blocks", budget=12, rest="blocks")
 DENSE: tuple[Dense, ...] = (PRODUCT, CONVOLUTION, MIXED)
 FULL_ROWS: tuple[Fragments, ...] = (WITH_DENSE, WITH_BLOCKS)  # sparse rows of the full kernel
 METHODS: tuple[Method, ...] = (*DENSE, *FULL_ROWS)
+
+# One colour for each method, in all drawings.
+COLOURS = {
+    "TK": "C0",
+    "product": "C1",
+    "convolution": "C2",
+    "mixed": "C3",
+    "dense rest": "C4",
+    "blocks": "C5",
+    "bounded": "C6",
+    "FTK": "black",
+    "ATK": "C8",
+    "FTK+FS": "C9",
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,18 @@ class Table:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A matplotlib figure with a name for its files."""
+    """Panels, each a matplotlib figure, with a name for their files."""
 
     name: str
-    figure: Any
+    panels: Sequence[Any]
     caption: str
+
+    @property
+    def files(self) -> list[str]:
+        """The name of the file of each panel, without its suffix: ``fig3``, or ``fig2-1``, ``fig2-2``, …."""
+        if len(self.panels) == 1:
+            return [self.name]
+        return [f"{self.name}-{k}" for k in range(1, len(self.panels) + 1)]
 
 
 @dataclass
@@ -59,9 +67,20 @@ class Section:
         """Write the drawings as PNG and SVG."""
         for block in self.blocks:
             if isinstance(block, Drawing):
-                for kind in ("png", "svg"):
-                    with write_whole(folder / f"{block.name}.{kind}") as aside:
-                        block.figure.savefig(aside, format=kind, dpi=110)
+                for (file, figure), kind in product(
+                    zip(block.files, block.panels, strict=True), ("png", "svg")
+                ):
+                    with write_whole(folder / f"{file}.{kind}") as aside:
+                        figure.savefig(aside, format=kind, dpi=110)
+
+
+def panel(title: str = "", **axes: Any) -> tuple[Any, Any]:
+    """Return a new matplotlib figure of the size that all panels have, and its axes."""
+    import matplotlib.pyplot as plt
+
+    figure, drawn = plt.subplots(figsize=(5.2, 4), layout="constrained")
+    drawn.set(title=title, **axes)
+    return figure, drawn
 
 
 def spread(values: Sequence[float]) -> str:
@@ -80,7 +99,7 @@ def _html(block: str | Table | Drawing) -> str:
         cells = [[_marked(str(cell)) for cell in row] for row in block.rows]
         return table([html.escape(h) for h in block.header], cells)
     if isinstance(block, Drawing):
-        return figure(block.figure, block.caption)
+        return figure(block.caption, *block.panels)
     return f"<p>{_marked(block)}</p>"
 
 
@@ -98,5 +117,5 @@ def _markdown(block: str | Table | Drawing, folder: str) -> str:
             "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines
         )
     if isinstance(block, Drawing):
-        return f"![{block.caption}]({folder}/{block.name}.png)"
+        return "\n".join(f"![{block.caption}]({folder}/{file}.png)" for file in block.files)
     return block

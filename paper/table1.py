@@ -10,9 +10,9 @@ from benchmarks.timing import exponent, seconds
 
 from paper.corpora import Corpora
 from paper.growing import Group, growing
-from paper.methods import MIXED
+from paper.methods import COLOURS, MIXED
 from paper.record import Record, Step, alone
-from paper.section import Drawing, Section, Table
+from paper.section import Drawing, Section, Table, panel
 from paper.settings import SIZE, Settings
 from treedot.encode import DenseEncoder, DenseSpec
 from treedot.kernels import LabelSelectionKernel, SubsetTreeKernel
@@ -153,16 +153,22 @@ def _growth(groups: list[dict[str, Any]], name: str) -> tuple[float, float]:
     )
 
 
-def _draw(groups: list[dict[str, Any]]) -> Any:
-    import matplotlib.pyplot as plt
-
-    drawing, panels = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+def _draw(groups: list[dict[str, Any]]) -> list[Any]:
+    figures = []
     nodes = [group["nodes"] for group in groups]
-    for axes, what, factor, title in zip(
-        panels, ("seconds", "bytes"), (1e6, 1e-3), ("µs", "KB"), strict=True
-    ):
+    for what, factor, title in (("seconds", 1e6, "µs"), ("bytes", 1e-3, "KB")):
+        figure, axes = panel(title, xlabel="nodes of a tree", xscale="log", yscale="log")
         for name in (*PRINTED, "encoding"):
-            axes.loglog(nodes, [g[name][what] * factor for g in groups], "o-", label=name, markersize=4)
-        axes.set(xlabel="nodes of a tree", title=title)
-    panels[0].legend(fontsize=8)
-    return drawing
+            vectors = name in ("DTK", "encoding")
+            label = {"DTK": MIXED.title, "encoding": f"{MIXED.title}, encoding"}.get(name, name)
+            axes.plot(
+                nodes,
+                [group[name][what] * factor for group in groups],
+                "^--" if name == "encoding" else "o-",
+                color=COLOURS["mixed" if vectors else name],
+                label=label,
+                markersize=4,
+            )
+        axes.legend(fontsize=8)
+        figures.append(figure)
+    return figures

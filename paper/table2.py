@@ -9,6 +9,7 @@ import numpy as np
 
 from paper.corpora import Corpora
 from paper.methods import (
+    COLOURS,
     CONVOLUTION,
     DENSE,
     FULL_ROWS,
@@ -21,7 +22,7 @@ from paper.methods import (
     Method,
 )
 from paper.record import Record, Step, alone
-from paper.section import Drawing, Section, Table, compared, spread
+from paper.section import Drawing, Section, Table, compared, panel, spread
 from paper.settings import SIZE, Settings
 from treedot.fragments import count_fragments
 from treedot.kernels import SubsetTreeKernel
@@ -307,33 +308,37 @@ def _spread(record: Record, group: str, decay: float, name: str) -> str:
     return spread(_values(record, group, decay, name, SIZE, "spearman"))
 
 
-def _draw(record: Record, settings: Settings) -> Any:
-    import matplotlib.pyplot as plt
+def _draw(record: Record, settings: Settings) -> list[Any]:
+    by_decay = [
+        _draw_by_decay(record, settings, group, title)
+        for group, title in zip(GROUPS, ("questions", "entailment"), strict=False)
+    ]
+    return [*by_decay, _draw_by_size(record, settings)]
 
-    drawing, panels = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
-    for axes, group, title in zip(panels, GROUPS, ("questions", "entailment"), strict=False):
-        for method in METHODS:
-            means = [_mean(record, group, decay, method.name) for decay in settings.decays]
-            (line,) = axes.plot(settings.decays, means, "o-", label=method.title, markersize=4)
-            printed = PRINTED.get((group, method.name))
-            if printed:
-                axes.plot(
-                    printed.keys(),
-                    printed.values(),
-                    "x--",
-                    color=line.get_color(),
-                    alpha=0.6,
-                    label=f"{method.title}, paper",
-                )
-        floor = [_mean(record, group, decay, "floor") for decay in settings.decays]
-        axes.plot(settings.decays, floor, color="0.4", linewidth=1, label="floor")
-        axes.set(title=title, xlabel="λ", ylabel="Spearman", ylim=(-0.05, 1.03))
-        axes.legend(fontsize=7)
+
+def _draw_by_decay(record: Record, settings: Settings, group: str, title: str) -> Any:
+    figure, axes = panel(title, xlabel="λ", ylabel="Spearman", ylim=(-0.05, 1.03))
+    for method in METHODS:
+        colour = COLOURS[method.name]
+        means = [_mean(record, group, decay, method.name) for decay in settings.decays]
+        axes.plot(settings.decays, means, "o-", color=colour, label=method.title, markersize=4)
+        printed = PRINTED.get((group, method.name))
+        if printed:
+            label = f"{method.title}, paper"
+            axes.plot(printed.keys(), printed.values(), "x--", color=colour, alpha=0.6, label=label)
+    floor = [_mean(record, group, decay, "floor") for decay in settings.decays]
+    axes.plot(settings.decays, floor, color="0.4", linewidth=1, label="floor")
+    axes.legend(fontsize=8)
+    return figure
+
+
+def _draw_by_size(record: Record, settings: Settings) -> Any:
+    figure, axes = panel("questions, by d", xlabel="d", xscale="log")
     for method in DENSE:
         for decay, style in zip((0.4, 0.6, 1.0), ("-", "--", ":"), strict=True):
             if decay in settings.decays:
                 means = [_mean(record, "questions", decay, method.name, size) for size in settings.sizes]
-                panels[2].semilogx(settings.sizes, means, style, label=f"{method.title}, λ = {decay}")
-    panels[2].set(title="questions, by d", xlabel="d")
-    panels[2].legend(fontsize=7)
-    return drawing
+                label = f"{method.title}, λ = {decay}"
+                axes.plot(settings.sizes, means, style, color=COLOURS[method.name], label=label)
+    axes.legend(fontsize=8)
+    return figure

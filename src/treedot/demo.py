@@ -215,7 +215,7 @@ def report(root: Path, forest: Forest, found: Search, comparisons: Sequence[Comp
     """Return the report as one self-contained HTML page."""
     drawn = [c for c in comparisons if c.decay == DRAWN]
     drawings = "".join(
-        figure(_scatter(c), f"{c.method}, λ = {c.decay}: every point is a pair of functions") for c in drawn
+        figure(f"{c.method}, λ = {c.decay}: every point is a pair of functions", _scatter(c)) for c in drawn
     )
     return page(
         "treedot: near-duplicates in Python's standard library",

@@ -22,6 +22,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 COMPRESSED = (".gz", ".xz", ".zst")
+MAX_LINE = 1 << 27  # bytes of a line of a table: what has no line breaks would fill the memory
 
 
 @contextlib.contextmanager
@@ -136,7 +137,7 @@ class _Frames(io.RawIOBase):
     def __init__(self, raw: IO[bytes], decompressor: Any) -> None:
         self._raw, self._decompressor = raw, decompressor
         self._frame: Any = None
-        self._ready = b""
+        self._ready = memoryview(b"")
         self._input = b""
 
     def readable(self) -> bool:
@@ -144,14 +145,14 @@ class _Frames(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
-            self._input = self._input or self._raw.read(1 << 17)
+            self._input = self._input or self._raw.read(1 << 10)  # a kilobyte may hold 32 MiB of zeros
             if not self._input:
                 if self._frame is not None:
                     raise EOFError("the file ends inside a compressed frame")
                 return 0
             if self._frame is None:
                 self._frame = self._decompressor.decompressobj()
-            self._ready = self._frame.decompress(self._input)
+            self._ready = memoryview(self._frame.decompress(self._input))
             self._input = b""
             if self._frame.eof:
                 self._input, self._frame = self._frame.unused_data, None
@@ -181,8 +182,15 @@ def read_chunk(stream: IO[Any], size: int, name: str) -> bytes:
 
 
 def read_lines(stream: IO[Any], name: str) -> Iterator[bytes]:
-    """Yield the lines of a binary or text stream without their line ends."""
+    """Yield the lines of a binary or text stream without their line ends; raise where one is too long."""
     with _clear_errors(name):
-        for line in stream:
+        number = 0
+        while line := stream.readline(MAX_LINE + 1):
+            number += 1
+            if len(line) > MAX_LINE:
+                raise SourceError(
+                    f"{name}:{number}: this line is longer than {MAX_LINE >> 20} MiB: a table has a line "
+                    "break after each row; larger trees are read from brackets or Parquet"
+                )
             raw = line.encode(errors="surrogateescape") if isinstance(line, str) else line
             yield raw.rstrip(b"\r\n")

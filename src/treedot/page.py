@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import html
 import io
+import re
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 from treedot.errors import missing
+
+ONE_LINE = 40  # characters of a cell that are not broken over lines
 
 STYLE = """
 :root { color-scheme: light dark }
@@ -25,6 +28,7 @@ h1, h2 { line-height: 1.2; color: var(--heading) } h2 { margin-top: 2.5rem }
 h3 { font-size: 0.85rem; font-weight: 600; margin: 0.5rem 0; overflow-wrap: anywhere }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; font-size: 0.9rem }
 th, td { padding: 0.3rem 0.8rem; text-align: left; border-bottom: 1px solid var(--line) }
+td { white-space: nowrap } td.text { white-space: normal; min-width: 14rem }
 th { border-bottom: 2px solid var(--quiet); font-weight: 600 }
 pre { font-size: 0.75rem; line-height: 1.4; background: var(--soft); padding: 0.6rem; margin: 0 }
 pre { overflow-x: auto }
@@ -33,6 +37,7 @@ details { border-top: 1px solid var(--line); padding: 0.5rem 0 }
 summary { cursor: pointer; overflow-wrap: anywhere }
 .beside { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)) }
 .beside > * { min-width: 0 }
+.panels { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)) }
 .wide { overflow-x: auto }
 .says { font-size: 1.1rem; border-left: 4px solid var(--accent); padding-left: 0.8rem }
 .agrees { color: var(--good); font-weight: bold } .differs { color: var(--bad); font-weight: bold }
@@ -53,11 +58,16 @@ def page(title: str, body: str, style: str = "") -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table; cells are HTML already."""
+    """Return a table; cells are HTML already. Those that are short stay on one line, on any screen."""
     head = "".join(f"<th>{cell}</th>" for cell in header)
-    lines = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    lines = "\n".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     body = f"<table><thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table>"
     return f'<div class="wide">{body}</div>'
+
+
+def _cell(content: object) -> str:
+    is_text = len(re.sub("<[^>]*>", "", str(content))) > ONE_LINE
+    return f'<td class="text">{content}</td>' if is_text else f"<td>{content}</td>"
 
 
 def require_plots(purpose: str) -> None:
@@ -66,11 +76,15 @@ def require_plots(purpose: str) -> None:
         raise missing("matplotlib", "plots", purpose)
 
 
-def figure(drawing: Any, caption: str) -> str:
-    """Return a matplotlib figure inside the page."""
+def figure(caption: str, *panels: Any) -> str:
+    """Return matplotlib figures inside the page: side by side, or one below the other on narrow screens."""
+    text = html.escape(caption)
+    pictures = "".join(f'<img alt="{text}" src="data:image/png;base64,{_png(panel)}">' for panel in panels)
+    shown = f'<div class="panels">{pictures}</div>' if len(panels) > 1 else pictures
+    return f"<figure>{shown}<figcaption>{text}</figcaption></figure>"
+
+
+def _png(drawing: Any) -> str:
     buffer = io.BytesIO()
     drawing.savefig(buffer, format="png", dpi=130)
-    data = base64.b64encode(buffer.getvalue()).decode()
-    text = html.escape(caption)
-    picture = f'<img alt="{text}" src="data:image/png;base64,{data}">'
-    return f"<figure>{picture}<figcaption>{text}</figcaption></figure>"
+    return base64.b64encode(buffer.getvalue()).decode()

@@ -18,6 +18,7 @@ DTYPES = ("float32", "float64")
 DAMPINGS = ("linear", "sqrt", "log1p")  # how a fragment that occurs several times counts
 RESTS = ("dense", "blocks")  # how a row of fragments holds what lies beyond its budget
 
+UNITS = ("function", "class", "file")  # of source code
 REPORT_FORMATS = ("text", "json", "sarif", "html", "markdown")
 
 

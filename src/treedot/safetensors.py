@@ -109,6 +109,12 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
     return _description(metadata, path), arrays
 
 
+def begins_as_arrays(head: bytes) -> bool:
+    """Tell whether a file with these first bytes is one of arrays; text in brackets may look alike."""
+    length = int.from_bytes(head[:8], "little")
+    return head[8:9] == b"{" and 2 <= length <= MAX_HEADER and not head.lstrip().startswith(b"(")
+
+
 def _parsed(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         found = json.loads(text.decode(), object_pairs_hook=_unique)

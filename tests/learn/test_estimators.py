@@ -225,7 +225,7 @@ def test_what_holds_no_trees_is_refused_with_the_way_out(estimator, forest, clas
     model = clone(estimator).fit(forest, classes)
     with pytest.raises(ValueError, match=message):
         model.transform(wrong)
-    if isinstance(wrong, str):
+    if not isinstance(wrong, (list, type)):  # a fit that learns nothing does not read its trees
         with pytest.raises(ValueError, match=message):
             clone(estimator).fit(wrong, [0])
 

@@ -18,13 +18,14 @@ from paper.fig5 import crossing
 from paper.methods import MIXED
 from paper.overlap import LexicalOverlap, co_indexed, words
 from paper.record import Record
-from paper.section import Section, Table
+from paper.section import Drawing, Section, Table, compared
 from paper.settings import Settings
 
-from paper import EXPERIMENTS, run, table2
+from paper import EXPERIMENTS, fig3, run, table2
 from strategies import corpus, random_forest
 from treedot import SubsetTreeKernel, Tree
 from treedot.errors import SourceError
+from treedot.page import STYLE
 from treedot.readers import read_trees
 from treedot.vectors.fidelity import floor, projected
 
@@ -90,7 +91,29 @@ def corpora(folder):
     return Corpora(folder, COUNTS_HERE)
 
 
-def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path):
+def colours(drawings):
+    """Return the colours that each method is drawn in: a curve's label begins with the method's title."""
+    titles = sorted([*fig3.TITLES.values(), "FTK"], key=len, reverse=True)
+    found = {}
+    for drawing in drawings:
+        for figure in drawing.panels:
+            (axes,) = figure.axes
+            for curve, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                line = curve[0] if isinstance(curve, tuple) else curve  # with bars, a curve has parts
+                title = next((title for title in titles if label.startswith(title)), label)
+                found.setdefault(title, set()).add(line.get_color())
+    return found
+
+
+def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path, monkeypatch):
+    drawings = []
+    draw = Section.draw
+
+    def watched(section, folder):
+        drawings.extend(block for block in section.blocks if isinstance(block, Drawing))
+        draw(section, folder)
+
+    monkeypatch.setattr(Section, "draw", watched)
     said = []
     target = run(EXPERIMENTS, folder, tmp_path / "out", say=said.append, settings=TINY, counts=COUNTS_HERE)
     report = target.read_text()
@@ -98,17 +121,35 @@ def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path
     assert "http" not in report.replace("http://www.w3.org", "")  # nothing is loaded from elsewhere
     assert (target.parent / "results.md").read_text().count("\n## ") == len(EXPERIMENTS)
     for name in EXPERIMENTS:
-        assert (target.parent / f"{name}.png").stat().st_size > 1000
-        assert "<svg" in (target.parent / f"{name}.svg").read_text()
         kept = json.loads((target.parent / f"{name}.json").read_text())
         assert kept["made"]["settings"]["seeds"] == TINY.seeds
         assert kept["made"]["versions"]["numpy"] == np.__version__
         assert kept["command"].startswith(f"python -m paper {name} ")
+    assert [drawing.name for drawing in drawings] == list(EXPERIMENTS)
+    assert [len(drawing.panels) for drawing in drawings] == [3, 2, 3, 1, 2, 1]
+    files = [file for drawing in drawings for file in drawing.files]
+    assert report.count("<img ") == len(set(files)) == 12
+    for file in files:
+        assert (target.parent / f"{file}.png").stat().st_size > 1000
+        assert "<svg" in (target.parent / f"{file}.svg").read_text()
+        assert f"(./{file}.png)" in (target.parent / "results.md").read_text()
+    by_method = colours(drawings)
+    assert by_method.keys() == {*fig3.TITLES.values(), "FTK", "floor"}
+    assert all(len(used) == 1 for used in by_method.values())
+    assert len(set.union(*by_method.values())) == len(by_method)
     before = (target.parent / "fig4.json").read_bytes()
     said.clear()
     run(EXPERIMENTS, folder, tmp_path / "out", say=said.append, settings=TINY, counts=COUNTS_HERE)
     assert not [line for line in said if "step 1" in line]
     assert (target.parent / "fig4.json").read_bytes() == before
+
+
+def test_short_cells_stay_on_one_line_and_texts_do_not():
+    text = "a sentence that takes more room than a screen of 400 pixels has"
+    shown = Section("s", "S", "says", [Table(["a", "b"], [[compared(0.989, 0.993, 0.01), text]])]).html()
+    assert '<td>0.989 / 0.993 <span class="agrees">✓</span></td>' in shown
+    assert f'<td class="text">{text}</td>' in shown
+    assert "td { white-space: nowrap } td.text { white-space: normal;" in STYLE
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):

@@ -95,6 +95,15 @@ def test_tables_with_another_suffix_are_told_by_their_first_line(tmp_path, conte
         read_trees(path)
 
 
+def test_a_label_with_nuls_does_not_make_brackets_a_file_of_arrays(tmp_path, capsys):
+    path = tmp_path / "t.mrg"
+    for text, nodes in ((b"(a \0b cd{ e)", 4), (b"(a \0\0\0\0\0{ d)", 3), (b"\n (a\0\0\0\0{ d)", 2)):
+        path.write_bytes(text)
+        assert read_trees(path).n_nodes == nodes
+        assert main(["info", str(path)]) == 0
+        assert "file               trees" in capsys.readouterr().out
+
+
 def test_labels_may_hold_what_binary_files_do(tmp_path):
     (tmp_path / "t.mrg").write_bytes(b"\n(PK\x03\x04 \0\0 \x93NUMPY)\n".replace(b"\x93", "\x93".encode()))
     assert read_trees(tmp_path / "t.mrg")[0].label == "PK\x03\x04"

@@ -1,13 +1,16 @@
 import csv
+import gzip
 import json
 import subprocess
 import sys
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from treedot import Forest, Tree, iter_trees, read_trees
+from treedot import DistributedTreeVectorizer, Forest, Tree, files, iter_trees, read_trees, save_vectors
 from treedot.errors import ParameterError, SourceError
+from treedot.readers import tables
 
 ROWS = [("1", "(S (A a) b)", "one"), ("2", "(S c)", "two"), ("3", "(S (A a) d)", "three")]
 
@@ -50,6 +53,51 @@ def test_reading_csv_in_threads_leaves_the_limit_of_the_csv_module_as_it_was(tmp
         sys.setswitchinterval(switch)
     assert [len(forest) for forest in found] == [4001] * 16
     assert csv.field_size_limit() == usual
+
+
+def test_the_limit_of_the_csv_module_is_as_usual_between_batches(tmp_path):
+    usual = csv.field_size_limit()
+    (tmp_path / "t.csv").write_text("tree\n" + "(a b)\n" * 5)
+    for forest in iter_trees(tmp_path / "t.csv", batch_size=2):
+        assert 1 <= len(forest) <= 2
+        assert csv.field_size_limit() == usual
+    (tmp_path / "t.csv").write_text("tree\n(a b)\n(a\n")
+    for kept in ({}, {"on_bad": lambda error: pytest.fail(str(csv.field_size_limit()))}):
+        with pytest.raises((SourceError, pytest.fail.Exception), match=f"never closed|^{usual}$"):
+            read_trees(tmp_path / "t.csv", **kept)
+        assert csv.field_size_limit() == usual
+
+
+def compressed(suffix, content):
+    if suffix == ".zst":
+        return pytest.importorskip("zstandard").compress(content)
+    return gzip.compress(content) if suffix == ".gz" else content
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("kind", ["tsv", "csv", "jsonl"])
+def test_a_table_without_line_breaks_is_refused_before_it_fills_the_memory(
+    tmp_path, monkeypatch, kind, suffix
+):
+    monkeypatch.setattr(files, "MAX_LINE", 1 << 20)
+    row = b'{"tree": "(a b)"}\n' if kind == "jsonl" else b"tree\n"
+    path = tmp_path / f"t.{kind}{suffix}"
+    path.write_bytes(compressed(suffix, row + bytes(128 << 20)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(SourceError, match=rf"t\.{kind}{suffix}:2: this line is longer than 1 MiB: "):
+            read_trees(path, on_bad=print)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 64 << 20
+
+
+def test_a_quote_that_is_never_closed_does_not_swallow_the_whole_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "MAX_LINE", 1 << 20)
+    (tmp_path / "t.csv").write_text('tree\n(a b)\n"(a b)\n' + "(a b)\n" * 400_000)
+    with pytest.raises(SourceError, match=r"t\.csv:\d+: field larger than field limit \(1048576\)"):
+        read_trees(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize(
@@ -149,9 +197,10 @@ def test_parquet_and_arrow_with_a_text_column_or_a_packed_forest(tmp_path, suffi
 FLIP_BITS = """
 import random, sys
 from pathlib import Path
-from treedot import Forest, read_trees
-from treedot.errors import SourceError
+from treedot import Forest, load_vectors, read_trees
+from treedot.errors import SourceError, SpecMismatchError
 
+readers = {"packed": (read_trees, Forest.load), "text": (read_trees,), "vectors": (load_vectors,)}
 path, flips = Path(sys.argv[1]), int(sys.argv[2])
 whole = path.read_bytes()
 random.seed(0)
@@ -163,26 +212,37 @@ for k in range(flips):
     damaged[position] ^= 1 << bit
     target = path.with_stem(f"damaged{k}")  # a new file: the last one may still be mapped into memory
     target.write_bytes(damaged)
-    for load in (read_trees, Forest.load) if path.stem == "packed" else (read_trees,):
+    for load in readers[path.stem]:
         try:
             load(target)
             read += 1
-        except SourceError:
+        except (SourceError, SpecMismatchError):
             refused += 1
     target.unlink()
 print(read, refused)
 """
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
-@pytest.mark.parametrize("content", ["packed", "text"])
-def test_a_file_with_a_flipped_bit_is_read_or_refused_and_never_ends_the_process(tmp_path, suffix, content):
+@pytest.mark.parametrize(
+    ("content", "suffix"),
+    [
+        ("packed", "parquet"),
+        ("packed", "arrow"),
+        ("text", "parquet"),
+        ("text", "arrow"),
+        ("vectors", "parquet"),
+    ],
+)
+def test_a_file_with_a_flipped_bit_is_read_or_refused_and_never_ends_the_process(tmp_path, content, suffix):
     pa = pytest.importorskip("pyarrow")
     forest = Forest.from_trees([Tree.parse(row[1]) for row in ROWS], {"text": [row[2] for row in ROWS]})
     path = tmp_path / f"{content}.{suffix}"
     table = pa.table({"tree": [row[1] for row in ROWS], "id": [1, None, 3]})
     if content == "packed":
         forest.save(path)
+    elif content == "vectors":
+        vectorizer = DistributedTreeVectorizer(n_components=256)
+        save_vectors(path, vectorizer.transform(forest), vectorizer, columns=forest.columns)
     elif suffix == "parquet":
         pa.parquet.write_table(table, path)
     else:

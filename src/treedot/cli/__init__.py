@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from treedot import __version__
+from treedot.cli.find_options import add_dups
 from treedot.errors import TreedotError
 from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, FORMATS, RESTS
 
@@ -29,7 +30,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="treedot",
         description="Compare trees by the fragments that they share: exactly, or as dot products of vectors.",
-        epilog="Exit codes: 0 done, 1 the input or a setting is bad, 2 the command line is not understood.",
+        epilog="Exit codes: 0 done, 1 the input or a setting is bad (in dups 2), 2 the command line is not "
+        "understood.",
     )
     top.add_argument("--version", action="version", version=f"treedot {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -90,6 +92,8 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_kernel(gram)
     _add_reading(gram)
+
+    add_dups(_command, commands)
 
     info = _command(
         commands,
@@ -266,14 +270,14 @@ def _terminated(number: int, frame: object) -> None:
 def _run(options: argparse.Namespace) -> int:
     from treedot.cli import commands
 
+    failed = 2 if options.command == "dups" else 1  # where 1 says that there are duplicates
     try:
-        run = getattr(commands, options.command)
-        run(options)
+        code: int = getattr(commands, options.command)(options) or 0
         if sys.stdout is not None:  # it is closed in `treedot check >&-`
             sys.stdout.flush()
     except TreedotError as error:
         print(f"treedot: {error}", file=sys.stderr)
-        return 1
+        return failed
     except BrokenPipeError:  # the reader of a pipeline has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -282,8 +286,8 @@ def _run(options: argparse.Namespace) -> int:
         return 130
     except OSError as error:
         print(f"treedot: {error}", file=sys.stderr)
-        return 1
+        return failed
     except MemoryError as error:
         print(f"treedot: not enough memory ({error})", file=sys.stderr)
-        return 1
-    return 0
+        return failed
+    return code

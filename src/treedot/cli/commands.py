@@ -86,7 +86,7 @@ def _to_stdout(spec: DenseSpec | SparseSpec) -> Iterator[VectorWriter]:
 def kernel(options: argparse.Namespace) -> None:
     """Print the kernel of each pair of trees."""
     check_options(options)
-    a, b = (_trees_or_text(source, options, _Skipped(False)) for source in (options.a, options.b))
+    a, b = (_trees(source, options, _Skipped(False)) for source in (options.a, options.b))
     if len(a) != len(b) and 1 not in (len(a), len(b)):
         raise ParameterError(f"cannot pair {len(a)} trees with {len(b)}: give equally many, or one")
     pairs = max(len(a), len(b))
@@ -110,8 +110,8 @@ def gram(options: argparse.Namespace) -> None:
         )
     _check_output(options.output, options.trees, *([options.against] if options.against else []))
     skipped = _Skipped(options.skip_bad)
-    rows = _trees_or_text(options.trees, options, skipped)
-    columns = _trees_or_text(options.against, options, skipped) if options.against else None
+    rows = _trees(options.trees, options, skipped)
+    columns = _trees(options.against, options, skipped) if options.against else None
     if options.vectors is None:
         exact = make_kernel(options)
         matrix, made = exact.gram(rows, columns), describe_kernel(exact)
@@ -135,6 +135,13 @@ def _finite_products(x: Any, y: Any, n_jobs: int) -> Any:
     if not np.isfinite(values).all():
         raise RangeError("a dot product is too large for its type: use --normalize or --dtype float64")
     return values
+
+
+def dups(options: argparse.Namespace) -> int:
+    """Find near-duplicates in source code."""
+    from treedot.cli.dups import run
+
+    return run(options)
 
 
 def info(options: argparse.Namespace) -> None:
@@ -230,16 +237,12 @@ def _is_file(source: str, path: str) -> bool:
         return False
 
 
-def _trees_or_text(source: str, options: argparse.Namespace, skipped: _Skipped) -> Forest:
-    if source.lstrip().startswith("("):
-        return read_trees([source])
-    found = read_trees(source, options.format, column=options.column, on_bad=skipped.callback)
-    if not len(found):
-        raise SourceError(f"{source}: there is no tree in it")
-    return found
+def _trees(source: str, options: argparse.Namespace, skipped: _Skipped) -> Forest:
+    return Forest.concat(_batches(source, options, skipped))
 
 
 def _batches(source: str, options: argparse.Namespace, skipped: _Skipped) -> Iterator[Forest]:
+    """Yield the trees of a file, or the one that stands on the command line itself."""
     if source.lstrip().startswith("("):
         yield read_trees([source])
         return

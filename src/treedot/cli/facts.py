@@ -12,7 +12,7 @@ import numpy as np
 from treedot.algebra.splitmix import GOLDEN, WORD, mix_words
 from treedot.array_types import IntArray, WordArray
 from treedot.errors import SourceError
-from treedot.safetensors import MAX_HEADER, read_arrays
+from treedot.safetensors import begins_as_arrays, read_arrays
 from treedot.trees import Forest
 from treedot.vectors import files
 from treedot.vectors.files import read_description, summarize
@@ -28,7 +28,9 @@ def file_facts(path: Path) -> dict[str, Any] | None:
         return _matrix_facts(path)
     if path.suffix.lower() == ".parquet":
         return _parquet_facts(path)
-    return _container_facts(path) if _is_container(path) else None
+    with path.open("rb") as file:
+        head = file.read(64)
+    return _container_facts(path) if begins_as_arrays(head) else None
 
 
 def tree_facts(forests: Iterable[Forest]) -> dict[str, Any]:
@@ -47,9 +49,9 @@ def tree_facts(forests: Iterable[Forest]) -> dict[str, Any]:
         depths.append(np.maximum.reduceat(forest.depth, forest.offsets[:-1]))
         most_children = max(most_children, int(forest.arity.max()))
         columns.update(dict.fromkeys(forest.columns))
-        label = np.array([hash(text) & WORD for text in forest.labels], np.uint64)[forest.label]
-        production, subtree = _hashes(forest, label)
-        labels.add(label)
+        texts = np.array([hash(text) & WORD for text in forest.labels], np.uint64)
+        production, subtree = _hashes(forest, texts[forest.label])
+        labels.add(texts[np.bincount(forest.label, minlength=texts.size) > 0])
         productions.add(production[forest.arity > 0])
         subtrees.add(subtree)
         roots.add(subtree[forest.roots])
@@ -70,20 +72,26 @@ def tree_facts(forests: Iterable[Forest]) -> dict[str, Any]:
 
 
 class _Distinct:
-    """Counts distinct words; what was added is merged now and then, in time linear but for a logarithm."""
+    """Counts distinct words; new ones are merged with the known when they are as many."""
 
     def __init__(self) -> None:
         self._known = np.zeros(0, np.uint64)
         self._new: list[WordArray] = []
 
     def add(self, words: WordArray) -> None:
-        self._new.append(np.unique(words))
+        self._new.append(_distinct(words))
         if sum(new.size for new in self._new) > max(1 << 16, self._known.size):
             self.count()
 
     def count(self) -> int:
-        self._known, self._new = np.unique(np.concatenate([self._known, *self._new])), []
+        self._known, self._new = _distinct(np.concatenate([self._known, *self._new])), []
         return int(self._known.size)
+
+
+def _distinct(words: WordArray) -> WordArray:
+    """Return distinct words, sorted: ``np.unique`` looks them up in a table, in five times the time."""
+    words = np.sort(words)
+    return words[np.diff(words, prepend=~words[:1]) != 0]
 
 
 def _hashes(forest: Forest, label: WordArray) -> tuple[WordArray, WordArray]:
@@ -139,13 +147,6 @@ def _parquet_facts(path: Path) -> dict[str, Any] | None:
 def _with_description(facts: dict[str, Any], description: dict[str, Any]) -> dict[str, Any]:
     """Return facts, and what the description adds to them: it does not replace any."""
     return {**facts, **description, **facts}
-
-
-def _is_container(path: Path) -> bool:
-    """Tell whether a file starts as ``write_arrays`` begins one; no text and no compressed file does."""
-    with path.open("rb") as file:
-        length, first = int.from_bytes(file.read(8), "little"), file.read(1)
-    return first == b"{" and 2 <= length <= MAX_HEADER
 
 
 def _container_facts(path: Path) -> dict[str, Any]:

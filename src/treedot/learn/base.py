@@ -10,13 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from treedot.errors import ParameterError, TreedotError
 from treedot.kernels.base import TreeKernel
-from treedot.readers import read_trees
+from treedot.readers import are_vectors, read_trees
 from treedot.trees import Forest
 
 
 def check_source(X: Any) -> None:
-    """Raise where a text in brackets stands in the place of trees; for a ``fit`` that does not read X."""
-    if isinstance(X, str) and X.lstrip().startswith("("):
+    """Raise where vectors or a text in brackets stand for trees; for a ``fit`` that learns nothing."""
+    if are_vectors(X) or (isinstance(X, str) and X.lstrip().startswith("(")):
         read_trees(X)
 
 

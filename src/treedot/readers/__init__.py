@@ -116,7 +116,7 @@ def iter_trees(
     elif hasattr(source, "read"):
         name = str(getattr(source, "name", "<stream>"))
         yield from _from_stream(source, name, format or _format_of(name), column, batch_size, report)
-    elif _are_vectors(source):
+    elif are_vectors(source):
         raise ParameterError(f"cannot read trees from {type(source).__name__}: these are vectors already")
     elif isinstance(source, Mapping) or hasattr(source, "columns"):
         raise ParameterError(
@@ -141,7 +141,7 @@ def _one_column(source: Any) -> Any:
     return source
 
 
-def _are_vectors(source: Any) -> bool:
+def are_vectors(source: Any) -> bool:
     """Tell whether something is a matrix, dense or sparse, or the ``Vectors`` of a file."""
     matrix = getattr(source, "matrix", source)
     return getattr(getattr(matrix, "dtype", None), "kind", "O") in "biufc"

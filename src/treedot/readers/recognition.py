@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from treedot.errors import SourceError
+from treedot.safetensors import begins_as_arrays
 
 HEAD = 1024  # bytes that are looked at
 
@@ -52,7 +53,7 @@ def _what_it_is(head: bytes, name: str) -> str | None:
             return f"is compressed: give it a name that ends in {suffix}"
     if _PICKLE.match(head):
         return "is a pickle, such as joblib.dump writes, not trees: joblib.load reads it"
-    if head[8:9] == b"{" and b"\0" in head[:8]:  # safetensors: the length of a header, and the header
+    if begins_as_arrays(head):
         if b"treedot index" in head:
             return "holds an index of trees: TreeIndex.open reads it"
         if b"treedot fragment vectorizer" in head:

@@ -7,17 +7,17 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import IO, Any
 
 from treedot.errors import SourceError
-from treedot.files import read_lines
+from treedot.files import MAX_LINE, read_lines
 from treedot.readers.objects import read_items
 from treedot.readers.problems import OnBad
 from treedot.readers.recognition import refuse_other_files
 from treedot.trees import Forest
 
 DEFAULT_COLUMN = "tree"
-MAX_FIELD = 2**31 - 1  # a tree may be far longer than the usual 128 KiB
 NO_QUOTES = (
     "a field seems quoted, which TSV does not know: save the table as .csv, or without quotes (in pandas, "
     "quoting=csv.QUOTE_NONE)"
@@ -48,8 +48,7 @@ def read_csv(
         reader = csv.reader((line + "\n" for _, line in _decoded(stream, name, on_bad_row)), strict=True)
         while True:
             try:
-                with _FIELD_LIMIT:
-                    fields = next(reader, None)
+                fields = next(reader, None)
             except csv.Error as error:
                 on_bad_row(SourceError(f"{name}:{reader.line_num}: {error}"))
                 continue
@@ -61,11 +60,11 @@ def read_csv(
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
         return _rows(records(on_bad_row), name, column, on_bad_row, quotes=True)
 
-    return _packed(rows, column, batch_size, on_bad)
+    return _packed(rows, column, batch_size, on_bad, _FIELD_LIMIT)
 
 
 class _FieldLimit:
-    """The limit of the csv module, which is one for all threads: raised while any of them reads a record."""
+    """The limit of the csv module, which is one for all threads: raised while any of them reads records."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -75,7 +74,7 @@ class _FieldLimit:
     def __enter__(self) -> None:
         with self._lock:
             if self._reading == 0:
-                self._usual = csv.field_size_limit(MAX_FIELD)
+                self._usual = csv.field_size_limit(MAX_LINE)  # a tree may be longer than 128 KiB
             self._reading += 1
 
     def __exit__(self, *error: object) -> None:
@@ -203,21 +202,29 @@ def _no_column(place: str, wanted: str, names: Iterable[str]) -> SourceError:
 
 
 def _packed(
-    open_rows: Callable[[OnBad], Iterator[Row]], column: str | None, batch_size: int, on_bad: OnBad
+    open_rows: Callable[[OnBad], Iterator[Row]],
+    column: str | None,
+    batch_size: int,
+    on_bad: OnBad,
+    while_reading: AbstractContextManager[object] | None = None,
 ) -> Iterator[Forest]:
-    """Read the trees of rows; errors of rows and of trees go to ``on_bad`` in the order of the table."""
+    """Read the trees of rows; errors of rows and of trees go to ``on_bad`` in the order of the table.
+
+    ``while_reading`` is entered for the rows of each batch, and left before any tree is handed on.
+    """
     wanted = column or DEFAULT_COLUMN
     batch: list[Row] = []
     problems: list[tuple[int, SourceError]] = []  # of rows, with how many good ones of the batch went before
     rows = open_rows(OnBad(lambda error: problems.append((len(batch), error))))
     first = True
     while True:
-        for row in rows:
-            if problems and not on_bad.skips:
-                break  # the first error ends it
-            batch.append(row)
-            if len(batch) == batch_size:
-                break
+        with while_reading or nullcontext():
+            for row in rows:
+                if problems and not on_bad.skips:
+                    break  # the first error ends it
+                batch.append(row)
+                if len(batch) == batch_size:
+                    break
         if not (batch or problems):
             return
         if first and batch:

@@ -241,6 +241,7 @@ def _read_parquet(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, Seque
 
     with clear_errors(os.fspath(path)):
         table = pa.parquet.read_table(path)
+        table.validate(full=True)  # what leads out of its buffers would end the process
         _vector_type(table.schema, path)
         vector = table["vector"].combine_chunks()
         if vector.null_count or vector.flatten().null_count:

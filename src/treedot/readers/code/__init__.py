@@ -32,6 +32,7 @@ def read_code(
     blurred: bool = False,
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
+    exclude: Iterable[str] = (),
     on_bad: Callable[[SourceError], object] | None = None,
     on_skip: OnSkip | None = None,
     n_jobs: int | None = None,
@@ -73,6 +74,8 @@ def read_code(
         Larger files are not read.
     max_seconds : float
         Files that take longer to parse (in time of the processor) are not read.
+    exclude : iterable of str
+        Patterns of files and folders that are left out, as in a ``.gitignore`` file of every folder given.
     on_bad : callable, optional
         Called with the error of every named file that cannot be read. By default the first is raised.
     on_skip : callable, optional
@@ -103,7 +106,15 @@ def read_code(
     """
     settings = CodeSettings(unit, identifiers, literals, min_nodes, blurred, max_bytes, max_seconds)
     return Forest.concat(
-        iter_code(paths, settings=settings, language=language, on_bad=on_bad, on_skip=on_skip, n_jobs=n_jobs)
+        iter_code(
+            paths,
+            settings=settings,
+            language=language,
+            exclude=exclude,
+            on_bad=on_bad,
+            on_skip=on_skip,
+            n_jobs=n_jobs,
+        )
     )
 
 
@@ -112,6 +123,7 @@ def iter_code(
     *,
     settings: CodeSettings | None = None,
     language: str | None = None,
+    exclude: Iterable[str] = (),
     on_bad: Callable[[SourceError], object] | None = None,
     on_skip: OnSkip | None = None,
     n_jobs: int | None = None,
@@ -129,7 +141,7 @@ def iter_code(
         found = language_of(name)
         return found is not None and language in (None, found)
 
-    files = walk([paths] if isinstance(paths, (str, os.PathLike)) else paths, wanted, skip)
+    files = walk([paths] if isinstance(paths, (str, os.PathLike)) else paths, wanted, skip, exclude)
     settings = settings or CodeSettings()
     if n_jobs is None:
         outcomes: Iterator[Outcome] = (read_units(file, language, settings) for file in files)

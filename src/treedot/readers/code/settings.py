@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treedot.parameters import checked_choice, checked_flag, checked_integer, checked_positive
+from treedot.parameters import UNITS, checked_choice, checked_flag, checked_integer, checked_positive
 
-UNITS = ("function", "class", "file")
 POLICIES = ("keep", "blur", "drop")
 MAX_BYTES = 2_000_000
 MAX_SECONDS = 10.0

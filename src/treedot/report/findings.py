@@ -78,13 +78,13 @@ class Finding:
 
 def findings(forest: Forest, groups: Iterable[DuplicateGroup], sources: Sources) -> list[Finding]:
     """Return groups with their members; every file is read once."""
+    groups = list(groups)
     lacking = [name for name in ("file", "start", "end") if name not in forest.columns]
-    if lacking:
+    if groups and lacking:
         raise ParameterError(
             f"a report needs to know where the trees stand: there is no column {lacking[0]!r}, "
             "which readers of source code give"
         )
-    groups = list(groups)
     members = _members(forest, sorted({i for group in groups for i in group.members}), sources)
     return [
         _finding(rank, group, tuple(members[i] for i in group.members))

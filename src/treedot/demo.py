@@ -197,7 +197,7 @@ def approximation(comparisons: Sequence[Comparison]) -> str:
     """Return the page on how close dot products come to the exact kernel."""
     drawn = [c for c in comparisons if c.decay == DRAWN]
     drawings = "".join(
-        figure(_scatter(c), f"{c.method}, λ = {c.decay}: every point is a pair of functions") for c in drawn
+        figure(f"{c.method}, λ = {c.decay}: every point is a pair of functions", _scatter(c)) for c in drawn
     )
     return page(
         "treedot: how close dot products come to the exact kernel",

@@ -178,6 +178,11 @@ def test_where_nothing_was_found_the_report_says_so(format):
         assert re.search("no near-duplicates|0 groups", text, re.I)
 
 
+@pytest.mark.parametrize("format", REPORT_FORMATS)
+def test_no_trees_have_no_places_and_a_report(format):
+    assert report(format, Forest.from_trees([])) == report(format, random_forest_with_places())
+
+
 def random_forest_with_places() -> Forest:
     forest = random_forest(5, 2, 80)
     forest.columns.update(file=["a.py", "a.py"], start=[1, 2], end=[1, 2])

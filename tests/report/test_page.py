@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 GROUPS = 450
 LEFT = ["def area(width):", "    # of a square", "    return width * width", "", "# end"]
 RIGHT = ["def area(height):", "    return height * height", "    print('</script>')", "", "# end"]
-THIRD = ["def size(a):", "    return a"]
+THIRD = ["def size(a):", "    return a", "    return height * height"]
 LINES = {"a.py": LEFT, "b.py": RIGHT, "c.py": THIRD}
 
 
@@ -110,6 +110,15 @@ def test_any_two_of_several_members_can_be_chosen(open_page):
     assert cells(page)[0] == ["def **area**(**width**):", "def **size**(**a**):"]
     page.get_by_label("Left").select_option("2")
     assert cells(page) == [[line, line] for line in THIRD]
+
+
+def test_equal_lines_are_aligned_before_similar_ones(open_page):
+    page = open_page()
+    pairs = page.evaluate("""rows(
+      ["add(list, 'a')", "add(bar, 'v')", "add(bar, 'h')"],
+      ["add(pane, 'p')", "# why", "add(list, 'a')", "add(bar, 's')"],
+    )""")
+    assert pairs == [[None, 0], [None, 1], [0, 2], [1, None], [2, 3]]
 
 
 def test_the_keyboard_is_enough(open_page):

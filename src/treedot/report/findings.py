@@ -79,8 +79,10 @@ class Finding:
 def findings(forest: Forest, groups: Iterable[DuplicateGroup], sources: Sources) -> list[Finding]:
     """Return groups with their members; every file is read once."""
     groups = list(groups)
+    if not groups:  # then there may be no trees, whose columns no one knows
+        return []
     lacking = [name for name in ("file", "start", "end") if name not in forest.columns]
-    if groups and lacking:
+    if lacking:
         raise ParameterError(
             f"a report needs to know where the trees stand: there is no column {lacking[0]!r}, "
             "which readers of source code give"

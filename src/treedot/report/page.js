@@ -49,7 +49,7 @@ function rows(a, b) {
   function weight(i, j) {
     if (a[i] === b[j]) return x[i].length ? 1 : 0.01; // empty lines align with what stands around them
     const share = likeness(x[i], y[j]);
-    return share >= MIN_LIKENESS ? 0.9 * share : 0;
+    return share >= MIN_LIKENESS ? 0.9 * share ** 3 : 0; // so that two weak pairs do not part equal lines
   }
 }
 

@@ -11,7 +11,7 @@ from strategies import random_forest
 from treedot import Forest, ParameterError, Tree, find_duplicates
 from treedot.parameters import REPORT_FORMATS
 from treedot.report import duplicates_report
-from treedot.report.findings import MAX_LINES
+from treedot.report.findings import MAX_LINES, MAX_WIDTH
 from treedot.report.text import COMMENT_SIZE
 
 BODY = ["    total = 0", "    for item in items:", "        total += item", "    return total"]
@@ -211,6 +211,22 @@ def test_of_a_long_member_the_first_lines_are_shown():
     lines = page_data(page)[0]["members"][0]["lines"]
     assert len(lines) == MAX_LINES + 1
     assert lines[-1] == "… 48 more lines"
+
+
+def test_of_a_long_line_the_beginning_is_shown():
+    page = report("html", sources={file: ["x" * 10_000_000] * 7 for file in SOURCES})
+    assert page_data(page)[0]["members"][0]["lines"] == ["x" * MAX_WIDTH + "…"] * 5
+
+
+def test_of_many_members_a_comment_lists_the_first_and_a_list_all():
+    tree = random_forest(3, 1, 80)[0]
+    forest = Forest.from_trees([tree] * 1000)
+    forest.columns.update(file=[f"{k}.py" for k in range(1000)], start=[1] * 1000, end=[2] * 1000)
+    sources = {f"{k}.py": () for k in range(1000)}
+    text = report("markdown", forest, sources)
+    assert text.count("- `") == 20
+    assert "\n- and 980 more\n" in text
+    assert len(report("text", forest, sources).splitlines()) == 1001
 
 
 def test_a_file_is_an_address_where_its_path_is_absolute_and_no_scheme_where_it_has_a_colon():

@@ -30,27 +30,29 @@ function aligned(n, m, weight) {
 }
 
 function words(line) {
-  return line.match(/[\p{L}\p{N}_]+|\s+|./gu) || [];
+  return line.match(/[\p{L}\p{N}_]+|\s+|./gsu) || [];
 }
 
 // Return the rows of two texts side by side: [i, j], with null where one of them has no line.
 function rows(a, b) {
-  const [x, y] = [a, b].map((lines) => lines.map((line) => words(line).filter((w) => w.trim()).sort()));
-  const rows = [];
-  let i = 0;
-  let j = 0;
-  for (const [nextI, nextJ] of [...aligned(a.length, b.length, weight), [a.length, b.length]]) {
-    while (i < nextI) rows.push([i++, null]);
-    while (j < nextJ) rows.push([null, j++]);
-    if (i < a.length) rows.push([i++, j++]);
-  }
-  return rows;
-
-  function weight(i, j) {
+  const [x, y] = [a, b].map((lines) => lines.map((line) => words(line).filter((word) => word.trim()).sort()));
+  const weight = (i, j) => {
     if (a[i] === b[j]) return x[i].length ? 1 : 0.01; // empty lines align with what stands around them
     const share = likeness(x[i], y[j]);
     return share >= MIN_LIKENESS ? 0.9 * share ** 3 : 0; // so that two weak pairs do not part equal lines
+  };
+  const made = [];
+  let [i, j] = [0, 0];
+  const apart = (endI, endJ) => {
+    while (i < endI) made.push([i++, null]);
+    while (j < endJ) made.push([null, j++]);
+  };
+  for (const pair of aligned(a.length, b.length, weight)) {
+    apart(...pair);
+    made.push([i++, j++]);
   }
+  apart(a.length, b.length);
+  return made;
 }
 
 // Return the share of words that two lines have in common, given their sorted words.

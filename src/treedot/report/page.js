@@ -8,8 +8,6 @@ const list = document.getElementById("groups");
 const more = document.getElementById("more");
 const controls = document.querySelector(".controls").elements;
 
-// ---- Alignment
-
 // Return the pairs [i, j], ascending in both, with the largest sum of weights: dynamic programming.
 function aligned(n, m, weight) {
   const best = Array.from({ length: n + 1 }, () => new Float64Array(m + 1));
@@ -84,8 +82,6 @@ function side(parts, common) {
   }
   return nodes;
 }
-
-// ---- One group
 
 function element(kind, attributes, ...children) {
   const made = document.createElement(kind);
@@ -166,8 +162,6 @@ function row(a, i, b, j) {
   });
   return element("tr", {}, ...cells);
 }
-
-// ---- The list
 
 const entries = groups.map((group) => ({
   group,

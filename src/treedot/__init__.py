@@ -45,10 +45,12 @@ _HOME = {
     "dot_products": "treedot.vectors",
     "edit_distance": "treedot.search",
     "find_duplicates": "treedot.search",
+    "iter_code": "treedot.readers.code",
     "iter_trees": "treedot.readers",
     "list_fragments": "treedot.fragments",
     "load_vectors": "treedot.vectors",
     "nearest": "treedot.search",
+    "read_code": "treedot.readers.code",
     "read_trees": "treedot.readers",
     "save_vectors": "treedot.vectors",
     "similarity": "treedot.search",
@@ -84,10 +86,12 @@ __all__ = [
     "dot_products",
     "edit_distance",
     "find_duplicates",
+    "iter_code",
     "iter_trees",
     "list_fragments",
     "load_vectors",
     "nearest",
+    "read_code",
     "read_trees",
     "save_vectors",
     "similarity",
@@ -116,6 +120,7 @@ if TYPE_CHECKING:
         MinedFragmentVectorizer,
     )
     from treedot.readers import iter_trees, read_trees
+    from treedot.readers.code import iter_code, read_code
     from treedot.search import (
         DuplicateGroup,
         TreeIndex,

@@ -18,7 +18,7 @@ from treedot.kernels import SubsetTreeKernel
 from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
 from treedot.page import figure, page, require_plots, table
 from treedot.readers import read_trees
-from treedot.readers.code import read_code
+from treedot.readers.code import CodeSettings, iter_code
 from treedot.report import duplicates_report
 from treedot.search import find_duplicates
 from treedot.search.duplicates import MIN_NODES
@@ -130,18 +130,11 @@ def _report_file(target: Path) -> Path:
 
 
 def units(root: Path, n_functions: int) -> Forest:
-    """Return functions from all over the library, names and literals blurred, always the same ones."""
+    """Return the first functions of the library, file by file, names and literals blurred."""
+    settings = CodeSettings(identifiers="blur", literals="blur", min_nodes=MIN_NODES, blurred=True)
     parts, found = [], 0
-    for path in _files(root):
-        forest = read_code(
-            path,
-            identifiers="blur",
-            literals="blur",
-            blurred=True,
-            min_nodes=MIN_NODES,
-            on_bad=lambda error: None,
-        )
-        forest.columns["file"] = [path.relative_to(root).as_posix()] * len(forest)
+    for forest in iter_code(_files(root), settings=settings, on_bad=lambda error: None, n_jobs=-1):
+        forest.columns["file"] = [Path(file).relative_to(root).as_posix() for file in forest.columns["file"]]
         parts.append(forest)
         found += len(forest)
         if found >= n_functions:

@@ -65,7 +65,6 @@ _JAVASCRIPT_IDENTIFIERS = (
 )
 _JAVASCRIPT_LITERALS = (
     "escape_sequence",
-    "html_character_reference",
     "jsx_text",
     "number",
     "regex",
@@ -278,7 +277,5 @@ def language_of(path: str | os.PathLike[str]) -> str | None:
     >>> language_of("src/main.RS"), language_of("notes.txt")
     ('rust', None)
     """
-    return _BY_SUFFIX.get(PurePath(path).suffix.lower())
-
-
-_BY_SUFFIX = {suffix: name for name, entry in LANGUAGES.items() for suffix in entry.suffixes}
+    suffix = PurePath(path).suffix.lower()
+    return next((name for name, language in LANGUAGES.items() if suffix in language.suffixes), None)

@@ -10,7 +10,7 @@ import pytest
 
 import benchmarks
 from benchmarks import __main__ as everything
-from benchmarks import fidelity, growth, index, pairs, passes, rows, trees
+from benchmarks import code, fidelity, growth, index, pairs, passes, rows, trees
 from strategies import random_forest
 from treedot.timing import timed
 
@@ -29,6 +29,7 @@ def _hurry(monkeypatch):
             monkeypatch.setattr(module, "seconds", lambda work, at_least=0: timed(work)[1] or 1e-9)
     monkeypatch.setattr(trees, "standard_library", STANDARD_LIBRARY)
     monkeypatch.setattr(pairs, "ROUNDS", 1)
+    monkeypatch.setattr(code, "ROUNDS", 1)
     monkeypatch.setattr(index, "QUERIES", 2)
     monkeypatch.setattr(growth, "NODES", (10, 20))
     monkeypatch.setattr(growth, "SIZES", (256, 512))
@@ -51,7 +52,7 @@ def data(tmp_path):
 
 
 def test_every_program_is_tried_here():
-    tried = {everything, fidelity, growth, index, pairs, passes, rows}
+    tried = {everything, code, fidelity, growth, index, pairs, passes, rows}
     assert {module.__name__ for module in PROGRAMS} == {module.__name__ for module in tried}
 
 
@@ -74,6 +75,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
 @pytest.mark.parametrize(
     ("module", "options"),
     [
+        (code, [benchmarks.__path__[0], "--files", "2"]),
         (fidelity, ["--trees", "4", "--seeds", "1", "--dim", "256"]),
         (index, ["--trees", "20"]),
         (pairs, []),

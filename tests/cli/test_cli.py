@@ -112,7 +112,7 @@ def test_functions_of_python_source_are_trees(tmp_path, capsys):
     assert main(["encode", *sources, "--format", "python", "-o", target]) == 0
     assert load_npz(target).shape[0] == 2
     assert main(["info", sources[0]]) == 0
-    assert "file, line, name" in capsys.readouterr().out
+    assert "file, start, end, name, language" in capsys.readouterr().out
     for arguments in (["encode", sources[1], "-o", target], ["info", sources[1]]):
         assert main([*arguments, "--format", "python"]) == 1
         assert "there is no tree" in capsys.readouterr().err

@@ -275,7 +275,7 @@ def test_wrong_sources_are_refused(tmp_path):
     with pytest.raises(SourceError, match="cannot open"):
         read_trees(tmp_path / "missing.mrg")
     with pytest.raises(SourceError, match=r"cannot (open|read)"):
-        read_trees(tmp_path)
+        read_trees(tmp_path)  # a folder without source code
     with pytest.raises(ParameterError, match="give a list"):
         read_trees("(S a)")
     with pytest.raises(ParameterError, match="give a path"):

@@ -18,7 +18,8 @@ from treedot.errors import TreedotError
 from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, FORMATS, RESTS
 
 SOURCE_HELP = (
-    "file of trees (Penn brackets, .tsv, .csv, .jsonl, .parquet, .arrow, .py; also .gz, .xz, .zst), "
+    "file of trees (Penn brackets, .tsv, .csv, .jsonl, .parquet, .arrow; also .gz, .xz, .zst), "
+    "source code (.py, .js, .java, …) or a folder of it, "
     "or - for standard input"
 )
 VECTORS = ("sparse", "dense")

@@ -170,6 +170,7 @@ def check(options: argparse.Namespace) -> None:
         ("pyarrow", "Parquet and Arrow files", "parquet"),
         ("zstandard", ".zst files", "zstd"),
         ("matplotlib", "plots in the demo's report", "plots"),
+        ("tree_sitter", "source code", "code"),
     ):
         _check_part(name, name, purpose, f"pip install 'treedot[{extra}]'")
     print(f"\ncompiled code:\n  {_where_compiled_code_is_kept()}")

@@ -45,6 +45,8 @@ def _read(forest: Forest) -> None:
         path = Path(folder, "trees.mrg")
         path.write_text("\n".join(TREES), encoding="utf-8")
         td.read_trees(path)
+        Path(folder, "code.py").write_text("def f(): pass", encoding="utf-8")
+        td.read_trees(Path(folder, "code.py"))
     for name in ("depth", "sizes", "root_subtree", "distinct_subtrees", "n_productions", "arity"):
         getattr(forest, name)
     td.count_fragments(forest[0])

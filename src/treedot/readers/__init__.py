@@ -186,7 +186,11 @@ def _from_folder(
 
     if column is not None or format not in (None, *LANGUAGES):
         raise ParameterError(f"{name} is a folder, which is read as source code: give the files in it")
-    for forest in _not_empty(iter_code(name, language=format), name):
+    forests = iter_code(name, language=format)
+    first = next(forests, None)
+    if first is None:
+        raise SourceError(f"cannot read trees from {name}: there is no source code in this folder")
+    for forest in itertools.chain([first], forests):
         for start in range(0, len(forest), batch_size):
             yield forest[start : start + batch_size]
 

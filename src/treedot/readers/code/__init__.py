@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Any
 
 from treedot.errors import ParameterError, SourceError
 from treedot.files import read_chunk
 from treedot.languages import LANGUAGES, language_of
 from treedot.parameters import n_threads
-from treedot.readers.code.processes import read_in_processes
 from treedot.readers.code.settings import MAX_BYTES, MAX_SECONDS, CodeSettings
 from treedot.readers.code.source_files import Outcome, as_utf8, parse_units, read_units
-from treedot.readers.folders import OnSkip, TooLargeError, walk
+from treedot.readers.folders import FoundFile, OnSkip, TooLargeError, walk
 from treedot.readers.problems import OnBad
 from treedot.trees import Forest
 
 __all__ = ["CodeSettings", "iter_code", "parse_code", "read_code", "read_source"]
+
+FILES_AHEAD = 16  # for each process, so that none waits for a slow one
 
 
 def read_code(
@@ -86,9 +90,9 @@ def read_code(
         folder"``; and ``"ignored unit"`` for each unit with a comment ``treedot: ignore`` inside of it or
         on the line before. ``treedot.readers.folders.Skipped`` counts them.
     n_jobs : int, optional
-        The number of processes that read the files; -1 stands for all cores. The result is the same for any
-        number. By default there is none beside this one: that is quick for few files, but only a process of
-        its own can be stopped wherever a parser hangs, and survived where one crashes.
+        The number of processes that parse the files; None is one, and -1 stands for all cores. The result
+        is the same for any number. There is always one beside this process, which can be ended wherever a
+        parser hangs, and survived where one crashes.
 
     See Also
     --------
@@ -143,11 +147,7 @@ def iter_code(
 
     files = walk([paths] if isinstance(paths, (str, os.PathLike)) else paths, wanted, skip, exclude)
     settings = settings or CodeSettings()
-    if n_jobs is None:
-        outcomes: Iterator[Outcome] = (read_units(file, language, settings) for file in files)
-    else:
-        outcomes = read_in_processes(files, language, settings, n_threads(n_jobs))
-    for outcome in outcomes:
+    for outcome in _outcomes(files, language, settings, n_threads(n_jobs)):
         if outcome.error is not None:
             report(SourceError(outcome.error))
         if outcome.skipped is not None:
@@ -192,6 +192,28 @@ def read_source(
         return
     for start in range(0, len(forest), batch_size):
         yield forest[start : start + batch_size]
+
+
+def _outcomes(
+    files: Iterator[FoundFile], language: str | None, settings: CodeSettings, n_jobs: int
+) -> Iterator[Outcome]:
+    """Yield what becomes of each file in their order; a thread waits for each process that parses."""
+    if n_jobs == 1:
+        yield from (read_units(file, language, settings) for file in files)
+        return
+    with ThreadPoolExecutor(n_jobs) as pool:
+
+        def submit(count: int) -> list[Future[Outcome]]:
+            ahead = itertools.islice(files, count)
+            return [pool.submit(read_units, file, language, settings) for file in ahead]
+
+        waiting = deque(submit(FILES_AHEAD * n_jobs))
+        try:
+            while waiting:
+                yield waiting.popleft().result()
+                waiting.extend(submit(1))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _checked(language: str) -> str:

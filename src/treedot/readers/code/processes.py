@@ -1,114 +1,109 @@
-"""Files of source code read in other processes, which may hang or crash.
+"""Parsing in other processes, which may hang or crash.
 
-A parser is a compiled program that other people wrote, and there are texts on which it takes hours. So the
-system ends a process that takes too much time for a file, another is started, and only that file is lost.
+A parser is a compiled program that other people wrote, and there are texts of 500 bytes on which it takes
+hours. So the system ends a process that works too long on a text, and the next text gets a new one.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
-import itertools
 import os
 import pickle
-import queue
 import signal
 import subprocess
 import sys
-from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import IO, Any
+from collections.abc import Callable
+from typing import IO, Any, TypeVar
 
-import numpy as np
-
-from treedot.errors import TreedotError
+from treedot.errors import SourceError, TreedotError
 from treedot.jit import PACKAGE
-from treedot.languages import LANGUAGES
-from treedot.readers.code.settings import CodeSettings
-from treedot.readers.code.source_files import Outcome, read_units
-from treedot.readers.code.units import post_order
-from treedot.readers.folders import FoundFile
 
-FILES_AHEAD = 16  # for each process, so that none waits for a slow one
-GRACE = 2.0  # how many times the time of a file a process may take before it is ended
+R = TypeVar("R")
+
+GRACE = 2.0  # a process is ended after so many times the time that its task may take
+SERVE = f"from {__name__} import serve; serve()"
 
 
-def read_in_processes(
-    files: Iterator[FoundFile], language: str | None, settings: CodeSettings, n_processes: int
-) -> Iterator[Outcome]:
-    """Yield what becomes of each file, in their order."""
-    post_order(np.zeros(1, np.int64))  # compiled here, once, and not in every process
-    idle: queue.SimpleQueue[_Process] = queue.SimpleQueue()
-    processes = [_Process(language, settings) for _ in range(n_processes)]
-    for process in processes:
-        idle.put(process)
+class TooSlowError(SourceError):
+    """A file takes longer to parse than it may."""
 
-    def read(file: FoundFile) -> Outcome:
-        process = idle.get()
-        try:
-            return process.read(file)
-        finally:
-            idle.put(process)
 
-    waiting: deque[Future[Outcome]] = deque()
-    with contextlib.ExitStack() as at_end:
-        for process in processes:
-            at_end.callback(process.end)
-        pool = at_end.enter_context(ThreadPoolExecutor(n_processes))
-        at_end.callback(pool.shutdown, wait=False, cancel_futures=True)
-        ahead = FILES_AHEAD * n_processes
-        waiting.extend(pool.submit(read, file) for file in itertools.islice(files, ahead))
-        while waiting:
-            yield waiting.popleft().result()
-            waiting.extend(pool.submit(read, file) for file in itertools.islice(files, 1))
+class CrashError(SourceError):
+    """A file crashes the parser."""
 
 
 class _Process:
-    """A process that reads one file after the other; it is started with the first."""
+    """A process that does one task after the other."""
 
-    def __init__(self, language: str | None, settings: CodeSettings) -> None:
-        self._task = (dict(LANGUAGES), language, settings)
-        self._running: subprocess.Popen[bytes] | None = None
+    def __init__(self) -> None:
+        found = [os.fspath(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+        self.owner = os.getpid()
+        self._running = subprocess.Popen(
+            [sys.executable, "-c", SERVE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(found)},
+        )
 
-    def read(self, file: FoundFile) -> Outcome:
-        """Read a file; where that ends the process, say so of the file."""
-        if self._running is None:
-            self._running = _start()
-            _send(self._task, self._running.stdin)
+    def do(self, task: tuple[Any, ...]) -> Any:
+        """Return the result of a task; raise ``EOFError`` or ``OSError`` where the process ends instead."""
+        _send(task, self._running.stdin)
+        return pickle.load(self._running.stdout)  # type: ignore[arg-type]
+
+    def end(self) -> bool:
+        """End the process, whatever it does, and tell whether the system did that before, for its time."""
+        self._running.kill()
+        self._running.communicate()
+        return self._running.returncode == -getattr(signal, "SIGPROF", 0)
+
+
+_idle: list[_Process] = []  # kept for the next task: starting one takes longer than most files
+
+
+def do_apart(function: Callable[..., R], *arguments: Any, file: str, max_seconds: float) -> R:
+    """Return ``function(*arguments)``, computed in another process; errors of treedot are raised here.
+
+    Where the process crashes, or works longer than it may, the error names the file.
+    """
+    process = _borrow()
+    try:
+        result = process.do((function, arguments, GRACE * max_seconds))
+    except (EOFError, OSError, pickle.UnpicklingError):
+        if process.end():
+            raise too_slow(file, max_seconds) from None
+        raise CrashError(f"{file}: crashes the parser, and cannot be read") from None
+    except BaseException:  # interrupted: an answer to this task must not be taken for that to another
+        process.end()
+        raise
+    _idle.append(process)
+    if isinstance(result, TreedotError):
+        raise result
+    answer: R = result
+    return answer
+
+
+def too_slow(file: str, max_seconds: float) -> TooSlowError:
+    """Return the error of a file that takes too long."""
+    return TooSlowError(f"{file}: takes longer than {max_seconds:g} s to parse: raise max_seconds to read it")
+
+
+def _borrow() -> _Process:
+    while True:
         try:
-            _send(file, self._running.stdin)
-            answer: Any = pickle.load(self._running.stdout)  # type: ignore[arg-type]
-        except (EOFError, OSError, pickle.UnpicklingError):
-            return self._lost(file)
-        if isinstance(answer, TreedotError):
-            raise answer
-        return answer
-
-    def _lost(self, file: FoundFile) -> Outcome:
-        assert self._running is not None
-        slow = self._running.wait() == -getattr(signal, "SIGPROF", 0)
-        self.end()
-        reason = "too slow" if slow else "crashes the parser"
-        if file.named:
-            return Outcome(file.path, error=f"{file.path}: cannot be read: {reason}")
-        return Outcome(file.path, skipped=reason)
-
-    def end(self) -> None:
-        """End the process, whatever it does."""
-        if self._running is not None:
-            self._running.kill()
-            self._running.communicate()
-            self._running = None
+            process = _idle.pop()
+        except IndexError:
+            return _Process()
+        if process.owner == os.getpid():  # and not one of the process that this one was forked from
+            return process
 
 
-def _start() -> subprocess.Popen[bytes]:
-    found = [os.fspath(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return subprocess.Popen(
-        [sys.executable, "-c", f"from {__name__} import serve; serve()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(found)},
-    )
+@atexit.register
+def _end_all() -> None:
+    while _idle:
+        process = _idle.pop()
+        if process.owner == os.getpid():
+            process.end()
 
 
 def _send(thing: object, stream: IO[bytes] | None) -> None:
@@ -118,21 +113,19 @@ def _send(thing: object, stream: IO[bytes] | None) -> None:
 
 
 def serve() -> None:
-    """Read the files that come in by standard input, until it ends."""
-    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    """Do the tasks that come in by standard input, until it ends."""
+    tasks, results = sys.stdin.buffer, sys.stdout.buffer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks deals with it
-    languages, language, settings = pickle.load(requests)
-    LANGUAGES.update(languages)
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
-            file = pickle.load(requests)
-            _limit(GRACE * settings.max_seconds)
+            function, arguments, seconds = pickle.load(tasks)
+            _limit(seconds)
             try:
-                answer: object = read_units(file, language, settings)
+                result: object = function(*arguments)
             except TreedotError as error:
-                answer = error
+                result = error
             _limit(0.0)
-            _send(answer, answers)
+            _send(result, results)
 
 
 def _limit(seconds: float) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from treedot.errors import TreeSyntaxError
 from treedot.readers.code.settings import CodeSettings
-from treedot.readers.code.units import Definition, SyntaxTree, stable_hash
+from treedot.readers.code.units import MAX_NESTING, Definition, SyntaxTree, stable_hash
 
 WITHOUT_STRUCTURE = (
     "conversion",
@@ -53,7 +53,7 @@ class _Walk:
         self.depth: list[int] = []
         self.index: dict[str, int] = {}
         self.definitions: list[Definition] = []
-        self.scope: list[tuple[int, str]] = []  # depths of the definitions around, and their full names
+        self.scope: list[str] = []  # the names of the definitions around
         self.blurred: list[tuple[int, str]] = []
 
     def walk(self, module: ast.Module) -> SyntaxTree:
@@ -71,9 +71,12 @@ class _Walk:
                 self._add_text(IDENTIFIER, node, depth, identifiers)
             elif kind is ast.Constant:
                 self._add_constant(node.value, depth)
+            elif node is None:
+                self.scope.pop()
             elif kind is not ast.Expr or not _is_plain_string(node.value):
                 if kind in DEFINITIONS:
-                    self._define(node, depth)
+                    self._define(node)
+                    waiting.append((None, depth))  # its end
                 shape = shapes.get(kind)
                 if shape is None:
                     shape = shapes[kind] = self._shape(kind)
@@ -92,13 +95,12 @@ class _Walk:
         fields = (field for field in reversed(kind._fields) if field not in WITHOUT_STRUCTURE)  # type: ignore[attr-defined]
         return self.index.setdefault(kind.__name__, len(self.index)), tuple(fields)
 
-    def _define(self, node: Any, level: int) -> None:
-        while self.scope and self.scope[-1][0] >= level:
-            self.scope.pop()
-        name = f"{self.scope[-1][1]}.{node.name}" if self.scope else node.name
-        self.scope.append((level, name))
-        unit = "function" if isinstance(node, FUNCTIONS) else "class"
-        self.definitions.append(Definition(len(self.label), unit, name, node.lineno, node.end_lineno))
+    def _define(self, node: Any) -> None:
+        self.scope.append(node.name)
+        if len(self.scope) <= MAX_NESTING:
+            unit = "function" if isinstance(node, FUNCTIONS) else "class"
+            name = ".".join(self.scope)
+            self.definitions.append(Definition(len(self.label), unit, name, node.lineno, node.end_lineno))
 
     def _add_constant(self, value: Any, level: int) -> None:
         kind = LITERALS.get(type(value))

@@ -8,9 +8,10 @@ import io
 import tokenize
 from typing import NamedTuple
 
-from treedot.errors import MissingDependencyError, SourceError, TreeSyntaxError
+from treedot.errors import MissingDependencyError, SourceError, TreeSyntaxError, missing
 from treedot.languages import LANGUAGES, language_of
 from treedot.readers.code import python_ast, treesitter
+from treedot.readers.code.processes import CrashError, TooSlowError, do_apart
 from treedot.readers.code.settings import CodeSettings
 from treedot.readers.code.units import cut_units
 from treedot.readers.folders import (
@@ -67,7 +68,12 @@ def read_units(file: FoundFile, language: str | None, settings: CodeSettings) ->
     return Outcome(file.path, forest, n_ignored)
 
 
-_REASONS = {TooLargeError: "too large", treesitter.TooSlowError: "too slow", TreeSyntaxError: "syntax error"}
+_REASONS: dict[type[SourceError], str] = {
+    CrashError: "crashes the parser",
+    TooLargeError: "too large",
+    TooSlowError: "too slow",
+    TreeSyntaxError: "syntax error",
+}
 
 
 def _reason_to_skip(content: bytes) -> str | None:
@@ -80,11 +86,13 @@ def _reason_to_skip(content: bytes) -> str | None:
 
 def parse_units(source: bytes, language: str, file: str, settings: CodeSettings) -> tuple[Forest, int]:
     """Return the units of a text in UTF-8, and how many more of them a comment says to ignore."""
-    if language == "python" and not treesitter.is_installed(language):
-        tree = python_ast.parse(source, file, settings)
-    else:
-        tree = treesitter.parse(source, language, file, settings)
-    return cut_units(tree, source, file, language, settings)
+    entry = LANGUAGES[language]
+    if treesitter.is_installed(entry):
+        task = (source, language, entry, file, settings)
+        return do_apart(treesitter.parse, *task, file=file, max_seconds=settings.max_seconds)
+    if language == "python":
+        return cut_units(python_ast.parse(source, file, settings), source, file, language, settings)
+    raise missing(entry.module.replace("_", "-"), "code", f"reading {language} source")
 
 
 def as_utf8(content: bytes, language: str) -> bytes:

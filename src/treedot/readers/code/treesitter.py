@@ -6,19 +6,21 @@ import re
 import time
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from treedot.errors import MissingDependencyError, SourceError, missing
-from treedot.languages import LANGUAGES
+from treedot.languages import Language
+from treedot.readers.code.processes import too_slow
 from treedot.readers.code.settings import CodeSettings
-from treedot.readers.code.units import Definition, SyntaxTree, stable_hash
+from treedot.readers.code.units import MAX_NESTING, Definition, SyntaxTree, cut_units, stable_hash
+from treedot.trees import Forest
 
 if TYPE_CHECKING:
     import tree_sitter
 
-CHUNK_BYTES = 1 << 9  # after each, the time is looked at
+CHUNK_BYTES = 1 << 10  # after each, the time is looked at
 N_KINDS = 1 << 16  # of nodes; the last one is ERROR
 MAX_NAME = 100
 
@@ -29,10 +31,6 @@ _LEAVE_OUT, _STRUCTURE, _IDENTIFIER, _LITERAL, _OPERATOR, _STATEMENT, _DEFINITIO
 _OPERATION = re.compile(r"binary|unary|update|boolean_op|comparison|assignment|not_op|pointer_expression")
 _OPERATOR_TOKEN = re.compile(r"(?!(?:=|=>|->|\?)$)[-+*/%&|^~<>=!?@]+|[a-z][a-z? ]*")
 _QUOTED = re.compile(rb"(?s)([A-Za-z@$]*)(\"\"\"|'''|[\"'`])(.*)\2")
-
-
-class TooSlowError(SourceError):
-    """A file takes longer to parse than it may."""
 
 
 class _Grammar(NamedTuple):
@@ -48,36 +46,31 @@ class _Grammar(NamedTuple):
     names: list[str]
 
 
-def parse(source: bytes, language: str, file: str, settings: CodeSettings) -> SyntaxTree:
-    """Return the syntax tree of a file, given in UTF-8; raise a ``TooSlowError`` after ``max_seconds``."""
-    grammar = load_grammar(language)
+def parse(
+    source: bytes, language: str, entry: Language, file: str, settings: CodeSettings
+) -> tuple[Forest, int]:
+    """Return the units of a text in UTF-8, and how many more of them a comment says to ignore.
+
+    There are texts on which this takes for ever: it is for processes that can be ended.
+    """
+    grammar = load_grammar(entry)
     tree = _parsed(source, grammar, settings.max_seconds)
     if tree is None:
-        raise TooSlowError(
-            f"{file}: takes longer than {settings.max_seconds:g} s to parse: raise max_seconds to read it"
-        )
-    return _Walk(source, grammar, settings).walk(tree)
+        raise too_slow(file, settings.max_seconds)
+    return cut_units(_Walk(source, grammar, settings).walk(tree), source, file, language, settings)
 
 
-def is_installed(language: str) -> bool:
-    """Tell whether tree-sitter and the grammar of a language can be imported."""
-    try:
-        load_grammar(language)
-    except MissingDependencyError:
-        return False
-    return True
+def is_installed(entry: Language) -> bool:
+    """Tell whether tree-sitter and the grammar of a language are there."""
+    return all(find_spec(module) is not None for module in ("tree_sitter", entry.module))
 
 
 @cache
-def load_grammar(name: str) -> _Grammar:
-    """Load the grammar of a language by its name in the table."""
-    entry = LANGUAGES[name]
-    try:
-        import tree_sitter
+def load_grammar(entry: Language) -> _Grammar:
+    """Load the grammar of an entry of the table."""
+    import tree_sitter
 
-        module = import_module(entry.module)
-    except ModuleNotFoundError as error:
-        raise missing(str(error.name).replace("_", "-"), "code", f"reading {name} source") from None
+    module = import_module(entry.module)
     language = tree_sitter.Language(getattr(module, entry.grammar)())
     kinds = range(language.node_kind_count)
     names = [language.node_kind_for_id(kind) or "" for kind in kinds]
@@ -142,7 +135,7 @@ class _Walk:
         self.texts: dict[bytes, int] = {}
         self.number_of: dict[bytes, int] = {}  # of a text as it is written, with its quotation marks
         self.found: list[tuple[int, str, str, int, int]] = []
-        self.scope: list[tuple[int, str]] = []  # depths of the definitions around, and their full names
+        self.scope: list[tuple[Any, int, str]] = []  # the last definitions, their depths and full names
         self.blurred: list[tuple[int, int]] = []  # nodes, and the numbers of their texts
         self.errors: list[int] = []
 
@@ -171,7 +164,7 @@ class _Walk:
             elif role == _STATEMENT:
                 role = _LEAVE_OUT if self._is_plain_string(node) else _STRUCTURE  # a docstring, a directive
             elif role == _DEFINITION:
-                self._define(node, above[depth], depth)
+                self._define(node, above, depth)
                 role = _STRUCTURE
 
             if role in (_STRUCTURE, _PARENTHESES):
@@ -230,18 +223,20 @@ class _Walk:
         only = statement.named_child(0)
         return only.kind_id in self.grammar.strings and not self._has_expressions(only)
 
-    def _define(self, node: Any, parent: Any, depth: int) -> None:
+    def _define(self, node: Any, above: list[Any], depth: int) -> None:
         """Note a definition, unless it only mentions what is defined elsewhere."""
         if node.kind_id in self.grammar.with_body and node.child_by_field_name("body") is None:
             return
-        while self.scope and self.scope[-1][0] >= depth:
-            self.scope.pop()
-        name = self._name(node, parent)
-        if self.scope and self.scope[-1][1]:
-            name = f"{self.scope[-1][1]}.{name}" if name else self.scope[-1][1]
-        self.scope.append((depth, name))
+        scope = self.scope
+        while scope and (scope[-1][1] >= depth or above[scope[-1][1] + 1] is not scope[-1][0]):
+            scope.pop()
+        if len(scope) == MAX_NESTING:
+            return
+        name = self._name(node, above[depth])
+        full_name = ".".join(filter(None, (scope[-1][2] if scope else "", name)))
+        scope.append((node, depth, full_name))
         unit = "class" if node.kind_id in self.grammar.classes else "function"
-        self.found.append((len(self.label), unit, name, node.start_byte, node.end_byte))
+        self.found.append((len(self.label), unit, full_name, node.start_byte, node.end_byte))
 
     def _name(self, node: Any, parent: Any) -> str:
         """Return what a definition is called; a function without a name as the variable it is given to."""
@@ -307,7 +302,7 @@ def _unquoted(text: bytes) -> bytes:
 
 def _name_node(node: Any) -> Any:
     """Return the node of a definition's name: in C it stands deep inside of its declarator."""
-    fields = map(node.child_by_field_name, ("name", "declarator", "type"))
+    fields = map(node.child_by_field_name, ("name", "declarator", "operator", "type"))
     found = next((child for child in fields if child is not None), None)
     inner = found
     while inner is not None:

@@ -15,6 +15,7 @@ from treedot.readers.code.settings import CodeSettings
 from treedot.trees import Forest
 
 IGNORE = re.compile(rb"treedot:[ \t]*ignore\b")
+MAX_NESTING = 20  # definitions deeper inside of others are no units: each is part of all around it
 COMMENTS = (b"#", b"//", b"/*")
 MAX_DECORATORS = 20  # lines between a comment and the definition that it concerns
 

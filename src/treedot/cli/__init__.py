@@ -125,7 +125,7 @@ def parser() -> argparse.ArgumentParser:
     demo = _command(commands, "demo", "find near-duplicate functions in Python's standard library")
     demo.add_argument("--out", default="demo", metavar="DIR", help="folder of the report (default: demo)")
     demo.add_argument(
-        "--functions", type=int, default=2000, metavar="N", help="how many functions (default: 2000)"
+        "--functions", type=int, default=10_000, metavar="N", help="at most so many (default: 10000, all)"
     )
     return top
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 WORD = re.compile(r"\w+|[^\w\s]")
 NAMED = 3  # renamed names that are listed
+LONG = 40  # characters of a name that are written
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Difference:
             return "the same text"
         text = f"{self.different} of {self.lines} lines differ"
         if self.renamed:
-            shown = [f"{old} -> {new}" for old, new in self.renamed[:NAMED]]
+            shown = [f"{_short(old)} -> {_short(new)}" for old, new in self.renamed[:NAMED]]
             more = ["…"] if len(self.renamed) > NAMED else []
             names = "name" if len(self.renamed) == 1 else "names"
             text += f"; {len(self.renamed)} {names} renamed ({', '.join(shown + more)})"
@@ -71,6 +72,10 @@ def difference(a: Sequence[str], b: Sequence[str]) -> Difference:
             different += old != new
             renamed.update(pair for pair in zip(old, new, strict=True) if _is_renaming(*pair))
     return Difference(lines, different, tuple(pair for pair, _ in renamed.most_common()))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONG else name[: LONG - 1] + "…"
 
 
 def _is_renaming(old: str, new: str) -> bool:

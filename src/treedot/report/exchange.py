@@ -24,7 +24,7 @@ BANDS = {
 
 
 def json_report(title: str, found: Sequence[Finding]) -> str:
-    """Return the groups as JSON; ``docs/find.md`` describes every field."""
+    """Return the groups as JSON; ``docs/reports.md`` describes every field."""
     report = {
         "format": JSON_FORMAT,
         "version": JSON_VERSION,

@@ -13,6 +13,7 @@ from treedot.search import DuplicateGroup
 from treedot.trees import Forest
 
 MAX_LINES = 1000  # of a member that are compared and shown
+MAX_WIDTH = 2000  # characters of a line: a record may be one line
 TITLE_NAMES = 3  # different names of members in a group's title
 
 Sources = Callable[[str], Sequence[str]]
@@ -78,13 +79,15 @@ class Finding:
 
 def findings(forest: Forest, groups: Iterable[DuplicateGroup], sources: Sources) -> list[Finding]:
     """Return groups with their members; every file is read once."""
+    groups = list(groups)
+    if not groups:  # then there may be no trees, whose columns no one knows
+        return []
     lacking = [name for name in ("file", "start", "end") if name not in forest.columns]
     if lacking:
         raise ParameterError(
             f"a report needs to know where the trees stand: there is no column {lacking[0]!r}, "
             "which readers of source code give"
         )
-    groups = list(groups)
     members = _members(forest, sorted({i for group in groups for i in group.members}), sources)
     return [
         _finding(rank, group, tuple(members[i] for i in group.members))
@@ -122,8 +125,9 @@ def _members(forest: Forest, numbers: Sequence[int], sources: Sources) -> dict[i
 
 
 def _dedented(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return lines without the indentation that all have, and without blanks at their ends."""
-    expanded = [line.expandtabs(4).rstrip() for line in lines]
+    """Return lines without the indentation that all have, without blanks at their ends, long ones cut."""
+    cut = (line if len(line) <= MAX_WIDTH else line[:MAX_WIDTH] + "…" for line in lines)
+    expanded = [line.expandtabs(4).rstrip() for line in cut]
     indent = min((len(line) - len(line.lstrip()) for line in expanded if line), default=0)
     return tuple(line[indent:] for line in expanded)
 

@@ -1,12 +1,12 @@
 "use strict";
 
 const MIN_LIKENESS = 0.4; // of two lines that are put side by side
+const PAGE = 200; // groups that are listed at a time
 
 const groups = JSON.parse(document.getElementById("data").textContent);
 const list = document.getElementById("groups");
+const more = document.getElementById("more");
 const controls = document.querySelector(".controls").elements;
-
-// ---- Alignment
 
 // Return the pairs [i, j], ascending in both, with the largest sum of weights: dynamic programming.
 function aligned(n, m, weight) {
@@ -28,27 +28,29 @@ function aligned(n, m, weight) {
 }
 
 function words(line) {
-  return line.match(/[\p{L}\p{N}_]+|\s+|./gu) || [];
+  return line.match(/[\p{L}\p{N}_]+|\s+|./gsu) || [];
 }
 
 // Return the rows of two texts side by side: [i, j], with null where one of them has no line.
 function rows(a, b) {
-  const [x, y] = [a, b].map((lines) => lines.map((line) => words(line).filter((w) => w.trim()).sort()));
-  const rows = [];
-  let i = 0;
-  let j = 0;
-  for (const [nextI, nextJ] of [...aligned(a.length, b.length, weight), [a.length, b.length]]) {
-    while (i < nextI) rows.push([i++, null]);
-    while (j < nextJ) rows.push([null, j++]);
-    if (i < a.length) rows.push([i++, j++]);
-  }
-  return rows;
-
-  function weight(i, j) {
+  const [x, y] = [a, b].map((lines) => lines.map((line) => words(line).filter((word) => word.trim()).sort()));
+  const weight = (i, j) => {
     if (a[i] === b[j]) return x[i].length ? 1 : 0.01; // empty lines align with what stands around them
     const share = likeness(x[i], y[j]);
-    return share >= MIN_LIKENESS ? 0.9 * share : 0;
+    return share >= MIN_LIKENESS ? 0.9 * share ** 3 : 0; // so that two weak pairs do not part equal lines
+  };
+  const made = [];
+  let [i, j] = [0, 0];
+  const apart = (endI, endJ) => {
+    while (i < endI) made.push([i++, null]);
+    while (j < endJ) made.push([null, j++]);
+  };
+  for (const pair of aligned(a.length, b.length, weight)) {
+    apart(...pair);
+    made.push([i++, j++]);
   }
+  apart(a.length, b.length);
+  return made;
 }
 
 // Return the share of words that two lines have in common, given their sorted words.
@@ -80,8 +82,6 @@ function side(parts, common) {
   }
   return nodes;
 }
-
-// ---- One group
 
 function element(kind, attributes, ...children) {
   const made = document.createElement(kind);
@@ -163,14 +163,11 @@ function row(a, i, b, j) {
   return element("tr", {}, ...cells);
 }
 
-// ---- The list
-
 const entries = groups.map((group) => ({
   group,
   copies: group.members.length,
   file: group.members[0].place,
   text: group.members.map((member) => `${member.place} ${member.name}`).join("\n").toLowerCase(),
-  section: section(group),
 }));
 
 const ORDERS = {
@@ -182,38 +179,42 @@ const ORDERS = {
   file: (a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : 0),
 };
 
+let found = entries;
+
 function update() {
   const wanted = controls.text.value.toLowerCase().split(/\s+/);
-  let shown = 0;
-  for (const { group, text, section } of entries) {
-    const fits =
-      (!controls.band.value || group.band === controls.band.value) &&
-      group.score >= Number(controls.score.value) &&
-      wanted.every((word) => text.includes(word));
-    section.hidden = !fits;
-    shown += fits;
-  }
-  controls.count.value = `${shown} of ${entries.length}`;
+  const [band, score, order] = [controls.band.value, Number(controls.score.value), ORDERS[controls.order.value]];
+  found = entries.filter(
+    ({ group, text }) =>
+      (!band || group.band === band) && group.score >= score && wanted.every((word) => text.includes(word))
+  );
+  found.sort((a, b) => order(a, b) || ORDERS.rank(a, b));
+  controls.count.value = `${found.length} of ${entries.length}`;
+  list.replaceChildren();
+  show(PAGE);
 }
 
-function reorder() {
-  const order = ORDERS[controls.order.value];
-  list.append(...[...entries].sort((a, b) => order(a, b) || ORDERS.rank(a, b)).map((entry) => entry.section));
+// List as many of the groups that were found; one that was opened stays so.
+function show(count) {
+  for (const entry of found.slice(list.childElementCount, count)) {
+    entry.section ??= section(entry.group);
+    list.append(entry.section);
+  }
+  more.hidden = list.childElementCount === found.length;
 }
 
 function openNamed() {
-  const named = /^#group-\d+$/.test(location.hash) && document.querySelector(location.hash);
-  if (named) {
-    named.open = true;
-    named.scrollIntoView();
-  }
+  const place = found.findIndex(({ group }) => location.hash === `#group-${group.rank}`);
+  if (place < 0) return;
+  show(place + 1);
+  found[place].section.open = true;
+  found[place].section.scrollIntoView();
 }
 
 for (const band of new Set(groups.map((group) => group.band))) controls.band.append(new Option(band, band));
-for (const name of ["text", "band", "score"]) controls[name].addEventListener("input", update);
-controls.order.addEventListener("input", reorder);
+controls.text.form.addEventListener("input", update);
 controls.text.form.addEventListener("submit", (event) => event.preventDefault());
+more.addEventListener("click", () => show(list.childElementCount + PAGE));
 addEventListener("hashchange", openNamed);
-reorder();
 update();
 openNamed();

@@ -8,6 +8,7 @@ from treedot.report.findings import Finding, Member, printable
 
 COMMENT_SIZE = 60_000  # characters; hosts refuse comments above 65,536
 OPEN = 10  # groups of a comment that are seen before it is unfolded
+LISTED = 20  # members of a group in a comment
 
 
 def text_report(title: str, found: Sequence[Finding]) -> str:
@@ -45,7 +46,9 @@ def markdown_report(title: str, found: Sequence[Finding]) -> str:
 
 
 def _item(finding: Finding) -> str:
-    lines = [f"**{finding.rank}.** {_plain(_headline(finding))}\n", *map(_bullet, finding.members)]
+    lines = [f"**{finding.rank}.** {_plain(_headline(finding))}\n", *map(_bullet, finding.members[:LISTED])]
+    if len(finding.members) > LISTED:
+        lines.append(f"- and {len(finding.members) - LISTED} more")
     return "\n".join(lines) + "\n\n"
 
 

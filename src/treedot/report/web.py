@@ -37,10 +37,11 @@ _CONTROLS = """
 <option value="similarity">similarity</option><option value="nodes">size</option>
 <option value="copies">copies</option><option value="file">file</option>
 </select></label>
-<output name="count" role="status"></output>
+<output name="count"></output>
 </form>
 <noscript><p>A script inside this page shows the groups: allow it, or make the report as text.</p></noscript>
 <div id="groups"></div>
+<button type="button" id="more" hidden>Show more</button>
 """
 
 

@@ -17,6 +17,8 @@ __version__ = "0.1.0.dev0"
 
 _HOME = {
     "BoundedTreeKernel": "treedot.kernels",
+    "Clusters": "treedot.search",
+    "Comparison": "treedot.search",
     "DistributedTreeVectorizer": "treedot.learn",
     "DuplicateGroup": "treedot.search",
     "DualLinearSVC": "treedot.learn",
@@ -41,6 +43,8 @@ _HOME = {
     "TreedotError": "treedot.errors",
     "Vectors": "treedot.vectors",
     "align": "treedot.search",
+    "cluster_trees": "treedot.search",
+    "compare": "treedot.search",
     "count_fragments": "treedot.fragments",
     "dot_products": "treedot.vectors",
     "edit_distance": "treedot.search",
@@ -58,6 +62,8 @@ _HOME = {
 
 __all__ = [
     "BoundedTreeKernel",
+    "Clusters",
+    "Comparison",
     "DistributedTreeVectorizer",
     "DualLinearSVC",
     "DuplicateGroup",
@@ -82,6 +88,8 @@ __all__ = [
     "TreedotError",
     "Vectors",
     "align",
+    "cluster_trees",
+    "compare",
     "count_fragments",
     "dot_products",
     "edit_distance",
@@ -122,9 +130,13 @@ if TYPE_CHECKING:
     from treedot.readers import iter_trees, read_trees
     from treedot.readers.code import iter_code, read_code
     from treedot.search import (
+        Clusters,
+        Comparison,
         DuplicateGroup,
         TreeIndex,
         align,
+        cluster_trees,
+        compare,
         edit_distance,
         find_duplicates,
         nearest,

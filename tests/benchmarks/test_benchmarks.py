@@ -3,6 +3,7 @@
 import gzip
 import importlib
 import json
+import os
 import pkgutil
 from functools import cache
 
@@ -10,7 +11,7 @@ import pytest
 
 import benchmarks
 from benchmarks import __main__ as everything
-from benchmarks import code, fidelity, growth, index, pairs, passes, rows, trees
+from benchmarks import clones, code, duplicates, fidelity, find, growth, index, pairs, passes, rows, trees
 from strategies import random_forest
 from treedot.timing import timed
 
@@ -31,6 +32,7 @@ def _hurry(monkeypatch):
     monkeypatch.setattr(pairs, "ROUNDS", 1)
     monkeypatch.setattr(code, "ROUNDS", 1)
     monkeypatch.setattr(index, "QUERIES", 2)
+    monkeypatch.setattr(find, "QUERIES", 2)
     monkeypatch.setattr(growth, "NODES", (10, 20))
     monkeypatch.setattr(growth, "SIZES", (256, 512))
     monkeypatch.setattr(growth, "COUNTS", (2, 4))
@@ -52,7 +54,7 @@ def data(tmp_path):
 
 
 def test_every_program_is_tried_here():
-    tried = {everything, code, fidelity, growth, index, pairs, passes, rows}
+    tried = {everything, clones, code, duplicates, fidelity, find, growth, index, pairs, passes, rows}
     assert {module.__name__ for module in PROGRAMS} == {module.__name__ for module in tried}
 
 
@@ -77,6 +79,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
     [
         (code, [benchmarks.__path__[0], "--files", "2"]),
         (fidelity, ["--trees", "4", "--seeds", "1", "--dim", "256"]),
+        (find, [os.path.dirname(benchmarks.__file__), "--units", "20"]),
         (index, ["--trees", "20"]),
         (pairs, []),
         (passes, []),

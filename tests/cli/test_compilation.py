@@ -47,6 +47,8 @@ for kind in ("", "--composition product", "--composition convolution", "--no-nor
 for kind in ("subset", "subtree", "bounded"):
     commands += [f"gram t.mrg -o K.npy --kernel {kind}", f"gram t.mrg -o K.npy --kernel {kind} --normalize"]
     commands += [f"kernel t.mrg t.tsv --kernel {kind}", f"kernel t.mrg t.tsv --kernel {kind} --normalize"]
+commands += ["index t.py t.mrg -o c.index", "index t.py -o c.index --update", "search c.index t.py"]
+commands += ["similar t.py t.py", "cluster t.py t.mrg -o c.csv"]
 for command in commands:
     with contextlib.redirect_stdout(io.StringIO()):
         assert main(command.split()) == 0, command
@@ -66,6 +68,12 @@ for vectorizer in (
 ):
     rows = vectorizer.fit_transform(forest[::2], labels[::2])
     td.DualLinearSVC().fit(rows, labels[::2]).predict(vectorizer.transform(forest[[1, 3]]))
+index.add(forest[:3])
+index.remove([0])
+td.cluster_trees(forest)
+td.cluster_trees(forest, vectorizer=td.FragmentVectorizer(n_features=None).fit(forest))
+td.compare(forest[0], forest[1])
+td.find_duplicates(forest)
 td.KernelTransformer().fit(forest).transform(forest[:3])
 td.LabelSelectionTransformer(comparisons=0.5).fit(forest).transform(forest[:3])
 td.list_fragments(forest[0]), td.count_fragments(forest[0])

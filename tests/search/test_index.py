@@ -25,6 +25,7 @@ from treedot import (
 from treedot.errors import ParameterError, SourceError, SpecMismatchError
 from treedot.safetensors import read_arrays, write_arrays
 from treedot.search import index as module
+from treedot.search import posting_search
 
 
 @pytest.fixture
@@ -68,8 +69,9 @@ def test_a_tree_finds_itself_and_equal_ones_by_row_number(small):
 def test_results_do_not_depend_on_threads_or_blocks(small, monkeypatch, count, block):
     index, forest = small
     plain = [array.tobytes() for array in index.search(forest[:count], 9)]
-    monkeypatch.setattr(module, "BLOCK", block)
-    monkeypatch.setattr(module, "_search", getattr(module._search, "py_func", module._search))
+    monkeypatch.setattr(posting_search, "BLOCK", block)
+    plain_search = getattr(posting_search._search, "py_func", posting_search._search)
+    monkeypatch.setattr(posting_search, "_search", plain_search)
     for n_jobs in (1, 2, 5):
         assert [array.tobytes() for array in index.search(forest[:count], 9, n_jobs=n_jobs)] == plain
 
@@ -277,6 +279,110 @@ def test_rows_that_are_not_there_are_refused(small, rows):
         small[0].forest(rows)
 
 
+def unchanged(index, forest, queries):
+    """Assert that an index holds some trees, and finds in them what a new index of them finds."""
+    assert len(index) == len(forest)
+    assert index.forest(range(len(forest))) == forest
+    assert {name: index.column(name) for name in forest.columns} == dict(forest.columns)
+    for found, expected in zip(index.search(queries, 7), wanted(queries, forest, 7), strict=True):
+        assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("records", [50, 1 << 23])
+def test_an_index_that_grows_and_shrinks_is_as_if_built_anew(small, tmp_path, monkeypatch, records):
+    monkeypatch.setattr("treedot.search.inverted_index_writer.RECORDS", records)
+    monkeypatch.setattr("treedot.search.index_file.BATCH", 16)
+    index, forest = small
+    more, queries = random_forest(7, 40, 15), random_forest(8, 10, 15)
+    more.columns["name"] = [f"new {i}" for i in range(40)]
+    index.add(more, n_jobs=2)
+    unchanged(index, forest + more, queries)
+    gone = [3, 0, 169, 180, 3]
+    index.remove(gone)
+    kept = (forest + more)[np.setdiff1d(np.arange(210), gone)]
+    unchanged(index, kept, queries)
+    unchanged(TreeIndex.open(index.path), kept, queries)
+    anew = TreeIndex.build(kept, tmp_path / "anew")
+    for ours, other in zip(index._file.lists, anew._file.lists, strict=True):
+        assert ours.tobytes() == other.tobytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["anew", "small.index"]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data(), st.lists(trees(), min_size=1, max_size=8), st.lists(trees(), max_size=4))
+def test_any_rows_can_leave_and_any_trees_come(tmp_path_factory, data, some, more):
+    index = TreeIndex.build(some, tmp_path_factory.mktemp("index") / "x")
+    gone = data.draw(st.sets(st.integers(0, len(some) - 1)))
+    index.add(more)
+    after = [tree for i, tree in enumerate(some) if i not in gone] + more
+    if after:
+        index.remove(sorted(gone))
+        assert list(index.forest(range(len(index)))) == after
+    else:
+        with pytest.raises(SourceError, match="no tree"):
+            index.remove(sorted(gone))
+        assert len(index) == len(some)
+
+
+def test_the_trees_of_changed_files_take_the_place_of_the_old_ones(tmp_path):
+    def of(files, texts):
+        return Forest.from_trees(map(Tree.parse, texts), {"file": files, "n": list(range(len(files)))})
+
+    index = TreeIndex.build(of(["a", "b", "a", "c"], ["(A b)", "(B c)", "(C d)", "(D e)"]), tmp_path / "x")
+    index.update(of(["a", "d"], ["(A x)", "(E f)"]))
+    assert index.column("file") == ["b", "c", "a", "d"]
+    assert index.column("n") == [1, 3, 0, 1]
+    assert [str(tree) for tree in index.forest([2, 0])] == ["(A x)", "(B c)"]
+    index.update([], files=["b", "never seen"])
+    assert index.column("file") == ["c", "a", "d"]
+    index.update(iter([of(["c"], ["(F g)"])]), files={"c", "d"})
+    assert index.column("file") == ["a", "c"]
+    with pytest.raises(ParameterError, match="'file'"):
+        index.update(["(A b)"])
+
+
+def test_a_vectorizer_that_has_learned_stays_as_it_is(tmp_path):
+    forest, more = random_forest(0, 40, 15), random_forest(1, 20, 15)
+    vectorizer = FragmentVectorizer(n_features=None, idf=True).fit(forest)
+    index = TreeIndex.build(forest, tmp_path / "x", vectorizer, reading={"unit": "function"})
+    index.add(more)
+    assert index.fingerprint == vectorizer.fingerprint
+    assert index.reading == {"unit": "function"}
+    expected = nearest(vectorizer.transform(more), vectorizer.transform(forest + more), 5)
+    for found, values in zip(index.search(more, 5), expected, strict=True):
+        assert (found == values).all()
+
+
+def test_of_two_changes_at_the_same_time_none_is_lost_unseen(small):
+    index, _ = small
+    other = TreeIndex.open(index.path)
+    other.add(["(A b)"])
+    with pytest.raises(SourceError, match=r"changed by another process .*open it again"):
+        index.remove([0])
+    assert len(index) == 170  # the old file stays with those who have it open
+    assert len(TreeIndex.open(index.path)) == 171
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a["lists.row"].__setitem__(slice(None), 10**9),
+        lambda a: a["lists.row"].__setitem__(slice(None), -1),
+        lambda a: a["lists.start"].__setitem__(slice(1, -1), 10**12),
+        lambda a: a["lists.start"].__setitem__(slice(1, -1), -5),
+        lambda a: a["lists.column"].__setitem__(slice(None), 7),
+        lambda a: a["trees.label"].__setitem__(slice(None), 10**9),
+        lambda a: a["trees.column_text"].__setitem__(slice(None), ord("[")),
+    ],
+)
+def test_a_damaged_index_is_not_changed(small, change):
+    damaged = TreeIndex.open(rewritten(small[0], lambda _, arrays: change(arrays)))
+    before = damaged.path.read_bytes()
+    with pytest.raises(SourceError, match=r"small\.index"):
+        damaged.add(["(A b)"])
+    assert damaged.path.read_bytes() == before
+
+
 def test_every_truncation_is_refused(tmp_path):
     path = tmp_path / "x"
     TreeIndex.build(["(A b)"], path)
@@ -308,6 +414,7 @@ def rewritten(index, change):
         (lambda d, a: d["vectorizer"].update(decay=0.5), "fingerprint"),
         (lambda d, a: d["vectorizer"].update(idf=True), "cannot be rebuilt"),
         (lambda d, a: d.update(vectorizer=3), "cannot be rebuilt"),
+        (lambda d, a: d.update(reading=[1]), "how its trees were read"),
         (lambda d, a: a.pop("lists.row"), "'row' is missing"),
         (lambda d, a: a.update({"lists.value": a["lists.value"].astype(int)}), "'value' is missing or of"),
         (lambda d, a: a.update({"lists.value": a["lists.value"][1:]}), "do not end"),
@@ -335,7 +442,7 @@ def test_damaged_lists_are_noticed_by_the_search(small, change):
     index, forest = small
     damaged = TreeIndex.open(rewritten(index, lambda _, arrays: change(arrays)))
     for n_jobs in (1, 3):
-        with pytest.raises(SourceError, match="damaged"):
+        with pytest.raises(SourceError, match=r"small\.index"):
             damaged.search(forest[:1], n_jobs=n_jobs)
 
 
@@ -377,7 +484,7 @@ def test_a_file_with_wrong_bytes_is_refused_or_gives_answers_of_the_right_shape(
             continue
 
 
-BUILD = """
+CHANGE = """
 import sys, time
 sys.path[:0] = {paths}
 from treedot import TreeIndex, safetensors
@@ -399,16 +506,19 @@ def slow(array):
 
 if {where!r} == "writing":
     whole, safetensors.chunks = safetensors.chunks, slow
-TreeIndex.build(trees(), {path!r}, overwrite=True)
+{change}
 """
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
 @pytest.mark.parametrize("where", ["reading", "writing"])
-def test_a_build_that_is_killed_leaves_the_old_index_as_it_was(small, where):
+@pytest.mark.parametrize(
+    "change", ["TreeIndex.build(trees(), {!r}, overwrite=True)", "TreeIndex.open({!r}).add(trees())"]
+)
+def test_a_change_that_is_killed_leaves_the_old_index_as_it_was(small, where, change):
     path = small[0].path
     before = path.read_bytes()
-    script = BUILD.format(paths=json.dumps(sys.path), path=str(path), where=where)
+    script = CHANGE.format(paths=json.dumps(sys.path), change=change.format(str(path)), where=where)
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"now\n"
         os.kill(process.pid, signal.SIGKILL)

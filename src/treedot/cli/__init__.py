@@ -10,10 +10,11 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from treedot import __version__
-from treedot.cli.find_options import add_dups
+from treedot.cli.find_options import add_find_commands
 from treedot.errors import TreedotError
 from treedot.files import remove_unfinished
 from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, FORMATS, RESTS
@@ -95,7 +96,7 @@ def parser() -> argparse.ArgumentParser:
     _add_kernel(gram)
     _add_reading(gram)
 
-    add_dups(_command, commands)
+    add_find_commands(partial(_command, commands))
 
     info = _command(
         commands,

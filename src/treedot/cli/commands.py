@@ -25,6 +25,7 @@ from treedot.cli.choices import (
     make_vectorizer,
 )
 from treedot.cli.facts import file_facts, printed, tree_facts
+from treedot.cli.find import cluster, index, search, similar
 from treedot.cli.progress import Progress
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
@@ -36,6 +37,20 @@ from treedot.timing import timed
 from treedot.trees import Forest
 from treedot.vectors.products import dot_products
 from treedot.vectors.writers import VectorWriter, matrix_rows, vector_file, write_matrix
+
+__all__ = [
+    "check",
+    "cluster",
+    "compile",
+    "demo",
+    "encode",
+    "gram",
+    "index",
+    "info",
+    "kernel",
+    "search",
+    "similar",
+]
 
 
 def encode(options: argparse.Namespace) -> None:

@@ -38,6 +38,7 @@ def kinds() -> dict[str, Callable[[], object]]:
         "dot products and nearest": lambda: _products(forest),
         "indexes": _index,
         "near-duplicates": lambda: _duplicates(forest),
+        "clusters": lambda: _clusters(forest),
         "mining and selection": _selection,
     }
 
@@ -143,12 +144,21 @@ def _index() -> None:
             for rerank in (None, td.SubsetTreeKernel(normalize=True)):
                 index.search(TREES, k=2, rerank=rerank)
             index.forest([0])
+            index.add(TREES)
 
 
 def _duplicates(forest: Forest) -> None:
     td.find_duplicates(forest, min_nodes=2, threshold=0.1)
     td.similarity(TREES[0], TREES[1])
     td.align(TREES[0], TREES[1])
+
+
+def _clusters(forest: Forest) -> None:
+    for dtype in DTYPES:
+        for width in (2**20, 2**30):
+            td.cluster_trees(
+                forest, min_size=2, vectorizer=td.FragmentVectorizer(n_features=width, dtype=dtype)
+            )
 
 
 def _selection() -> None:

@@ -8,6 +8,27 @@ from collections.abc import Sequence
 from types import TracebackType
 
 
+class Count:
+    """Counts trees whose number is not known before; an object to give as ``progress``."""
+
+    def __init__(self) -> None:
+        from tqdm import tqdm
+
+        self._bar = tqdm(unit=" trees", file=sys.stderr, disable=not sys.stderr.isatty(), leave=False)
+
+    def __call__(self, trees: int) -> None:
+        """Note how many trees are done."""
+        self._bar.update(trees - self._bar.n)
+
+    def __enter__(self) -> Count:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.close()
+
+
 class Progress:
     """Counts trees; the time left follows from how much of the files has been read."""
 

@@ -12,7 +12,7 @@ from treedot.array_types import IntArray
 from treedot.parameters import checked_integer, checked_positive, checked_share
 from treedot.readers import read_trees
 from treedot.search.linkage import complete_linkage
-from treedot.search.similarity import production_multisets, similar_pairs
+from treedot.search.similarity import multiset_similarity, production_multisets, similar_pairs
 from treedot.trees import Forest
 
 THRESHOLD = 0.7
@@ -199,14 +199,4 @@ def _agreement(forest: Forest, members: Sequence[int]) -> float | None:
     if "blurred" not in forest.columns:
         return None
     texts = forest.columns["blurred"]
-    return float(np.mean([_jaccard(texts[members[0]], texts[i]) for i in members[1:]]))
-
-
-def _jaccard(a: IntArray, b: IntArray) -> float:
-    """Return the Jaccard similarity of two multisets of numbers; 1 where both are empty."""
-    if np.array_equal(a, b):
-        return 1.0
-    (x, n), (y, m) = np.unique(a, return_counts=True), np.unique(b, return_counts=True)
-    _, i, j = np.intersect1d(x, y, assume_unique=True, return_indices=True)
-    both = int(np.minimum(n[i], m[j]).sum())
-    return both / (len(a) + len(b) - both)
+    return float(np.mean([multiset_similarity(texts[members[0]], texts[i]) for i in members[1:]]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,15 @@ RECORDS = 1 << 23  # non-zeros that are kept in memory before they go to the buc
 MAX_ROWS = 2**31 - 1
 
 Records = tuple[np.ndarray, np.ndarray, np.ndarray]  # columns, rows, values
+
+
+class Lists(NamedTuple):
+    """For each column in use, ascending, the rows that hold it, ascending, and their values."""
+
+    column: np.ndarray
+    start: np.ndarray  # of the list of column[i]: from start[i] to start[i + 1]
+    row: np.ndarray
+    value: np.ndarray
 
 
 class InvertedIndexWriter(contextlib.ExitStack):
@@ -42,8 +51,8 @@ class InvertedIndexWriter(contextlib.ExitStack):
         self._ends: list[np.ndarray] = []  # for every portion, where its buckets end
         self._waiting: list[Any] = []
         self._n_waiting = 0
+        self._limits: np.ndarray | None = None  # of the buckets
         self.n_rows = 0
-        self.n_columns = 0
 
     def _file(self, dtype: Any) -> GrowingArray:
         return self.enter_context(GrowingArray(dtype, self._target))
@@ -57,11 +66,33 @@ class InvertedIndexWriter(contextlib.ExitStack):
         self._n_waiting += rows.nnz
         self.n_rows += rows.shape[0]
         if not self._spilled:
-            self.n_columns = rows.shape[1]
-            self._column_type = np.int32 if self.n_columns <= 2**31 else np.int64
-            self._spilled = tuple(self._file(dtype) for dtype in (self._column_type, np.int32, rows.dtype))
+            self._open(np.int32 if rows.shape[1] <= 2**31 else np.int64, rows.dtype)
         if self._n_waiting >= RECORDS:
             self._spill()
+
+    def add_lists(self, lists: Lists, rows: np.ndarray, n_rows: int) -> None:
+        """Take first, before all others, some of ``n_rows`` rows that have been made into lists before."""
+        self._open(lists.column.dtype, lists.value.dtype)
+        if lists.row.size:
+            places = np.arange(1, BUCKETS) * lists.row.size // BUCKETS
+            self._limits = lists.column[np.searchsorted(lists.start, places, "right") - 1]
+        number = np.full(n_rows, -1, np.int32)
+        number[rows] = np.arange(rows.size, dtype=np.int32)
+        for start in range(0, lists.row.size, RECORDS):
+            stop = min(start + RECORDS, lists.row.size)
+            first, last = np.searchsorted(lists.start, start, "right") - 1, np.searchsorted(lists.start, stop)
+            lengths = np.diff(lists.start[first : last + 1].clip(start, stop))
+            row = number[lists.row[start:stop]]
+            kept = row >= 0
+            column = np.repeat(lists.column[first:last], lengths)
+            self._waiting.append((column[kept], row[kept], lists.value[start:stop][kept]))
+            self._n_waiting += int(kept.sum())
+            self._spill()
+        self.n_rows = rows.size
+
+    def _open(self, column_type: Any, value_type: Any) -> None:
+        self._column_type = column_type
+        self._spilled = tuple(self._file(dtype) for dtype in (column_type, np.int32, value_type))
 
     def _spill(self) -> None:
         if not self._n_waiting:
@@ -71,7 +102,7 @@ class InvertedIndexWriter(contextlib.ExitStack):
             np.concatenate(part, dtype=file.dtype) for part, file in zip(parts, self._spilled, strict=True)
         )
         self._waiting, self._n_waiting = [], 0
-        if not self._ends:
+        if self._limits is None:
             self._limits = np.sort(columns)[np.arange(1, BUCKETS) * columns.size // BUCKETS]
         order, ends = _by_bucket(columns, self._limits)
         self._ends.append(ends + len(self._spilled[0]))

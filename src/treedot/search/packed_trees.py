@@ -114,10 +114,18 @@ class PackedTrees:
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         return Forest(label, arity, offsets, labels, self._columns(rows))
 
-    def _columns(self, rows: np.ndarray) -> dict[str, list[Any]]:
+    def column(self, name: str, rows: np.ndarray) -> list[Any]:
+        """Return a column of some trees; None where it is not known."""
+        return [row.get(name) for row in self._objects(rows)]
+
+    def _objects(self, rows: np.ndarray) -> list[dict[str, Any]]:
         found = [json.loads(text) if text else {} for text in self._texts("column", rows)]
         if not all(isinstance(row, dict) for row in found):
             raise SourceError("the stored trees are damaged: the columns of a tree are not a JSON object")
+        return found
+
+    def _columns(self, rows: np.ndarray) -> dict[str, list[Any]]:
+        found = self._objects(rows)
         names = dict.fromkeys(name for row in found for name in row)
         return {name: [row.get(name) for row in found] for name in names}
 

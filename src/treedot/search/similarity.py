@@ -75,6 +75,16 @@ def similarity(a: Any, b: Any) -> float:
     return float(similarities(production_multisets(forest), np.array([0]), np.array([1]))[0])
 
 
+def multiset_similarity(a: IntArray, b: IntArray) -> float:
+    """Return the Jaccard similarity of two multisets of numbers; 1 where both are empty."""
+    if np.array_equal(a, b):
+        return 1.0
+    (x, n), (y, m) = np.unique(a, return_counts=True), np.unique(b, return_counts=True)
+    _, i, j = np.intersect1d(x, y, assume_unique=True, return_indices=True)
+    both = int(np.minimum(n[i], m[j]).sum())
+    return both / (len(a) + len(b) - both)
+
+
 def production_multisets(forest: Forest) -> Multisets:
     """Return the multiset of every tree's productions."""
     inner = forest.production >= 0

@@ -128,13 +128,15 @@ def iter_code(
     settings: CodeSettings | None = None,
     language: str | None = None,
     exclude: Iterable[str] = (),
+    only: Callable[[str], bool] | None = None,
     on_bad: Callable[[SourceError], object] | None = None,
     on_skip: OnSkip | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[Forest]:
     """Yield one Forest for every file that has units, in the order of the paths, in constant memory.
 
-    The parameters are those of ``read_code``, the first seven of its settings as one ``CodeSettings``.
+    The parameters are those of ``read_code``, the first seven of its settings as one ``CodeSettings``;
+    ``only`` says of the path of every file whether to read it.
     """
     if language is not None:
         _checked(language)
@@ -146,6 +148,8 @@ def iter_code(
         return found is not None and language in (None, found)
 
     files = walk([paths] if isinstance(paths, (str, os.PathLike)) else paths, wanted, skip, exclude)
+    if only is not None:
+        files = (file for file in files if only(file.path))
     settings = settings or CodeSettings()
     for outcome in _outcomes(files, language, settings, n_threads(n_jobs)):
         if outcome.error is not None:

@@ -1,0 +1,39 @@
+"""The page that shows clusters: how large and how alike each is, its most typical unit, and its members."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+
+import numpy as np
+
+from treedot.page import page
+from treedot.search import Clusters
+from treedot.trees import Forest
+
+SHOWN = 200  # members of a cluster
+
+
+def cluster_page(forest: Forest, clusters: Clusters, place_of: Callable[[Forest, int], str]) -> str:
+    """Return the page, self-contained; ``place_of`` says where a unit stands."""
+    alone = int(np.count_nonzero(clusters.labels < 0))
+    order = np.argsort(clusters.labels, kind="stable")
+    bounds = np.searchsorted(clusters.labels[order], np.arange(len(clusters.sizes) + 1))
+    parts = [
+        f'<p class="says">{len(forest):,} units: {len(clusters.sizes):,} clusters, and {alone:,} units that '
+        "are in none.</p><p>The spread is the mean of 1 - cosine between the most typical unit, the medoid, "
+        "and the others: 0 where all are equal.</p>"
+    ]
+    for number, (size, medoid, spread) in enumerate(
+        zip(clusters.sizes, clusters.medoids, clusters.spreads, strict=True)
+    ):
+        members = order[bounds[number] : bounds[number + 1]]
+        lines = [f"<li>{html.escape(place_of(forest, int(i)))}</li>" for i in members[:SHOWN]]
+        if size > SHOWN:
+            lines.append(f"<li>and {size - SHOWN:,} others</li>")
+        typical = html.escape(place_of(forest, int(medoid)))
+        parts.append(
+            f"<details><summary><b>{size:,} units</b>, spread {spread:.2f}: {typical}</summary>"
+            f"<ul>{''.join(lines)}</ul></details>"
+        )
+    return page("Clusters", "\n".join(parts))

@@ -1,0 +1,212 @@
+"""The commands that find: make and search an index, compare two units, cluster many."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treedot.cli.progress import Count
+from treedot.cli.units import (
+    Reading,
+    code_files,
+    digest,
+    is_under,
+    iter_units,
+    main_language,
+    place_of,
+    read_query,
+    report_skipped,
+)
+from treedot.errors import ParameterError, SourceError
+from treedot.files import check_target, write_whole
+from treedot.parameters import checked_integer
+from treedot.readers.folders import Skipped
+from treedot.trees import Forest
+
+if TYPE_CHECKING:
+    from treedot.search import TreeIndex
+
+EXPLAINED = 12  # productions of each kind that are listed
+
+
+def index(options: argparse.Namespace) -> None:
+    """Make an index of units, or bring one up to date."""
+    from treedot.search import TreeIndex
+
+    if options.update and os.path.exists(options.output):
+        _update(TreeIndex.open(options.output), options)
+        return
+    check_target(Path(options.output), *options.paths)
+    if os.path.exists(options.output) and not options.overwrite:
+        raise ParameterError(
+            f"{options.output} exists: --update brings it up to date, --overwrite replaces it"
+        )
+    reading = _reading(options)
+    skipped = Skipped()
+    with Count() as count:
+        forests = iter_units(options.paths, reading, on_skip=skipped, n_jobs=options.jobs, digest=digest)
+        made = TreeIndex.build(
+            forests,
+            options.output,
+            overwrite=options.overwrite,
+            reading=reading._asdict(),
+            n_jobs=options.jobs,
+            progress=count,
+        )
+    report_skipped(skipped)
+    print(f"{len(made):,} units in {options.output}")
+
+
+def _update(found: TreeIndex, options: argparse.Namespace) -> None:
+    """Replace the units of the files of some paths that have changed, and remove those that are gone."""
+    if options.unit or options.language or options.min_nodes:
+        raise ParameterError(
+            "--update reads as the index was made: leave out --unit, --language and --min-nodes"
+        )
+    reading = Reading.of(found.reading)
+    old = dict(zip(found.column("file"), found.column("digest"), strict=True))
+    same = {file for file in code_files(options.paths, reading.language) if old.get(file) == digest(file)}
+    changed = {file for file in old if file not in same and is_under(file, options.paths)}
+    before, skipped = len(found), Skipped()
+    with Count() as count:
+        forests = iter_units(
+            options.paths,
+            reading,
+            only=lambda path: path not in same,
+            on_skip=skipped,
+            n_jobs=options.jobs,
+            digest=digest,
+        )
+        found.update(forests, files=changed, n_jobs=options.jobs, progress=count)
+    report_skipped(skipped)
+    print(f"{len(found):,} units in {options.output}, before {before:,}; {len(same):,} files were unchanged")
+
+
+def search(options: argparse.Namespace) -> None:
+    """Print the units of an index that are most like a query."""
+    from treedot.search import TreeIndex, similarity
+
+    found = TreeIndex.open(options.index)
+    checked_integer("-k", options.k, at_least=1)
+    reading = Reading.of(found.reading)
+    language = options.language or reading.language or main_language(found.column("language"))
+    queries = read_query(options.query, reading, language)
+    rows, cosines = found.search(queries, options.k, n_jobs=options.jobs)
+    answers = []
+    for i in range(len(queries)):
+        trees = found.forest(rows[i])
+        answers.append(
+            [
+                {
+                    "row": int(row),
+                    "cosine": round(float(cosines[i, j]), 4),
+                    "similarity": round(similarity(queries[[i]], trees[[j]]), 4),
+                    "place": place_of(trees, j),
+                    **{name: values[j] for name, values in trees.columns.items() if name != "digest"},
+                }
+                for j, row in enumerate(rows[i])
+            ]
+        )
+    if options.format == "json":
+        shown = [{"query": place_of(queries, i), "found": answer} for i, answer in enumerate(answers)]
+        print(json.dumps(shown, ensure_ascii=False, indent=2))
+        return
+    for i, answer in enumerate(answers):
+        print(f"{place_of(queries, i)}\n  cosine  similarity")
+        for one in answer:
+            print(f"  {one['cosine']:6.3f}  {one['similarity']:10.3f}  {one['place']}")
+
+
+def similar(options: argparse.Namespace) -> None:
+    """Print how similar two units are, and what they share."""
+    from treedot.search.comparison import compare
+
+    language = options.language or _language_of_files(options)
+    a, b = (read_query(text, Reading(), language, one=True, blurred=True) for text in (options.a, options.b))
+    for text, forest in ((options.a, a), (options.b, b)):
+        if len(forest) != 1:
+            raise ParameterError(f"{text} holds {len(forest)} trees: give one, or use treedot search")
+    found = compare(a, b)
+    if options.format == "json":
+        facts = found._asdict() | {"a": place_of(a, 0), "b": place_of(b, 0)}
+        print(json.dumps(facts, ensure_ascii=False, indent=2))
+        return
+    print(f"A: {place_of(a, 0)}, {a.n_nodes} nodes\nB: {place_of(b, 0)}, {b.n_nodes} nodes\n")
+    print(f"similarity     {found.similarity:.3f}  of all productions in either, this share occurs in both")
+    print(f"cosine         {found.cosine:.3f}  of their rows of fragments")
+    if found.agreement is not None:
+        print(f"agreement      {found.agreement:.3f}  of all names and literals in either, the share in both")
+    edits = "too large to tell" if found.edits is None else f"{found.edits:,}"
+    print(f"edit distance  {edits}  nodes to insert, delete or label anew")
+    if options.explain:
+        _explain("in both", found.shared)
+        _explain("in A alone", found.only_a)
+        _explain("in B alone", found.only_b)
+
+
+def _explain(title: str, productions: dict[str, int]) -> None:
+    print(f"\n{title}: {sum(productions.values()):,} productions")
+    for text, times in list(productions.items())[:EXPLAINED]:
+        print(f"  {times:4d} × {text}")
+    if len(productions) > EXPLAINED:
+        print(f"         and {len(productions) - EXPLAINED:,} others")
+
+
+def _language_of_files(options: argparse.Namespace) -> str:
+    from treedot.languages import language_of
+
+    return language_of(options.a.split(":")[0]) or language_of(options.b.split(":")[0]) or "python"
+
+
+def cluster(options: argparse.Namespace) -> None:
+    """Write which units belong together, and a page that shows it."""
+    from treedot.cli.cluster_page import cluster_page
+    from treedot.search import cluster_trees
+
+    targets = [Path(path) for path in (options.output, options.html) if path]
+    for target in targets:
+        check_target(target, *options.paths)
+    skipped = Skipped()
+    with Count() as count:
+        forest = Forest.concat(_counted(iter_units(
+            options.paths, _reading(options), on_skip=skipped, n_jobs=options.jobs
+        ), count))  # fmt: skip
+    report_skipped(skipped)
+    if not len(forest):
+        raise SourceError("there is no unit to cluster: see --unit, --language and --min-nodes")
+    found = cluster_trees(forest, min_size=options.min_size, threshold=options.threshold, n_jobs=options.jobs)
+    with write_whole(options.output) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        places = [name for name in ("file", "start", "end", "name") if name in forest.columns]
+        writer.writerow(["id", *places, "cluster", "size", "medoid", "spread"])
+        for i, label in enumerate(found.labels.tolist()):
+            known = [forest.columns[name][i] for name in places]
+            about: list[Any] = [-1, "", "", ""]
+            if label >= 0:
+                about = [label, found.sizes[label], found.medoids[label], f"{found.spreads[label]:.4f}"]
+            writer.writerow([i, *known, *about])
+    if options.html:
+        with write_whole(options.html) as aside:
+            aside.write_text(cluster_page(forest, found, place_of), encoding="utf-8")
+    alone = int(np.count_nonzero(found.labels < 0))
+    print(f"{len(forest):,} units: {len(found.sizes):,} clusters, and {alone:,} units that are in none")
+
+
+def _counted(forests: Iterator[Forest], count: Count) -> Iterator[Forest]:
+    total = 0
+    for forest in forests:
+        total += len(forest)
+        count(total)
+        yield forest
+
+
+def _reading(options: argparse.Namespace) -> Reading:
+    min_nodes = checked_integer("--min-nodes", options.min_nodes or 1, at_least=1)
+    return Reading(unit=options.unit or "function", min_nodes=min_nodes, language=options.language)

@@ -1,0 +1,193 @@
+"""What the commands that find read: the units of source code, or the trees of any file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from treedot.errors import ParameterError, SourceError
+from treedot.languages import LANGUAGES, language_of
+from treedot.readers import iter_trees, read_trees
+from treedot.readers.code import CodeSettings, iter_code, parse_code
+from treedot.readers.folders import OnSkip, Skipped, walk
+from treedot.trees import Forest
+
+PLACE = re.compile(r"(?P<file>.+?)::?(?P<part>[\w.]+)")  # file:120 or file:Class.method
+
+
+class Reading(NamedTuple):
+    """How files become trees; what is compared is read alike."""
+
+    unit: str = "function"
+    identifiers: str = "blur"
+    literals: str = "blur"
+    min_nodes: int = 1
+    language: str | None = None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Reading:
+        """Return that of an index, whose file may say anything."""
+        known = {name: settings[name] for name in cls._fields if name in settings}
+        if known.get("language") not in (None, *LANGUAGES):
+            raise SourceError(f"the index is damaged: there is no language {known['language']!r}")
+        return cls(**known)
+
+    def code(self, **changes: Any) -> CodeSettings:
+        """Return the settings for source code."""
+        settings = {name: value for name, value in self._asdict().items() if name != "language"}
+        return CodeSettings(**settings | changes)
+
+
+def is_code(path: str) -> bool:
+    """Tell whether a path is read as source code: a folder, or a file in a language that is known."""
+    return os.path.isdir(path) or language_of(path) is not None
+
+
+def iter_units(
+    paths: Iterable[str],
+    reading: Reading,
+    *,
+    only: Callable[[str], bool] | None = None,
+    on_skip: OnSkip | None = None,
+    n_jobs: int | None = None,
+    **columns: Callable[[str], Any],
+) -> Iterator[Forest]:
+    """Yield the units of source files and folders, then the trees of other files, with a column ``file``.
+
+    ``only`` says which files of source code are read; ``columns`` are functions of their paths.
+    """
+    paths = list(paths)
+    code = [path for path in paths if is_code(path)]
+    if code:
+        for forest in iter_code(
+            code,
+            settings=reading.code(),
+            language=reading.language,
+            only=only,
+            on_skip=on_skip,
+            n_jobs=n_jobs,
+        ):
+            for name, value in columns.items():
+                forest.columns[name] = [value(forest.columns["file"][0])] * len(forest)
+            yield forest
+    for path in paths:
+        if not is_code(path):
+            for forest in iter_trees(path):
+                forest.columns["file"] = [path] * len(forest)
+                yield forest
+
+
+def code_files(paths: Iterable[str], language: str | None) -> list[str]:
+    """Return the source files of some paths."""
+
+    def wanted(name: str) -> bool:
+        return language_of(name) in (LANGUAGES if language is None else (language,))
+
+    code = [path for path in paths if is_code(path)]
+    return [file.path for file in walk(code, wanted)] if code else []
+
+
+def digest(path: str) -> str:
+    """Return what changes when the content of a file does; nothing where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    except OSError:
+        return ""
+
+
+def is_under(file: Any, paths: Iterable[str]) -> bool:
+    """Tell whether a file is one of some paths, or inside of one."""
+    if not isinstance(file, str):
+        return False
+    tops = (os.path.normpath(path).replace(os.sep, "/") for path in paths)
+    return any(top == "." or file == top or file.startswith(top.rstrip("/") + "/") for top in tops)
+
+
+def read_query(text: str, reading: Reading, language: str, *, one: bool = False, **changes: Any) -> Forest:
+    """Return the units that a text stands for.
+
+    It is ``-``, standard input; a file; a unit of a file, ``file:line`` or ``file:name``; a tree in brackets;
+    or a piece of source code in a language. With ``one``, what has several units is one tree, the whole.
+    """
+    if text == "-":
+        return _snippet(sys.stdin.read(), "<stdin>", reading, language, one, changes)
+    if os.path.exists(text):
+        return _file(text, reading, one, changes)
+    place = PLACE.fullmatch(text)
+    if place is not None and os.path.exists(place["file"]):
+        return _part(_file(place["file"], reading, False, changes), place["part"], place["file"])
+    if "\n" not in text and Path(text).suffix and language_of(text):
+        raise SourceError(f"cannot open {text}: there is no such file")
+    return _snippet(text, "<snippet>", reading, language, one, changes)
+
+
+def _file(path: str, reading: Reading, one: bool, changes: dict[str, Any]) -> Forest:
+    if not is_code(path):
+        found = read_trees(path)
+    elif one:
+        found = Forest.concat(iter_code(path, settings=reading.code(**changes | {"unit": "file"})))
+    else:
+        found = Forest.concat(iter_code(path, settings=reading.code(**changes)))
+        if not len(found):
+            found = Forest.concat(iter_code(path, settings=reading.code(**changes | {"unit": "file"})))
+    if not len(found):
+        raise SourceError(f"{path}: there is no tree in it")
+    return found
+
+
+def _snippet(
+    text: str, name: str, reading: Reading, language: str, one: bool, changes: dict[str, Any]
+) -> Forest:
+    if text.lstrip().startswith("("):
+        return read_trees([text])
+    if not text.strip():
+        raise SourceError(f"{name}: there is nothing in it")
+    found = parse_code(text, language, file=name, settings=reading.code(**changes | {"min_nodes": 1}))
+    if not len(found) or (one and len(found) > 1):
+        whole = reading.code(**changes | {"min_nodes": 1, "unit": "file"})
+        found = parse_code(text, language, file=name, settings=whole)
+    return found
+
+
+def _part(forest: Forest, part: str, file: str) -> Forest:
+    """Return the innermost unit around a line, or the first of a name."""
+    if "start" not in forest.columns:
+        raise ParameterError(f"{file} holds trees, not source code: its trees have no lines and names")
+    places = zip(forest.columns["start"], forest.columns["end"], forest.columns["name"], strict=True)
+    if part.isdecimal():
+        found = [(start - end, i) for i, (start, end, _) in enumerate(places) if start <= int(part) <= end]
+        found.sort(reverse=True)
+    else:
+        found = [(0, i) for i, (_, _, name) in enumerate(places) if name == part]
+    if not found:
+        raise SourceError(f"{file}: there is no unit at {part}")
+    return forest[[found[0][1]]]
+
+
+def main_language(values: Iterable[Any], default: str = "python") -> str:
+    """Return the language that most units are written in."""
+    counts = Counter(value for value in values if isinstance(value, str) and value in LANGUAGES)
+    return max(counts, key=lambda name: (counts[name], name)) if counts else default
+
+
+def place_of(forest: Forest, i: int) -> str:
+    """Return where a unit stands, ``file:start-end name``; a tree without a place is written out."""
+    row = {name: values[i] for name, values in forest.columns.items()}
+    if row.get("start") is not None and row.get("end") is not None:
+        return f"{row.get('file')}:{row['start']}-{row['end']} {row.get('name') or ''}".rstrip()
+    text = str(forest[i])
+    short = text if len(text) <= 70 else text[:69] + "…"
+    return f"{row['file']}: {short}" if row.get("file") else short
+
+
+def report_skipped(skipped: Skipped) -> None:
+    """Say on stderr what was left out."""
+    if skipped.counts:
+        print(f"treedot: left out {skipped}", file=sys.stderr)

@@ -1,0 +1,215 @@
+"""Clusters of trees: those that are made alike, such as pages of one template, and what is like none."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot.array_types import Array, FloatArray, IntArray
+from treedot.errors import ParameterError
+from treedot.jit import njit
+from treedot.learn import FragmentVectorizer
+from treedot.parameters import checked_integer, checked_share
+from treedot.readers import read_trees
+from treedot.search.neighbours import nearest
+from treedot.trees import Forest
+from treedot.vectors.inverted_index import InvertedIndex, PostingLists, add_products
+
+MIN_SIZE = 5
+THRESHOLD = 0.5
+FARTHEST = float(np.sqrt(2))  # of rows of length 1 that have nothing in common
+CLOSEST = float(np.sqrt(0.1))  # that of a cosine of 0.95
+
+
+class Clusters(NamedTuple):
+    """Which trees belong together.
+
+    Attributes
+    ----------
+    labels : array of shape (trees,)
+        The number of each tree's cluster; -1 for trees that are in none. Clusters are numbered from the
+        largest on.
+    sizes : array of shape (clusters,)
+        How many trees are in each.
+    medoids : array of shape (clusters,)
+        The tree that is most like the others of its cluster, on average.
+    spreads : array of shape (clusters,)
+        The mean of 1 - cosine between the medoid and the trees of its cluster: 0 where all are equal.
+    """
+
+    labels: IntArray
+    sizes: IntArray
+    medoids: IntArray
+    spreads: FloatArray
+
+
+def cluster_trees(
+    trees: Any,
+    *,
+    min_size: int = MIN_SIZE,
+    threshold: float = THRESHOLD,
+    vectorizer: FragmentVectorizer | None = None,
+    n_jobs: int | None = None,
+) -> Clusters:
+    """Return clusters of trees by the density of their rows: HDBSCAN of scikit-learn.
+
+    The distance of two trees is √(2 - 2 cos), that of their rows of fragments at length 1. Below a cosine of
+    ``threshold`` it is √2, as of trees that have nothing in common; above 0.95 it is that of 0.95, so that
+    copies of one page do not break up the cluster of its template. All distances are exact, but only those
+    of one tree are held at a time: memory grows with the number of trees, and time with its square. Equal
+    trees count as at most ``min_size`` of them: more would change nothing.
+
+    Parameters
+    ----------
+    trees : Forest, or anything that ``read_trees`` reads
+    min_size : int
+        The number of trees that make a cluster, at least 2.
+    threshold : float
+        The lowest cosine of trees that are at all alike.
+    vectorizer : FragmentVectorizer, optional
+        What turns trees into rows; ``FragmentVectorizer(damping="sqrt")`` by default.
+    n_jobs : int, optional
+        Threads; -1 for one per core. The clusters do not depend on it.
+
+    Examples
+    --------
+    >>> lists = [f"(ul {'(li a) ' * n})" for n in range(4, 10)]
+    >>> tables = [f"(table {'(tr (td b) (td c)) ' * n})" for n in range(4, 10)]
+    >>> clusters = cluster_trees([*lists, *tables, "(p (em d))"], min_size=3)
+    >>> clusters.labels
+    array([ 0,  0,  0,  0,  0,  0,  1,  1,  1,  1,  1,  1, -1])
+    >>> clusters.sizes
+    array([6, 6])
+    """
+    min_size = checked_integer("min_size", min_size, at_least=2)
+    threshold = checked_share("threshold", threshold)
+    vectorizer = FragmentVectorizer(damping="sqrt", n_jobs=n_jobs) if vectorizer is None else vectorizer
+    if not vectorizer.normalize:
+        raise ParameterError("trees are clustered by cosines: give a vectorizer with normalize=True")
+    forest = read_trees(trees)
+    kinds, kind = _distinct(forest)
+    if len(forest) < min_size:
+        labels = np.full(len(forest), -1)
+    else:
+        copies = np.minimum(np.bincount(kind), min_size)
+        points = np.repeat(np.arange(kinds.size), copies)
+        rows = _with_outsiders(vectorizer.transform(forest[kinds])[points], min_size)
+        found = _hdbscan(_reachability(rows, threshold, min_size, n_jobs), min_size)
+        found[found == found[0]] = -1  # what is with the outsiders
+        labels = found[min_size + np.cumsum(copies) - copies][kind]
+    return _described(forest, labels, vectorizer)
+
+
+def _distinct(forest: Forest) -> tuple[IntArray, IntArray]:
+    """Return the first tree of each kind, and the kind of each tree, numbered as they come."""
+    _, first, kind = np.unique(forest.root_subtree, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return first[order], rank[kind]
+
+
+def _with_outsiders(rows: Any, count: int) -> Any:
+    """Put equal rows before the others, with which they have nothing in common."""
+    from scipy.sparse import csr_matrix
+
+    indices = np.concatenate([np.full(count, rows.shape[1]), rows.indices])
+    indptr = np.concatenate([np.arange(count), rows.indptr + count])
+    data = np.concatenate([np.ones(count, rows.dtype), rows.data])
+    return csr_matrix((data, indices, indptr), shape=(count + rows.shape[0], rows.shape[1] + 1))
+
+
+def _reachability(rows: Any, threshold: float, min_size: int, n_jobs: int | None) -> Any:
+    """Return the minimum spanning tree of the mutual reachability distances, a symmetric sparse matrix.
+
+    The distance of two rows is taken as at least that of each to its ``min_size``-th neighbour, itself
+    included (Campello, Moulavi & Sander 2013).
+    """
+    from scipy.sparse import csr_matrix
+
+    n = rows.shape[0]
+    _, cosines = nearest(rows, k=min_size - 1, n_jobs=n_jobs)
+    core = np.array([_distance(cosine, threshold) for cosine in cosines[:, -1]])
+    index = InvertedIndex(rows)
+    parent, length = _spanning_tree(
+        index.rows.indptr, index.rows.indices, index.rows.data, index.lists, core, threshold
+    )
+    parent[length == FARTHEST] = 0
+    edges = csr_matrix((length[1:], (np.arange(1, n), parent[1:])), shape=(n, n))
+    loops = csr_matrix((np.full(n, CLOSEST), (np.arange(n), np.arange(n))), shape=(n, n))
+    return edges + edges.T + loops
+
+
+@njit
+def _distance(cosine: float, threshold: float) -> float:
+    if cosine < threshold:
+        return FARTHEST
+    return max(CLOSEST, np.sqrt(max(0.0, 2 - 2 * cosine)))
+
+
+@njit
+def _spanning_tree(
+    indptr: IntArray, indices: IntArray, data: Array, lists: PostingLists, core: FloatArray, threshold: float
+) -> tuple[IntArray, FloatArray]:
+    """Return for every row the one before it in the tree, and their distance: Prim's algorithm from row 0.
+
+    The distances of one row to all others are computed when it joins, and then forgotten.
+    """
+    n = core.size
+    parent, length = np.zeros(n, np.int64), np.full(n, np.inf)
+    waits = np.ones(n, np.bool_)
+    products = np.empty(n)
+    row = 0
+    for _ in range(n):
+        waits[row] = False
+        products[:] = 0
+        here = slice(indptr[row], indptr[row + 1])
+        add_products(indices[here], data[here], lists, products)
+        closest = -1
+        for other in range(n):
+            if not waits[other]:
+                continue
+            distance = max(core[row], core[other], _distance(products[other], threshold))
+            if distance < length[other]:
+                parent[other], length[other] = row, distance
+            if closest < 0 or length[other] < length[closest]:
+                closest = other
+        row = closest
+    return parent, length
+
+
+def _hdbscan(reachability: Any, min_size: int) -> IntArray:
+    from sklearn.cluster import HDBSCAN
+
+    # The distances are those of mutual reachability already, so that a point is its own only neighbour.
+    made = HDBSCAN(min_cluster_size=min_size, min_samples=1, metric="precomputed", copy=False)
+    return made.fit(reachability).labels_.astype(np.int64)
+
+
+def _described(forest: Forest, labels: IntArray, vectorizer: FragmentVectorizer) -> Clusters:
+    """Return clusters by their size, with the medoid of each: the row most like the sum of all."""
+    names, first, sizes = np.unique(labels[labels >= 0], return_index=True, return_counts=True)
+    names = names[np.lexsort((first, -sizes))]
+    number = np.full(labels.max(initial=-1) + 2, -1)  # the last is that of -1
+    number[names] = np.arange(names.size)
+    labels = number[labels]
+    medoids, spreads = np.zeros(names.size, np.int64), np.zeros(names.size)
+    order = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[order], np.arange(names.size + 1))
+    for cluster in range(names.size):
+        members = order[bounds[cluster] : bounds[cluster + 1]]
+        likeness = _likeness(vectorizer.transform(forest[members]))
+        best = int(np.argmax(likeness.round(6)))
+        medoids[cluster] = members[best]
+        spreads[cluster] = max(0.0, 1 - likeness[best])
+    return Clusters(labels, np.diff(bounds), medoids, spreads)
+
+
+def _likeness(rows: Any) -> FloatArray:
+    """Return the mean of the products of each row with all: its product with their sum."""
+    from scipy.sparse import csr_matrix
+
+    used, place = np.unique(rows.indices, return_inverse=True)
+    few = csr_matrix((rows.data.astype(np.float64), place, rows.indptr), shape=(rows.shape[0], used.size))
+    return few @ np.asarray(few.sum(axis=0)).ravel() / rows.shape[0]

@@ -1,0 +1,87 @@
+"""Two trees beside each other: how similar they are, and what they share, in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+from treedot.errors import LimitError
+from treedot.learn import FragmentVectorizer
+from treedot.readers import read_tree
+from treedot.search.edit_distance import edit_distance
+from treedot.search.similarity import multiset_similarity, similarity
+from treedot.trees import Forest
+
+
+class Comparison(NamedTuple):
+    """How two trees compare.
+
+    Attributes
+    ----------
+    similarity : float
+        Of all productions that occur in either tree, the share that occurs in both.
+    cosine : float
+        That of their rows of fragments, as of ``FragmentVectorizer(damping="sqrt")``.
+    agreement : float or None
+        The similarity of their names and literals; None where a tree keeps none apart.
+    edits : int or None
+        The edit distance; None where the trees are too large for it.
+    shared, only_a, only_b : dict
+        The productions of both and of one alone, as ``label → children``, and how often each; the most
+        frequent first.
+    """
+
+    similarity: float
+    cosine: float
+    agreement: float | None
+    edits: int | None
+    shared: dict[str, int]
+    only_a: dict[str, int]
+    only_b: dict[str, int]
+
+
+def compare(a: Any, b: Any) -> Comparison:
+    """Compare two trees.
+
+    Parameters
+    ----------
+    a, b : bracket text, Tree, nested lists, or a Forest of one tree
+
+    Examples
+    --------
+    >>> found = compare("(f (a x) (b y))", "(f (a x) (b z))")
+    >>> found.similarity, found.edits, found.shared, found.only_a
+    (0.5, 1, {'a → x': 1, 'f → a b': 1}, {'b → y': 1})
+    """
+    x, y = read_tree(a), read_tree(b)
+    rows = FragmentVectorizer(damping="sqrt").transform(Forest.concat([x, y]))
+    ours, theirs = _productions(x), _productions(y)
+    try:
+        edits = edit_distance(x, y)
+    except LimitError:
+        edits = None
+    names = [forest.columns.get("blurred", [None])[0] for forest in (x, y)]
+    agreement = None if any(texts is None for texts in names) else multiset_similarity(*names)
+    return Comparison(
+        similarity(x, y),
+        float(rows[0].multiply(rows[1]).sum()),
+        agreement,
+        edits,
+        _listed(ours & theirs),
+        _listed(ours - theirs),
+        _listed(theirs - ours),
+    )
+
+
+def _productions(forest: Forest) -> Counter[str]:
+    start, child = forest.children
+    text = [forest.labels[label] for label in forest.label]
+    return Counter(
+        f"{text[node]} → {' '.join(text[c] for c in child[start[node] : start[node + 1]])}"
+        for node in range(forest.n_nodes)
+        if forest.arity[node]
+    )
+
+
+def _listed(productions: Counter[str]) -> dict[str, int]:
+    return dict(sorted(productions.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,176 @@
+"""The commands that find: index, search, similar and cluster."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from strategies import random_forest
+from treedot import TreeIndex
+from treedot.cli import main
+
+ADD = """
+def add(numbers):
+    total = 0
+    for number in numbers:
+        if number > 0:
+            total += number
+    return total
+"""
+RENAMED = ADD.replace("add", "plus").replace("numbers", "xs").replace("total", "s").replace("number", "x")
+OTHER = """
+class Shape:
+    def area(self):
+        while self.width:
+            self.width.pop()
+        return [side ** 2 for side in self.sides()]
+"""
+
+
+@pytest.fixture
+def code(tmp_path, monkeypatch):
+    """Return a folder of source files, which is also the current one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src").mkdir()
+    for name, text in (("a", ADD), ("b", RENAMED), ("c", OTHER)):
+        (tmp_path / "src" / f"{name}.py").write_text(text)
+    return tmp_path
+
+
+def told(capsys):
+    return capsys.readouterr().out
+
+
+def test_a_renamed_copy_is_found_with_its_place(code, capsys):
+    assert main(["index", "src", "-o", "x.index"]) == 0
+    assert told(capsys) == "3 units in x.index\n"
+    assert main(["search", "x.index", "src/a.py", "-k", "2"]) == 0
+    query, header, first, second = told(capsys).splitlines()
+    assert query == "src/a.py:2-7 add"
+    assert header.split() == ["cosine", "similarity"]
+    assert first.split() == ["1.000", "1.000", "src/a.py:2-7", "add"]
+    assert second.split() == ["1.000", "1.000", "src/b.py:2-7", "plus"]
+
+
+@pytest.mark.parametrize("query", ["src/b.py", "src/b.py:4", "src/b.py:plus", RENAMED, "-"])
+def test_a_query_is_a_file_a_unit_of_it_a_text_or_standard_input(code, capsys, monkeypatch, query):
+    monkeypatch.setattr("sys.stdin", io.StringIO(RENAMED))
+    main(["index", "src", "-o", "x.index"])
+    told(capsys)
+    assert main(["search", "x.index", query, "--format", "json", "-k", "1"]) == 0
+    (answer,) = json.loads(told(capsys))
+    assert answer["found"][0]["file"] == "src/a.py"
+    assert answer["found"][0]["name"] == "add"
+    assert answer["found"][0]["cosine"] == pytest.approx(1)
+    assert answer["found"][0]["similarity"] == 1
+
+
+def test_statements_that_are_no_function_can_be_looked_for(code, capsys):
+    main(["index", "src", "-o", "x.index"])
+    told(capsys)
+    assert main(["search", "x.index", "for a in b:\n    if a > 1:\n        c += a", "--format", "json"]) == 0
+    (answer,) = json.loads(told(capsys))
+    assert [one["name"] for one in answer["found"]] == ["add", "plus", "Shape.area"]
+
+
+def test_an_update_reads_what_changed_and_removes_what_is_gone(code, capsys, monkeypatch):
+    main(["index", "src", "-o", "x.index"])
+    (code / "src" / "a.py").unlink()
+    (code / "src" / "b.py").write_text(RENAMED + "\n\ndef more(a):\n    return a\n")
+    (code / "src" / "d.py").write_text("def new():\n    return 1\n")
+    read = []
+    monkeypatch.setattr(
+        "treedot.readers.code.read_units",
+        lambda file, *rest: read.append(file.path) or original(file, *rest),
+    )
+    told(capsys)
+    assert main(["index", "src", "-o", "x.index", "--update"]) == 0
+    assert told(capsys) == "4 units in x.index, before 3; 1 files were unchanged\n"
+    assert read == ["src/b.py", "src/d.py"]
+    index = TreeIndex.open(code / "x.index")
+    assert index.column("name") == ["Shape.area", "plus", "more", "new"]
+    assert main(["index", "src/d.py", "-o", "x.index", "--update"]) == 0
+    assert TreeIndex.open(code / "x.index").column("file") == index.column("file")
+
+
+def original(*arguments):
+    from treedot.readers.code.source_files import read_units
+
+    return read_units(*arguments)
+
+
+def test_files_of_trees_can_be_indexed_and_updated(tmp_path, capsys):
+    path, index = tmp_path / "t.mrg", str(tmp_path / "x")
+    path.write_text("".join(f"{tree}\n" for tree in random_forest(0, 8)))
+    assert main(["index", str(path), "-o", index]) == 0
+    assert main(["search", index, str(random_forest(0, 8)[3]), "-k", "1"]) == 0
+    assert str(random_forest(0, 8)[3])[:40] in told(capsys)
+    path.write_text("(A b)\n")
+    assert main(["index", str(path), "-o", index, "--update"]) == 0
+    assert len(TreeIndex.open(index)) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["index", "src", "-o", "x.index"], "x.index exists: --update brings it up to date"),
+        (["index", "src", "-o", "x.index", "--update", "--unit", "class"], "leave out --unit"),
+        (["index", "none", "-o", "y.index"], "cannot open none"),
+        (["index", "src", "-o", "y.index", "--min-nodes", "1000"], "no tree to make an index of"),
+        (["search", "src/a.py", "src/a.py"], "src/a.py"),
+        (["search", "x.index", "none.py"], "there is no such file"),
+        (["search", "x.index", "src/a.py:900"], "there is no unit at 900"),
+        (["search", "x.index", "src/a.py", "-k", "0"], "-k must be at least 1"),
+        (["search", "x.index", ""], "there is nothing in it"),
+        (["similar", "src/a.py", "src/none.py"], "there is no such file"),
+        (["cluster", "src", "-o", "none/c.csv"], "does not exist"),
+        (["cluster", "src", "-o", "c.csv", "--min-nodes", "1000"], "no unit to cluster"),
+    ],
+)
+def test_what_cannot_be_done_is_said(code, capsys, arguments, message):
+    assert main(["index", "src", "-o", "x.index"]) == 0
+    assert main(arguments) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_two_units_are_compared_and_explained(code, capsys):
+    assert main(["similar", "src/a.py:add", "src/b.py:plus"]) == 0
+    lines = told(capsys).splitlines()
+    assert lines[0].startswith("A: src/a.py:2-7 add, ")
+    assert [line.split("  ")[0] for line in lines[3:]] == [
+        "similarity", "cosine", "agreement", "edit distance",
+    ]  # fmt: skip
+    assert lines[3].startswith("similarity     1.000")
+    assert lines[6].startswith("edit distance  0 ")
+    assert main(["similar", "src/a.py", "src/c.py", "--explain"]) == 0
+    said = told(capsys)
+    assert "in both: " in said
+    assert "in B alone: " in said
+    assert "class_definition → " in said or "ClassDef → " in said
+    assert main(["similar", "(A (B b) c)", "(A (B b) d)", "--format", "json"]) == 0
+    facts = json.loads(told(capsys))
+    assert facts["edits"] == 1
+    assert facts["agreement"] is None
+    assert facts["shared"] == {"B → b": 1}
+
+
+def test_clusters_are_a_table_and_a_page(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for number in range(6):
+        (tmp_path / f"a{number}.py").write_text(ADD.replace("0", str(number)))
+        (tmp_path / f"c{number}.py").write_text(OTHER)
+    (tmp_path / "d.py").write_text("def alone(x):\n    yield lambda: x\n")
+    assert main(["cluster", ".", "-o", "c.csv", "--html", "c.html", "--min-size", "3"]) == 0
+    assert told(capsys) == "13 units: 2 clusters, and 1 units that are in none\n"
+    with (tmp_path / "c.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["cluster"] for row in rows] == ["0"] * 6 + ["1"] * 6 + ["-1"]
+    assert rows[0] == {
+        "id": "0", "file": "a0.py", "start": "2", "end": "7", "name": "add",
+        "cluster": "0", "size": "6", "medoid": "0", "spread": "0.0000",
+    }  # fmt: skip
+    page = (tmp_path / "c.html").read_text(encoding="utf-8")
+    assert page.count("<details>") == 2
+    assert "a5.py:2-7 add" in page
+    assert "http" not in page

@@ -1,0 +1,167 @@
+"""The rules of ``.gitignore`` files, with git's meaning of every pattern."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+_CLASSES = {
+    b"alnum": rb"0-9A-Za-z",
+    b"alpha": rb"A-Za-z",
+    b"blank": rb" \t",
+    b"cntrl": rb"\x00-\x1f\x7f",
+    b"digit": rb"0-9",
+    b"graph": rb"!-~",
+    b"lower": rb"a-z",
+    b"print": rb" -~",
+    b"punct": rb"!-/:-@\[-`{-~",
+    b"space": rb" \t\n\r\f\v",
+    b"upper": rb"A-Z",
+    b"xdigit": rb"0-9A-Fa-f",
+}
+_SPECIAL = re.compile(rb"[*?\[\\]")
+_BACKSLASH, _SLASH, _STAR = b"\\/*"
+
+
+class Rule(NamedTuple):
+    """One line of an ignore file."""
+
+    pattern: re.Pattern[bytes]
+    anchored: bool  # matches the path from the file's folder, and not the name alone
+    folders_only: bool
+    ignores: bool  # False where the line begins with "!"
+
+
+@dataclass(frozen=True)
+class IgnoreRules:
+    r"""The rules of one folder; the last one that matches decides.
+
+    Examples
+    --------
+    >>> rules = IgnoreRules.parse(b"*.log\n!kept.log\n/build/\n")
+    >>> rules.verdict(b"a/x.log", is_folder=False), rules.verdict(b"a/kept.log", is_folder=False)
+    (True, False)
+    >>> rules.verdict(b"build", is_folder=True), rules.verdict(b"a/build", is_folder=True)
+    (True, None)
+    """
+
+    rules: tuple[Rule, ...]
+
+    @classmethod
+    def parse(cls, content: bytes) -> IgnoreRules:
+        """Read the lines of an ignore file; a line that git would never match is left out."""
+        lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+        return cls(tuple(filter(None, (_rule(line.removesuffix(b"\r")) for line in lines))))
+
+    def verdict(self, path: bytes, *, is_folder: bool) -> bool | None:
+        """Tell whether a path, relative to the rules' folder, is ignored; None where no rule matches."""
+        name = path[path.rfind(b"/") + 1 :]
+        for rule in reversed(self.rules):
+            subject = path if rule.anchored else name
+            if (is_folder or not rule.folders_only) and rule.pattern.fullmatch(subject):
+                return rule.ignores
+        return None
+
+
+def _rule(line: bytes) -> Rule | None:
+    if line.startswith(b"#"):
+        return None
+    line = _without_trailing_spaces(line)
+    ignores = not line.startswith(b"!")
+    line = line if ignores else line[1:]
+    folders_only = line.endswith(b"/")
+    line = line[:-1] if folders_only else line
+    anchored = b"/" in line
+    expression = _expression(line.removeprefix(b"/")) if line else None
+    if expression is None:
+        return None
+    return Rule(re.compile(expression, re.DOTALL), anchored, folders_only, ignores)
+
+
+def _without_trailing_spaces(line: bytes) -> bytes:
+    """Strip spaces from the end, but for one after a backslash."""
+    stripped = line.rstrip(b" ")
+    backslashes = len(stripped) - len(stripped.rstrip(b"\\"))
+    return line[: len(stripped) + 1] if backslashes % 2 and len(stripped) < len(line) else stripped
+
+
+def _expression(pattern: bytes) -> bytes | None:
+    """Return the regular expression of a pattern, or None where it matches nothing."""
+    parts: list[bytes] = []
+    at = 0
+    while at < len(pattern):
+        byte = pattern[at]
+        if byte == _STAR:
+            end = at
+            while end < len(pattern) and pattern[end] == _STAR:
+                end += 1
+            # Git compares the text before the first wildcard apart: there, too, stars stand at a beginning.
+            begins = not parts or pattern[at - 1] == _SLASH or not _SPECIAL.search(pattern, 0, at)
+            alone = begins and pattern[end : end + 1] in (b"", b"/")
+            if end - at == 1 or not alone:
+                parts.append(rb"[^/]*")
+            elif end == len(pattern):
+                parts.append(rb".*")
+            else:  # "**/": any folders, or none
+                parts.append(rb"(?:.*/)?")
+                end += 1
+            at = end
+        elif byte == ord("?"):
+            parts.append(rb"[^/]")
+            at += 1
+        elif byte == ord("["):
+            found = _bracket(pattern, at + 1)
+            if found is None:
+                return None
+            part, at = found
+            parts.append(part)
+        else:
+            if byte == _BACKSLASH:
+                at += 1
+            if at == len(pattern):
+                return None
+            parts.append(re.escape(pattern[at : at + 1]))
+            at += 1
+    return b"".join(parts)
+
+
+def _bracket(pattern: bytes, at: int) -> tuple[bytes, int] | None:
+    """Return the expression of a set such as ``[!a-z]`` and where it ends; None if it is never closed."""
+    negated = pattern[at : at + 1] in (b"!", b"^")
+    at += negated
+    first = at
+    members = []
+    low = -1  # the character before a "-", where it can begin a range
+    while at < len(pattern) and (pattern[at] != ord("]") or at == first):
+        end = pattern.find(b"]", at + 2)
+        if pattern[at] == ord("-") and low >= 0 and pattern[at + 1 : at + 2] not in (b"", b"]"):
+            at += 1 + (pattern[at + 1] == _BACKSLASH)
+            if at == len(pattern):
+                return None
+            if low <= pattern[at]:
+                members.append(_literal(low) + b"-" + _literal(pattern[at]))
+            low = -1
+        elif pattern.startswith(b"[:", at) and end > 0 and end > at + 2 and pattern[end - 1] == ord(":"):
+            known = _CLASSES.get(pattern[at + 2 : end - 1])
+            if known is None:
+                return None
+            members.append(known)
+            at, low = end, -1
+        else:
+            at += pattern[at] == _BACKSLASH
+            if at == len(pattern):
+                return None
+            low = pattern[at]
+            members.append(_literal(low))
+        at += 1
+    if at >= len(pattern):
+        return None
+    inside = b"".join(members)
+    if negated:
+        return b"[^/" + inside + b"]", at + 1
+    return (b"(?!/)[" + inside + b"]" if inside else b"(?!)"), at + 1
+
+
+def _literal(byte: int) -> bytes:
+    return b"\\x%02x" % byte

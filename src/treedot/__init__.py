@@ -45,7 +45,10 @@ _HOME = {
     "list_fragments": "treedot.fragments",
     "load_vectors": "treedot.vectors",
     "nearest": "treedot.search",
+    "read_html": "treedot.readers.documents",
+    "read_json": "treedot.readers.documents",
     "read_trees": "treedot.readers",
+    "read_xml": "treedot.readers.documents",
     "save_vectors": "treedot.vectors",
 }
 
@@ -79,7 +82,10 @@ __all__ = [
     "list_fragments",
     "load_vectors",
     "nearest",
+    "read_html",
+    "read_json",
     "read_trees",
+    "read_xml",
     "save_vectors",
 ]
 
@@ -106,6 +112,7 @@ if TYPE_CHECKING:
         MinedFragmentVectorizer,
     )
     from treedot.readers import iter_trees, read_trees
+    from treedot.readers.documents import read_html, read_json, read_xml
     from treedot.search import TreeIndex, nearest
     from treedot.trees import Forest, Tree
     from treedot.vectors import Vectors, dot_products, load_vectors, save_vectors

@@ -11,7 +11,11 @@ from typing import Any
 from treedot.errors import ParameterError
 
 # Kept here, where the command line can read them without loading anything heavy.
-FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow", "python")
+DOCUMENTS = ("html", "xml", "json")  # formats of files that are trees themselves
+WITH_RECORDS = ("xml", "json")
+FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow", "python", *DOCUMENTS)
+UNITS = ("document", "record")  # what a tree is: a document, or each of the things that it lists
+POLICIES = ("keep", "blur", "drop")  # for texts: a node with the text below it, without, or nothing
 COMPOSITIONS = ("mixed", "product", "convolution")
 DTYPES = ("float32", "float64")
 DAMPINGS = ("linear", "sqrt", "log1p")  # how a fragment that occurs several times counts

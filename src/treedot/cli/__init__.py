@@ -14,11 +14,11 @@ from typing import Any
 
 from treedot import __version__
 from treedot.errors import TreedotError
-from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, FORMATS, RESTS
+from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, FORMATS, RESTS, UNITS
 
 SOURCE_HELP = (
-    "file of trees (Penn brackets, .tsv, .csv, .jsonl, .parquet, .arrow, .py; also .gz, .xz, .zst), "
-    "or - for standard input"
+    "file of trees (Penn brackets, .tsv, .csv, .jsonl, .parquet, .arrow, .py, .html, .xml, .json; also .gz, "
+    ".xz, .zst), or - for standard input"
 )
 VECTORS = ("sparse", "dense")
 KERNELS = ("subset", "subtree", "bounded")
@@ -90,6 +90,25 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_kernel(gram)
     _add_reading(gram)
+
+    convert = _command(
+        commands,
+        "convert",
+        "write trees in another format",
+        "Write the trees of files and folders to one file, in memory that does not grow with their number. "
+        "Of a folder, all files are read whose suffix names a format (with --format, that one), but for "
+        "those that .gitignore and .treedotignore files name.",
+    )
+    convert.add_argument("trees", nargs="+", metavar="TREES", help="folder, or " + SOURCE_HELP)
+    convert.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="where to write: .mrg, .txt or .brackets (brackets, one tree per line, without its columns); "
+        ".parquet, .arrow or .feather (with them)",
+    )
+    _add_reading(convert)
 
     info = _command(
         commands,
@@ -231,6 +250,12 @@ def _add_reading(command: argparse.ArgumentParser, skip: bool = True) -> None:
     )
     group.add_argument(
         "--column", metavar="NAME", help="the table column that holds the trees (default: tree)"
+    )
+    group.add_argument(
+        "--unit",
+        choices=UNITS,
+        help="of XML and JSON, what a tree is: a document, or each element below its root and each item of "
+        "an array at its top (default: document)",
     )
     if skip:
         group.add_argument(

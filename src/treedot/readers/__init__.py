@@ -6,19 +6,21 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from treedot.errors import ParameterError, SourceError
 from treedot.files import content_suffix, decompressed, open_raw
-from treedot.parameters import FORMATS
+from treedot.parameters import DOCUMENTS, FORMATS, UNITS, WITH_RECORDS, checked_choice
 from treedot.readers.problems import OnBad
 from treedot.trees import Forest, Tree
 
-__all__ = ["iter_trees", "read_tree", "read_trees"]
+__all__ = ["is_known", "iter_trees", "read_tree", "read_trees"]
 
 _BY_SUFFIX = {
+    ".mrg": "brackets",
+    ".brackets": "brackets",
     ".tsv": "tsv",
     ".csv": "csv",
     ".jsonl": "jsonl",
@@ -27,9 +29,24 @@ _BY_SUFFIX = {
     ".arrow": "arrow",
     ".feather": "arrow",
     ".py": "python",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".xml": "xml",
+    ".json": "json",
 }
 
 _EVERYTHING = 2**31 - 1
+
+
+class _How(NamedTuple):
+    """The settings of ``iter_trees``."""
+
+    format: str | None
+    column: str | None
+    unit: str | None
+    batch_size: int
+    on_bad: OnBad
 
 
 def read_trees(
@@ -37,6 +54,7 @@ def read_trees(
     format: str | None = None,
     *,
     column: str | None = None,
+    unit: str | None = None,
     on_bad: Callable[[SourceError], object] | None = None,
 ) -> Forest:
     """Read all trees of a source into one Forest.
@@ -49,12 +67,18 @@ def read_trees(
         anything like it; or a ``pathlib.Path``, which stands for all the trees of that file. Frames,
         arrays and tables in memory (pandas, NumPy, pyarrow) are such iterables if they have one column.
     format : str, optional
-        ``"brackets"``, ``"tsv"``, ``"csv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"`` or ``"python"``; by
-        default it follows from the file's suffix, and is ``"brackets"`` where that says nothing. Of Python
-        source, every function and method is a tree, with the columns ``file``, ``line`` and ``name``.
+        ``"brackets"``, ``"tsv"``, ``"csv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"``, ``"python"``,
+        ``"html"``, ``"xml"`` or ``"json"``; by default it follows from the file's suffix, and is
+        ``"brackets"`` where that says nothing. Of Python source, every function and method is a tree, with
+        the columns ``file``, ``line`` and ``name``. HTML, XML and JSON are read as ``read_html``,
+        ``read_xml`` and ``read_json`` do it by default; JSON lines are a table, unless the format is
+        ``"json"``.
     column : str, optional
         The column of a table that holds the trees; by default ``"tree"``. The others are kept in
         ``Forest.columns``.
+    unit : {"document", "record"}, optional
+        Of XML and JSON, what a tree is: all of a document (by default), or each element below its root,
+        each item of an array at its top.
     on_bad : callable, optional
         Called with the error of every tree that cannot be read, which is then left out. By default
         the first such error is raised.
@@ -66,7 +90,9 @@ def read_trees(
     """
     if isinstance(source, Forest):
         return source
-    return Forest.concat(iter_trees(source, format, column=column, batch_size=_EVERYTHING, on_bad=on_bad))
+    return Forest.concat(
+        iter_trees(source, format, column=column, unit=unit, batch_size=_EVERYTHING, on_bad=on_bad)
+    )
 
 
 def read_tree(thing: Any) -> Forest:
@@ -90,6 +116,7 @@ def iter_trees(
     format: str | None = None,
     *,
     column: str | None = None,
+    unit: str | None = None,
     batch_size: int = 1024,
     on_bad: Callable[[SourceError], object] | None = None,
     on_read: Callable[[int], object] | None = None,
@@ -98,23 +125,25 @@ def iter_trees(
 
     The parameters are those of ``read_trees``; ``on_read`` is called after each batch with the number
     of bytes of the file that have been read. A file without any tree is an error, but for Python source
-    without functions; an empty iterable is not.
+    without functions and documents without records; an empty iterable is not.
     """
     if batch_size < 1:
         raise ParameterError(f"batch_size must be at least 1, not {batch_size}")
     if format is not None and format not in FORMATS:
         raise ParameterError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
-    report = OnBad(on_bad)
+    if unit is not None:
+        checked_choice("unit", unit, UNITS)
+    how = _How(format, column, unit, batch_size, OnBad(on_bad))
     source = _one_column(source)
     if isinstance(source, Forest):
         for start in range(0, len(source), batch_size):
             yield source[start : start + batch_size]
     elif isinstance(source, (str, os.PathLike)):
-        yield from _from_file(source, format, column, batch_size, report, on_read)
+        yield from _from_file(source, how, on_read)
     elif hasattr(source, "read"):
         name = str(getattr(source, "name", "<stream>"))
         kind = format or _BY_SUFFIX.get(content_suffix(name), "brackets")
-        yield from _from_stream(source, name, kind, column, batch_size, report)
+        yield from _from_stream(source, name, kind, how)
     elif _are_vectors(source):
         raise ParameterError(f"cannot read trees from {type(source).__name__}: these are vectors already")
     elif isinstance(source, Mapping) or hasattr(source, "columns"):
@@ -126,7 +155,13 @@ def iter_trees(
             f"cannot read trees from {type(source).__name__}: give a path, an open file or a list of trees"
         )
     else:
-        yield from _from_items(source, format, column, batch_size, report)
+        yield from _from_items(source, how)
+
+
+def is_known(name: str, format: str | None = None) -> bool:
+    """Tell whether the suffix of a file names a format, or the one that is given."""
+    found = _BY_SUFFIX.get(content_suffix(name))
+    return found is not None and format in (None, found)
 
 
 def _one_column(source: Any) -> Any:
@@ -147,34 +182,29 @@ def _are_vectors(source: Any) -> bool:
 
 
 def _from_file(
-    path: str | os.PathLike[str],
-    format: str | None,
-    column: str | None,
-    batch_size: int,
-    on_bad: OnBad,
-    on_read: Callable[[int], object] | None = None,
+    path: str | os.PathLike[str], how: _How, on_read: Callable[[int], object] | None = None
 ) -> Iterator[Forest]:
     name = os.fspath(path)
     if name == "-":
-        kind = format or "brackets"
-        yield from _from_stream(sys.stdin.buffer, "<stdin>", kind, column, batch_size, on_bad)
+        yield from _from_stream(sys.stdin.buffer, "<stdin>", how.format or "brackets", how)
         return
     if name.lstrip().startswith("(") and not os.path.exists(name):
         raise ParameterError("a text is taken as a file name: for a tree in brackets give a list, [text]")
-    kind = format or _BY_SUFFIX.get(content_suffix(name), "brackets")
+    kind = how.format or _BY_SUFFIX.get(content_suffix(name), "brackets")
     with open_raw(name) as raw:
         stream = decompressed(raw, name)
-        for forest in _from_stream(stream, name, kind, column, batch_size, on_bad):
+        for forest in _from_stream(stream, name, kind, how):
             if on_read is not None and raw.seekable():
                 on_read(raw.tell())
             yield forest
 
 
-def _from_stream(
-    stream: IO[bytes], name: str, kind: str, column: str | None, batch_size: int, on_bad: OnBad
-) -> Iterator[Forest]:
-    if column is not None and kind in ("brackets", "python"):
+def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator[Forest]:
+    column, batch_size, on_bad = how.column, how.batch_size, how.on_bad
+    if column is not None and kind in ("brackets", "python", *DOCUMENTS):
         raise ParameterError(f"{name} is read as {kind}, which has no column {column!r}: set the format")
+    if how.unit == "record" and kind not in WITH_RECORDS:
+        raise ParameterError(f"{name} is read as {kind}, which has no records: leave out the unit")
     if kind == "python":  # a module need not have functions
         from treedot.readers.python_code import read_python
 
@@ -183,6 +213,10 @@ def _from_stream(
         from treedot.readers.brackets import read_brackets
 
         return _not_empty(read_brackets(stream, name, batch_size, on_bad), name)
+    if kind in DOCUMENTS:
+        from treedot.readers.documents import read_stream
+
+        return read_stream(stream, name, kind, how.unit, batch_size, on_bad)
     from treedot.readers import tables
 
     if kind in ("parquet", "arrow"):
@@ -193,25 +227,23 @@ def _from_stream(
     return _not_empty(read(stream, name, column, batch_size, on_bad), name)
 
 
-def _from_items(
-    items: Iterable[Any], format: str | None, column: str | None, batch_size: int, on_bad: OnBad
-) -> Iterator[Forest]:
+def _from_items(items: Iterable[Any], how: _How) -> Iterator[Forest]:
     from treedot.readers.objects import read_items
 
     rest = iter(items)
     number = 0
-    while batch := list(itertools.islice(rest, batch_size)):
+    while batch := list(itertools.islice(rest, how.batch_size)):
         if isinstance(batch[0], os.PathLike):
             for k, path in enumerate(itertools.chain(batch, rest), number + 1):
                 if not isinstance(path, os.PathLike):
                     raise ParameterError(
                         f"a list holds trees or paths of files, not both: item {k} is {type(path).__name__}"
                     )
-                yield from _from_file(path, format, column, batch_size, on_bad)
+                yield from _from_file(path, how)
             return
         places = [f"tree {number + k + 1}" for k in range(len(batch))]
         number += len(batch)
-        yield read_items(batch, places, on_bad)[0]
+        yield read_items(batch, places, how.on_bad)[0]
 
 
 def _not_empty(forests: Iterator[Forest], name: str) -> Iterator[Forest]:

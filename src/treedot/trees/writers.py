@@ -38,15 +38,12 @@ def forest_file(path: str | os.PathLike[str]) -> Iterator[ForestWriter]:
             with aside.open("w", encoding="utf-8", newline="\n") as file:
                 yield _Lines(file)
             return
-        from treedot.trees.arrow import clear_errors
-
-        with clear_errors(os.fspath(path)):
-            table = _Table(aside, suffix)
-            try:
-                yield table
-                table.flush()
-            finally:
-                table.close()
+        table = _Table(aside, os.fspath(path))
+        try:
+            yield table
+            table.flush()
+        finally:
+            table.close()
 
 
 def check_suffix(path: str | os.PathLike[str]) -> str:
@@ -69,8 +66,8 @@ class _Lines:
 class _Table:
     """Gathers trees until they are worth a batch; the first batch decides on the columns and their types."""
 
-    def __init__(self, path: Path, suffix: str) -> None:
-        self._path, self._suffix = path, suffix
+    def __init__(self, aside: Path, name: str) -> None:
+        self._aside, self._name = aside, name
         self._waiting: list[Forest] = []
         self._schema: Any = None
         self._file: Any = None
@@ -83,21 +80,22 @@ class _Table:
 
     def flush(self) -> None:
         """Write what was gathered."""
-        from treedot.trees.arrow import pa, typed_table
+        from treedot.trees.arrow import clear_errors, typed_table
 
-        if not self._waiting and self._schema is not None:
-            return
-        table = typed_table(Forest.concat(self._waiting), self._schema)
+        forest = Forest.concat(self._waiting)
         self._waiting = []
-        if self._schema is None:
-            self._schema = table.schema
-            parquet = self._suffix == ".parquet"
-            self._file = (
-                pa.parquet.ParquetWriter(self._path, table.schema)
-                if parquet
-                else pa.ipc.new_file(str(self._path), table.schema)
-            )
-        self._file.write_table(table)
+        with clear_errors(self._name):
+            table = typed_table(forest, self._schema)
+            if self._file is None:
+                self._schema, self._file = table.schema, self._open(table.schema)
+            self._file.write_table(table)
+
+    def _open(self, schema: Any) -> Any:
+        from treedot.trees.arrow import pa
+
+        if self._name.lower().endswith(".parquet"):
+            return pa.parquet.ParquetWriter(self._aside, schema)
+        return pa.ipc.new_file(str(self._aside), schema)
 
     def close(self) -> None:
         """Close the file."""

@@ -8,9 +8,16 @@ no template.
 
 from __future__ import annotations
 
+import argparse
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+
+from treedot import Forest, FragmentVectorizer, dot_products, read_html
+from treedot.timing import timed
 
 NOISE = -1
 BLOCKS = ("div", "section", "article", "aside", "main")
@@ -107,3 +114,53 @@ def pages(
         made.append("".join([*out, "</html>"]))
         labels.append(number)
     return made, labels
+
+
+def read_pages(made: Sequence[str], **policies: str) -> Forest:
+    """Return the trees of pages."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number, page in enumerate(made):
+            (Path(folder) / f"{number:06}.html").write_text(page)
+        return read_html(folder, **policies)
+
+
+def clusters(trees: Forest, damping: str) -> list[int]:
+    """Return the cluster of each tree, by HDBSCAN over the cosines of its row."""
+    from sklearn.cluster import HDBSCAN
+
+    rows = FragmentVectorizer(n_features=2**30, damping=damping).transform(trees)
+    distances = np.clip(1 - dot_products(rows).astype(float), 0, None)
+    found: list[int] = (
+        HDBSCAN(min_cluster_size=5, metric="precomputed", copy=True).fit_predict(distances).tolist()
+    )
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print how well the templates of generated pages are found, for each way to read and to count."""
+    from sklearn.metrics import adjusted_rand_score
+
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.templates", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3, help="how many sets of pages")
+    parser.add_argument("--pages", type=int, default=25, help="how many pages of each template")
+    options = parser.parse_args(arguments)
+    sets = [pages(n_pages=options.pages, seed=seed) for seed in range(options.seeds)]
+    print("adjusted Rand index against the templates, lowest and mean of", options.seeds, "sets of pages")
+    print(f"{'attributes':<11}{'text':<6}{'damping':<9}{'lowest':>7}{'mean':>7}")
+    for attributes, text in (("drop", "drop"), ("blur", "drop"), ("blur", "blur"), ("keep", "drop")):
+        trees = [read_pages(made, attributes=attributes, text=text) for made, _ in sets]
+        for damping in ("linear", "sqrt", "log1p"):
+            scores = [
+                adjusted_rand_score(template, clusters(forest, damping))
+                for forest, (_, template) in zip(trees, sets, strict=True)
+            ]
+            print(
+                f"{attributes:<11}{text:<6}{damping:<9}{min(scores):7.3f}{np.mean(scores):7.3f}", flush=True
+            )
+    everything = [page for made, _ in sets for page in made]
+    forest, took = timed(lambda: read_pages(everything))
+    print(f"{len(forest)} pages, {forest.n_nodes / took / 1e6:.2f} M nodes/s with their files")
+
+
+if __name__ == "__main__":
+    main()

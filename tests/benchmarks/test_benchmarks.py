@@ -10,7 +10,7 @@ import pytest
 
 import benchmarks
 from benchmarks import __main__ as everything
-from benchmarks import fidelity, growth, index, pairs, passes, rows, trees
+from benchmarks import fidelity, growth, index, pairs, passes, rows, templates, trees
 from strategies import random_forest
 from treedot.timing import timed
 
@@ -51,7 +51,7 @@ def data(tmp_path):
 
 
 def test_every_program_is_tried_here():
-    tried = {everything, fidelity, growth, index, pairs, passes, rows}
+    tried = {everything, fidelity, growth, index, pairs, passes, rows, templates}
     assert {module.__name__ for module in PROGRAMS} == {module.__name__ for module in tried}
 
 
@@ -79,6 +79,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (pairs, []),
         (passes, []),
         (rows, ["--trees", "4", "--seeds", "1", "--neighbours", "20"]),
+        (templates, ["--seeds", "1", "--pages", "1"]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

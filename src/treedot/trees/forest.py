@@ -307,7 +307,7 @@ class Forest:
         from treedot.trees.writers import BRACKETS, forest_file
 
         if Path(path).suffix.lower() not in BRACKETS:
-            raise ParameterError(f"brackets are written to {', '.join(BRACKETS)}, not to {path}")
+            raise ParameterError(f"brackets are written to .mrg, .txt or .brackets, not to {path}")
         with forest_file(path) as writer:
             writer.write(self)
 

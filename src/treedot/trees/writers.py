@@ -82,6 +82,8 @@ class _Table:
         """Write what was gathered."""
         from treedot.trees.arrow import clear_errors, typed_table
 
+        if not self._waiting and self._file is not None:
+            return
         forest = Forest.concat(self._waiting)
         self._waiting = []
         with clear_errors(self._name):

@@ -69,6 +69,12 @@ def test_what_is_missing_in_a_page_is_put_in():
     assert page("<script>if (a<b) '</p>'</script>", text="drop") == "(html (head script))"
 
 
+def test_what_follows_the_end_of_a_page_belongs_to_it():
+    assert page("<html><body>a</body></html><b>x") == "(html (body #text (b #text)))"
+    assert page("<body><p>a</body><!-- --><b>x") == "(html (body (p #text) (b #text)))"
+    assert page("<html><p>a</html><html><body id=x><b>x") == "(html (body (p #text) (b #text)))"
+
+
 @pytest.mark.parametrize(
     ("raw", "text"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from treedot.readers.packer import Packer
 
@@ -11,11 +11,20 @@ class Elements(Packer):
     """Packs the events of a parser, with the method names of lxml's parser targets.
 
     An element is a node, labelled with its tag. Its attributes come first, as ``@name``, by name, since their
-    order has no meaning; texts are ``#text``, comments ``#comment``. Blanks alone are no text.
+    order has no meaning; texts are ``#text``, comments ``#comment``. Blanks alone are no text. The elements
+    ``once`` occur once and do not end: in a page, what follows after ``</body>`` still belongs to it.
     """
 
-    def __init__(self, file: str, language: str, named: bool, policies: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        file: str,
+        language: str,
+        named: bool,
+        policies: Mapping[str, str],
+        once: Collection[str] = (),
+    ) -> None:
         super().__init__(file, language, named)
+        self._once, self._begun = frozenset(once), set[str]()
         self._attributes, self._text = policies["attributes"], policies["text"]
         self._comments = policies["comments"]
         self._pieces: list[str] = []
@@ -25,6 +34,10 @@ class Elements(Packer):
         """Begin an element; this is ``begin`` written out, as ``end`` is ``finish``, for speed."""
         if self._pieces:
             self._end_text()
+        if tag in self._once:
+            if tag in self._begun:
+                return
+            self._begun.add(tag)
         self._children[-1] += 1
         self._open.append(self._number[tag])
         self._children.append(0)
@@ -35,6 +48,8 @@ class Elements(Packer):
         """End an element."""
         if self._pieces:
             self._end_text()
+        if tag in self._once:
+            return
         self._label.append(self._open.pop())
         self._arity.append(self._children.pop())
 

@@ -34,7 +34,7 @@ def read_page(stream: IO[Any], name: str, on_bad: OnBad, policies: Mapping[str, 
     except ModuleNotFoundError:
         raise missing("lxml", "html", "reading HTML") from None
     raw = read_chunk(stream, MAX_BYTES + 1, name)
-    elements = Elements(name, "html", named=False, policies=policies)
+    elements = Elements(name, "html", named=False, policies=policies, once=("html", "body"))
     parser = etree.HTMLParser(target=elements, encoding="utf-8", huge_tree=True)
     try:
         _check_kind(raw, name)
@@ -47,6 +47,8 @@ def read_page(stream: IO[Any], name: str, on_bad: OnBad, policies: Mapping[str, 
     except SourceError as error:
         on_bad(error)
     else:
+        while elements.depth:
+            elements.finish()
         elements.finish_tree(1, _lines(raw))
         yield elements.take()
 

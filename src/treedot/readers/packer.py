@@ -51,7 +51,7 @@ class Packer:
 
     @property
     def n_roots(self) -> int:
-        """The number of nodes that were begun, or came whole, outside of all others."""
+        """The number of nodes outside of all others since the last tree was finished."""
         return self._children[0]
 
     @property
@@ -89,6 +89,7 @@ class Packer:
         """Note that all nodes since the last tree are one, which stands in the lines ``start`` to ``end``."""
         self._ends.append(len(self._label))
         self._lines.append((start, end))
+        self._children[0] = 0
 
     def forget_unfinished(self) -> None:
         """Drop the nodes of a tree that is not finished, and never will be."""

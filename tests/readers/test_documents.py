@@ -155,7 +155,8 @@ def test_a_document_is_a_tree_or_each_of_its_records_is():
     assert forest.columns["name"] == ["0", "1"]
 
 
-def test_records_come_batch_by_batch():
+def test_records_come_batch_by_batch(monkeypatch):
+    monkeypatch.setattr(markup, "XML_CHUNK", 1 << 14)
     source = "<a>" + "<b><c/></b>" * 20_000 + "</a>"
     forests = list(iter_trees(io.BytesIO(source.encode()), "xml", unit="record", batch_size=1000))
     assert len(forests) > 2
@@ -179,6 +180,14 @@ def test_entities_are_not_put_in_and_nothing_is_read_from_elsewhere(tmp_path):
 def test_documents_of_any_depth_are_read():
     forest = trees("<a>" * DEEP + "</a>" * DEEP, "xml")
     assert forest.n_nodes == forest.depth.max() == DEEP
+
+
+def test_a_tag_that_never_ends_is_refused(monkeypatch):
+    monkeypatch.setattr(markup, "MAX_TEXT", 1000)
+    monkeypatch.setattr(markup, "XML_CHUNK", 100)
+    with pytest.raises(SourceError, match="it:2: a tag or comment"):
+        trees("<a>\n<b c='" + "x" * 3000 + "'/></a>", "xml")
+    assert trees("<a>" + "x" * 3000 + "</a>", "xml").n_nodes == 2
 
 
 def test_an_error_in_a_document_says_where_and_keeps_the_records_before():

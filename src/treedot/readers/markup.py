@@ -12,13 +12,15 @@ from xml.parsers import expat
 from treedot.errors import SourceError, missing
 from treedot.files import read_chunk
 from treedot.readers.elements import Elements
+from treedot.readers.packer import MAX_TEXT
 from treedot.readers.problems import OnBad
 from treedot.readers.recognition import refuse_other_files
 from treedot.trees import Forest
 
 MAX_BYTES = 1 << 28  # of a page
 MAX_STEPS = 1 << 31  # from open element to open element, in search of the one that a closing tag names
-CHUNK_BYTES = 1 << 16
+PAGE_CHUNK = 1 << 12  # bytes: small, since what they hold is bounded before they are parsed
+XML_CHUNK = 1 << 20  # bytes: large, since expat looks again at a tag that goes on
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1,40})", re.IGNORECASE)
@@ -61,8 +63,8 @@ def _check_kind(head: bytes, name: str) -> None:
 def _feed_page(parser: Any, page: bytes, elements: Elements, name: str) -> None:
     """Parse a page; what could take more than linear time is bounded before it is begun."""
     steps = 0
-    for start in range(0, len(page), CHUNK_BYTES):
-        chunk = page[start : start + CHUNK_BYTES]
+    for start in range(0, len(page), PAGE_CHUNK):
+        chunk = page[start : start + PAGE_CHUNK]
         steps += chunk.count(b"</") * (elements.depth + chunk.count(b"<"))
         if steps > MAX_STEPS:
             line = page.count(b"\n", 0, start) + 1
@@ -96,14 +98,19 @@ def read_xml_elements(
     What stands before an error, of records, is read.
     """
     document = _Document(name, unit == "record", policies)
-    chunk = read_chunk(stream, CHUNK_BYTES, name)
+    chunk = read_chunk(stream, XML_CHUNK, name)
+    fed = 0
     try:
         _check_kind(chunk, name)
         while chunk:
             document.parser.Parse(chunk, False)
+            fed += len(chunk)
+            if fed - document.parser.CurrentByteIndex > MAX_TEXT + XML_CHUNK:
+                line = document.parser.CurrentLineNumber
+                raise SourceError(f"{name}:{line}: a tag or comment of more than {MAX_TEXT >> 20} MiB")
             if len(document) >= batch_size:
                 yield document.take()
-            chunk = read_chunk(stream, CHUNK_BYTES, name)
+            chunk = read_chunk(stream, XML_CHUNK, name)
         document.parser.Parse(b"", True)
     except expat.ExpatError as error:
         place = f"{name}:{error.lineno}:{error.offset + 1}"

@@ -81,6 +81,7 @@ def test_what_follows_the_end_of_a_page_belongs_to_it():
         ("<p>é".encode(), "é"),
         ("\ufeff<p>é".encode(), "é"),
         ("<p>é".encode("utf-16"), "é"),
+        ("<p>é".encode("utf-16") + b"x", "é\ufffd"),
         ("<p>é€".encode("cp1252"), "é€"),
         ("<meta charset=koi8-r><p>ж".encode("koi8-r"), "ж"),
         (b"<meta charset=no-such><p>\xe9", "é"),
@@ -115,7 +116,7 @@ def test_pages_that_are_hostile_are_read_or_refused(monkeypatch):
     monkeypatch.setattr("treedot.readers.packer.MAX_TEXT", 1000)
     long = b"<p title='" + b"x" * 2000 + b"'>a"
     assert len(trees(long, "html")) == 1
-    with pytest.raises(SourceError, match="blur or drop"):
+    with pytest.raises(SourceError, match=r"it: .* blur or drop"):
         trees(long, "html", attributes="keep")
     monkeypatch.setattr(markup, "MAX_BYTES", 1000)
     with pytest.raises(SourceError, match="limit"):
@@ -391,6 +392,17 @@ def test_folders_are_read_in_the_order_of_names(tmp_path):
     assert skipped == ["ignored"]
     assert [str(tree) for tree in read_xml([tmp_path])] == ["(x)"]
     assert len(read_xml(tmp_path / "b")) == 0
+
+
+def test_files_of_a_folder_that_cannot_be_read_are_left_out_and_named_ones_are_errors(tmp_path):
+    (tmp_path / "bad.json").write_text("[1, 2")
+    (tmp_path / "good.json").write_text("[1]")
+    skipped, errors = [], []
+    assert len(read_json(tmp_path, on_skip=lambda path, reason: skipped.append((path[-8:], reason)))) == 1
+    assert skipped == [("bad.json", "syntax error")]
+    assert len(read_json(tmp_path, on_bad=errors.append)) == len(errors) == 1
+    with pytest.raises(TreeSyntaxError, match="end of the file"):
+        read_json(tmp_path / "bad.json")
 
 
 def test_settings_that_do_not_exist_are_refused(tmp_path):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import IO, Any
 
-from treedot.errors import SourceError
+from treedot.errors import SourceError, TreeSyntaxError
 from treedot.files import content_suffix, decompressed, open_raw
 from treedot.parameters import POLICIES, UNITS, checked_choice
 from treedot.readers.folders import OnSkip, walk
@@ -47,9 +48,12 @@ def read_html(
         or nothing. What is blurred says how pages are built and not what they say, which is what pages from
         one template share.
     on_bad : callable, optional
-        Called with the error of every file that cannot be read. By default the first is raised.
+        Called with the error of every file that cannot be read. By default the first of a file that is named
+        is raised, and a file of a folder is left out.
     on_skip : callable, optional
-        Called with the path and the reason of every file of a folder that is left out.
+        Called with the path and the reason of every file of a folder that is left out: ``"ignored"``,
+        ``"syntax error"``, ``"unreadable"``, ``"not a plain file"``, ``"name is not UTF-8"``, and
+        ``"ignored folder"``. ``treedot.readers.folders.Skipped`` counts them.
 
     Examples
     --------
@@ -180,10 +184,17 @@ def _read(
     found = [Forest([], [], [0], [])]
     given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     for file in walk(given, lambda name: content_suffix(name) in suffixes, on_skip):
+        leave_out = None if file.named else partial(_leave_out, file.path, on_skip)
+        report = OnBad(on_bad or leave_out)
         with open_raw(file.path) as raw:
             stream = decompressed(raw, file.path)
-            found += read_stream(stream, file.path, kind, unit, 1 << 16, OnBad(on_bad), policies)
+            found += read_stream(stream, file.path, kind, unit, 1 << 16, report, policies)
     return Forest.concat(found)
+
+
+def _leave_out(path: str, on_skip: OnSkip | None, error: SourceError) -> None:
+    if on_skip is not None:
+        on_skip(path, "syntax error" if isinstance(error, TreeSyntaxError) else "unreadable")
 
 
 def _checked(policies: dict[str, str]) -> dict[str, str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 from xml.parsers import expat
 
-from treedot.errors import SourceError, missing
+from treedot.errors import SourceError, TreeSyntaxError, missing
 from treedot.files import read_chunk
 from treedot.readers.elements import Elements
 from treedot.readers.packer import MAX_TEXT
@@ -42,10 +41,11 @@ def read_page(stream: IO[Any], name: str, on_bad: OnBad, policies: Mapping[str, 
         _check_kind(raw, name)
         if len(raw) > MAX_BYTES:
             raise SourceError(f"{name}: a page of more than {MAX_BYTES >> 20} MiB, which is the limit")
-        with contextlib.suppress(etree.LxmlError):  # of a page without elements
-            _feed_page(parser, _in_utf8(raw), elements, name)
+        _feed_page(parser, _in_utf8(raw), elements, name)
         if not elements.n_roots:
-            raise SourceError(f"{name}: there is no element in it: this is not HTML")
+            raise SourceError(f"{name}: this is not HTML: no element found")
+    except etree.LxmlError as error:
+        on_bad(SourceError(f"{name}: this is not HTML: {error}"))
     except SourceError as error:
         on_bad(error)
     else:
@@ -77,9 +77,9 @@ def _feed_page(parser: Any, page: bytes, elements: Elements, name: str) -> None:
 
 def _in_utf8(raw: bytes) -> bytes:
     """Return a page in UTF-8: as its first bytes mark it, else if it is that, else as it declares."""
-    encoding = next((_MARKS[mark] for mark in _MARKS if raw.startswith(mark)), "utf-8")
+    marked = next((_MARKS[mark] for mark in _MARKS if raw.startswith(mark)), None)
     try:
-        text = raw.decode(encoding)
+        text = raw.decode(marked, errors="replace") if marked else raw.decode()
     except UnicodeDecodeError:
         declared = _CHARSET.search(raw[:1024])
         try:
@@ -114,7 +114,7 @@ def read_xml_elements(
         document.parser.Parse(b"", True)
     except expat.ExpatError as error:
         place = f"{name}:{error.lineno}:{error.offset + 1}"
-        on_bad(SourceError(f"{place}: this is not XML: {expat.errors.messages[error.code]}"))
+        on_bad(TreeSyntaxError(f"{place}: this is not XML: {expat.errors.messages[error.code]}"))
     except (LookupError, ValueError) as error:  # of an encoding that is not known
         on_bad(error if isinstance(error, SourceError) else SourceError(f"{name}: cannot read it: {error}"))
     if len(document):

@@ -13,13 +13,16 @@ MAX_TEXT = 1 << 24  # characters of a label
 
 
 class Numbers(dict[str, int]):
-    """A number for every label, in the order in which they are first asked for."""
+    """A number for every label of a file, in the order in which they are first asked for."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self._file = file
 
     def __missing__(self, label: str) -> int:
         if len(label) > MAX_TEXT:
-            raise SourceError(
-                f"a text of {len(label):,} characters, and a label has at most {MAX_TEXT:,}: blur or drop it"
-            )
+            length = f"a text of {len(label):,} characters, where a label has at most {MAX_TEXT:,}"
+            raise SourceError(f"{self._file}: {length}: blur or drop such texts")
         number = self[label] = len(self)
         return number
 
@@ -37,7 +40,7 @@ class Packer:
 
     def __init__(self, file: str, language: str, named: bool) -> None:
         self._file, self._language, self._named = file, language, named
-        self._number = Numbers()
+        self._number = Numbers(self._file)
         self._label, self._arity = array("i"), array("i")
         self._ends = [0]
         self._lines: list[tuple[int, int]] = []  # of each tree, the first and the last
@@ -118,7 +121,7 @@ class Packer:
         self._ends, self._lines = [0], []
         self._taken += count
         del self._arity[:nodes]
-        self._number = Numbers()  # the labels of a tree that is not finished are numbered anew
+        self._number = Numbers(self._file)  # the labels of a tree that is not finished are numbered anew
         self._label = array("i", [self._number[texts[k]] for k in self._label[nodes:]])
         self._open = [self._number[texts[k]] for k in self._open]
         return forest

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Mapping
 
 from treedot.readers.packer import Packer
+from treedot.trees import Forest
 
 
 class Elements(Packer):
@@ -27,6 +29,7 @@ class Elements(Packer):
         self._once, self._begun = frozenset(once), set[str]()
         self._attributes, self._text = policies["attributes"], policies["text"]
         self._comments = policies["comments"]
+        self._blurred: dict[tuple[str, ...], array[int]] = {}  # the labels of attributes that occur together
         self._pieces: list[str] = []
         self.data: Callable[[str], object] = self._pieces.append  # a text may come in pieces
 
@@ -63,11 +66,21 @@ class Elements(Packer):
     def close(self) -> None:
         """Do nothing: the parser says that it is done."""
 
+    def take(self) -> Forest:
+        """Return the finished trees, and forget them."""
+        self._blurred.clear()  # labels are numbered anew
+        return super().take()
+
     def _add_attributes(self, attributes: Mapping[str, str]) -> None:
         if self._attributes == "blur":
-            self._label.extend([self._number["@" + name] for name in sorted(attributes)])
-            self._arity.extend([0] * len(attributes))
-            self._children[-1] += len(attributes)
+            names = tuple(attributes)
+            labels = self._blurred.get(names)
+            if labels is None:
+                labels = array("i", [self._number["@" + name] for name in sorted(names)])
+                self._blurred[names] = labels
+            self._label.extend(labels)
+            self._arity.extend(array("i", bytes(labels.itemsize * len(labels))))
+            self._children[-1] += len(labels)
         else:
             for name in sorted(attributes):
                 self.add("@" + name, attributes[name], self._attributes)

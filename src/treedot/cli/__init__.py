@@ -17,12 +17,11 @@ from treedot import __version__
 from treedot.cli.find_options import add_find_commands
 from treedot.errors import TreedotError
 from treedot.files import remove_unfinished
-from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, FORMATS, RESTS
+from treedot.parameters import CODE_UNITS, COMPOSITIONS, DAMPINGS, DOCUMENT_UNITS, DTYPES, FORMATS, RESTS
 
 SOURCE_HELP = (
-    "file of trees (Penn brackets, .tsv, .csv, .jsonl, .parquet, .arrow; also .gz, .xz, .zst), "
-    "source code (.py, .js, .java, …) or a folder of it, "
-    "or - for standard input"
+    "file of trees (Penn brackets, .tsv, .csv, .jsonl, .parquet, .arrow, .html, .xml, .json; also .gz, .xz, "
+    ".zst), source code (.py, .js, .java, …) or a folder of it, or - for standard input"
 )
 VECTORS = ("sparse", "dense")
 KERNELS = ("subset", "subtree", "bounded")
@@ -97,6 +96,25 @@ def parser() -> argparse.ArgumentParser:
     _add_reading(gram)
 
     add_find_commands(partial(_command, commands))
+
+    convert = _command(
+        commands,
+        "convert",
+        "write trees in another format",
+        "Write the trees of files and folders to one file, in memory that does not grow with their number. "
+        "Of a folder, all files are read whose suffix names a format (with --format, that one), but for "
+        "those that .gitignore and .treedotignore files name.",
+    )
+    convert.add_argument("trees", nargs="+", metavar="TREES", help="folder, or " + SOURCE_HELP)
+    convert.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="where to write: .mrg, .txt or .brackets (brackets, one tree per line, without its columns); "
+        ".parquet, .arrow or .feather (with them)",
+    )
+    _add_reading(convert)
 
     info = _command(
         commands,
@@ -238,6 +256,12 @@ def _add_reading(command: argparse.ArgumentParser, skip: bool = True) -> None:
     )
     group.add_argument(
         "--column", metavar="NAME", help="the table column that holds the trees (default: tree)"
+    )
+    group.add_argument(
+        "--unit",
+        choices=(*DOCUMENT_UNITS, *CODE_UNITS),
+        help="what a tree is. Of XML and JSON: a document (default), or a record, which is an element below the "
+        "root or an item of an array at the top; of source code: a function (default), a class or a file",
     )
     if skip:
         group.add_argument(

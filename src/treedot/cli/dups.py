@@ -12,7 +12,7 @@ from treedot.cli.changes import Changes
 from treedot.cli.settings import apply_settings
 from treedot.errors import SourceError
 from treedot.files import check_target, write_whole
-from treedot.parameters import REPORT_FORMATS, UNITS, checked_choice, checked_integer
+from treedot.parameters import CODE_UNITS, REPORT_FORMATS, checked_choice, checked_integer
 from treedot.readers.code import read_code
 from treedot.readers.folders import Skipped
 from treedot.report import duplicates_report
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     for name, value in DEFAULTS.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
-    checked_choice("--unit", options.unit, UNITS)
+    checked_choice("--unit", options.unit, CODE_UNITS)
     checked_choice("--format", options.format, REPORT_FORMATS)
     if options.top is not None:
         checked_integer("--top", options.top, at_least=0)

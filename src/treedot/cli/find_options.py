@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from treedot.languages import LANGUAGES
-from treedot.parameters import REPORT_FORMATS, UNITS
+from treedot.parameters import CODE_UNITS, REPORT_FORMATS
 
 PATHS_HELP = "source file or folder of them, read as --unit says; or a file of trees"
 QUERY_HELP = (
@@ -101,7 +101,7 @@ def _add_dups(command: AddCommand) -> None:
         "where there are groups, 2 the command line or the input is bad.",
     )
     dups.add_argument("paths", nargs="+", metavar="PATH", help="source files, or folders of them")
-    dups.add_argument("--unit", choices=UNITS, help="what is compared (default: function)")
+    dups.add_argument("--unit", choices=CODE_UNITS, help="what is compared (default: function)")
     dups.add_argument("--language", choices=sorted(LANGUAGES), help="only this language (default: all)")
     dups.add_argument(
         "--min-nodes",
@@ -134,7 +134,7 @@ def _add_dups(command: AddCommand) -> None:
 
 def _add_units(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("reading source code")
-    group.add_argument("--unit", choices=UNITS, help="what is a unit (default: function)")
+    group.add_argument("--unit", choices=CODE_UNITS, help="what is a unit (default: function)")
     _add_language(group, "read only files of this language (default: all)")
     group.add_argument(
         "--min-nodes", type=int, metavar="N", help="leave out units whose trees are smaller (default: 1)"

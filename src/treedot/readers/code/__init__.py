@@ -178,10 +178,10 @@ def parse_code(
 
 
 def read_source(
-    stream: IO[Any], name: str, language: str, batch_size: int, on_bad: OnBad
+    stream: IO[Any], name: str, language: str, unit: str, batch_size: int, on_bad: OnBad
 ) -> Iterator[Forest]:
-    """Yield the functions of an open file in batches, with the default settings."""
-    settings = CodeSettings()
+    """Yield the units of an open file in batches, with all other settings as they are by default."""
+    settings = CodeSettings(unit)
     content = read_chunk(stream, settings.max_bytes + 1, name)
     try:
         if len(content) > settings.max_bytes:

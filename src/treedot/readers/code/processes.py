@@ -23,7 +23,6 @@ from treedot.jit import PACKAGE
 
 R = TypeVar("R")
 
-GRACE = 2.0  # a process is ended after so many times the time that its task may take
 SERVE = f"from {__name__} import serve; serve()"
 
 
@@ -70,10 +69,11 @@ def do_apart(function: Callable[..., R], *arguments: Any, file: str, max_seconds
     """
     process = _borrow()
     try:
-        result = process.do((function, arguments, GRACE * max_seconds))
+        result = process.do((function, arguments, max_seconds))
     except (EOFError, OSError, pickle.UnpicklingError):
         if process.end():
-            raise too_slow(file, max_seconds) from None
+            message = f"takes longer than {max_seconds:g} s to parse: raise max_seconds to read it"
+            raise TooSlowError(f"{file}: {message}") from None
         raise CrashError(f"{file}: crashes the parser, and cannot be read") from None
     except BaseException:  # interrupted: an answer to this task must not be taken for that to another
         process.end()
@@ -83,11 +83,6 @@ def do_apart(function: Callable[..., R], *arguments: Any, file: str, max_seconds
         raise result
     answer: R = result
     return answer
-
-
-def too_slow(file: str, max_seconds: float) -> TooSlowError:
-    """Return the error of a file that takes too long."""
-    return TooSlowError(f"{file}: takes longer than {max_seconds:g} s to parse: raise max_seconds to read it")
 
 
 def _borrow() -> _Process:

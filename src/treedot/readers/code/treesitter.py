@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from treedot.languages import Language
-from treedot.readers.code.processes import too_slow
 from treedot.readers.code.settings import CodeSettings
 from treedot.readers.code.units import MAX_NESTING, Definition, SyntaxTree, cut_units, stable_hash
 from treedot.trees import Forest
@@ -20,7 +18,6 @@ from treedot.trees import Forest
 if TYPE_CHECKING:
     import tree_sitter
 
-CHUNK_BYTES = 1 << 10  # after each, the time is looked at
 N_KINDS = 1 << 16  # of nodes; the last one is ERROR
 MAX_NAME = 100
 
@@ -51,12 +48,14 @@ def parse(
 ) -> tuple[Forest, int]:
     """Return the units of a text in UTF-8, and how many more of them a comment says to ignore.
 
-    There are texts on which this takes for ever: it is for processes that can be ended.
+    There are texts on which this takes for ever: it is for processes that can be ended. (The parser's own
+    way to be stopped, a callback, crashes before Python 3.14; and attributes of positions lose references in
+    tree-sitter 0.26.0, so lines are counted here.)
     """
+    import tree_sitter
+
     grammar = load_grammar(entry)
-    tree = _parsed(source, grammar, settings.max_seconds)
-    if tree is None:
-        raise too_slow(file, settings.max_seconds)
+    tree = tree_sitter.Parser(grammar.language).parse(source)
     return cut_units(_Walk(source, grammar, settings).walk(tree), source, file, language, settings)
 
 
@@ -104,26 +103,6 @@ def load_grammar(entry: Language) -> _Grammar:
         numbers(*entry.classes),
         names,
     )
-
-
-def _parsed(source: bytes, grammar: _Grammar, max_seconds: float) -> tree_sitter.Tree | None:
-    """Parse a text that ends, for the parser, where the time does: then there is no tree.
-
-    The parser's own callback for progress crashes before Python 3.14; and the position that this one gets
-    must not be looked at (its attributes lose references in tree-sitter 0.26.0).
-    """
-    import tree_sitter
-
-    deadline = time.thread_time() + max_seconds
-    late = False
-
-    def read(offset: int, _: Any) -> bytes:
-        nonlocal late
-        late = late or time.thread_time() > deadline
-        return b"" if late else source[offset : offset + CHUNK_BYTES]
-
-    tree = tree_sitter.Parser(grammar.language).parse(read)
-    return None if late else tree
 
 
 class _Walk:

@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.find FOLDER...`` reads the functions of source code, by default those of Python's
 standard library and of the packages that are installed. With ``--data`` (or ``TREEDOT_DATA``) it also prints
-how many glycans and RNA molecules have the class of their nearest neighbour, all others being known.
+how many glycans and RNA molecules have the class of their nearest neighbour, all others being known. Seconds
+are those of the processors, which hardly depend on what else the machine does.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ import resource
 import sysconfig
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from treedot import Forest, FragmentVectorizer, TreeIndex, nearest, read_trees
 from treedot.readers.code import CodeSettings, iter_code
-from treedot.timing import timed
+
+T = TypeVar("T")
 
 QUERIES = 200
 CHANGED = 100  # trees of an update
@@ -59,9 +61,9 @@ def measure(folders: Sequence[str], folder: Path, units: int, min_nodes: int, n_
     _, adding = timed(lambda: index.add(changed, n_jobs=n_jobs))
     print(f"remove {len(changed)}: {removing:.1f} s; add them again: {adding:.1f} s")
     rows = np.random.default_rng(0).choice(len(index), size=min(QUERIES, len(index)), replace=False)
-    taken = [timed(partial(index.search, index.forest([row])))[1] for row in rows]
-    print(f"10 nearest, exact: median {1000 * np.median(taken):.1f} ms, "
-          f"95 % below {1000 * np.quantile(taken, 0.95):.1f} ms; peak {peak():.2f} GB")  # fmt: skip
+    queries = [index.forest([row]) for row in rows]
+    _, searching = timed(lambda: [index.search(query) for query in queries])
+    print(f"10 nearest, exact: {1000 * searching / len(queries):.1f} ms per query; peak {peak():.2f} GB")
 
 
 def first_units(folders: Sequence[str], settings: CodeSettings, units: int, n_jobs: int | None) -> Forest:
@@ -73,6 +75,13 @@ def first_units(folders: Sequence[str], settings: CodeSettings, units: int, n_jo
         if found >= units:
             break
     return Forest.concat(parts)[:units]
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float]:
+    """Return what work returns, and the seconds that all processors together spent on it."""
+    before = os.times()[:4]
+    result = work()
+    return result, sum(os.times()[:4]) - sum(before)
 
 
 def classify(data: Path) -> None:

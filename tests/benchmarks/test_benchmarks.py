@@ -11,6 +11,7 @@ import pytest
 
 import benchmarks
 from benchmarks import __main__ as everything
+<<<<<<< HEAD
 from benchmarks import (
     clones,
     code,
@@ -25,6 +26,9 @@ from benchmarks import (
     templates,
     trees,
 )
+=======
+from benchmarks import code, fidelity, find, growth, index, pairs, passes, rows, trees
+>>>>>>> index
 from strategies import random_forest
 from treedot.timing import timed
 
@@ -69,6 +73,7 @@ def data(tmp_path):
 
 
 def test_every_program_is_tried_here():
+<<<<<<< HEAD
     tried = {
         everything,
         clones,
@@ -83,6 +88,9 @@ def test_every_program_is_tried_here():
         rows,
         templates,
     }
+=======
+    tried = {everything, code, fidelity, find, growth, index, pairs, passes, rows}
+>>>>>>> index
     assert {module.__name__ for module in PROGRAMS} == {module.__name__ for module in tried}
 
 

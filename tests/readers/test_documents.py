@@ -408,7 +408,7 @@ def test_files_of_a_folder_that_cannot_be_read_are_left_out_and_named_ones_are_e
 def test_settings_that_do_not_exist_are_refused(tmp_path):
     with pytest.raises(ParameterError, match="unit"):
         read_trees(io.StringIO("1"), "json", unit="page")
-    with pytest.raises(ParameterError, match="no records"):
+    with pytest.raises(ParameterError, match="has no unit 'record'"):
         read_trees(io.StringIO("(a b)"), unit="record")
     with pytest.raises(ParameterError, match="no column"):
         read_trees(io.StringIO("1"), "json", column="tree")

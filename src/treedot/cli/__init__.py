@@ -260,8 +260,8 @@ def _add_reading(command: argparse.ArgumentParser, skip: bool = True) -> None:
     group.add_argument(
         "--unit",
         choices=(*DOCUMENT_UNITS, *CODE_UNITS),
-        help="what a tree is. Of XML and JSON: a document (default), or a record, which is an element below the "
-        "root or an item of an array at the top; of source code: a function (default), a class or a file",
+        help="what a tree is. Of XML and JSON: a document (default), or a record: an element below the root "
+        "or an item of an array at the top; of source code: a function (default), a class or a file",
     )
     if skip:
         group.add_argument(

@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
         groups = [group for group in groups if _is_touched(forest, group, changes)]
     report = duplicates_report(forest, groups[: options.top], options.format, sources=_lines)
     if options.output is None:
-        print(report)
+        print(report, end="")
     else:
         with write_whole(Path(options.output)) as aside:
             aside.write_text(report, encoding="utf-8")

@@ -17,6 +17,7 @@ from treedot.cli.units import (
     Reading,
     code_files,
     digest,
+    is_code,
     is_under,
     iter_units,
     main_language,
@@ -33,6 +34,7 @@ from treedot.trees import Forest
 if TYPE_CHECKING:
     from treedot.search import TreeIndex
 
+CODE_THRESHOLD = 0.8  # of clusters: functions with little in common have cosines of about 0.5
 EXPLAINED = 12  # productions of each kind that are listed
 
 
@@ -169,6 +171,7 @@ def cluster(options: argparse.Namespace) -> None:
     """Write which units belong together, and a page that shows it."""
     from treedot.cli.cluster_page import cluster_page
     from treedot.search import cluster_trees
+    from treedot.search.clusters import THRESHOLD
 
     targets = [Path(path) for path in (options.output, options.html) if path]
     for target in targets:
@@ -181,7 +184,10 @@ def cluster(options: argparse.Namespace) -> None:
     report_skipped(skipped)
     if not len(forest):
         raise SourceError("there is no unit to cluster: see --unit, --language and --min-nodes")
-    found = cluster_trees(forest, min_size=options.min_size, threshold=options.threshold, n_jobs=options.jobs)
+    threshold = options.threshold
+    if threshold is None:
+        threshold = CODE_THRESHOLD if any(map(is_code, options.paths)) else THRESHOLD
+    found = cluster_trees(forest, min_size=options.min_size, threshold=threshold, n_jobs=options.jobs)
     with write_whole(options.output) as aside, aside.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         places = [name for name in ("file", "start", "end", "name") if name in forest.columns]

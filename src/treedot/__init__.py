@@ -135,10 +135,7 @@ if TYPE_CHECKING:
     )
     from treedot.readers import iter_trees, read_trees
     from treedot.readers.code import iter_code, read_code
-<<<<<<< HEAD
     from treedot.readers.documents import read_html, read_json, read_xml
-=======
->>>>>>> index
     from treedot.search import (
         Clusters,
         Comparison,

@@ -11,7 +11,6 @@ import pytest
 
 import benchmarks
 from benchmarks import __main__ as everything
-<<<<<<< HEAD
 from benchmarks import (
     clones,
     code,
@@ -26,9 +25,6 @@ from benchmarks import (
     templates,
     trees,
 )
-=======
-from benchmarks import code, fidelity, find, growth, index, pairs, passes, rows, trees
->>>>>>> index
 from strategies import random_forest
 from treedot.timing import timed
 
@@ -73,7 +69,6 @@ def data(tmp_path):
 
 
 def test_every_program_is_tried_here():
-<<<<<<< HEAD
     tried = {
         everything,
         clones,
@@ -88,9 +83,6 @@ def test_every_program_is_tried_here():
         rows,
         templates,
     }
-=======
-    tried = {everything, code, fidelity, find, growth, index, pairs, passes, rows}
->>>>>>> index
     assert {module.__name__ for module in PROGRAMS} == {module.__name__ for module in tried}
 
 

@@ -156,14 +156,8 @@ def _duplicates(forest: Forest) -> None:
 def _clusters(forest: Forest) -> None:
     for dtype in DTYPES:
         for width in (2**20, 2**30):
-<<<<<<< HEAD
-            td.cluster_trees(
-                forest, min_size=2, vectorizer=td.FragmentVectorizer(n_features=width, dtype=dtype)
-            )
-=======
             vectorizer = td.FragmentVectorizer(n_features=width, dtype=dtype)
             td.cluster_trees(forest, min_size=2, vectorizer=vectorizer)
->>>>>>> index
 
 
 def _selection() -> None:

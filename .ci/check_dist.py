@@ -34,7 +34,8 @@ def main(folder: str) -> None:
     if strangers:
         sys.exit(f"{wheel.name} holds {strangers}")
     modules = {str(path.relative_to("src")) for path in Path("src/treedot").rglob("*.py")}
-    if lacking := sorted({*modules, "treedot/py.typed"} - set(names)):
+    others = {"treedot/py.typed", "treedot/report/page.css", "treedot/report/page.js"}
+    if lacking := sorted((modules | others) - set(names)):
         sys.exit(f"{wheel.name} lacks {lacking}")
     with tarfile.open(source) as tar:
         held = set(tar.getnames())

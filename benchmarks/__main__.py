@@ -24,6 +24,7 @@ import numpy as np
 
 import treedot
 from benchmarks import growth
+from benchmarks.templates import pages
 from benchmarks.timing import seconds
 from benchmarks.trees import PYTHON, benchmark_forest
 from treedot import Forest, SubsetTreeKernel, dot_products, nearest, read_trees
@@ -85,6 +86,19 @@ def reading(forest: Forest) -> list[Figure]:
     text = "\n".join(map(str, forest)).encode()
     took = seconds(lambda: read_trees(io.BytesIO(text)))
     return [Figure("read brackets into a Forest", forest.n_nodes / took / 1e6, "M nodes/s", bar=">= 1.5")]
+
+
+def reading_documents() -> list[Figure]:
+    """Measure what is read as trees from pages and from JSON, of one large file each."""
+    made, _ = pages(n_sites=1, n_templates=2, n_pages=20, n_noise=0)
+    raw = "".join(made).encode()
+    records = json.dumps([{"id": k, "tags": ["a", "b"], "at": {"x": 1.5, "y": [k]}} for k in range(20_000)])
+    figures = []
+    for format, source, bar in (("html", raw, ">= 1"), ("json", records.encode(), "")):
+        nodes = read_trees(io.BytesIO(source), format).n_nodes
+        took = seconds(lambda s=source, f=format: read_trees(io.BytesIO(s), f))  # type: ignore[misc]
+        figures.append(Figure(f"read {format} into a Forest", nodes / took / 1e6, "M nodes/s", bar=bar))
+    return figures
 
 
 def encode_seconds(forest: Forest, composition: str, size: int = SIZE, jobs: int = 1) -> float:
@@ -246,6 +260,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     figures: list[Figure] = []
     for part in (
         lambda: reading(questions),
+        reading_documents,
         lambda: encoding(questions[:1000]),
         lambda: fragments(questions[:2000]),
         lambda: rates(questions[:500]),

@@ -17,7 +17,6 @@ KINDS: dict[str, tuple[float, bool]] = {  # share of the statements that are edi
     "20 % edited, renamed": (0.2, True),
     "35 % edited": (0.35, False),
 }
-MIN_STATEMENTS = 15  # of a function that is copied: a tenth of them is at least one
 
 
 @dataclass(frozen=True)
@@ -29,10 +28,10 @@ class Planted:
     original: int  # number of the function that was copied
 
 
-def plant(functions: Sequence[ast.FunctionDef], per_kind: int, seed: int) -> list[Planted]:
-    """Return edited copies of randomly chosen functions, no function copied twice."""
+def plant(functions: Sequence[ast.FunctionDef], per_kind: int, seed: int, smallest: int) -> list[Planted]:
+    """Return edited copies of randomly chosen functions of some statements, no function copied twice."""
     chance = random.Random(seed)
-    suitable = [k for k, f in enumerate(functions) if len(list(_statements(f))) >= MIN_STATEMENTS]
+    suitable = [k for k, f in enumerate(functions) if len(list(_statements(f))) >= smallest]
     chosen = chance.sample(suitable, per_kind * len(KINDS))
     donors = [s for k in chance.sample(suitable, min(300, len(suitable))) for s in _statements(functions[k])]
     found = []

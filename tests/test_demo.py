@@ -1,3 +1,4 @@
+import json
 import re
 import sysconfig
 from pathlib import Path
@@ -6,48 +7,42 @@ import numpy as np
 import pytest
 
 from strategies import random_forest
-from treedot import FragmentVectorizer, SubsetTreeKernel, demo, dot_products
+from treedot import SubsetTreeKernel, demo
 from treedot.vectors.fidelity import error_over_floor, floor, spearman
 
 ROOT = Path(sysconfig.get_paths()["stdlib"])
 
 
-def test_the_demo_finds_similar_functions_and_writes_a_page(tmp_path, monkeypatch):
+def test_the_demo_finds_near_duplicates_and_writes_two_pages(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(demo, "COMPARED", 40)
     monkeypatch.setattr(demo, "SIZE", 1024)
     lines = []
-    page = demo.run(tmp_path / "out", 120, say=lines.append)
-    text = page.read_text()
-    assert text.count("<img") == 2
-    assert text.count("<pre>") == 20
-    assert "<mark>" in text
-    assert not re.search(r"(src|href)=.(?!data:)", text)  # self-contained
-    assert "Spearman" in "\n".join(lines)
-    assert sum(".py:" in line for line in lines) == 10
+    page = demo.run(tmp_path / "out", 600, say=lines.append)
+    said = "\n".join(lines)
+    first = page.read_text(encoding="utf-8")
+    groups = json.loads(re.search(r'id="data">(.*?)</script>', first, re.DOTALL)[1])
+    printed = [group for group in groups if f"{group['rank']}. {group['facts']}" in said]
+    assert printed == groups[:10] != []
+    for member in groups[0]["members"]:
+        assert f"  {member['place']} {member['name']}\n" in said
+        assert any(f"def {member['name'].split('.')[-1]}(" in line for line in member["lines"])
+    second = (page.parent / "approximation.html").read_text(encoding="utf-8")
+    assert second.count("<img") == 2
+    for text in (first, second):
+        assert not re.search(r"(src|href)=.(?!data:)", text)  # self-contained
+    assert "Spearman" in said
     assert sum("sparse rows, dense rest" in line for line in lines) == len(demo.DECAYS)
 
 
-def test_similar_pairs_are_different_functions_of_some_size():
+def test_the_functions_of_the_demo_are_always_the_same_ones():
     forest = demo.standard_library(ROOT, 300)
     assert forest.sizes.min() >= 30
-    assert len(set(map(str, forest))) == len(forest)
-    pairs = demo.search(forest).pairs
-    assert len({i for pair in pairs for i in (pair.a, pair.b)}) == 2 * len(pairs) == 20
-    assert all(pair.exact < 1 for pair in pairs)
-    assert pairs[0].cosine > 0.5
-    rows = FragmentVectorizer(n_features=2**30).transform(forest)
-    assert dot_products(rows)[np.triu_indices(len(forest), 1)].max() == pytest.approx(pairs[0].cosine)
-
-
-def test_differences_of_two_functions_are_marked():
-    a = ["def f(x):", "    return x + 1", "    # end"]
-    b = ["def g(x):", "    return x + 1"]
-    assert demo._marked(a, b) == (
-        "def <mark>f</mark>(x):\n    return x + 1\n<mark>    # end</mark>",
-        "def <mark>g</mark>(x):\n    return x + 1",
-    )
-    assert demo._marked(["a < b"], ["a < c"])[0] == "a &lt; <mark>b</mark>"
+    assert len(set(map(str, forest))) == len(forest) == 300
+    some, more = demo.units(ROOT, 100), demo.units(ROOT, 150)
+    assert some.sizes.min() >= 40
+    assert some == more[:100]
+    assert some.columns["file"] == more.columns["file"][:100]
 
 
 def test_the_floor_is_what_a_random_projection_does():

@@ -55,7 +55,10 @@ _HOME = {
     "load_vectors": "treedot.vectors",
     "nearest": "treedot.search",
     "read_code": "treedot.readers.code",
+    "read_html": "treedot.readers.documents",
+    "read_json": "treedot.readers.documents",
     "read_trees": "treedot.readers",
+    "read_xml": "treedot.readers.documents",
     "save_vectors": "treedot.vectors",
     "similarity": "treedot.search",
 }
@@ -100,7 +103,10 @@ __all__ = [
     "load_vectors",
     "nearest",
     "read_code",
+    "read_html",
+    "read_json",
     "read_trees",
+    "read_xml",
     "save_vectors",
     "similarity",
 ]
@@ -129,6 +135,7 @@ if TYPE_CHECKING:
     )
     from treedot.readers import iter_trees, read_trees
     from treedot.readers.code import iter_code, read_code
+    from treedot.readers.documents import read_html, read_json, read_xml
     from treedot.search import (
         Clusters,
         Comparison,

@@ -15,34 +15,42 @@ from treedot.errors import missing
 ONE_LINE = 40  # characters of a cell that are not broken over lines
 
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222 }
+:root { color-scheme: light dark }
+:root { --text: #222; --heading: #123; --quiet: #567; --line: #ddd; --soft: #f6f8fa; --back: #fff }
+:root { --mark: #ffe08a; --only: #fff3cd; --accent: #1f5f8b; --good: #2a7d2a; --bad: #b03020 }
+@media (prefers-color-scheme: dark) {
+:root { --text: #ddd; --heading: #eee; --quiet: #9ab; --line: #3a4048; --soft: #1c2026; --back: #14171a }
+:root { --mark: #725a00; --only: #3a3310; --accent: #6ab0e0; --good: #7dc87d; --bad: #f08070 }
+}
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back) }
 body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word }
-h1, h2 { line-height: 1.2; color: #123 } h2 { margin-top: 2.5rem }
+h1, h2 { line-height: 1.2; color: var(--heading) } h2 { margin-top: 2.5rem }
 h3 { font-size: 0.85rem; font-weight: 600; margin: 0.5rem 0; overflow-wrap: anywhere }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; font-size: 0.9rem }
-th, td { padding: 0.3rem 0.8rem; text-align: left; border-bottom: 1px solid #ddd }
+th, td { padding: 0.3rem 0.8rem; text-align: left; border-bottom: 1px solid var(--line) }
 td { white-space: nowrap } td.text { white-space: normal; min-width: 14rem }
-th { border-bottom: 2px solid #567; font-weight: 600 }
-pre { font-size: 0.75rem; line-height: 1.4; background: #f6f8fa; padding: 0.6rem; margin: 0 }
+th { border-bottom: 2px solid var(--quiet); font-weight: 600 }
+pre { font-size: 0.75rem; line-height: 1.4; background: var(--soft); padding: 0.6rem; margin: 0 }
 pre { overflow-x: auto }
-mark { background: #ffe08a }
-details { border-top: 1px solid #ddd; padding: 0.5rem 0 }
+mark { color: inherit; background: var(--mark) }
+details { border-top: 1px solid var(--line); padding: 0.5rem 0 }
 summary { cursor: pointer; overflow-wrap: anywhere }
 .beside { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)) }
 .beside > * { min-width: 0 }
 .panels { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)) }
-.wide { overflow-x: auto } .says { font-size: 1.1rem; border-left: 4px solid #1f5f8b; padding-left: 0.8rem }
-.agrees { color: #2a7d2a; font-weight: bold } .differs { color: #b03020; font-weight: bold }
-figure { margin: 1rem 0 } img { max-width: 100% } figcaption { color: #567; font-size: 0.9rem }
+.wide { overflow-x: auto }
+.says { font-size: 1.1rem; border-left: 4px solid var(--accent); padding-left: 0.8rem }
+.agrees { color: var(--good); font-weight: bold } .differs { color: var(--bad); font-weight: bold }
+figure { margin: 1rem 0 } img { max-width: 100% } figcaption { color: var(--quiet); font-size: 0.9rem }
 """
 
 
-def page(title: str, body: str) -> str:
-    """Return a whole page."""
+def page(title: str, body: str, style: str = "") -> str:
+    """Return a whole page, with more style where it needs that."""
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(title)}</title><style>{STYLE}</style></head>
+<title>{html.escape(title)}</title><style>{STYLE}{style}</style></head>
 <body><h1>{html.escape(title)}</h1>
 {body}
 </body></html>

@@ -12,11 +12,18 @@ from treedot.errors import ParameterError
 from treedot.languages import LANGUAGES
 
 # Kept here, where the command line can read them without loading anything heavy.
-FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow", *LANGUAGES)
+DOCUMENTS = ("html", "xml", "json")  # formats of files that are trees themselves
+WITH_RECORDS = ("xml", "json")
+FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow", *DOCUMENTS, *LANGUAGES)
+CODE_UNITS = ("function", "class", "file")  # what a tree is, of source code
+DOCUMENT_UNITS = ("document", "record")  # of documents: all of it, or each of the things that it lists
+POLICIES = ("keep", "blur", "drop")  # for texts: a node with the text below it, without, or nothing
 COMPOSITIONS = ("mixed", "product", "convolution")
 DTYPES = ("float32", "float64")
 DAMPINGS = ("linear", "sqrt", "log1p")  # how a fragment that occurs several times counts
 RESTS = ("dense", "blocks")  # how a row of fragments holds what lies beyond its budget
+
+REPORT_FORMATS = ("text", "json", "sarif", "html", "markdown")
 
 
 def checked_decay(decay: Any) -> float:

@@ -11,7 +11,20 @@ import pytest
 
 import benchmarks
 from benchmarks import __main__ as everything
-from benchmarks import code, fidelity, find, growth, index, pairs, passes, rows, trees
+from benchmarks import (
+    clones,
+    code,
+    duplicates,
+    fidelity,
+    find,
+    growth,
+    index,
+    pairs,
+    passes,
+    rows,
+    templates,
+    trees,
+)
 from strategies import random_forest
 from treedot.timing import timed
 
@@ -45,16 +58,31 @@ def _hurry(monkeypatch):
 def data(tmp_path):
     """Return a folder with a small file for every corpus."""
     texts = [str(tree) for tree in random_forest(0, 50)]
-    columns = ("tree", "text_tree", "coarse", "clone_class", "family", "kingdom")
-    lines = [f"{text}\t{text}" + f"\t{k % 2}" * 4 for k, text in enumerate(texts)]
+    columns = ("id", "tree", "text_tree", "coarse", "clone_class", "family", "kingdom")
+    lines = [f"{k}\t{text}\t{text}" + f"\t{k % 2}" * 4 for k, text in enumerate(texts)]
     content = "\n".join(["\t".join(columns), *lines]).encode()
     for file, _ in trees.CORPORA.values():
         (tmp_path / file).write_bytes(gzip.compress(content))
+    pairs = "a\tb\ttype\tsimilarity_token\n" + "".join(f"{k}\t{k + 2}\tT3\t0.5\n" for k in range(20))
+    (tmp_path / "bcb_pairs.tsv.gz").write_bytes(gzip.compress(pairs.encode()))
     return str(tmp_path)
 
 
 def test_every_program_is_tried_here():
-    tried = {everything, code, fidelity, find, growth, index, pairs, passes, rows}
+    tried = {
+        everything,
+        clones,
+        code,
+        duplicates,
+        fidelity,
+        find,
+        growth,
+        index,
+        pairs,
+        passes,
+        rows,
+        templates,
+    }
     assert {module.__name__ for module in PROGRAMS} == {module.__name__ for module in tried}
 
 
@@ -77,13 +105,16 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
 @pytest.mark.parametrize(
     ("module", "options"),
     [
+        (clones, ["--others", "50"]),
         (code, [benchmarks.__path__[0], "--files", "2"]),
+        (duplicates, ["--files", "60", "--seeds", "1", "--per-kind", "1", "--n-jobs", "1"]),
         (fidelity, ["--trees", "4", "--seeds", "1", "--dim", "256"]),
         (find, [os.path.dirname(benchmarks.__file__), "--units", "20"]),
         (index, ["--trees", "20"]),
         (pairs, []),
         (passes, []),
         (rows, ["--trees", "4", "--seeds", "1", "--neighbours", "20"]),
+        (templates, ["--seeds", "1", "--pages", "1"]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -288,7 +288,7 @@ def test_wrong_sources_are_refused(tmp_path):
     with pytest.raises(ParameterError, match="not both"):
         read_trees([tmp_path / "one.mrg", "(a b)"])
     with pytest.raises(ParameterError, match="unknown format"):
-        read_trees(["(a b)"], "xml")
+        read_trees(["(a b)"], "yaml")
     with pytest.raises(ParameterError, match="batch_size"):
         next(iter_trees(["(a b)"], batch_size=0))
 

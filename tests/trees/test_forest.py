@@ -171,7 +171,7 @@ def test_brackets_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["t.mrg"]
     assert (tmp_path / "t.mrg").read_text() == "(old tree)\n"
     for name in ("t.parquet", "t.mrg.gz", "t"):
-        with pytest.raises(ParameterError, match=r"to \.mrg or \.txt, not to"):
+        with pytest.raises(ParameterError, match=r"to \.mrg, \.txt or \.brackets, not to"):
             forest.write_brackets(tmp_path / name)
 
 

@@ -17,12 +17,11 @@ from treedot import __version__
 from treedot.cli.find_options import add_find_commands
 from treedot.errors import TreedotError
 from treedot.files import remove_unfinished
-from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, FORMATS, RESTS
+from treedot.parameters import CODE_UNITS, COMPOSITIONS, DAMPINGS, DOCUMENT_UNITS, DTYPES, FORMATS, RESTS
 
 SOURCE_HELP = (
-    "file of trees (Penn brackets, .tsv, .csv, .jsonl, .parquet, .arrow; also .gz, .xz, .zst), "
-    "source code (.py, .js, .java, …) or a folder of it, "
-    "or - for standard input"
+    "file of trees (Penn brackets, .tsv, .csv, .jsonl, .parquet, .arrow, .html, .xml, .json; also .gz, .xz, "
+    ".zst), source code (.py, .js, .java, …) or a folder of it, or - for standard input"
 )
 VECTORS = ("sparse", "dense")
 KERNELS = ("subset", "subtree", "bounded")
@@ -33,7 +32,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="treedot",
         description="Compare trees by the fragments that they share: exactly, or as dot products of vectors.",
-        epilog="Exit codes: 0 done, 1 the input or a setting is bad, 2 the command line is not understood.",
+        epilog="Exit codes: 0 done, 1 the input or a setting is bad (in dups 2), 2 the command line is not "
+        "understood.",
     )
     top.add_argument("--version", action="version", version=f"treedot {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -97,6 +97,25 @@ def parser() -> argparse.ArgumentParser:
 
     add_find_commands(partial(_command, commands))
 
+    convert = _command(
+        commands,
+        "convert",
+        "write trees in another format",
+        "Write the trees of files and folders to one file, in memory that does not grow with their number. "
+        "Of a folder, all files are read whose suffix names a format (with --format, that one), but for "
+        "those that .gitignore and .treedotignore files name.",
+    )
+    convert.add_argument("trees", nargs="+", metavar="TREES", help="folder, or " + SOURCE_HELP)
+    convert.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="where to write: .mrg, .txt or .brackets (brackets, one tree per line, without its columns); "
+        ".parquet, .arrow or .feather (with them)",
+    )
+    _add_reading(convert)
+
     info = _command(
         commands,
         "info",
@@ -125,7 +144,7 @@ def parser() -> argparse.ArgumentParser:
     demo = _command(commands, "demo", "find near-duplicate functions in Python's standard library")
     demo.add_argument("--out", default="demo", metavar="DIR", help="folder of the report (default: demo)")
     demo.add_argument(
-        "--functions", type=int, default=2000, metavar="N", help="how many functions (default: 2000)"
+        "--functions", type=int, default=10_000, metavar="N", help="at most so many (default: 10000, all)"
     )
     return top
 
@@ -238,6 +257,12 @@ def _add_reading(command: argparse.ArgumentParser, skip: bool = True) -> None:
     group.add_argument(
         "--column", metavar="NAME", help="the table column that holds the trees (default: tree)"
     )
+    group.add_argument(
+        "--unit",
+        choices=(*DOCUMENT_UNITS, *CODE_UNITS),
+        help="what a tree is. Of XML and JSON: a document (default), or a record: an element below the root "
+        "or an item of an array at the top; of source code: a function (default), a class or a file",
+    )
     if skip:
         group.add_argument(
             "--skip-bad", action="store_true", help="leave out trees that cannot be read, and report them"
@@ -274,14 +299,14 @@ def _terminated(number: int, frame: object) -> None:
 def _run(options: argparse.Namespace) -> int:
     from treedot.cli import commands
 
+    failed = 2 if options.command == "dups" else 1  # where 1 says that there are duplicates
     try:
-        run = getattr(commands, options.command)
-        run(options)
+        code: int = getattr(commands, options.command)(options) or 0
         if sys.stdout is not None:  # it is closed in `treedot check >&-`
             sys.stdout.flush()
     except TreedotError as error:
         print(f"treedot: {error}", file=sys.stderr)
-        return 1
+        return failed
     except BrokenPipeError:  # the reader of a pipeline has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -290,8 +315,8 @@ def _run(options: argparse.Namespace) -> int:
         return 130
     except OSError as error:
         print(f"treedot: {error}", file=sys.stderr)
-        return 1
+        return failed
     except MemoryError as error:
         print(f"treedot: not enough memory ({error})", file=sys.stderr)
-        return 1
-    return 0
+        return failed
+    return code

@@ -32,9 +32,12 @@ from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.files import check_target, write_whole
 from treedot.jit import COMPILED, cache_folder
 from treedot.parameters import checked_integer
-from treedot.readers import iter_trees, read_trees
+from treedot.readers import is_known, iter_trees, read_trees
+from treedot.readers.folders import Skipped as LeftOut
+from treedot.readers.folders import walk
 from treedot.timing import timed
 from treedot.trees import Forest
+from treedot.trees.writers import check_suffix, forest_file
 from treedot.vectors.products import dot_products
 from treedot.vectors.writers import VectorWriter, matrix_rows, vector_file, write_matrix
 
@@ -73,6 +76,7 @@ def encode(options: argparse.Namespace) -> None:
                 source,
                 options.format,
                 column=options.column,
+                unit=options.unit,
                 batch_size=2048,
                 on_bad=skipped.callback,
                 on_read=progress.read,
@@ -154,6 +158,50 @@ def _finite_products(x: Any, y: Any, n_jobs: int) -> Any:
     return values
 
 
+def dups(options: argparse.Namespace) -> int:
+    """Find near-duplicates in source code."""
+    from treedot.cli.dups import run
+
+    return run(options)
+
+
+def convert(options: argparse.Namespace) -> None:
+    """Stream trees from files and folders into one file of trees."""
+    check_suffix(options.output)
+    left_out = LeftOut()
+    sources = list(_files(options.trees, options.format, left_out))
+    check_target(Path(options.output), *sources)
+    skipped = _Skipped(options.skip_bad)
+    with forest_file(options.output) as writer, Progress(sources) as progress:
+        for source in sources:
+            for batch in iter_trees(
+                source,
+                options.format,
+                column=options.column,
+                unit=options.unit,
+                batch_size=2048,
+                on_bad=skipped.callback,
+                on_read=progress.read,
+            ):
+                writer.write(batch)
+                progress.advance(len(batch))
+            progress.finished(source)
+        if not progress.trees:
+            raise SourceError("there is no tree to convert")
+    skipped.report()
+    if left_out.counts:
+        print(f"treedot: left out of folders: {left_out}", file=sys.stderr)
+
+
+def _files(sources: list[str], format: str | None, on_skip: LeftOut) -> Iterator[str]:
+    """Yield the sources, and of those that are folders the files with a suffix that is read."""
+    for source in sources:
+        if os.path.isdir(source):
+            yield from (file.path for file in walk([source], lambda name: is_known(name, format), on_skip))
+        else:
+            yield source
+
+
 def info(options: argparse.Namespace) -> None:
     """Describe a file."""
     facts = file_facts(Path(options.file))
@@ -179,6 +227,7 @@ def check(options: argparse.Namespace) -> None:
     for name, purpose, extra in (
         ("pyarrow", "Parquet and Arrow files", "parquet"),
         ("zstandard", ".zst files", "zstd"),
+        ("lxml", "HTML", "html"),
         ("matplotlib", "plots in the demo's report", "plots"),
         ("tree_sitter", "source code", "code"),
     ):
@@ -242,7 +291,12 @@ def _batches(source: str, options: argparse.Namespace, skipped: _Skipped) -> Ite
         return
     found = 0
     for batch in iter_trees(
-        source, options.format, column=options.column, batch_size=8192, on_bad=skipped.callback
+        source,
+        options.format,
+        column=options.column,
+        unit=options.unit,
+        batch_size=8192,
+        on_bad=skipped.callback,
     ):
         found += len(batch)
         yield batch

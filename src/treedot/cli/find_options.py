@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Callable
 
 from treedot.languages import LANGUAGES
+from treedot.parameters import CODE_UNITS, REPORT_FORMATS
 
-UNITS = ("function", "class", "file")
 PATHS_HELP = "source file or folder of them, read as --unit says; or a file of trees"
 QUERY_HELP = (
     "a file, one of its units as file:line or file:name, source code, a tree in brackets, "
@@ -19,6 +19,7 @@ AddCommand = Callable[[str, str, str], argparse.ArgumentParser]
 
 def add_find_commands(command: AddCommand) -> None:
     """Add the commands; ``command`` makes one of its name, what it does in a line, and in full."""
+    _add_dups(command)
     index = command(
         "index",
         "make an index of source code or trees, to search in",
@@ -89,9 +90,51 @@ def add_find_commands(command: AddCommand) -> None:
     _add_units(cluster)
 
 
+def _add_dups(command: AddCommand) -> None:
+    dups = command(
+        "dups",
+        "find near-duplicates in source code",
+        "List groups of functions (or classes, or files) that are copies of each other, also renamed and "
+        "edited ones, those that share most first. Names, literals, comments and layout do not matter. "
+        "Settings may stand in [dups] of treedot.toml, or [tool.treedot.dups] of pyproject.toml; a comment "
+        "'treedot: ignore' in or above a function leaves it out. Exit codes: 0 done, 1 with --fail-on-new "
+        "where there are groups, 2 the command line or the input is bad.",
+    )
+    dups.add_argument("paths", nargs="+", metavar="PATH", help="source files, or folders of them")
+    dups.add_argument("--unit", choices=CODE_UNITS, help="what is compared (default: function)")
+    dups.add_argument("--language", choices=sorted(LANGUAGES), help="only this language (default: all)")
+    dups.add_argument(
+        "--min-nodes",
+        type=int,
+        metavar="N",
+        help="leave out smaller syntax trees (default: 40)",
+    )
+    dups.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help="above 0, up to 1: of all constructs in either of two functions, the share that is in both. "
+        "Below T + 0.1, what they share must also be rare enough (default: 0.7)",
+    )
+    dups.add_argument(
+        "--exclude", action="append", metavar="PATTERN", help="leave out files, as in .gitignore"
+    )
+    dups.add_argument("--top", type=int, metavar="N", help="show the first N groups (default: all)")
+    dups.add_argument("--format", choices=REPORT_FORMATS, help="of the report (default: text)")
+    dups.add_argument("-o", "--output", metavar="FILE", help="write the report there (default: print it)")
+    new = dups.add_argument_group("only what is new")
+    new.add_argument(
+        "--changed-since", metavar="REF", help="only groups with lines that changed since a git commit"
+    )
+    new.add_argument("--baseline", metavar="FILE", help="only groups that this file does not know")
+    new.add_argument("--write-baseline", metavar="FILE", help="write all groups to such a file")
+    new.add_argument("--fail-on-new", action="store_true", help="exit with 1 where any group is shown")
+    _add_jobs(dups)
+
+
 def _add_units(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("reading source code")
-    group.add_argument("--unit", choices=UNITS, help="what is a unit (default: function)")
+    group.add_argument("--unit", choices=CODE_UNITS, help="what is a unit (default: function)")
     _add_language(group, "read only files of this language (default: all)")
     group.add_argument(
         "--min-nodes", type=int, metavar="N", help="leave out units whose trees are smaller (default: 1)"
@@ -108,4 +151,6 @@ def _add_format(command: argparse.ArgumentParser) -> None:
 
 
 def _add_jobs(command: argparse.ArgumentParser) -> None:
-    command.add_argument("-j", "--jobs", type=int, metavar="N", help="threads, -1 for all cores (default: 1)")
+    command.add_argument(
+        "-j", "--jobs", type=int, metavar="N", help="processes or threads (default: all cores)"
+    )

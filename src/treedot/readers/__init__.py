@@ -6,20 +6,29 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from treedot.errors import ParameterError, SourceError
 from treedot.files import content_suffix, decompressed, open_raw
 from treedot.languages import LANGUAGES, language_of
-from treedot.parameters import FORMATS
+from treedot.parameters import (
+    CODE_UNITS,
+    DOCUMENT_UNITS,
+    DOCUMENTS,
+    FORMATS,
+    WITH_RECORDS,
+    checked_choice,
+)
 from treedot.readers.problems import OnBad
 from treedot.trees import Forest, Tree
 
-__all__ = ["iter_trees", "read_tree", "read_trees"]
+__all__ = ["is_known", "iter_trees", "read_tree", "read_trees"]
 
 _BY_SUFFIX = {
+    ".mrg": "brackets",
+    ".brackets": "brackets",
     ".tsv": "tsv",
     ".csv": "csv",
     ".jsonl": "jsonl",
@@ -27,9 +36,24 @@ _BY_SUFFIX = {
     ".parquet": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".xml": "xml",
+    ".json": "json",
 }
 
 _EVERYTHING = 2**31 - 1
+
+
+class _How(NamedTuple):
+    """The settings of ``iter_trees``."""
+
+    format: str | None
+    column: str | None
+    unit: str | None
+    batch_size: int
+    on_bad: OnBad
 
 
 def read_trees(
@@ -37,6 +61,7 @@ def read_trees(
     format: str | None = None,
     *,
     column: str | None = None,
+    unit: str | None = None,
     on_bad: Callable[[SourceError], object] | None = None,
 ) -> Forest:
     """Read all trees of a source into one Forest.
@@ -50,13 +75,17 @@ def read_trees(
         trees of that file. Frames, arrays and tables in memory (pandas, NumPy, pyarrow) are such iterables
         if they have one column.
     format : str, optional
-        ``"brackets"``, ``"tsv"``, ``"csv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"`` or a programming
-        language, such as ``"python"``; by default it follows from the file's suffix, and is ``"brackets"``
-        where that says nothing. Source code is read as ``read_code`` does by default: every function
-        and method is a tree.
+        ``"brackets"``, ``"tsv"``, ``"csv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"``, ``"html"``,
+        ``"xml"``, ``"json"`` or a programming language, such as ``"python"``; by default it follows from the
+        file's suffix, and is ``"brackets"`` where that says nothing. Source code is read as ``read_code``
+        does by default, and documents as ``read_html``, ``read_xml`` and ``read_json`` do; JSON lines are a
+        table, unless the format is ``"json"``.
     column : str, optional
         The column of a table that holds the trees; by default ``"tree"``. The others are kept in
         ``Forest.columns``.
+    unit : {"document", "record"}, optional
+        Of XML and JSON, what a tree is: all of a document (by default), or each element below its root,
+        each item of an array at its top.
     on_bad : callable, optional
         Called with the error of every tree that cannot be read, which is then left out. By default
         the first such error is raised.
@@ -68,7 +97,9 @@ def read_trees(
     """
     if isinstance(source, Forest):
         return source
-    return Forest.concat(iter_trees(source, format, column=column, batch_size=_EVERYTHING, on_bad=on_bad))
+    return Forest.concat(
+        iter_trees(source, format, column=column, unit=unit, batch_size=_EVERYTHING, on_bad=on_bad)
+    )
 
 
 def read_tree(thing: Any) -> Forest:
@@ -92,6 +123,7 @@ def iter_trees(
     format: str | None = None,
     *,
     column: str | None = None,
+    unit: str | None = None,
     batch_size: int = 1024,
     on_bad: Callable[[SourceError], object] | None = None,
     on_read: Callable[[int], object] | None = None,
@@ -100,22 +132,24 @@ def iter_trees(
 
     The parameters are those of ``read_trees``; ``on_read`` is called after each batch with the number
     of bytes of the file that have been read. A file without any tree is an error, but for source code
-    without functions; an empty iterable is not.
+    without functions and documents without records; an empty iterable is not.
     """
     if batch_size < 1:
         raise ParameterError(f"batch_size must be at least 1, not {batch_size}")
     if format is not None and format not in FORMATS:
         raise ParameterError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
-    report = OnBad(on_bad)
+    if unit is not None:
+        checked_choice("unit", unit, (*DOCUMENT_UNITS, *CODE_UNITS))
+    how = _How(format, column, unit, batch_size, OnBad(on_bad))
     source = _one_column(source)
     if isinstance(source, Forest):
         for start in range(0, len(source), batch_size):
             yield source[start : start + batch_size]
     elif isinstance(source, (str, os.PathLike)):
-        yield from _from_file(source, format, column, batch_size, report, on_read)
+        yield from _from_file(source, how, on_read)
     elif hasattr(source, "read"):
         name = str(getattr(source, "name", "<stream>"))
-        yield from _from_stream(source, name, format or _format_of(name), column, batch_size, report)
+        yield from _from_stream(source, name, format or _format_of(name), how)
     elif are_vectors(source):
         raise ParameterError(f"cannot read trees from {type(source).__name__}: these are vectors already")
     elif isinstance(source, Mapping) or hasattr(source, "columns"):
@@ -127,7 +161,14 @@ def iter_trees(
             f"cannot read trees from {type(source).__name__}: give a path, an open file or a list of trees"
         )
     else:
-        yield from _from_items(source, format, column, batch_size, report)
+        yield from _from_items(source, how)
+
+
+def is_known(name: str, format: str | None = None) -> bool:
+    """Tell whether the suffix of a file names a format, or the one that is given."""
+    suffix = content_suffix(name)
+    found = _BY_SUFFIX.get(suffix) or language_of(f"code{suffix}")
+    return found is not None and format in (None, found)
 
 
 def _one_column(source: Any) -> Any:
@@ -148,27 +189,21 @@ def are_vectors(source: Any) -> bool:
 
 
 def _from_file(
-    path: str | os.PathLike[str],
-    format: str | None,
-    column: str | None,
-    batch_size: int,
-    on_bad: OnBad,
-    on_read: Callable[[int], object] | None = None,
+    path: str | os.PathLike[str], how: _How, on_read: Callable[[int], object] | None = None
 ) -> Iterator[Forest]:
     name = os.fspath(path)
     if name == "-":
-        kind = format or "brackets"
-        yield from _from_stream(sys.stdin.buffer, "<stdin>", kind, column, batch_size, on_bad)
+        yield from _from_stream(sys.stdin.buffer, "<stdin>", how.format or "brackets", how)
         return
     if name.lstrip().startswith("(") and not os.path.exists(name):
         raise ParameterError("a text is taken as a file name: for a tree in brackets give a list, [text]")
     if os.path.isdir(name):
-        yield from _from_folder(name, format, column, batch_size, on_bad)
+        yield from _from_folder(name, how)
         return
-    kind = format or _format_of(name)
+    kind = how.format or _format_of(name)
     with open_raw(name) as raw:
         stream = decompressed(raw, name)
-        for forest in _from_stream(stream, name, kind, column, batch_size, on_bad):
+        for forest in _from_stream(stream, name, kind, how):
             if on_read is not None and raw.seekable():
                 on_read(raw.tell())
             yield forest
@@ -179,35 +214,38 @@ def _format_of(name: str) -> str:
     return _BY_SUFFIX.get(suffix) or language_of(f"code{suffix}") or "brackets"
 
 
-def _from_folder(
-    name: str, format: str | None, column: str | None, batch_size: int, on_bad: OnBad
-) -> Iterator[Forest]:
-    from treedot.readers.code import iter_code
+def _from_folder(name: str, how: _How) -> Iterator[Forest]:
+    from treedot.readers.code import CodeSettings, iter_code
 
-    if column is not None or format not in (None, *LANGUAGES):
+    if how.column is not None or how.format not in (None, *LANGUAGES):
         raise ParameterError(f"{name} is a folder, which is read as source code: give the files in it")
-    forests = iter_code(name, language=format)
+    forests = iter_code(name, settings=CodeSettings(how.unit or "function"), language=how.format)
     first = next(forests, None)
     if first is None:
         raise SourceError(f"cannot read trees from {name}: there is no source code in this folder")
     for forest in itertools.chain([first], forests):
-        for start in range(0, len(forest), batch_size):
-            yield forest[start : start + batch_size]
+        for start in range(0, len(forest), how.batch_size):
+            yield forest[start : start + how.batch_size]
 
 
-def _from_stream(
-    stream: IO[bytes], name: str, kind: str, column: str | None, batch_size: int, on_bad: OnBad
-) -> Iterator[Forest]:
-    if column is not None and kind in ("brackets", *LANGUAGES):
+def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator[Forest]:
+    column, batch_size, on_bad = how.column, how.batch_size, how.on_bad
+    if column is not None and kind in ("brackets", *DOCUMENTS, *LANGUAGES):
         raise ParameterError(f"{name} is read as {kind}, which has no column {column!r}: set the format")
+    if how.unit not in (None, *_units(kind)):
+        raise ParameterError(f"{name} is read as {kind}, which has no unit {how.unit!r}: leave it out")
     if kind in LANGUAGES:  # source code need not have functions
         from treedot.readers.code import read_source
 
-        return read_source(stream, name, kind, batch_size, on_bad)
+        return read_source(stream, name, kind, how.unit or "function", batch_size, on_bad)
     if kind == "brackets":
         from treedot.readers.brackets import read_brackets
 
         return _not_empty(read_brackets(stream, name, batch_size, on_bad), name)
+    if kind in DOCUMENTS:
+        from treedot.readers.documents import read_stream
+
+        return read_stream(stream, name, kind, how.unit, batch_size, on_bad)
     from treedot.readers import tables
 
     if kind in ("parquet", "arrow"):
@@ -218,25 +256,30 @@ def _from_stream(
     return _not_empty(read(stream, name, column, batch_size, on_bad), name)
 
 
-def _from_items(
-    items: Iterable[Any], format: str | None, column: str | None, batch_size: int, on_bad: OnBad
-) -> Iterator[Forest]:
+def _units(kind: str) -> tuple[str, ...]:
+    """Return what a tree can be in a format."""
+    if kind in LANGUAGES:
+        return CODE_UNITS
+    return DOCUMENT_UNITS if kind in WITH_RECORDS else DOCUMENT_UNITS[:1]
+
+
+def _from_items(items: Iterable[Any], how: _How) -> Iterator[Forest]:
     from treedot.readers.objects import read_items
 
     rest = iter(items)
     number = 0
-    while batch := list(itertools.islice(rest, batch_size)):
+    while batch := list(itertools.islice(rest, how.batch_size)):
         if isinstance(batch[0], os.PathLike):
             for k, path in enumerate(itertools.chain(batch, rest), number + 1):
                 if not isinstance(path, os.PathLike):
                     raise ParameterError(
                         f"a list holds trees or paths of files, not both: item {k} is {type(path).__name__}"
                     )
-                yield from _from_file(path, format, column, batch_size, on_bad)
+                yield from _from_file(path, how)
             return
         places = [f"tree {number + k + 1}" for k in range(len(batch))]
         number += len(batch)
-        yield read_items(batch, places, on_bad)[0]
+        yield read_items(batch, places, how.on_bad)[0]
 
 
 def _not_empty(forests: Iterator[Forest], name: str) -> Iterator[Forest]:

@@ -85,20 +85,23 @@ def walk(
     paths: Iterable[str | os.PathLike[str]],
     wanted: Callable[[str], bool],
     on_skip: OnSkip | None = None,
+    exclude: Iterable[str] = (),
 ) -> Iterator[FoundFile]:
     """Yield the files of some paths, each once, in an order that depends on their names alone.
 
     A file that is named is always yielded. Of a folder, all files come that are ``wanted`` by their name,
     also those of its folders, but for those that the ``.gitignore`` and ``.treedotignore`` files in it and
     above it (up to the folder that has a ``.git``) leave out, names that begin with a dot, and symbolic
-    links. Paths come with "/" between folders.
+    links; and those that the patterns in ``exclude`` leave out, as an ignore file of that folder would.
+    Paths come with "/" between folders.
     """
     skip = on_skip or Skipped()
     given = sorted({os.path.normpath(os.fspath(path)) for path in paths}, key=lambda path: path.split(os.sep))
     seen: set[str] = set()
+    excluded = IgnoreRules.parse("\n".join(exclude).encode())
     for path in given:
         if os.path.isdir(path):
-            found: Iterable[FoundFile] = _walk_folder(path, wanted, skip)
+            found: Iterable[FoundFile] = _walk_folder(path, wanted, skip, excluded)
         elif not _is_text(path):
             raise SourceError(f"cannot open {path!r}: the name is not UTF-8")
         elif os.path.exists(path):
@@ -115,7 +118,9 @@ def walk(
                 yield file
 
 
-def _walk_folder(top: str, wanted: Callable[[str], bool], on_skip: OnSkip) -> Iterator[FoundFile]:
+def _walk_folder(
+    top: str, wanted: Callable[[str], bool], on_skip: OnSkip, excluded: IgnoreRules
+) -> Iterator[FoundFile]:
     waiting: list[tuple[str, _Rules | None]] = [(top, _rules_of(top))]
     while waiting:
         path, rules = waiting.pop()
@@ -134,7 +139,8 @@ def _walk_folder(top: str, wanted: Callable[[str], bool], on_skip: OnSkip) -> It
             is_folder = entry.is_dir(follow_symlinks=False)
             if name.startswith(".") or not (is_folder or wanted(name)):
                 continue
-            if rules.ignore(name, is_folder):
+            path_in_top = os.fsencode(os.path.relpath(inside, top)) if excluded.rules else b""
+            if rules.ignore(name, is_folder) or excluded.verdict(path_in_top, is_folder=is_folder):
                 on_skip(inside.replace(os.sep, "/"), "ignored folder" if is_folder else "ignored")
             elif is_folder:
                 waiting.append((inside, rules.inside(inside, name)))

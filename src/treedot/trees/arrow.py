@@ -29,6 +29,7 @@ __all__ = [
     "pa",
     "save",
     "to_arrow",
+    "typed_table",
 ]
 
 try:
@@ -56,6 +57,29 @@ def to_arrow(forest: Forest) -> Any:
             **{name: pa.array(values) for name, values in forest.columns.items()},
         }
     return pa.table(data).replace_schema_metadata({VERSION_KEY: VERSION})
+
+
+def typed_table(forest: Forest, schema: Any = None) -> Any:
+    """Return the table of a forest with the columns and types of a schema, or with those of its own.
+
+    Labels are texts and not indices, so that tables of different forests can stand in one file.
+    """
+    table = to_arrow(forest)
+    if schema is None:
+        plain = {"label": pa.large_list(pa.string()), **dict.fromkeys(_nulls(table), pa.string())}
+        fields = [pa.field(field.name, plain.get(field.name, field.type)) for field in table.schema]
+        return table.cast(pa.schema(fields, table.schema.metadata))
+    if new := set(table.column_names) - set(schema.names):
+        raise SourceError(
+            f"the column(s) {sorted(new)} are not in the first trees: write them to another file"
+        )
+    for name in set(schema.names) - set(table.column_names):
+        table = table.append_column(name, pa.nulls(len(table)))
+    return table.select(schema.names).cast(schema)
+
+
+def _nulls(table: Any) -> list[str]:
+    return [field.name for field in table.schema if pa.types.is_null(field.type)]
 
 
 def is_forest(schema: Any) -> bool:

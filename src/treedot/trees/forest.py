@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from treedot.array_types import Array, IntArray
 from treedot.errors import LimitError, ParameterError, SourceError
-from treedot.files import write_whole
 from treedot.trees.brackets import check_text
 from treedot.trees.tree import Tree
 
@@ -300,14 +299,17 @@ class Forest:
         return load(path)
 
     def write_brackets(self, path: str | os.PathLike[str]) -> None:
-        """Write the trees in brackets to ``.mrg`` or ``.txt``, one per line and without the columns.
+        """Write the trees in brackets, one per line and without the columns.
 
-        ``read_trees`` reads the same trees from it, whatever their labels are.
+        The file is a ``.mrg``, ``.txt`` or ``.brackets``. ``read_trees`` reads the same trees
+        from it, whatever their labels are.
         """
-        if Path(path).suffix.lower() not in (".mrg", ".txt"):
-            raise ParameterError(f"brackets are written to .mrg or .txt, not to {path}")
-        with write_whole(path) as aside, aside.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{tree}\n" for tree in self)
+        from treedot.trees.writers import BRACKETS, forest_file
+
+        if Path(path).suffix.lower() not in BRACKETS:
+            raise ParameterError(f"brackets are written to .mrg, .txt or .brackets, not to {path}")
+        with forest_file(path) as writer:
+            writer.write(self)
 
     def __len__(self) -> int:
         return int(self.offsets.size) - 1

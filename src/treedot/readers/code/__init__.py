@@ -36,6 +36,7 @@ def read_code(
     blurred: bool = False,
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
+    exclude: Iterable[str] = (),
     on_bad: Callable[[SourceError], object] | None = None,
     on_skip: OnSkip | None = None,
     n_jobs: int | None = None,
@@ -77,6 +78,8 @@ def read_code(
         Larger files are not read.
     max_seconds : float
         Files that take longer to parse (in time of the processor) are not read.
+    exclude : iterable of str
+        Patterns of files and folders that are left out, as in a ``.gitignore`` file of every folder given.
     on_bad : callable, optional
         Called with the error of every named file that cannot be read. By default the first is raised.
     on_skip : callable, optional
@@ -107,7 +110,15 @@ def read_code(
     """
     settings = CodeSettings(unit, identifiers, literals, min_nodes, blurred, max_bytes, max_seconds)
     return Forest.concat(
-        iter_code(paths, settings=settings, language=language, on_bad=on_bad, on_skip=on_skip, n_jobs=n_jobs)
+        iter_code(
+            paths,
+            settings=settings,
+            language=language,
+            exclude=exclude,
+            on_bad=on_bad,
+            on_skip=on_skip,
+            n_jobs=n_jobs,
+        )
     )
 
 
@@ -116,6 +127,7 @@ def iter_code(
     *,
     settings: CodeSettings | None = None,
     language: str | None = None,
+    exclude: Iterable[str] = (),
     only: Callable[[str], bool] | None = None,
     on_bad: Callable[[SourceError], object] | None = None,
     on_skip: OnSkip | None = None,
@@ -135,7 +147,7 @@ def iter_code(
         found = language_of(name)
         return found is not None and language in (None, found)
 
-    files = walk([paths] if isinstance(paths, (str, os.PathLike)) else paths, wanted, skip)
+    files = walk([paths] if isinstance(paths, (str, os.PathLike)) else paths, wanted, skip, exclude)
     if only is not None:
         files = (file for file in files if only(file.path))
     settings = settings or CodeSettings()
@@ -166,10 +178,10 @@ def parse_code(
 
 
 def read_source(
-    stream: IO[Any], name: str, language: str, batch_size: int, on_bad: OnBad
+    stream: IO[Any], name: str, language: str, unit: str, batch_size: int, on_bad: OnBad
 ) -> Iterator[Forest]:
-    """Yield the functions of an open file in batches, with the default settings."""
-    settings = CodeSettings()
+    """Yield the units of an open file in batches, with all other settings as they are by default."""
+    settings = CodeSettings(unit)
     content = read_chunk(stream, settings.max_bytes + 1, name)
     try:
         if len(content) > settings.max_bytes:

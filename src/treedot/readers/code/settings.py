@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treedot.parameters import checked_choice, checked_flag, checked_integer, checked_positive
+from treedot.parameters import (
+    CODE_UNITS,
+    POLICIES,
+    checked_choice,
+    checked_flag,
+    checked_integer,
+    checked_positive,
+)
 
-UNITS = ("function", "class", "file")
-POLICIES = ("keep", "blur", "drop")
 MAX_BYTES = 2_000_000
 MAX_SECONDS = 10.0
 
@@ -25,7 +30,7 @@ class CodeSettings:
     max_seconds: float = MAX_SECONDS
 
     def __post_init__(self) -> None:
-        checked_choice("unit", self.unit, UNITS)
+        checked_choice("unit", self.unit, CODE_UNITS)
         checked_choice("identifiers", self.identifiers, POLICIES)
         checked_choice("literals", self.literals, POLICIES)
         checked_integer("min_nodes", self.min_nodes, at_least=1)

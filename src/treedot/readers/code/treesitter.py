@@ -22,7 +22,7 @@ N_KINDS = 1 << 16  # of nodes; the last one is ERROR
 MAX_NAME = 100
 
 # What is done with a node of a kind.
-_LEAVE_OUT, _STRUCTURE, _IDENTIFIER, _LITERAL, _OPERATOR, _STATEMENT, _DEFINITION = range(7)
+_LEAVE_OUT, _STRUCTURE, _IDENTIFIER, _LITERAL, _OPERATOR, _STATEMENT, _DEFINITION, _PARENTHESES = range(8)
 
 # The grammars agree on these: tokens count as operators inside of such expressions.
 _OPERATION = re.compile(r"binary|unary|update|boolean_op|comparison|assignment|not_op|pointer_expression")
@@ -88,6 +88,7 @@ def load_grammar(entry: Language) -> _Grammar:
         (_IDENTIFIER, entry.identifiers),
         (_LITERAL, entry.literals),
         (_STATEMENT, ("expression_statement",)),
+        (_PARENTHESES, ("parenthesized_expression",)),
         (_DEFINITION, (*entry.functions, *entry.classes)),
     ):
         for kind in numbers(*wanted):
@@ -129,6 +130,8 @@ class _Walk:
         broken = tree.root_node.has_error
         above: list[Any] = [None]  # at each depth the node that all nodes there are children of
         depth = 0
+        around: list[int] = []  # at which depths parentheses are open
+        n_around = 0  # those are no nodes of the tree
         while True:
             node: Any = cursor.node
             kind = node.kind_id
@@ -144,10 +147,14 @@ class _Walk:
                 self._define(node, above, depth)
                 role = _STRUCTURE
 
-            if role == _STRUCTURE:
-                add_label(kind)
-                add_depth(depth)
+            if role in (_STRUCTURE, _PARENTHESES):
+                if role == _STRUCTURE:
+                    add_label(kind)
+                    add_depth(depth - n_around)
                 if go_down():
+                    if role == _PARENTHESES:
+                        around.append(depth)
+                        n_around += 1
                     depth += 1
                     if depth == len(above):
                         above.append(node)
@@ -157,10 +164,10 @@ class _Walk:
             elif role == _OPERATOR:
                 if above[depth].kind_id in operations:
                     add_label(kind)
-                    add_depth(depth)
+                    add_depth(depth - n_around)
             elif role != _LEAVE_OUT and policy[role] != "drop":
                 add_label(kind)
-                add_depth(depth)
+                add_depth(depth - n_around)
                 if policy[role] == "keep" or settings.blurred:
                     text = source[node.start_byte : node.end_byte]
                     number = number_of.get(text)
@@ -168,13 +175,16 @@ class _Walk:
                         number = self._number_text(text)
                     if policy[role] == "keep":
                         add_label(number)
-                        add_depth(depth + 1)
+                        add_depth(depth - n_around + 1)
                     else:
                         self.blurred.append((len(self.label) - 1, number))
             while not go_right():
                 if not go_up():
                     return self._result()
                 depth -= 1
+                if around and around[-1] == depth:
+                    around.pop()
+                    n_around -= 1
 
     def _number_text(self, text: bytes) -> int:
         """Give a text a number, the same that it has with other quotation marks."""

@@ -1,0 +1,172 @@
+"""Show how well similarities tell Java clones: ``python -m benchmarks.clones [--data DIR]``.
+
+Functions of BigCloneBench, blurred: identifiers and literals left out. For every similarity, the share of the
+clone pairs of type 3 (edited copies) above the value that .2 % of other pairs exceed; the same for the tenth
+of them that share the fewest tokens, and where the names in one of the two are all others. Other pairs are
+from different clone classes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from treedot import Forest, FragmentVectorizer, SubsetTreeKernel, read_trees
+from treedot.array_types import Array, FloatArray, IntArray
+from treedot.search.similarity import production_multisets, similarities
+
+OTHERS = 200_000  # pairs
+FALSE_POSITIVES = 0.002
+SHOWN = 50  # of the other pairs, the most similar ones
+NAMES = ("SimpleName", "QualifiedName", "SimpleType")
+LITERALS = ("StringLiteral", "NumberLiteral", "CharacterLiteral", "BooleanLiteral", "NullLiteral")
+
+Similarity = Callable[[IntArray, IntArray], FloatArray]
+
+
+class Clones(NamedTuple):
+    """Functions, each also with other names, and pairs of them."""
+
+    kept: Forest  # all functions, and again with all names changed
+    blurred: Forest  # the same functions without names and literals
+    pairs: dict[str, tuple[IntArray, IntArray]]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.clones", description=__doc__)
+    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
+    parser.add_argument("--others", type=int, default=OTHERS, help=f"other pairs (default: {OTHERS})")
+    parser.add_argument("--show", action="store_true", help=f"also the {SHOWN} most similar other pairs")
+    options = parser.parse_args(arguments)
+    if not options.data:
+        parser.error("set TREEDOT_DATA, or give --data: this needs the files bcb_*.tsv.gz")
+    clones = read_clones(Path(options.data), options.others)
+    measures = all_measures(clones)
+    for line in table(clones, measures):
+        print(line)
+    if options.show:
+        show_others(clones, measures["√ rows"])
+
+
+def read_clones(data: Path, n_others: int) -> Clones:
+    """Read the functions and the pairs of type 3, and draw pairs of functions that are no clones."""
+    functions = read_trees(data / "bcb_functions.tsv.gz")
+    number = {name: i for i, name in enumerate(functions.columns["id"])}
+    with gzip.open(data / "bcb_pairs.tsv.gz", "rt", encoding="utf-8") as lines:
+        edited = [row for row in csv.DictReader(lines, delimiter="\t") if row["type"] == "T3"]
+    a = np.array([number[row["a"]] for row in edited])
+    b = np.array([number[row["b"]] for row in edited])
+    weakest = np.argsort([float(row["similarity_token"]) for row in edited], kind="stable")[
+        : len(edited) // 10
+    ]
+    classes = np.unique(functions.columns["clone_class"], return_inverse=True)[1]
+    x, y = np.random.default_rng(0).integers(len(functions), size=(2, 2 * n_others))
+    apart = np.flatnonzero(classes[x] != classes[y])[:n_others]
+    pairs = {
+        "T3": (a, b),
+        "weakest tenth": (a[weakest], b[weakest]),
+        "renamed": (a, b + len(functions)),
+        "others": (x[apart], y[apart]),
+    }
+    kept = Forest.concat([functions, with_other_leaves(functions, NAMES, lambda text: f"{text}·")])
+    return Clones(kept, with_other_leaves(kept, (*NAMES, *LITERALS), lambda text: "_"), pairs)
+
+
+def with_other_leaves(forest: Forest, kinds: Sequence[str], change: Callable[[str], str]) -> Forest:
+    """Return the trees with another text in every leaf below a node of some kinds."""
+    parents = forest.parent
+    kind = np.isin(forest.label, [k for k, text in enumerate(forest.labels) if text in kinds])
+    changed = (forest.arity == 0) & (parents >= 0)
+    changed[changed] = kind[parents[changed]]
+    texts = dict.fromkeys([*forest.labels, *map(change, forest.labels)])
+    index = {text: k for k, text in enumerate(texts)}
+    new = np.array([index[change(text)] for text in forest.labels])
+    return Forest(
+        np.where(changed, new[forest.label], forest.label), forest.arity, forest.offsets, list(texts)
+    )
+
+
+def all_measures(clones: Clones) -> dict[str, Similarity]:
+    """Return the similarities by name, each a function of pairs."""
+    counts = production_multisets(clones.blurred)
+    kernel = SubsetTreeKernel(decay=0.2, normalize=True)
+    return {
+        "√ rows": cosines(clones.blurred, "sqrt"),
+        "rows": cosines(clones.blurred, "linear"),
+        "shared productions": lambda a, b: similarities(counts, a, b),
+        "containment": lambda a, b: containment(similarities(counts, a, b), counts.sizes[a], counts.sizes[b]),
+        "√ rows, names kept": cosines(clones.kept, "sqrt"),
+        "tokens (sets)": token_jaccard(clones.kept),
+        "subset tree kernel λ = .2": lambda a, b: kernel.pairs(clones.blurred, a, b),
+    }
+
+
+def cosines(forest: Forest, damping: str) -> Similarity:
+    """Return the dot products of normalised sparse rows."""
+    rows = sp.csr_matrix(FragmentVectorizer(n_features=2**30, damping=damping, n_jobs=-1).transform(forest))
+    return lambda a, b: _row_by_row(rows, a, b)
+
+
+def _row_by_row(rows: Any, a: IntArray, b: IntArray) -> FloatArray:
+    parts = [slice(k, k + 10_000) for k in range(0, len(a), 10_000)]
+    return np.concatenate([np.asarray(rows[a[k]].multiply(rows[b[k]]).sum(axis=1)).ravel() for k in parts])
+
+
+def containment(similarity: FloatArray, m: IntArray, n: IntArray) -> FloatArray:
+    """Return which part of the smaller multiset is in the larger one, given their Jaccard similarity."""
+    both: FloatArray = similarity / (1 + similarity) * (m + n)
+    return both / np.maximum(1, np.minimum(m, n))
+
+
+def token_jaccard(forest: Forest) -> Similarity:
+    """Return the Jaccard similarity of the sets of leaves, which is what many tools for tokens compare."""
+    leaves = forest.arity == 0
+    tree, token = forest.tree_of_node[leaves], forest.label[leaves]
+    sets = sp.csr_matrix((np.ones(len(tree), np.float32), (tree, token)), (len(forest), len(forest.labels)))
+    sets.sum_duplicates()
+    sets.data[:] = 1
+    sizes = sets.getnnz(axis=1)
+
+    def measure(a: IntArray, b: IntArray) -> FloatArray:
+        both = _row_by_row(sets, a, b)
+        return both / np.maximum(1, sizes[a] + sizes[b] - both)
+
+    return measure
+
+
+def table(clones: Clones, measures: dict[str, Similarity]) -> list[str]:
+    """Return the lines of the table: for every similarity, the shares of clones found."""
+    kinds = [kind for kind in clones.pairs if kind != "others"]
+    lines = [f"{'similarity':28}{'at .2 %':>10}" + "".join(f"{kind:>16}" for kind in kinds)]
+    for name, measure in measures.items():
+        threshold = np.quantile(measure(*clones.pairs["others"]), 1 - FALSE_POSITIVES)
+        shares = [float(np.mean(measure(*clones.pairs[kind]) > threshold)) for kind in kinds]
+        lines.append(f"{name:28}{threshold:10.3f}" + "".join(f"{share:16.3f}" for share in shares))
+    return lines
+
+
+def show_others(clones: Clones, measure: Similarity) -> None:
+    """Print the most similar of the pairs that are from different clone classes, for reading."""
+    a, b = clones.pairs["others"]
+    values = measure(a, b)
+    for k in np.argsort(-values, kind="stable")[:SHOWN]:
+        print(f"\n{values[k]:.3f}")
+        for i in (a[k], b[k]):
+            print("   ", " ".join(clones.kept.labels[x] for x in _leaves(clones.kept, int(i)))[:400])
+
+
+def _leaves(forest: Forest, i: int) -> Array:
+    nodes = slice(forest.offsets[i], forest.offsets[i + 1])
+    return forest.label[nodes][forest.arity[nodes] == 0]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""Show what ``find_duplicates`` finds, where the truth is known: ``python -m benchmarks.duplicates``.
+
+Functions of Python's standard library (without its tests) are copied, reformatted, and edited or renamed to
+known degrees; the copies are put among the library's own functions, each in a file of its own, and the list
+of groups is read from its beginning. A group of k members counts as k - 1 pairs to read, whether it was
+planted or is the library's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import resource
+import sysconfig
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from benchmarks.planting import KINDS, plant
+from treedot import Forest, find_duplicates
+from treedot.readers.code import read_code
+from treedot.search.duplicates import DuplicateGroup
+from treedot.search.edit_distance import edit_distance
+from treedot.search.similarity import production_multisets, similarities
+from treedot.timing import timed
+
+TESTS = {"test", "tests", "idle_test"}
+OTHERS = {"site-packages", "dist-packages", "__pycache__"}
+FIRST = 500  # pairs of the list
+
+
+@dataclass(frozen=True)
+class Found:
+    """After how many pairs of a list each planted copy was seen; None where it is not in the list."""
+
+    pairs: int
+    seen: list[tuple[str, int | None]]
+
+    def shares(self, within: int) -> list[float]:
+        """Return for every kind the share that is seen within so many pairs."""
+        return [
+            float(np.mean([at is not None and at <= within for k, at in self.seen if k == kind]))
+            for kind in KINDS
+        ]
+
+    def pairs_for(self, share: float) -> int | None:
+        """Return after how many pairs a share of all copies has been seen."""
+        at = sorted(n for _, n in self.seen if n is not None)
+        wanted = int(np.ceil(share * len(self.seen)))
+        return at[wanted - 1] if len(at) >= wanted else None
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.duplicates", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3, help="how many times to plant (default: 3)")
+    parser.add_argument("--per-kind", type=int, default=50, help="copies of each kind (default: 50)")
+    parser.add_argument("--files", type=int, default=None, help="of the library (default: all)")
+    parser.add_argument(
+        "--smallest", type=int, default=15, help="statements of a copied function (default: 15)"
+    )
+    parser.add_argument(
+        "--min-nodes", type=int, default=40, help="of a function that is compared (default: 40)"
+    )
+    parser.add_argument("--n-jobs", type=int, default=-1, help="processes and threads (default: all cores)")
+    options = parser.parse_args(arguments)
+    root = Path(sysconfig.get_paths()["stdlib"])
+    files = library_files(root, TESTS | OTHERS)[: options.files]
+    if options.files is None:
+        print_speed("standard library", files, options.n_jobs)
+        print_speed("with its tests", library_files(root, OTHERS), options.n_jobs)
+    print_planted(files, options)
+
+
+def library_files(root: Path, without: set[str]) -> list[Path]:
+    """Return the source files of the standard library, but for some folders."""
+    return sorted(p for p in root.rglob("*.py") if not without & set(p.relative_to(root).parts))
+
+
+def read(paths: Sequence[Path], min_nodes: int, n_jobs: int) -> Forest:
+    """Read functions as ``treedot dups`` does."""
+    return read_code(
+        paths,
+        identifiers="blur",
+        literals="blur",
+        blurred=True,
+        min_nodes=min_nodes,
+        on_bad=lambda error: None,
+        n_jobs=n_jobs,
+    )
+
+
+def print_speed(name: str, files: Sequence[Path], n_jobs: int) -> None:
+    """Print how long reading and finding take."""
+    forest, reading = timed(lambda: read(files, 40, n_jobs))
+    groups, finding = timed(lambda: find_duplicates(forest, n_jobs=n_jobs))
+    size = sum(path.stat().st_size for path in files) / 1e6
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(
+        f"{name}: {len(files):,} files, {size:.1f} MB, {len(forest):,} functions of 40 nodes or more, "
+        f"{forest.n_nodes:,} nodes, {len(groups):,} groups; reading {reading:.1f} s, finding {finding:.1f} s"
+        f", peak {peak:.2f} GB"
+    )
+
+
+def print_edit_distances(planted: Forest, truth: Sequence[tuple[str, int, int]]) -> None:
+    """Print how the similarity goes with 1 - edit distance / nodes of the larger tree."""
+    rng = np.random.default_rng(0)
+    small = [(a, b) for _, a, b in truth if max(planted.sizes[a], planted.sizes[b]) <= 300]
+    unrelated = rng.choice(np.flatnonzero(planted.sizes <= 300), (len(small), 2))
+    a, b = np.concatenate([small, unrelated]).T
+    shares = similarities(production_multisets(planted), a, b)
+    distances = np.array([edit_distance(planted[int(i)], planted[int(j)]) for i, j in zip(a, b, strict=True)])
+    by_distance = 1 - distances / np.maximum(planted.sizes[a], planted.sizes[b])
+    print(
+        f"similarity beside edit distance, {len(small)} copies and as many unrelated pairs: "
+        f"Spearman {spearmanr(shares, by_distance).statistic:.3f}, "
+        f"mean difference {np.mean(np.abs(shares - by_distance)):.3f}"
+    )
+
+
+@dataclass(frozen=True)
+class Library:
+    """The standard library with planted copies."""
+
+    forest: Forest
+    truth: list[tuple[str, int, int]]  # kind, original, copy
+
+
+def planted_library(files: Sequence[Path], folder: Path, seed: int, options: argparse.Namespace) -> Library:
+    """Write copies of the library's functions to a folder, and read them together with the library."""
+    functions = list(library_functions(files))
+    copies = plant([function for _, function in functions], options.per_kind, seed, options.smallest)
+    for number, copy in enumerate(copies):
+        (folder / f"copy_{number}.py").write_text(copy.source, encoding="utf-8")
+    forest = read([*files, folder], options.min_nodes, options.n_jobs)
+    ends = zip(forest.columns["file"], forest.columns["end"], strict=True)
+    numbers = {
+        place: i for i, place in reversed(list(enumerate(ends)))
+    }  # of those that end there, the outermost
+    truth = []
+    for number, copy in enumerate(copies):
+        path, function = functions[copy.original]
+        original = numbers.get((path.as_posix(), function.end_lineno))
+        planted = numbers.get(((folder / f"copy_{number}.py").as_posix(), copy.source.count("\n")))
+        if original is not None and planted is not None:
+            truth.append((copy.kind, original, planted))
+    return Library(forest, truth)
+
+
+def library_functions(files: Sequence[Path]) -> Iterator[tuple[Path, ast.FunctionDef]]:
+    """Yield the functions of files, with their file."""
+    for path in files:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                module = ast.parse(path.read_bytes())
+            except (SyntaxError, ValueError):
+                continue
+        yield from ((path, node) for node in ast.walk(module) if isinstance(node, ast.FunctionDef))
+
+
+def looked_through(groups: Sequence[DuplicateGroup], truth: Sequence[tuple[str, int, int]]) -> Found:
+    """Return when each planted copy is seen by someone who reads the groups one after another."""
+    pairs = 0
+    seen: dict[int, tuple[int, int]] = {}  # of every function its group, and how many pairs were read with it
+    for number, group in enumerate(groups):
+        pairs += len(group.members) - 1
+        seen.update(dict.fromkeys(group.members, (number, pairs)))
+    nowhere = (-1, 0)
+    together = [(kind, seen.get(a, nowhere), seen.get(b, nowhere)) for kind, a, b in truth]
+    return Found(pairs, [(kind, x[1] if x == y and x != nowhere else None) for kind, x, y in together])
+
+
+def print_planted(files: Sequence[Path], options: argparse.Namespace) -> None:
+    """Print the table of planted copies, for several seeds."""
+    print(f"\nplanted copies seen within the first {FIRST} pairs (in the whole list); pairs for 50 %, 90 %")
+    print(" " * 8 + "".join(f"{kind:>22}" for kind in KINDS))
+    for seed in range(options.seeds):
+        with tempfile.TemporaryDirectory() as folder:
+            library = planted_library(files, Path(folder), seed, options)
+        groups = find_duplicates(library.forest, min_nodes=options.min_nodes, n_jobs=options.n_jobs)
+        found = looked_through(groups, library.truth)
+        shares = zip(found.shares(FIRST), found.shares(found.pairs), strict=True)
+        line = "".join(f"{f'{first:.2f} ({all_:.2f})':>22}" for first, all_ in shares)
+        needed = f"{found.pairs_for(0.5)}, {found.pairs_for(0.9)} of {found.pairs}"
+        print(f"seed {seed:<3}{line}   {needed}; {len(library.forest):,} functions", flush=True)
+        if seed == 0:
+            print_edit_distances(library.forest, library.truth)
+
+
+if __name__ == "__main__":
+    main()

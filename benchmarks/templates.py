@@ -1,0 +1,166 @@
+"""Pages made from templates, to measure whether clustering finds the templates again.
+
+A site has a frame (head, navigation, footer) that all its templates share. A template has parts of its own,
+some of them optional, and one or two lists of 0 to 50 items, which are alike but for parts that only some of
+them have. Texts differ from page to page. Noise pages are grown at random from the same tags and belong to
+no template.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from treedot import Forest, FragmentVectorizer, dot_products, read_html
+from treedot.timing import timed
+
+NOISE = -1
+BLOCKS = ("div", "section", "article", "aside", "main")
+LEAVES = ("p", "h2", "h3", "span", "a", "img", "time", "button", "small", "em")
+LISTS = (("ul", "li"), ("ol", "li"), ("div", "div"), ("div", "article"), ("tbody", "tr"), ("dl", "dd"))
+WORDS = (
+    "tree",
+    "kernel",
+    "page",
+    "price",
+    "river",
+    "north",
+    "seven",
+    "open",
+    "light",
+    "paper",
+    "stone",
+    "early",
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """An element of a template: always there, or on a share of the pages; a list repeats its one child."""
+
+    tag: str
+    css: str
+    children: tuple[Part, ...] = ()
+    share: float = 1.0
+    is_list: bool = False
+
+    def write(self, rng: np.random.Generator, out: list[str]) -> None:
+        """Add the HTML of one occurrence."""
+        if rng.random() >= self.share:
+            return
+        out.append(f'<{self.tag} class="{self.css}" id="{self.css}-{rng.integers(1000)}">')
+        if self.tag in LEAVES and self.tag != "img":
+            out.extend(f"{word} " for word in rng.choice(WORDS, rng.integers(1, 8)))
+        for child in self.children * (int(rng.integers(0, 51)) if self.is_list else 1):
+            child.write(rng, out)
+        if self.tag != "img":
+            out.append(f"</{self.tag}>\n")
+
+
+def grown(rng: np.random.Generator, size: int, optional: float) -> Part:
+    """Return a random part of about ``size`` elements, with a share of them on some pages only."""
+    share = float(rng.uniform(0.3, 0.9)) if rng.random() < optional else 1.0
+    css = f"c{rng.integers(40)}"
+    if size <= 1:
+        return Part(str(rng.choice(LEAVES)), css, share=share)
+    pieces = np.maximum(1, np.diff([0, *np.sort(rng.integers(0, size, rng.integers(1, 4))), size]))
+    return Part(str(rng.choice(BLOCKS)), css, tuple(grown(rng, int(k), optional) for k in pieces), share)
+
+
+def listing(rng: np.random.Generator) -> Part:
+    """Return a list of items that are alike."""
+    around, tag = LISTS[rng.integers(len(LISTS))]
+    item = grown(rng, int(rng.integers(3, 9)), 0.2)
+    return Part(around, f"l{rng.integers(40)}", (Part(tag, item.css, item.children),), is_list=True)
+
+
+def site(rng: np.random.Generator, templates: int) -> list[Part]:
+    """Return the templates of a site, as the bodies of their pages."""
+    head, foot = grown(rng, 12, 0.1), grown(rng, 10, 0.1)
+    pages = []
+    for _ in range(templates):
+        own = [grown(rng, int(rng.integers(8, 20)), 0.2), *(listing(rng) for _ in range(rng.integers(1, 3)))]
+        pages.append(Part("body", "page", (head, Part("main", "content", tuple(own)), foot)))
+    return pages
+
+
+def pages(
+    n_sites: int = 4, n_templates: int = 4, n_pages: int = 25, n_noise: int = 40, seed: int = 0
+) -> tuple[list[str], list[int]]:
+    """Return pages as HTML, and of each the number of its template, or ``NOISE``.
+
+    Examples
+    --------
+    >>> made, template = pages(n_sites=1, n_templates=2, n_pages=3, n_noise=1)
+    >>> template
+    [0, 0, 0, 1, 1, 1, -1]
+    """
+    rng = np.random.default_rng(seed)
+    made: list[str] = []
+    labels: list[int] = []
+    bodies = [body for _ in range(n_sites) for body in site(rng, n_templates)]
+    noise = [Part("body", "page", (grown(rng, int(rng.integers(20, 200)), 0),)) for _ in range(n_noise)]
+    for number, body in [
+        *((k, b) for k, b in enumerate(bodies) for _ in range(n_pages)),
+        *((NOISE, b) for b in noise),
+    ]:
+        out = ["<!doctype html><html><head><title>", str(rng.choice(WORDS)), "</title></head>"]
+        body.write(rng, out)
+        made.append("".join([*out, "</html>"]))
+        labels.append(number)
+    return made, labels
+
+
+def read_pages(made: Sequence[str], **policies: str) -> Forest:
+    """Return the trees of pages."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number, page in enumerate(made):
+            (Path(folder) / f"{number:06}.html").write_text(page)
+        return read_html(folder, **policies)
+
+
+def clusters(trees: Forest, damping: str) -> list[int]:
+    """Return the cluster of each tree, by HDBSCAN over the cosines of its row."""
+    from sklearn.cluster import HDBSCAN
+
+    rows = FragmentVectorizer(n_features=2**30, damping=damping).transform(trees)
+    distances = np.clip(1 - dot_products(rows).astype(float), 0, None)
+    found: list[int] = (
+        HDBSCAN(min_cluster_size=5, metric="precomputed", copy=True).fit_predict(distances).tolist()
+    )
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print how well the templates of generated pages are found, for each way to read and to count."""
+    from sklearn.metrics import adjusted_rand_score
+
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.templates", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3, help="how many sets of pages")
+    parser.add_argument("--pages", type=int, default=25, help="how many pages of each template")
+    options = parser.parse_args(arguments)
+    sets = [pages(n_pages=options.pages, seed=seed) for seed in range(options.seeds)]
+    print("adjusted Rand index against the templates, lowest and mean of", options.seeds, "sets of pages")
+    print(f"{'attributes':<11}{'text':<6}{'damping':<9}{'lowest':>7}{'mean':>7}")
+    for attributes, text in (("drop", "drop"), ("blur", "drop"), ("blur", "blur"), ("keep", "drop")):
+        trees = [read_pages(made, attributes=attributes, text=text) for made, _ in sets]
+        for damping in ("linear", "sqrt", "log1p"):
+            scores = [
+                adjusted_rand_score(template, clusters(forest, damping))
+                for forest, (_, template) in zip(trees, sets, strict=True)
+            ]
+            print(
+                f"{attributes:<11}{text:<6}{damping:<9}{min(scores):7.3f}{np.mean(scores):7.3f}", flush=True
+            )
+    everything = [page for made, _ in sets for page in made]
+    forest, took = timed(lambda: read_pages(everything))
+    print(f"{len(forest)} pages, {forest.n_nodes / took / 1e6:.2f} M nodes/s with their files")
+
+
+if __name__ == "__main__":
+    main()

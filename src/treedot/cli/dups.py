@@ -1,0 +1,116 @@
+"""The command ``treedot dups``: near-duplicates in source code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from treedot.cli.changes import Changes
+from treedot.cli.settings import apply_settings
+from treedot.errors import SourceError
+from treedot.files import check_target, write_whole
+from treedot.parameters import CODE_UNITS, REPORT_FORMATS, checked_choice, checked_integer
+from treedot.readers.code import read_code
+from treedot.readers.folders import Skipped
+from treedot.report import duplicates_report
+from treedot.search.baseline import new_groups, read_baseline, write_baseline
+from treedot.search.duplicates import MIN_NODES, THRESHOLD, DuplicateGroup, find_duplicates
+from treedot.trees import Forest
+
+SETTINGS: dict[str, type] = {
+    "unit": str,
+    "language": str,
+    "min_nodes": int,
+    "threshold": float,
+    "top": int,
+    "format": str,
+    "baseline": str,
+    "exclude": list,
+}
+DEFAULTS = {"unit": "function", "min_nodes": MIN_NODES, "threshold": THRESHOLD, "format": "text"}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the near-duplicates of source files; return 1 where there are new ones and that is a failure."""
+    apply_settings(options, SETTINGS, Path.cwd())
+    for name, value in DEFAULTS.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    checked_choice("--unit", options.unit, CODE_UNITS)
+    checked_choice("--format", options.format, REPORT_FORMATS)
+    if options.top is not None:
+        checked_integer("--top", options.top, at_least=0)
+    for target in (options.output, options.write_baseline):
+        if target is not None:
+            check_target(Path(target))
+    known = None if options.baseline is None else read_baseline(Path(options.baseline))
+    changes = None if options.changed_since is None else Changes(options.changed_since, Path.cwd())
+
+    skipped = Skipped()
+    bad: list[SourceError] = []
+    forest = read_code(
+        options.paths,
+        unit=options.unit,
+        language=options.language,
+        identifiers="blur",
+        literals="blur",
+        blurred=True,
+        min_nodes=options.min_nodes,
+        exclude=options.exclude or (),
+        on_skip=skipped,
+        on_bad=bad.append,
+        n_jobs=options.jobs,
+    )
+    for error in bad:
+        print(f"treedot: left out {error}", file=sys.stderr)
+    groups = find_duplicates(
+        forest, threshold=options.threshold, min_nodes=options.min_nodes, n_jobs=options.jobs
+    )
+    if options.write_baseline is not None:
+        write_baseline(Path(options.write_baseline), forest, groups)
+    if known is not None:
+        groups = list(new_groups(forest, groups, known))
+    if changes is not None:
+        groups = [group for group in groups if _is_touched(forest, group, changes)]
+    report = duplicates_report(forest, groups[: options.top], options.format, sources=_lines)
+    if options.output is None:
+        print(report, end="")
+    else:
+        with write_whole(Path(options.output)) as aside:
+            aside.write_text(report, encoding="utf-8")
+    _say(options, forest, groups, skipped)
+    return 1 if options.fail_on_new and groups else 0
+
+
+def _is_touched(forest: Forest, group: DuplicateGroup, changes: Changes) -> bool:
+    place = [forest.columns[name] for name in ("file", "start", "end")]
+    return any(changes.touch(*(column[i] for column in place)) for i in group.members)
+
+
+@cache
+def _lines(file: str) -> list[str]:
+    """Return the lines of a source file, for showing them."""
+    try:
+        text = Path(file).read_bytes().decode(errors="replace")
+    except OSError as error:
+        raise SourceError(f"cannot open {file}: {error.strerror or error}") from error
+    return [line.rstrip("\r") for line in text.split("\n")]
+
+
+def _say(
+    options: argparse.Namespace, forest: Forest, groups: Sequence[DuplicateGroup], skipped: Skipped
+) -> None:
+    """Say on stderr how much was looked at, and what was left out."""
+    files = len(set(forest.columns["file"])) if len(forest) else 0
+    copies = sum(len(group.members) for group in groups)
+    what = "new " if options.baseline is not None else ""
+    left_out = f"; left out: {skipped}" if skipped.counts else ""
+    plural = {"class": "classes"}.get(options.unit, f"{options.unit}s")
+    print(
+        f"treedot: {len(groups):,} {what}groups of {copies:,} {plural}, among {len(forest):,} {plural} of at "
+        f"least {options.min_nodes} nodes in {files:,} files{left_out}",
+        file=sys.stderr,
+    )

@@ -1,0 +1,203 @@
+"""Files that are trees themselves: HTML, XML and JSON, one by one or in folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import IO, Any
+
+from treedot.errors import SourceError, TreeSyntaxError
+from treedot.files import content_suffix, decompressed, open_raw
+from treedot.parameters import DOCUMENT_UNITS, POLICIES, checked_choice
+from treedot.readers.folders import OnSkip, walk
+from treedot.readers.problems import OnBad
+from treedot.trees import Forest
+
+__all__ = ["read_html", "read_json", "read_stream", "read_xml"]
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+MARKUP = {"attributes": "blur", "text": "blur", "comments": "drop"}
+VALUES = {"values": "blur"}
+
+
+def read_html(
+    paths: Paths,
+    *,
+    attributes: str = "blur",
+    text: str = "blur",
+    comments: str = "drop",
+    on_bad: Callable[[SourceError], object] | None = None,
+    on_skip: OnSkip | None = None,
+) -> Forest:
+    r"""Read pages of HTML, each of which is a tree, into one Forest.
+
+    An element is a node that is labelled with its tag. Its children are its attributes, ``@name``, in the
+    order of their names, and then what it contains, texts as ``#text`` and comments as ``#comment``. Text of
+    blanks alone is left out. Pages are repaired as libxml2 does it, whatever is wrong with them, and may be
+    of any depth. The columns are ``file``, ``start`` and ``end`` (lines), ``name`` (empty) and ``language``.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files and folders; of a folder, all files ``.html``, ``.htm`` and ``.xhtml``, also of its folders,
+        but for those that ``.gitignore`` and ``.treedotignore`` files name.
+    attributes, text, comments : {"keep", "blur", "drop"}
+        What becomes of the texts: a node with the text below it, ``(@lang en)``; the node alone, ``@lang``;
+        or nothing. What is blurred says how pages are built and not what they say, which is what pages from
+        one template share.
+    on_bad : callable, optional
+        Called with the error of every file that cannot be read. By default the first of a file that is named
+        is raised, and a file of a folder is left out.
+    on_skip : callable, optional
+        Called with the path and the reason of every file of a folder that is left out: ``"ignored"``,
+        ``"syntax error"``, ``"unreadable"``, ``"not a plain file"``, ``"name is not UTF-8"``, and
+        ``"ignored folder"``. ``treedot.readers.folders.Skipped`` counts them.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> page = pathlib.Path(tempfile.mkdtemp()) / "page.html"
+    >>> _ = page.write_text("<p class=a>One<br>two<p>Three")
+    >>> print(read_html(page)[0])
+    (html (body (p @class #text br #text) (p #text)))
+    >>> print(read_html(page, attributes="keep", text="drop")[0])
+    (html (body (p (@class a) br) p))
+    """
+    policies = _checked({"attributes": attributes, "text": text, "comments": comments})
+    return _read(paths, "html", (".html", ".htm", ".xhtml"), "document", policies, on_bad, on_skip)
+
+
+def read_xml(
+    paths: Paths,
+    *,
+    unit: str = "document",
+    attributes: str = "blur",
+    text: str = "blur",
+    comments: str = "drop",
+    on_bad: Callable[[SourceError], object] | None = None,
+    on_skip: OnSkip | None = None,
+) -> Forest:
+    """Read XML documents, or the records that they list, into one Forest.
+
+    Nodes, columns and the other parameters are those of ``read_html``. Tags and attributes keep their
+    prefixes. Entities that a document declares are not put in, and nothing is read from elsewhere.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files and folders; of a folder, all files ``.xml``.
+    unit : {"document", "record"}
+        Whether a tree is a document, or each element below the root of one; then ``name`` is its number.
+    attributes, text, comments, on_bad, on_skip
+        As for ``read_html``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> feed = pathlib.Path(tempfile.mkdtemp()) / "feed.xml"
+    >>> _ = feed.write_text("<feed><entry id='1'>One</entry><entry id='2'><b/></entry></feed>")
+    >>> for tree in read_xml(feed, unit="record"):
+    ...     print(tree)
+    (entry @id #text)
+    (entry @id b)
+    """
+    policies = _checked({"attributes": attributes, "text": text, "comments": comments})
+    return _read(paths, "xml", (".xml",), unit, policies, on_bad, on_skip)
+
+
+def read_json(
+    paths: Paths,
+    *,
+    unit: str = "document",
+    values: str = "blur",
+    on_bad: Callable[[SourceError], object] | None = None,
+    on_skip: OnSkip | None = None,
+) -> Forest:
+    """Read JSON values, or the records that they list, into one Forest.
+
+    An object is a node ``object`` with a child ``key:`` for every member, in the order of the file, and
+    below that its value; an array is a node ``array``; the other values are ``string``, ``number``,
+    ``boolean`` and ``null``. A key that occurs twice is there twice. A file may hold several values, as JSON
+    lines do: each is a document. ``NaN`` and ``Infinity`` are numbers. The columns are those of
+    ``read_html``, with the number of the tree in its file as ``name``.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files and folders; of a folder, all files ``.json``, ``.jsonl`` and ``.ndjson``.
+    unit : {"document", "record"}
+        Whether a tree is a value, or, where that is an array, each of its items.
+    values : {"keep", "blur", "drop"}
+        What becomes of strings, numbers and booleans: ``(number 1)``, ``number``, or nothing.
+    on_bad, on_skip
+        As for ``read_html``. After an error, reading goes on with the next line that begins with a bracket.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.json"
+    >>> _ = file.write_text('[{"name": "Ada", "born": 1815}, {"name": "Alan", "born": null}]')
+    >>> for tree in read_json(file, unit="record"):
+    ...     print(tree)
+    (object (name: string) (born: number))
+    (object (name: string) (born: null))
+    """
+    return _read(
+        paths, "json", (".json", ".jsonl", ".ndjson"), unit, _checked({"values": values}), on_bad, on_skip
+    )
+
+
+def read_stream(
+    stream: IO[Any],
+    name: str,
+    kind: str,
+    unit: str | None,
+    batch_size: int,
+    on_bad: OnBad,
+    policies: dict[str, str] | None = None,
+) -> Iterator[Forest]:
+    """Yield the trees of one file of a kind: ``"html"``, ``"xml"`` or ``"json"``."""
+    unit = unit or "document"
+    if kind == "json":
+        from treedot.readers.json_values import read_json_values
+
+        return read_json_values(stream, name, batch_size, on_bad, unit, (policies or VALUES)["values"])
+    from treedot.readers import markup
+
+    if kind == "html":
+        return markup.read_page(stream, name, on_bad, policies or MARKUP)
+    return markup.read_xml_elements(stream, name, batch_size, on_bad, unit, policies or MARKUP)
+
+
+def _read(
+    paths: Paths,
+    kind: str,
+    suffixes: tuple[str, ...],
+    unit: str,
+    policies: dict[str, str],
+    on_bad: Callable[[SourceError], object] | None,
+    on_skip: OnSkip | None,
+) -> Forest:
+    checked_choice("unit", unit, DOCUMENT_UNITS)
+    found = [Forest([], [], [0], [])]
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    for file in walk(given, lambda name: content_suffix(name) in suffixes, on_skip):
+        leave_out = None if file.named else partial(_leave_out, file.path, on_skip)
+        report = OnBad(on_bad or leave_out)
+        with open_raw(file.path) as raw:
+            stream = decompressed(raw, file.path)
+            found += read_stream(stream, file.path, kind, unit, 1 << 16, report, policies)
+    return Forest.concat(found)
+
+
+def _leave_out(path: str, on_skip: OnSkip | None, error: SourceError) -> None:
+    if on_skip is not None:
+        on_skip(path, "syntax error" if isinstance(error, TreeSyntaxError) else "unreadable")
+
+
+def _checked(policies: dict[str, str]) -> dict[str, str]:
+    for name, policy in policies.items():
+        checked_choice(name, policy, POLICIES)
+    return policies

@@ -1,0 +1,233 @@
+"""JSON: every value of a file is a tree (JSON lines are many), or every item of an array at the top."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+from treedot.errors import SourceError, TreeSyntaxError
+from treedot.files import read_chunk
+from treedot.readers.packer import MAX_TEXT, Packer
+from treedot.readers.problems import OnBad
+from treedot.readers.recognition import refuse_other_files
+from treedot.trees import Forest
+
+CHUNK_BYTES = 1 << 18
+
+# The kinds of tokens are groups: brackets and commas; strings, which are keys with a colon behind; numbers;
+# words; anything else.
+_TOKEN = re.compile(
+    r'([{}\[\],])|("[^"\\]*+(?:\\.[^"\\]*+)*+")(?:[ \t\n\r]*+(:))?+'
+    r"|(-?+(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+|Infinity)|NaN)"
+    r"|(true|false)|(null)|([^ \t\n\r])",
+    re.DOTALL,
+)
+_MARK, _STRING, _KEY, _NUMBER, _BOOLEAN, _NULL, _OTHER = range(1, 8)
+_SCALARS = {_STRING: "string", _NUMBER: "number", _BOOLEAN: "boolean", _NULL: "null"}
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_NEXT_VALUE = re.compile(r"\n(?=[{\[])")
+
+# What may come next, in the words of the error that says so.
+_VALUE, _ITEM = "a value", "a value or ']'"
+_MEMBER, _FIRST_MEMBER = "a key in double quotes and ':'", "a key in double quotes and ':', or '}'"
+_AFTER_ITEM, _AFTER_MEMBER = "',' or ']'", "',' or '}'"
+_MAY_CLOSE = {"]": (_ITEM, _AFTER_ITEM), "}": (_FIRST_MEMBER, _AFTER_MEMBER)}
+_CONTAINERS = {"[": ("array", _ITEM), "{": ("object", _FIRST_MEMBER)}
+
+
+def read_json_values(
+    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, unit: str, values: str
+) -> Iterator[Forest]:
+    """Yield a tree for every value of a stream, or for every item of an array at the top (``"record"``).
+
+    An object is a node ``object`` with a child ``key:`` for every member, in the order of the file, which
+    holds the value; an array is a node ``array``. Other values are ``string``, ``number``, ``boolean`` and
+    ``null``, and ``values`` says what becomes of their texts. After an error that ``on_bad`` survives,
+    reading goes on with the next line that begins with a bracket.
+    """
+    window = _Window(stream, name)
+    packer = Packer(name, "json", named=True)
+    while True:
+        parser = _Parser(window, packer, unit == "record", values)
+        try:
+            for token in window.tokens():
+                if parser.add(token) and len(packer) >= batch_size:
+                    yield packer.take()
+            parser.end()
+            break
+        except SourceError as error:
+            on_bad(error)
+            packer.forget_unfinished()
+            if not window.skip():
+                break
+    if len(packer):
+        yield packer.take()
+
+
+class _Window:
+    """The part of a stream that is being parsed, as text."""
+
+    def __init__(self, stream: IO[Any], name: str) -> None:
+        self._stream, self._name = stream, name
+        self._decode: Callable[[bytes, bool], str] | None = None
+        self._text = ""
+        self._at = 0  # the position after the last token
+        self._line, self._line_start = 1, 0  # of the position that was asked for last,
+        self._counted = 0  # which is this
+        self._at_end = False
+        self._problem: str | None = None  # what is wrong where the text ends
+
+    def tokens(self) -> Iterator[re.Match[str]]:
+        """Yield the tokens from here on; one that may go on behind the end of the text waits for more."""
+        while True:
+            text = self._text
+            end = len(text) if self._at_end else max(map(text.rfind, ",]}")) + 1
+            for token in _TOKEN.finditer(text, self._at, end):
+                if token[0] == '"' and (self._problem or not self._at_end):  # a string that goes on
+                    break
+                self._at = token.end()
+                yield token
+            if self._problem is not None:
+                raise SourceError(f"{self.place(len(text))}: {self._problem}")
+            if self._at_end:
+                return
+            self._grow()
+
+    def _grow(self) -> None:
+        """Read on, at least as much as is waiting, so that looking at it again costs linear time in all."""
+        self.line(self._at)
+        self._text = self._text[self._at :]
+        self._line_start -= self._at
+        self._counted, self._at = 0, 0
+        if len(self._text) > MAX_TEXT:
+            raise SourceError(f"{self.place(0)}: no comma or bracket follows for {MAX_TEXT:,} characters")
+        raw = read_chunk(self._stream, max(CHUNK_BYTES, len(self._text)), self._name)
+        self._at_end = not raw
+        if self._decode is None:
+            encoding = json.detect_encoding(raw)
+            if encoding == "utf-8":
+                refuse_other_files(raw, self._name)
+            self._decode = codecs.getincrementaldecoder(encoding)().decode
+        try:
+            self._text += self._decode(raw, self._at_end)
+        except UnicodeDecodeError as error:
+            self._text += error.object[: error.start].decode(error.encoding)
+            self._problem = f"the byte {error.object[error.start]:#x} is not {error.encoding.upper()}"
+            self._at_end = True
+
+    def line(self, position: int) -> int:
+        """Return the line of a position, which does not lie before the last one that was asked for."""
+        ends = self._text.count("\n", self._counted, position)
+        if ends:
+            self._line += ends
+            self._line_start = self._text.rfind("\n", self._counted, position) + 1
+        self._counted = position
+        return self._line
+
+    def place(self, position: int) -> str:
+        """Say where a position is, under the same condition."""
+        return f"{self._name}:{self.line(position)}:{position - self._line_start + 1}"
+
+    @property
+    def end(self) -> int:
+        """The position after the last token."""
+        return self._at
+
+    def skip(self) -> bool:
+        """Move on to the next line that begins with a bracket; tell whether there is one."""
+        while (found := _NEXT_VALUE.search(self._text, self._at)) is None:
+            if self._at_end:
+                return False
+            self._at = max(self._at, len(self._text) - 1)  # the end of a line, perhaps
+            self._grow()
+        self._at = found.end()
+        return True
+
+
+class _Parser:
+    """Packs the values that tokens form; no value is too deep for it."""
+
+    def __init__(self, window: _Window, packer: Packer, records: bool, policy: str) -> None:
+        self._window, self._packer, self._records, self._policy = window, packer, records, policy
+        self._open: list[str] = []  # the brackets of the arrays and objects around
+        self._outside = 0  # how many of them are around the trees: 1 in an array of records
+        self._expected = _VALUE
+        self._first_line = 0
+
+    def add(self, token: re.Match[str]) -> bool:
+        """Take a token; tell whether it finishes a tree."""
+        kind, expected = token.lastindex, self._expected
+        if expected is _VALUE or expected is _ITEM:
+            if len(self._open) == self._outside:
+                self._first_line = self._window.line(token.start())
+            if kind in _SCALARS:
+                self._add_scalar(token)
+                return self._value_ends()
+            if token[0] in _CONTAINERS:
+                self._begin(token[0])
+                return False
+        elif kind == _KEY and expected in (_MEMBER, _FIRST_MEMBER):
+            self._packer.begin(f"{self._string(token)}:")
+            self._expected = _VALUE
+            return False
+        elif token[0] == "," and expected in (_AFTER_ITEM, _AFTER_MEMBER):
+            self._expected = _VALUE if expected is _AFTER_ITEM else _MEMBER
+            return False
+        if expected in _MAY_CLOSE.get(token[0], ()):
+            return self._finish()
+        shown = "a quote that is never closed" if token[0] == '"' else repr(token[0][:40])
+        raise TreeSyntaxError(f"{self._window.place(token.start())}: expected {expected}, found {shown}")
+
+    def end(self) -> None:
+        """Raise where a value is not finished."""
+        if self._open:
+            place = self._window.place(self._window.end)
+            raise TreeSyntaxError(f"{place}: expected {self._expected}, found the end of the file")
+
+    def _add_scalar(self, token: re.Match[str]) -> None:
+        kind = token.lastindex or _OTHER
+        if self._policy == "keep" and kind != _NULL:
+            self._packer.add(_SCALARS[kind], self._string(token) if kind == _STRING else token[0], "keep")
+        elif self._policy != "drop" or len(self._open) == self._outside:  # a tree has a root
+            self._packer.leaf(_SCALARS[kind])
+
+    def _string(self, token: re.Match[str]) -> str:
+        """Return what a string stands for; half of a surrogate pair, which is no character, is replaced."""
+        text = token[_STRING][1:-1]
+        if "\\" not in text:
+            return text
+        try:
+            return _HALF_PAIR.sub("\ufffd", json.loads(token[_STRING], strict=False))
+        except ValueError as error:
+            raise TreeSyntaxError(f"{self._window.place(token.start())}: {error}") from None
+
+    def _begin(self, bracket: str) -> None:
+        label, self._expected = _CONTAINERS[bracket]
+        if self._records and bracket == "[" and not self._open:
+            self._outside = 1
+        else:
+            self._packer.begin(label)
+        self._open.append(bracket)
+
+    def _finish(self) -> bool:
+        self._open.pop()
+        if len(self._open) < self._outside:  # this was the array around records
+            self._outside, self._expected = 0, _VALUE
+            return False
+        self._packer.finish()
+        return self._value_ends()
+
+    def _value_ends(self) -> bool:
+        depth = len(self._open)
+        if depth and self._open[-1] == "{":
+            self._packer.finish()
+            self._expected = _AFTER_MEMBER
+        else:
+            self._expected = _AFTER_ITEM if depth else _VALUE
+        if depth > self._outside:
+            return False
+        self._packer.finish_tree(self._first_line, self._window.line(self._window.end))
+        return True

@@ -1,0 +1,161 @@
+"""HTML by lxml and XML by expat: a page or document is a tree, or each element below the root of one is."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+from xml.parsers import expat
+
+from treedot.errors import SourceError, TreeSyntaxError, missing
+from treedot.files import read_chunk
+from treedot.readers.elements import Elements
+from treedot.readers.packer import MAX_TEXT
+from treedot.readers.problems import OnBad
+from treedot.readers.recognition import refuse_other_files
+from treedot.trees import Forest
+
+MAX_BYTES = 1 << 28  # of a page
+MAX_STEPS = 1 << 31  # from open element to open element, in search of the one that a closing tag names
+PAGE_CHUNK = 1 << 12  # bytes: small, since what they hold is bounded before they are parsed
+XML_CHUNK = 1 << 20  # bytes: large, since expat looks again at a tag that goes on
+
+_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1,40})", re.IGNORECASE)
+
+
+def read_page(stream: IO[Any], name: str, on_bad: OnBad, policies: Mapping[str, str]) -> Iterator[Forest]:
+    """Yield the one tree of a page, which is repaired as libxml2 does it.
+
+    The parser reports what it meets, so that depth is bounded by memory alone.
+    """
+    try:
+        from lxml import etree
+    except ModuleNotFoundError:
+        raise missing("lxml", "html", "reading HTML") from None
+    raw = read_chunk(stream, MAX_BYTES + 1, name)
+    elements = Elements(name, "html", named=False, policies=policies, once=("html", "body"))
+    parser = etree.HTMLParser(target=elements, encoding="utf-8", huge_tree=True)
+    try:
+        _check_kind(raw, name)
+        if len(raw) > MAX_BYTES:
+            raise SourceError(f"{name}: a page of more than {MAX_BYTES >> 20} MiB, which is the limit")
+        _feed_page(parser, _in_utf8(raw), elements, name)
+        if not elements.n_roots:
+            raise SourceError(f"{name}: this is not HTML: no element found")
+    except etree.LxmlError as error:
+        on_bad(SourceError(f"{name}: this is not HTML: {error}"))
+    except SourceError as error:
+        on_bad(error)
+    else:
+        while elements.depth:
+            elements.finish()
+        elements.finish_tree(1, _lines(raw))
+        yield elements.take()
+
+
+def _check_kind(head: bytes, name: str) -> None:
+    if not head.startswith((b"<", *_MARKS)):
+        refuse_other_files(head, name)
+
+
+def _feed_page(parser: Any, page: bytes, elements: Elements, name: str) -> None:
+    """Parse a page; what could take more than linear time is bounded before it is begun."""
+    steps = 0
+    for start in range(0, len(page), PAGE_CHUNK):
+        chunk = page[start : start + PAGE_CHUNK]
+        steps += chunk.count(b"</") * (elements.depth + chunk.count(b"<"))
+        if steps > MAX_STEPS:
+            line = page.count(b"\n", 0, start) + 1
+            raise SourceError(
+                f"{name}:{line}: {elements.depth:,} elements are open here, too many for so many closing tags"
+            )
+        parser.feed(chunk)
+    parser.close()
+
+
+def _in_utf8(raw: bytes) -> bytes:
+    """Return a page in UTF-8: as its first bytes mark it, else if it is that, else as it declares."""
+    marked = next((_MARKS[mark] for mark in _MARKS if raw.startswith(mark)), None)
+    try:
+        text = raw.decode(marked, errors="replace") if marked else raw.decode()
+    except UnicodeDecodeError:
+        declared = _CHARSET.search(raw[:1024])
+        try:
+            text = raw.decode(declared[1].decode() if declared else "cp1252", errors="replace")
+        except (LookupError, ValueError):  # no encoding of text
+            text = raw.decode("cp1252", errors="replace")
+    return text.removeprefix("\ufeff").replace("\0", "\ufffd").encode(errors="replace")
+
+
+def read_xml_elements(
+    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, unit: str, policies: Mapping[str, str]
+) -> Iterator[Forest]:
+    """Yield the tree of a document, or one for every element below its root (``unit="record"``).
+
+    Entities that a document declares stay as they are written in texts, and nothing is read from elsewhere.
+    What stands before an error, of records, is read.
+    """
+    document = _Document(name, unit == "record", policies)
+    chunk = read_chunk(stream, XML_CHUNK, name)
+    fed = 0
+    try:
+        _check_kind(chunk, name)
+        while chunk:
+            document.parser.Parse(chunk, False)
+            fed += len(chunk)
+            if fed - document.parser.CurrentByteIndex > MAX_TEXT + XML_CHUNK:
+                line = document.parser.CurrentLineNumber
+                raise SourceError(f"{name}:{line}: a tag or comment of more than {MAX_TEXT >> 20} MiB")
+            if len(document) >= batch_size:
+                yield document.take()
+            chunk = read_chunk(stream, XML_CHUNK, name)
+        document.parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        place = f"{name}:{error.lineno}:{error.offset + 1}"
+        on_bad(TreeSyntaxError(f"{place}: this is not XML: {expat.errors.messages[error.code]}"))
+    except (LookupError, ValueError) as error:  # of an encoding that is not known
+        on_bad(error if isinstance(error, SourceError) else SourceError(f"{name}: cannot read it: {error}"))
+    if len(document):
+        yield document.take()
+
+
+class _Document(Elements):
+    """The elements of an XML document, as expat reports them."""
+
+    def __init__(self, file: str, records: bool, policies: Mapping[str, str]) -> None:
+        super().__init__(file, "xml", named=records, policies=policies)
+        self._roots = int(records)  # how many levels of elements are left out
+        self._level = 0
+        self._first_line = 0
+        self.parser = parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler = self._started
+        parser.EndElementHandler = self._ended
+        parser.CharacterDataHandler = self.data
+        parser.CommentHandler = self.comment
+        parser.DefaultHandler = self._other  # with it, expat does not put in what entities stand for
+
+    def _started(self, tag: str, attributes: dict[str, str]) -> None:
+        if self._level == self._roots:
+            self._first_line = self.parser.CurrentLineNumber
+            self._pieces.clear()
+        if self._level >= self._roots:
+            self.start(tag, attributes)
+        self._level += 1
+
+    def _ended(self, tag: str) -> None:
+        self._level -= 1
+        if self._level >= self._roots:
+            self.end(tag)
+        if self._level == self._roots:
+            self.finish_tree(self._first_line, self.parser.CurrentLineNumber)
+
+    def _other(self, text: str) -> None:
+        if text.startswith("&"):
+            self.data(text)
+
+
+def _lines(raw: bytes) -> int:
+    return max(1, raw.count(b"\n") + (not raw.endswith(b"\n")))

@@ -1,0 +1,105 @@
+"""Files of trees that are written batch by batch: brackets, Parquet and Arrow."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from treedot.errors import ParameterError
+from treedot.files import write_whole
+from treedot.trees.forest import Forest
+
+BRACKETS = (".mrg", ".txt", ".brackets")
+TABLES = (".parquet", ".arrow", ".feather")
+TREES_AT_A_TIME = 4096
+NODES_AT_A_TIME = 1 << 20
+
+
+class ForestWriter(Protocol):
+    """What takes the trees of a file."""
+
+    def write(self, forest: Forest) -> None:
+        """Add trees at the end."""
+
+
+@contextlib.contextmanager
+def forest_file(path: str | os.PathLike[str]) -> Iterator[ForestWriter]:
+    """Yield a writer for a file of trees, which appears when all went well.
+
+    ``.mrg``, ``.txt`` and ``.brackets`` hold one tree per line, without its columns; ``.parquet``,
+    ``.arrow`` and ``.feather`` hold the columns too. Few trees are in memory at a time.
+    """
+    suffix = check_suffix(path)
+    with write_whole(path) as aside:
+        if suffix in BRACKETS:
+            with aside.open("w", encoding="utf-8", newline="\n") as file:
+                yield _Lines(file)
+            return
+        table = _Table(aside, os.fspath(path))
+        try:
+            yield table
+            table.flush()
+        finally:
+            table.close()
+
+
+def check_suffix(path: str | os.PathLike[str]) -> str:
+    """Return the suffix of a file of trees; raise where it names no format that is written."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in (*BRACKETS, *TABLES):
+        known = ", ".join((*BRACKETS, *TABLES))
+        raise ParameterError(f"cannot tell in which format to write {path}: use one of {known}")
+    return suffix
+
+
+class _Lines:
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, forest: Forest) -> None:
+        self._file.writelines(f"{tree}\n" for tree in forest)
+
+
+class _Table:
+    """Gathers trees until they are worth a batch; the first batch decides on the columns and their types."""
+
+    def __init__(self, aside: Path, name: str) -> None:
+        self._aside, self._name = aside, name
+        self._waiting: list[Forest] = []
+        self._schema: Any = None
+        self._file: Any = None
+
+    def write(self, forest: Forest) -> None:
+        self._waiting.append(forest)
+        trees = sum(map(len, self._waiting))
+        if trees >= TREES_AT_A_TIME or sum(part.n_nodes for part in self._waiting) >= NODES_AT_A_TIME:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was gathered."""
+        from treedot.trees.arrow import clear_errors, typed_table
+
+        if not self._waiting and self._file is not None:
+            return
+        forest = Forest.concat(self._waiting)
+        self._waiting = []
+        with clear_errors(self._name):
+            table = typed_table(forest, self._schema)
+            if self._file is None:
+                self._schema, self._file = table.schema, self._open(table.schema)
+            self._file.write_table(table)
+
+    def _open(self, schema: Any) -> Any:
+        from treedot.trees.arrow import pa
+
+        if self._name.lower().endswith(".parquet"):
+            return pa.parquet.ParquetWriter(self._aside, schema)
+        return pa.ipc.new_file(str(self._aside), schema)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()

@@ -1,0 +1,56 @@
+"""Settings from files: which file, what is refused, and that the command line comes first."""
+
+from argparse import Namespace
+
+import pytest
+
+from treedot import SourceError
+from treedot.cli.settings import apply_settings
+
+NAMES = {"min_nodes": int, "threshold": float, "exclude": list, "format": str}
+
+
+def applied(folder, **given):
+    options = Namespace(command="dups", **{name: given.get(name) for name in NAMES})
+    apply_settings(options, NAMES, folder)
+    return {name: getattr(options, name) for name in NAMES if getattr(options, name) is not None}
+
+
+def test_the_nearest_file_that_has_the_table_counts(tmp_path):
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    assert applied(inner) == {}
+    (tmp_path / "pyproject.toml").write_text("[tool.treedot.dups]\nmin-nodes = 50\nthreshold = 1\n")
+    (tmp_path / "a" / "pyproject.toml").write_text("[tool.other]\nx = 1\n")
+    assert applied(inner) == {"min_nodes": 50, "threshold": 1}
+    (tmp_path / "a" / "treedot.toml").write_text('[dups]\nexclude = ["*.py"]\n')
+    assert applied(inner) == {"exclude": ["*.py"]}
+
+
+def test_what_is_given_on_the_command_line_counts_more(tmp_path):
+    (tmp_path / "treedot.toml").write_text("[dups]\nmin-nodes = 50\nthreshold = 0.9\n")
+    assert applied(tmp_path, min_nodes=60) == {"min_nodes": 60, "threshold": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "[dups]\nmin-node = 1",
+            "unknown setting 'min-node': use one of exclude, format, min-nodes",
+        ),
+        ("[dups]\nmin-nodes = 1.5", "min-nodes must be an integer, not 1.5"),
+        ("[dups]\nmin-nodes = true", "min-nodes must be an integer, not True"),
+        ("[dups]\nthreshold = 'a'", "threshold must be a number"),
+        ("[dups]\nexclude = 'a'", "exclude must be a list of texts"),
+        ("[dups]\nformat = 1", "format must be a text"),
+        ("dups = 1", "dups must be a table"),
+        ("[dups", "cannot read"),
+        ("\udcff", "cannot read"),
+    ],
+)
+def test_what_cannot_be_meant_is_told_with_its_file(tmp_path, text, message):
+    (tmp_path / "treedot.toml").write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(SourceError, match=message) as caught:
+        applied(tmp_path)
+    assert "treedot.toml" in str(caught.value)

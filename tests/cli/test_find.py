@@ -155,6 +155,26 @@ def test_two_units_are_compared_and_explained(code, capsys):
     assert facts["shared"] == {"B → b": 1}
 
 
+def test_pages_of_a_folder_are_indexed_searched_and_clustered(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("lxml")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "site").mkdir()
+    for n in range(6):
+        items = f"<li><a href=x>{n}</a></li>" * (n + 3)
+        (tmp_path / "site" / f"list{n}.html").write_text(f"<h1>Title</h1><ul>{items}</ul>")
+        cells = f"<tr><td>{n}</td><td><b>x</b></td></tr>" * (n + 3)
+        (tmp_path / "site" / f"table{n}.html").write_text(f"<table>{cells}</table><p>end</p>")
+    assert main(["index", "site", "-o", "x.index", "--unit", "page"]) == 0
+    assert main(["index", "site", "-o", "x.index", "--update"]) == 0
+    assert len(TreeIndex.open("x.index")) == 12
+    told(capsys)
+    for query in ("site/list4.html", (tmp_path / "site" / "list4.html").read_text()):
+        assert main(["search", "x.index", query, "-k", "1", "--format", "json"]) == 0
+        assert json.loads(told(capsys))[0]["found"][0]["file"] == "site/list4.html"
+    assert main(["cluster", "site", "-o", "c.csv", "--unit", "page", "--min-size", "3"]) == 0
+    assert told(capsys) == "12 units: 2 clusters, and 0 units that are in none\n"
+
+
 def test_clusters_are_a_table_and_a_page(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for number in range(6):

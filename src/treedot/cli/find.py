@@ -14,6 +14,7 @@ import numpy as np
 
 from treedot.cli.progress import Count
 from treedot.cli.units import (
+    PAGE,
     Reading,
     code_files,
     digest,
@@ -187,7 +188,8 @@ def cluster(options: argparse.Namespace) -> None:
         raise SourceError("there is no unit to cluster: see --unit, --language and --min-nodes")
     threshold = options.threshold
     if threshold is None:
-        threshold = CODE_THRESHOLD if any(map(is_code, options.paths)) else THRESHOLD
+        of_code = options.unit != PAGE and any(map(is_code, options.paths))
+        threshold = CODE_THRESHOLD if of_code else THRESHOLD
     found = cluster_trees(forest, min_size=options.min_size, threshold=threshold, n_jobs=options.jobs)
     with write_whole(options.output) as aside, aside.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from treedot.languages import LANGUAGES
 from treedot.parameters import CODE_UNITS, REPORT_FORMATS
 
-PATHS_HELP = "source file or folder of them, read as --unit says; or a file of trees"
+PATHS_HELP = "file or folder of source code or, with --unit page, of HTML; or a file of trees"
 QUERY_HELP = (
     "a file, one of its units as file:line or file:name, source code, a tree in brackets, "
     "or - for standard input"
@@ -133,8 +133,12 @@ def _add_dups(command: AddCommand) -> None:
 
 
 def _add_units(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("reading source code")
-    group.add_argument("--unit", choices=CODE_UNITS, help="what is a unit (default: function)")
+    group = command.add_argument_group("reading")
+    group.add_argument(
+        "--unit",
+        choices=(*CODE_UNITS, "page"),
+        help="what is a unit: of source code, or a page of HTML (default: function)",
+    )
     _add_language(group, "read only files of this language (default: all)")
     group.add_argument(
         "--min-nodes", type=int, metavar="N", help="leave out units whose trees are smaller (default: 1)"

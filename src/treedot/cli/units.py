@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import sys
@@ -15,9 +16,11 @@ from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
 from treedot.readers import iter_trees, read_trees
 from treedot.readers.code import CodeSettings, iter_code, parse_code
+from treedot.readers.documents import read_html
 from treedot.readers.folders import OnSkip, Skipped, walk
 from treedot.trees import Forest
 
+PAGE = "page"  # the unit of HTML
 PLACE = re.compile(r"(?P<file>.+?)::?(?P<part>[\w.]+)")  # file:120 or file:Class.method
 
 
@@ -60,9 +63,16 @@ def iter_units(
 ) -> Iterator[Forest]:
     """Yield the units of source files and folders, then the trees of other files, with a column ``file``.
 
+    With the unit ``page``, yield the pages of HTML files and folders.
     ``only`` says which files of source code are read; ``columns`` are functions of their paths.
     """
     paths = list(paths)
+    if reading.unit == PAGE:
+        pages = read_html(paths, on_skip=on_skip)
+        for name, value in columns.items():
+            pages.columns[name] = [value(file) for file in pages.columns["file"]]
+        yield pages
+        return
     code = [path for path in paths if is_code(path)]
     if code:
         for forest in iter_code(
@@ -147,6 +157,8 @@ def _snippet(
 ) -> Forest:
     if text.lstrip().startswith("("):
         return read_trees([text])
+    if text.lstrip().startswith("<"):
+        return read_trees(io.BytesIO(text.encode()), "html")
     if not text.strip():
         raise SourceError(f"{name}: there is nothing in it")
     found = parse_code(text, language, file=name, settings=reading.code(**changes | {"min_nodes": 1}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,8 +62,8 @@ class DuplicateGroup:
 
     @property
     def score(self) -> float:
-        """What could be saved: bits × similarity × (copies - 1)."""
-        return self.bits * self.similarity * (len(self.members) - 1)
+        """How much speaks for looking at the group: bits × similarity × √(copies - 1)."""
+        return self.bits * self.similarity * math.sqrt(len(self.members) - 1)
 
     @property
     def is_shape_only(self) -> bool:

@@ -106,11 +106,12 @@ def _say(
     """Say on stderr how much was looked at, and what was left out."""
     files = len(set(forest.columns["file"])) if len(forest) else 0
     copies = sum(len(group.members) for group in groups)
-    what = "new " if options.baseline is not None else ""
+    new = "new " if options.baseline is not None else ""
     left_out = f"; left out: {skipped}" if skipped.counts else ""
-    plural = {"class": "classes"}.get(options.unit, f"{options.unit}s")
+    units = {"class": "classes"}.get(options.unit, f"{options.unit}s")
     print(
-        f"treedot: {len(groups):,} {what}groups of {copies:,} {plural}, among {len(forest):,} {plural} of at "
-        f"least {options.min_nodes} nodes in {files:,} files{left_out}",
+        f"treedot: {len(groups):,} {new}group{'s' * (len(groups) != 1)} of {copies:,} {units}, among "
+        f"{len(forest):,} {units} of at least {options.min_nodes} nodes in {files:,} "
+        f"file{'s' * (files != 1)}{left_out}",
         file=sys.stderr,
     )

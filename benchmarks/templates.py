@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from treedot import Forest, FragmentVectorizer, dot_products, read_html
+from treedot import Forest, FragmentVectorizer, cluster_trees, read_html
 from treedot.timing import timed
 
 NOISE = -1
@@ -125,14 +125,8 @@ def read_pages(made: Sequence[str], **policies: str) -> Forest:
 
 
 def clusters(trees: Forest, damping: str) -> list[int]:
-    """Return the cluster of each tree, by HDBSCAN over the cosines of its row."""
-    from sklearn.cluster import HDBSCAN
-
-    rows = FragmentVectorizer(n_features=2**30, damping=damping).transform(trees)
-    distances = np.clip(1 - dot_products(rows).astype(float), 0, None)
-    found: list[int] = (
-        HDBSCAN(min_cluster_size=5, metric="precomputed", copy=True).fit_predict(distances).tolist()
-    )
+    """Return the cluster of each tree."""
+    found: list[int] = cluster_trees(trees, vectorizer=FragmentVectorizer(damping=damping)).labels.tolist()
     return found
 
 

@@ -35,7 +35,7 @@ from treedot.trees import Forest
 if TYPE_CHECKING:
     from treedot.search import TreeIndex
 
-CODE_THRESHOLD = 0.8  # of clusters: functions with little in common have cosines of about 0.5
+CODE_THRESHOLD = 0.8  # of clusters: among many functions, most have one beside them with a cosine of 0.6
 EXPLAINED = 12  # productions of each kind that are listed
 
 

@@ -84,8 +84,8 @@ def add_find_commands(command: AddCommand) -> None:
         "--threshold",
         type=float,
         metavar="C",
-        help="the lowest cosine of units that are at all alike (default: 0.8 for source code, where most "
-        "functions are like many others by half; else 0.5)",
+        help="the lowest cosine of units that are at all alike (default: 0.8 for source code, where "
+        "lower ones join most functions to one cluster; else 0.5)",
     )
     _add_units(cluster)
 

@@ -3,7 +3,8 @@
 Functions of Python's standard library (without its tests) are copied, reformatted, and edited or renamed to
 known degrees; the copies are put among the library's own functions, each in a file of its own, and the list
 of groups is read from its beginning. A group of k members counts as k - 1 pairs to read, whether it was
-planted or is the library's own.
+planted or is the library's own. Beside it jscpd and pyscn over the same files, where they are installed; of
+their pairs any that touches both functions counts.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from scipy.stats import spearmanr
 
 from benchmarks.planting import KINDS, plant
+from benchmarks.rivals import Pairs, Place, installed
 from treedot import Forest, find_duplicates
 from treedot.readers.code import read_code
 from treedot.search.duplicates import DuplicateGroup
@@ -73,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.files is None:
         print_speed("standard library", files, options.n_jobs)
         print_speed("with its tests", library_files(root, OTHERS), options.n_jobs)
-    print_planted(files, options)
+    print_planted(root, files, options)
 
 
 def library_files(root: Path, without: set[str]) -> list[Path]:
@@ -129,27 +132,33 @@ class Library:
 
     forest: Forest
     truth: list[tuple[str, int, int]]  # kind, original, copy
+    seconds: float  # for reading
 
 
-def planted_library(files: Sequence[Path], folder: Path, seed: int, options: argparse.Namespace) -> Library:
-    """Write copies of the library's functions to a folder, and read them together with the library."""
-    functions = list(library_functions(files))
+def planted_library(
+    root: Path, files: Sequence[Path], folder: Path, seed: int, options: argparse.Namespace
+) -> Library:
+    """Write the library and edited copies of its functions to a folder, and read all of it."""
+    inside = [folder / "library" / path.relative_to(root) for path in files]
+    for path, target in zip(files, inside, strict=True):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    functions = list(library_functions(inside))
     copies = plant([function for _, function in functions], options.per_kind, seed, options.smallest)
-    for number, copy in enumerate(copies):
-        (folder / f"copy_{number}.py").write_text(copy.source, encoding="utf-8")
-    forest = read([*files, folder], options.min_nodes, options.n_jobs)
+    places = [folder / f"copy_{number}.py" for number in range(len(copies))]
+    for path, copy in zip(places, copies, strict=True):
+        path.write_text(copy.source, encoding="utf-8")
+    forest, seconds = timed(lambda: read([*inside, *places], options.min_nodes, options.n_jobs))
     ends = zip(forest.columns["file"], forest.columns["end"], strict=True)
-    numbers = {
-        place: i for i, place in reversed(list(enumerate(ends)))
-    }  # of those that end there, the outermost
+    numbers = {place: i for i, place in reversed(list(enumerate(ends)))}  # the outermost that ends there
     truth = []
-    for number, copy in enumerate(copies):
-        path, function = functions[copy.original]
-        original = numbers.get((path.as_posix(), function.end_lineno))
-        planted = numbers.get(((folder / f"copy_{number}.py").as_posix(), copy.source.count("\n")))
+    for path, copy in zip(places, copies, strict=True):
+        of, function = functions[copy.original]
+        original = numbers.get((of.as_posix(), function.end_lineno))
+        planted = numbers.get((path.as_posix(), copy.source.count("\n")))
         if original is not None and planted is not None:
             truth.append((copy.kind, original, planted))
-    return Library(forest, truth)
+    return Library(forest, truth, seconds)
 
 
 def library_functions(files: Sequence[Path]) -> Iterator[tuple[Path, ast.FunctionDef]]:
@@ -176,21 +185,59 @@ def looked_through(groups: Sequence[DuplicateGroup], truth: Sequence[tuple[str, 
     return Found(pairs, [(kind, x[1] if x == y and x != nowhere else None) for kind, x, y in together])
 
 
-def print_planted(files: Sequence[Path], options: argparse.Namespace) -> None:
+def looked_through_pairs(pairs: Pairs, library: Library, folder: Path) -> Found:
+    """Return the same for a list of pairs of places: a copy is seen where a pair touches both functions."""
+    columns = library.forest.columns
+    places = [
+        Place(Path(file).relative_to(folder).as_posix(), start, end)
+        for file, start, end in zip(columns["file"], columns["start"], columns["end"], strict=True)
+    ]
+    by_file: dict[str, list[int]] = {}
+    for number, pair in enumerate(pairs):
+        for place in pair:
+            by_file.setdefault(place.file, []).append(number)
+    seen = []
+    for kind, a, b in library.truth:
+        at = next(
+            (
+                number + 1
+                for number in by_file.get(places[b].file, ())
+                for x, y in (pairs[number], pairs[number][::-1])
+                if x.touches(places[a]) and y.touches(places[b])
+            ),
+            None,
+        )
+        seen.append((kind, at))
+    return Found(len(pairs), seen)
+
+
+def print_planted(root: Path, files: Sequence[Path], options: argparse.Namespace) -> None:
     """Print the table of planted copies, for several seeds."""
     print(f"\nplanted copies seen within the first {FIRST} pairs (in the whole list); pairs for 50 %, 90 %")
-    print(" " * 8 + "".join(f"{kind:>22}" for kind in KINDS))
+    print(" " * 34 + "".join(f"{kind:>22}" for kind in KINDS))
     for seed in range(options.seeds):
-        with tempfile.TemporaryDirectory() as folder:
-            library = planted_library(files, Path(folder), seed, options)
-        groups = find_duplicates(library.forest, min_nodes=options.min_nodes, n_jobs=options.n_jobs)
-        found = looked_through(groups, library.truth)
-        shares = zip(found.shares(FIRST), found.shares(found.pairs), strict=True)
-        line = "".join(f"{f'{first:.2f} ({all_:.2f})':>22}" for first, all_ in shares)
-        needed = f"{found.pairs_for(0.5)}, {found.pairs_for(0.9)} of {found.pairs}"
-        print(f"seed {seed:<3}{line}   {needed}; {len(library.forest):,} functions", flush=True)
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            library = planted_library(root, files, folder, seed, options)
+            groups, seconds = timed(
+                partial(find_duplicates, library.forest, min_nodes=options.min_nodes, n_jobs=options.n_jobs)
+            )
+            print_found(
+                f"seed {seed}, treedot", looked_through(groups, library.truth), library.seconds + seconds
+            )
+            for rival, run in installed():
+                pairs, seconds = timed(partial(run, folder))
+                print_found(f"seed {seed}, {rival}", looked_through_pairs(pairs, library, folder), seconds)
         if seed == 0:
             print_edit_distances(library.forest, library.truth)
+
+
+def print_found(name: str, found: Found, seconds: float) -> None:
+    """Print one line of the table."""
+    shares = zip(found.shares(FIRST), found.shares(found.pairs), strict=True)
+    line = "".join(f"{f'{first:.2f} ({all_:.2f})':>22}" for first, all_ in shares)
+    needed = f"{found.pairs_for(0.5)}, {found.pairs_for(0.9)} of {found.pairs}"
+    print(f"{name:34}{line}   {needed}   {seconds:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

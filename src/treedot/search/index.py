@@ -196,7 +196,7 @@ class TreeIndex:
                 raise ParameterError("the trees have no column 'file': say whose trees they are, files=[…]")
             files = trees.columns["file"]
         changed = set(files)
-        stays = [file not in changed for file in self.column("file")]
+        stays = [not isinstance(file, str) or file not in changed for file in self.column("file")]
         self._rewrite(np.flatnonzero(stays), trees, n_jobs, progress)
 
     def _rewrite(

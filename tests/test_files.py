@@ -167,3 +167,13 @@ def test_a_command_stopped_at_any_moment_leaves_an_old_or_a_new_file():
     assert done.returncode == 0, done.stderr
     for name in KILLED:
         assert f"\n{name} " in done.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_what_is_no_plain_file_is_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(SourceError, match="it is not a plain file"), write_whole(pipe) as aside:
+        aside.write_text("x")
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]

@@ -19,6 +19,7 @@ from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
 from treedot.page import figure, page, require_plots, table
 from treedot.readers import read_trees
 from treedot.readers.code import CodeSettings, iter_code
+from treedot.readers.code.source_files import source_lines
 from treedot.report import duplicates_report
 from treedot.search import find_duplicates
 from treedot.search.duplicates import MIN_NODES
@@ -95,7 +96,7 @@ def _write_duplicates(target: Path, root: Path, n_functions: int, say: Callable[
     )
 
     def lines(file: str) -> list[str]:
-        return (root / file).read_bytes().decode(errors="replace").split("\n")
+        return source_lines(str(root / file), "python")
 
     say(duplicates_report(forest, groups[:SHOWN], "text", sources=lines))
     title = "treedot: near-duplicates in Python's standard library"

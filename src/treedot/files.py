@@ -73,6 +73,8 @@ def check_target(target: Path, *sources: Any) -> None:
         raise SourceError(f"cannot write {target}: the folder {target.parent} does not exist")
     if target.is_dir():
         raise SourceError(f"cannot write {target}: it is a folder")
+    if target.exists() and not target.is_file():  # a file would take the place of a device or a pipe
+        raise SourceError(f"cannot write {target}: it is not a plain file")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise SourceError(f"cannot write {target}: files cannot be made in the folder {target.parent}")
     if any(_is_file(source, target) for source in sources):

@@ -72,3 +72,28 @@ def test_what_git_does_not_know_is_told(repository, tmp_path):
             Changes(reference, repository)
     with pytest.raises(SourceError, match="git rev-parse failed"):
         Changes("HEAD", tmp_path)
+
+
+def test_the_settings_of_users_do_not_matter(repository):
+    lines = (repository / "a.py").read_text().splitlines(True)
+    lines[4] = lines[6] = "changed\n"
+    (repository / "a.py").write_text("".join(lines))
+    inner = repository / "a module"
+    inner.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=inner, check=True)
+    (inner / "x.py").write_text("x\n")
+    identity = ["-c", "user.name=x", "-c", "user.email=x@x"]
+    subprocess.run(["git", "add", "x.py"], cwd=inner, check=True)
+    subprocess.run(["git", *identity, "commit", "-q", "-m", "x"], cwd=inner, check=True)
+    git("-c", "advice.addEmbeddedRepo=false", "add", "a module")
+    for name, value in (("diff.submodule", "log"), ("diff.interHunkContext", "9"), ("color.ui", "always")):
+        git("config", name, value)
+    (repository / "same.py").write_text("other\n")
+    changes = Changes("HEAD", repository)
+    assert [k for k in range(1, 21) if changes.touch("a.py", k, k)] == [5, 7]
+    assert changes.touch("same.py", 1, 1)
+
+
+def test_a_commit_that_is_not_there_is_named(repository):
+    with pytest.raises(SourceError, match="there is no commit none"):
+        Changes("none", repository)

@@ -55,7 +55,7 @@ def test_a_renamed_copy_is_found_with_its_place(code, capsys):
 
 @pytest.mark.parametrize("query", ["src/b.py", "src/b.py:4", "src/b.py:plus", RENAMED, "-"])
 def test_a_query_is_a_file_a_unit_of_it_a_text_or_standard_input(code, capsys, monkeypatch, query):
-    monkeypatch.setattr("sys.stdin", io.StringIO(RENAMED))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(RENAMED.encode())))
     main(["index", "src", "-o", "x.index"])
     told(capsys)
     assert main(["search", "x.index", query, "--format", "json", "-k", "1"]) == 0
@@ -100,6 +100,42 @@ def original(*arguments):
     return read_units(*arguments)
 
 
+def test_standard_input_may_be_any_bytes_or_closed(code, capsys, monkeypatch):
+    main(["index", "src", "-o", "x.index"])
+    content = b"\xef\xbb\xbf" + RENAMED.encode() + b"# \xff\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
+    assert main(["search", "x.index", "-"]) == 0
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(["search", "x.index", "-"]) == 1
+    assert "standard input: it is closed" in capsys.readouterr().err
+
+
+def test_names_of_files_do_not_disturb_the_terminal(code, capsys):
+    (code / "src" / "\x1b[2J.py").write_text(ADD)
+    main(["index", "src", "-o", "x.index"])
+    assert main(["search", "x.index", "src/a.py"]) == 0
+    said = told(capsys)
+    assert "\x1b" not in said
+    assert "src/\\x1b[2J.py:2-7 add" in said
+
+
+@pytest.mark.parametrize("again", ["./t.mrg", "t.mrg"])
+def test_a_file_of_trees_is_the_same_however_it_is_named(tmp_path, monkeypatch, again):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.mrg").write_text("(A b)\n(C d)\n")
+    assert main(["index", "./t.mrg", "-o", "x.index"]) == 0
+    assert main(["index", again, "-o", "x.index", "--update"]) == 0
+    assert len(TreeIndex.open("x.index")) == 2
+
+
+def test_an_index_with_odd_names_of_files_can_be_updated(code):
+    trees = random_forest(0, 2)
+    trees.columns["file"] = [["a", "list"], {"an": "object"}]
+    TreeIndex.build(trees, code / "x.index")
+    assert main(["index", "src", "-o", "x.index", "--update"]) == 0
+    assert len(TreeIndex.open(code / "x.index")) == 5
+
+
 def test_files_of_trees_can_be_indexed_and_updated(tmp_path, capsys):
     path, index = tmp_path / "t.mrg", str(tmp_path / "x")
     path.write_text("".join(f"{tree}\n" for tree in random_forest(0, 8)))
@@ -125,6 +161,7 @@ def test_files_of_trees_can_be_indexed_and_updated(tmp_path, capsys):
         (["search", "x.index", ""], "there is nothing in it"),
         (["similar", "src/a.py", "src/none.py"], "there is no such file"),
         (["cluster", "src", "-o", "none/c.csv"], "does not exist"),
+        (["cluster", "src", "-o", "src/a.py"], "is the file that the trees are read from"),
         (["cluster", "src", "-o", "c.csv", "--min-nodes", "1000"], "no unit to cluster"),
     ],
 )

@@ -191,3 +191,12 @@ def test_a_byte_order_mark_and_windows_line_ends_do_not_matter():
     assert rules.verdict(b"a", is_folder=False)
     assert rules.verdict(b"b", is_folder=False)
     assert rules.verdict(b"c", is_folder=False) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"), [("*a" * 20 + "*b", "a" * 250), ("**/a/" * 20 + "b", "a/" * 500)]
+)
+def test_patterns_with_many_stars_do_not_try_all_combinations(pattern, path):
+    rules = IgnoreRules.parse(pattern.encode())
+    assert rules.verdict(f"{path}c".encode(), is_folder=False) is None
+    assert rules.verdict(f"{path}b".encode(), is_folder=False)

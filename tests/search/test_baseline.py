@@ -47,6 +47,14 @@ def test_an_edited_copy_in_its_old_place_is_known(known):
     assert new_in(units((A, "a.py", "f"), (A, "x.py", "f"), names=names), known) == [(0, 1)]
 
 
+@pytest.mark.parametrize("names", [[[2], [1]], [[3], [1]], [[1], [2]]])
+def test_of_members_without_names_those_that_moved_do_not_take_the_place_of_others(names):
+    forest = units((A, "a.js", ""), (A, "a.js", ""), names=[[1], [2]])
+    known = [[Member("a.js", "", content_key(forest, i)) for i in (0, 1)]]
+    assert new_in(units((A, "a.js", ""), (A, "x.js", ""), names=names), known) == []
+    assert new_in(units((A, "x.js", ""), (A, "y.js", ""), names=[[3], [1]]), known) == [(0, 1)]
+
+
 def test_a_third_copy_is_new(known):
     assert new_in(units((A, "a.py", "f"), (A, "b.py", "f"), (A, "x.py", "f")), known) == [(0, 1, 2)]
     assert new_in(units((A, "a.py", "f"), (A, "b.py", "f"), (A, "a.py", "f")), known) == [(0, 1, 2)]

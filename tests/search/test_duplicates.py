@@ -59,6 +59,19 @@ def test_names_tell_identical_trees_from_renamed_ones():
     assert group.agreement == 3 / 5
     forest.columns["blurred"] = [np.array([1, 2]), np.array([1, 2])]
     assert find_duplicates(forest)[0].band == "identical"
+    forest.columns["blurred"] = [np.array([1, 2]), np.array([2, 1])]  # a = b is not b = a
+    assert find_duplicates(forest)[0].band == "renamed"
+    forest.columns["blurred"] = [np.array([1, 2]), None]
+    assert find_duplicates(forest)[0].agreement is None
+
+
+def test_trees_with_the_same_parts_in_another_order_are_not_equal():
+    (group,) = find_duplicates(
+        [Tree("f", [Tree(x, STATEMENTS[:10]), Tree(x, STATEMENTS[10:])]) for x in "g"]
+        + [Tree("f", [Tree(x, STATEMENTS[10:]), Tree(x, STATEMENTS[:10])]) for x in "g"],
+        min_nodes=5,
+    )
+    assert (group.similarity, group.band) == (1.0, "near")
 
 
 def everywhere(children: list[Tree], count: int) -> list[Tree]:
@@ -97,6 +110,41 @@ def test_functions_inside_functions_are_not_duplicates_of_each_other():
     (group,) = find_duplicates(forest)
     assert group.members == (0, 2)
     assert find_duplicates(forest[:2]) == []
+
+
+def test_what_is_like_the_function_around_it_is_still_a_duplicate_of_others():
+    statements = [Tree(f"s{k}", ["x"]) for k in range(60)]
+    inner = Tree("f", statements[:50])
+    around = Tree("f", [*statements[:53], Tree("t", ["x"])])
+    copy = Tree("f", statements[8:50])
+    forest = with_places(
+        Forest.from_trees([around, inner, copy]), [("a.py", 1, 60), ("a.py", 2, 51), ("b.py", 1, 42)]
+    )
+    (group,) = find_duplicates(forest, threshold=0.8)
+    assert group.members == (1, 2)
+    assert group.similarity == similarity(inner, copy)
+
+
+def test_members_that_are_left_out_do_not_count_for_the_similarity():
+    statements = [Tree(f"s{k}", ["x"]) for k in range(60)]
+    around, inner = Tree("f", statements), Tree("f", statements[:50])
+    forest = with_places(
+        Forest.from_trees([around, inner, around, inner]),
+        [("a.py", 1, 60), ("a.py", 2, 51), ("b.py", 1, 60), ("b.py", 2, 51)],
+    )
+    (group,) = find_duplicates(forest)
+    assert (group.members, group.similarity, group.band) == ((0, 2), 1.0, "identical")
+
+
+def test_of_trees_on_the_same_lines_one_is_told():
+    forest = Forest.from_trees([large(3)] * 3)
+    (group,) = find_duplicates(with_places(forest, [("a.js", 1, 1), ("a.js", 1, 1), ("b.js", 4, 9)]))
+    assert group.members == (0, 2)
+
+
+def test_trees_whose_places_are_not_known_are_taken_as_apart():
+    forest = with_places(Forest.from_trees([large(3)] * 2), [("a.js", 1, 1), (None, None, None)])
+    assert [group.members for group in find_duplicates(forest)] == [(0, 1)]
 
 
 def test_a_copy_elsewhere_of_what_lies_inside_duplicates_is_told():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import os
 import re
 import signal
@@ -18,6 +19,7 @@ from treedot.cli.find_options import add_find_commands
 from treedot.errors import TreedotError
 from treedot.files import remove_unfinished
 from treedot.parameters import CODE_UNITS, COMPOSITIONS, DAMPINGS, DOCUMENT_UNITS, DTYPES, FORMATS, RESTS
+from treedot.printable import printable
 
 SOURCE_HELP = (
     "file of trees (Penn brackets, .tsv, .csv, .jsonl, .parquet, .arrow, .html, .xml, .json; also .gz, .xz, "
@@ -300,12 +302,14 @@ def _run(options: argparse.Namespace) -> int:
     from treedot.cli import commands
 
     failed = 2 if options.command == "dups" else 1  # where 1 says that there are duplicates
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # of characters that its encoding lacks
     try:
         code: int = getattr(commands, options.command)(options) or 0
         if sys.stdout is not None:  # it is closed in `treedot check >&-`
             sys.stdout.flush()
     except TreedotError as error:
-        print(f"treedot: {error}", file=sys.stderr)
+        _say(error)
         return failed
     except BrokenPipeError:  # the reader of a pipeline has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -314,9 +318,14 @@ def _run(options: argparse.Namespace) -> int:
         print("treedot: interrupted", file=sys.stderr)
         return 130
     except OSError as error:
-        print(f"treedot: {error}", file=sys.stderr)
+        _say(error)
         return failed
     except MemoryError as error:
         print(f"treedot: not enough memory ({error})", file=sys.stderr)
         return failed
     return code
+
+
+def _say(error: Exception) -> None:
+    """Print an error, which may have several lines, and hold names that would disturb a terminal."""
+    print("treedot:", "\n".join(map(printable, str(error).split("\n"))), file=sys.stderr)

@@ -19,10 +19,14 @@ class Changes:
     def __init__(self, reference: str, folder: Path) -> None:
         if reference.startswith("-"):
             raise SourceError(f"{reference!r} is no commit: give a branch, a tag or a hash")
-        self._root = Path(_git(folder, "rev-parse", "--show-toplevel").decode().rstrip("\n")).resolve()
+        self._root = Path(os.fsdecode(_git(folder, "rev-parse", "--show-toplevel")).rstrip("\n")).resolve()
         _git(self._root, "rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}")
         self._lines: dict[Path, list[tuple[int, int]]] = {}
-        diff = ("diff", "-M", "--no-color", "--no-ext-diff", "--no-textconv")
+        # Each option takes back what a user's settings may say.
+        diff = (
+            *("diff", "-M", "--no-color", "--no-ext-diff", "--no-textconv", "--no-relative"),
+            *("--submodule=short", "--inter-hunk-context=0"),
+        )
         names = _git(self._root, *diff, "--name-only", "-z", reference, "--").split(b"\0")[:-1]
         self._read(names, _git(self._root, *diff, "--unified=0", reference, "--"))
         for name in _git(self._root, "ls-files", "--others", "--exclude-standard", "-z").split(b"\0")[:-1]:
@@ -53,6 +57,9 @@ def _git(folder: Path, *arguments: str) -> bytes:
     except OSError as error:
         raise SourceError(f"--changed-since needs git, which cannot be run: {error}") from error
     if done.returncode:
-        said = os.fsdecode(done.stderr).strip() or "there is no such commit"
+        said = (
+            os.fsdecode(done.stderr).strip()
+            or f"there is no commit {arguments[-1].removesuffix('^{commit}')}"
+        )
         raise SourceError(f"--changed-since: git {arguments[0]} failed: {said}")
     return done.stdout

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from treedot.cli.changes import Changes
 from treedot.cli.settings import apply_settings
-from treedot.errors import SourceError
+from treedot.errors import ParameterError, SourceError
 from treedot.files import check_target, write_whole
+from treedot.languages import language_of
 from treedot.parameters import CODE_UNITS, REPORT_FORMATS, checked_choice, checked_integer
+from treedot.printable import printable
 from treedot.readers.code import read_code
+from treedot.readers.code.source_files import source_lines
 from treedot.readers.folders import Skipped
 from treedot.report import duplicates_report
 from treedot.search.baseline import new_groups, read_baseline, write_baseline
@@ -27,7 +29,7 @@ SETTINGS: dict[str, type] = {
     "threshold": float,
     "top": int,
     "format": str,
-    "baseline": str,
+    "baseline": Path,
     "exclude": list,
 }
 DEFAULTS = {"unit": "function", "min_nodes": MIN_NODES, "threshold": THRESHOLD, "format": "text"}
@@ -42,10 +44,8 @@ def run(options: argparse.Namespace) -> int:
     checked_choice("--unit", options.unit, CODE_UNITS)
     checked_choice("--format", options.format, REPORT_FORMATS)
     if options.top is not None:
-        checked_integer("--top", options.top, at_least=0)
-    for target in (options.output, options.write_baseline):
-        if target is not None:
-            check_target(Path(target))
+        checked_integer("--top", options.top, at_least=1)
+    _check_targets(options, options.paths)
     known = None if options.baseline is None else read_baseline(Path(options.baseline))
     changes = None if options.changed_since is None else Changes(options.changed_since, Path.cwd())
 
@@ -65,7 +65,8 @@ def run(options: argparse.Namespace) -> int:
         n_jobs=options.jobs,
     )
     for error in bad:
-        print(f"treedot: left out {error}", file=sys.stderr)
+        print(f"treedot: left out {printable(str(error))}", file=sys.stderr)
+    _check_targets(options, set(forest.columns.get("file", ())))
     groups = find_duplicates(
         forest, threshold=options.threshold, min_nodes=options.min_nodes, n_jobs=options.jobs
     )
@@ -75,7 +76,9 @@ def run(options: argparse.Namespace) -> int:
         groups = list(new_groups(forest, groups, known))
     if changes is not None:
         groups = [group for group in groups if _is_touched(forest, group, changes)]
-    report = duplicates_report(forest, groups[: options.top], options.format, sources=_lines)
+    report = duplicates_report(
+        forest, groups[: options.top], options.format, sources=_lines(options.language)
+    )
     if options.output is None:
         print(report, end="")
     else:
@@ -85,19 +88,23 @@ def run(options: argparse.Namespace) -> int:
     return 1 if options.fail_on_new and groups else 0
 
 
+def _check_targets(options: argparse.Namespace, sources: Iterable[str]) -> None:
+    """Raise where a file to write cannot be written, or is one that is read; the report is no baseline."""
+    baselines = {Path(path).resolve() for path in (options.baseline, options.write_baseline) if path}
+    for target in filter(None, (options.output, options.write_baseline)):
+        check_target(Path(target), *sources)
+    if options.output is not None and Path(options.output).resolve() in baselines:
+        raise ParameterError(f"{options.output} is the baseline: write the report to another file")
+
+
 def _is_touched(forest: Forest, group: DuplicateGroup, changes: Changes) -> bool:
     place = [forest.columns[name] for name in ("file", "start", "end")]
     return any(changes.touch(*(column[i] for column in place)) for i in group.members)
 
 
-@cache
-def _lines(file: str) -> list[str]:
-    """Return the lines of a source file, for showing them."""
-    try:
-        text = Path(file).read_bytes().decode(errors="replace")
-    except OSError as error:
-        raise SourceError(f"cannot open {file}: {error.strerror or error}") from error
-    return [line.rstrip("\r") for line in text.split("\n")]
+def _lines(language: str | None) -> Callable[[str], list[str]]:
+    """Return what reads the lines of a source file."""
+    return lambda file: source_lines(file, language or language_of(file) or "")
 
 
 def _say(

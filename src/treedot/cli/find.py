@@ -29,6 +29,7 @@ from treedot.cli.units import (
 from treedot.errors import ParameterError, SourceError
 from treedot.files import check_target, write_whole
 from treedot.parameters import checked_integer
+from treedot.printable import printable
 from treedot.readers.folders import Skipped
 from treedot.trees import Forest
 
@@ -120,7 +121,7 @@ def search(options: argparse.Namespace) -> None:
         )
     if options.format == "json":
         shown = [{"query": place_of(queries, i), "found": answer} for i, answer in enumerate(answers)]
-        print(json.dumps(shown, ensure_ascii=False, indent=2))
+        print(json.dumps(shown, indent=2))
         return
     for i, answer in enumerate(answers):
         print(f"{place_of(queries, i)}\n  cosine  similarity")
@@ -140,7 +141,7 @@ def similar(options: argparse.Namespace) -> None:
     found = compare(a, b)
     if options.format == "json":
         facts = found._asdict() | {"a": place_of(a, 0), "b": place_of(b, 0)}
-        print(json.dumps(facts, ensure_ascii=False, indent=2))
+        print(json.dumps(facts, indent=2))
         return
     print(f"A: {place_of(a, 0)}, {a.n_nodes} nodes\nB: {place_of(b, 0)}, {b.n_nodes} nodes\n")
     print(f"similarity     {found.similarity:.3f}  of all productions in either, this share occurs in both")
@@ -158,7 +159,7 @@ def similar(options: argparse.Namespace) -> None:
 def _explain(title: str, productions: dict[str, int]) -> None:
     print(f"\n{title}: {sum(productions.values()):,} productions")
     for text, times in list(productions.items())[:EXPLAINED]:
-        print(f"  {times:4d} × {text}")
+        print(f"  {times:4d} × {printable(text)}")
     if len(productions) > EXPLAINED:
         print(f"         and {len(productions) - EXPLAINED:,} others")
 
@@ -184,6 +185,8 @@ def cluster(options: argparse.Namespace) -> None:
             options.paths, _reading(options), on_skip=skipped, n_jobs=options.jobs
         ), count))  # fmt: skip
     report_skipped(skipped)
+    for target in targets:
+        check_target(target, *set(forest.columns.get("file", ())))
     if not len(forest):
         raise SourceError("there is no unit to cluster: see --unit, --language and --min-nodes")
     threshold = options.threshold
@@ -191,7 +194,10 @@ def cluster(options: argparse.Namespace) -> None:
         of_code = options.unit != PAGE and any(map(is_code, options.paths))
         threshold = CODE_THRESHOLD if of_code else THRESHOLD
     found = cluster_trees(forest, min_size=options.min_size, threshold=threshold, n_jobs=options.jobs)
-    with write_whole(options.output) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+    with (
+        write_whole(options.output) as aside,
+        aside.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
+    ):
         writer = csv.writer(file)
         places = [name for name in ("file", "start", "end", "name") if name in forest.columns]
         writer.writerow(["id", *places, "cluster", "size", "medoid", "spread"])

@@ -156,5 +156,10 @@ def _add_format(command: argparse.ArgumentParser) -> None:
 
 def _add_jobs(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "-j", "--jobs", type=int, metavar="N", help="processes or threads (default: all cores)"
+        "-j",
+        "--jobs",
+        type=int,
+        default=-1,
+        metavar="N",
+        help="processes or threads (default: -1, all cores)",
     )

@@ -14,7 +14,8 @@ def apply_settings(options: argparse.Namespace, names: dict[str, type], folder: 
     """Set the options of a command that were not given from the nearest file of settings above a folder.
 
     ``[COMMAND]`` in ``treedot.toml``, or ``[tool.treedot.COMMAND]`` in ``pyproject.toml``: the first of both
-    that has it, in the folder or in one around it. Names are those of the options, as ``min-nodes``.
+    that has it, in the folder or in one around it. Names are those of the options, as ``min-nodes``; a path
+    is relative to the file that it stands in.
     """
     for name, value in _found(options.command, folder.resolve()):
         path, key = name
@@ -22,10 +23,16 @@ def apply_settings(options: argparse.Namespace, names: dict[str, type], folder: 
         if option not in names:
             raise SourceError(f"{path}: unknown setting {key!r}: use one of {', '.join(_keys(names))}")
         if not _is_a(value, names[option]):
-            wanted = {list: "a list of texts", str: "a text", int: "an integer", float: "a number"}
+            wanted = {
+                list: "a list of texts",
+                str: "a text",
+                Path: "a path",
+                int: "an integer",
+                float: "a number",
+            }
             raise SourceError(f"{path}: {key} must be {wanted[names[option]]}, not {value!r}")
         if getattr(options, option) is None:
-            setattr(options, option, value)
+            setattr(options, option, str(path.parent / value) if names[option] is Path else value)
 
 
 def _found(command: str, folder: Path) -> list[tuple[tuple[Path, str], Any]]:
@@ -41,7 +48,7 @@ def _found(command: str, folder: Path) -> list[tuple[tuple[Path, str], Any]]:
 def _table(path: Path, names: tuple[str, ...]) -> dict[str, Any] | None:
     try:
         found: Any = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"cannot read {path}: {error}") from error
     for name in names:
         if not isinstance(found, dict) or name not in found:
@@ -57,6 +64,8 @@ def _is_a(value: Any, kind: type) -> bool:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
     if kind is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind is Path:
+        return isinstance(value, str)
     return isinstance(value, kind) and not isinstance(value, bool)
 
 

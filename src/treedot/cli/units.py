@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
+from treedot.printable import printable
 from treedot.readers import iter_trees, read_trees
 from treedot.readers.code import CodeSettings, iter_code, parse_code
 from treedot.readers.documents import read_html
@@ -88,8 +89,9 @@ def iter_units(
             yield forest
     for path in paths:
         if not is_code(path):
+            file = os.path.normpath(path).replace(os.sep, "/")
             for forest in iter_trees(path):
-                forest.columns["file"] = [path] * len(forest)
+                forest.columns["file"] = [file] * len(forest)
                 yield forest
 
 
@@ -127,7 +129,7 @@ def read_query(text: str, reading: Reading, language: str, *, one: bool = False,
     or a piece of source code in a language. With ``one``, what has several units is one tree, the whole.
     """
     if text == "-":
-        return _snippet(sys.stdin.read(), "<stdin>", reading, language, one, changes)
+        return _snippet(_standard_input(), "<stdin>", reading, language, one, changes)
     if os.path.exists(text):
         return _file(text, reading, one, changes)
     place = PLACE.fullmatch(text)
@@ -136,6 +138,12 @@ def read_query(text: str, reading: Reading, language: str, *, one: bool = False,
     if "\n" not in text and Path(text).suffix and language_of(text):
         raise SourceError(f"cannot open {text}: there is no such file")
     return _snippet(text, "<snippet>", reading, language, one, changes)
+
+
+def _standard_input() -> str:
+    if sys.stdin is None:  # it is closed in `treedot search … - <&-`
+        raise SourceError("cannot read standard input: it is closed")
+    return sys.stdin.buffer.read().decode("utf-8-sig", errors="replace")
 
 
 def _file(path: str, reading: Reading, one: bool, changes: dict[str, Any]) -> Forest:
@@ -191,6 +199,10 @@ def main_language(values: Iterable[Any], default: str = "python") -> str:
 
 def place_of(forest: Forest, i: int) -> str:
     """Return where a unit stands, ``file:start-end name``; a tree without a place is written out."""
+    return printable(_place(forest, i))
+
+
+def _place(forest: Forest, i: int) -> str:
     row = {name: values[i] for name, values in forest.columns.items()}
     if row.get("start") is not None and row.get("end") is not None:
         return f"{row.get('file')}:{row['start']}-{row['end']} {row.get('name') or ''}".rstrip()

@@ -98,7 +98,7 @@ def walk(
     skip = on_skip or Skipped()
     given = sorted({os.path.normpath(os.fspath(path)) for path in paths}, key=lambda path: path.split(os.sep))
     seen: set[str] = set()
-    excluded = IgnoreRules.parse("\n".join(exclude).encode())
+    excluded = IgnoreRules.parse(os.fsencode("\n".join(exclude)))
     for path in given:
         if os.path.isdir(path):
             found: Iterable[FoundFile] = _walk_folder(path, wanted, skip, excluded)

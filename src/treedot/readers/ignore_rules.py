@@ -88,7 +88,8 @@ def _without_trailing_spaces(line: bytes) -> bytes:
 
 def _expression(pattern: bytes) -> bytes | None:
     """Return the regular expression of a pattern, or None where it matches nothing."""
-    parts: list[bytes] = []
+    sections = [[b""]]  # what stands between "**/", and in that what stands between "*"
+    rest = b""
     at = 0
     while at < len(pattern):
         byte = pattern[at]
@@ -97,33 +98,44 @@ def _expression(pattern: bytes) -> bytes | None:
             while end < len(pattern) and pattern[end] == _STAR:
                 end += 1
             # Git compares the text before the first wildcard apart: there, too, stars stand at a beginning.
-            begins = not parts or pattern[at - 1] == _SLASH or not _SPECIAL.search(pattern, 0, at)
+            begins = at == 0 or pattern[at - 1] == _SLASH or not _SPECIAL.search(pattern, 0, at)
             alone = begins and pattern[end : end + 1] in (b"", b"/")
             if end - at == 1 or not alone:
-                parts.append(rb"[^/]*")
+                sections[-1].append(b"")
             elif end == len(pattern):
-                parts.append(rb".*")
+                rest = b".*"
             else:  # "**/": any folders, or none
-                parts.append(rb"(?:.*/)?")
+                sections.append([b""])
                 end += 1
             at = end
-        elif byte == ord("?"):
-            parts.append(rb"[^/]")
-            at += 1
+            continue
+        if byte == ord("?"):
+            part, at = b"[^/]", at + 1
         elif byte == ord("["):
             found = _bracket(pattern, at + 1)
             if found is None:
                 return None
             part, at = found
-            parts.append(part)
         else:
-            if byte == _BACKSLASH:
-                at += 1
+            at += byte == _BACKSLASH
             if at == len(pattern):
                 return None
-            parts.append(re.escape(pattern[at : at + 1]))
-            at += 1
-    return b"".join(parts)
+            part, at = re.escape(pattern[at : at + 1]), at + 1
+        sections[-1][-1] += part
+    stars = [_joined(section, b"[^/]*", b"[^/]*?") for section in sections]
+    return _joined(stars, b"(?:.*/)?", b"(?:.*?/)??") + rest
+
+
+def _joined(parts: list[bytes], any_text: bytes, shortest: bytes) -> bytes:
+    """Return an expression for parts with any text between them, in time that stays polynomial.
+
+    Where a part but the last matches for the first time, there it may: what follows can be any text. So no
+    other place is tried (an atomic group), of which there would be as many as there are combinations.
+    """
+    first, *others = parts
+    if not others:
+        return first
+    return first + b"".join(b"(?>" + shortest + part + b")" for part in others[:-1]) + any_text + others[-1]
 
 
 def _bracket(pattern: bytes, at: int) -> tuple[bytes, int] | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from treedot.array_types import Array
 from treedot.errors import SourceError
 from treedot.files import write_whole
 from treedot.search.duplicates import DuplicateGroup
@@ -44,9 +46,7 @@ def read_baseline(path: Path) -> list[list[Member]]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found.get("treedot_baseline") != VERSION:
-            raise SourceError(
-                f"{path} is no baseline of version {VERSION}: write it anew with --write-baseline"
-            )
+            raise SourceError(f"{path} is no baseline of version {VERSION}: {ANEW}")
         groups = [[Member(**member) for member in members] for members in found["groups"]]
     except OSError as error:
         raise SourceError(
@@ -62,10 +62,10 @@ def read_baseline(path: Path) -> list[list[Member]]:
 def new_groups(
     forest: Forest, groups: Sequence[DuplicateGroup], known: Sequence[Sequence[Member]]
 ) -> Iterator[DuplicateGroup]:
-    """Yield the groups that are not known: one of their members belongs to none of the known groups.
+    """Yield the groups that are not known: their members are not all members of one known group.
 
-    A member is known by its place, its file and name, so that it may be edited; or else by its content, so
-    that it may be moved, renamed or reformatted. Each known member stands for one, so a further copy is new.
+    A member is known by its place, its file and name, so that it may be edited; or by its content, so that it
+    may be moved, renamed or reformatted. Each known member stands for one, so a further copy is new.
     """
     by_place: dict[tuple[str, str], set[int]] = {}
     by_content: dict[str, set[int]] = {}
@@ -84,20 +84,24 @@ def new_groups(
 
 def _are_all_in(members: Sequence[Member], known: Sequence[Member]) -> bool:
     """Tell whether each member is one of the known ones, each of which stands for one."""
-    left = list(known)
-    unplaced = []
-    for member in members:
-        same = next((x for x in left if x[:2] == member[:2]), None)
-        if same is None:
-            unplaced.append(member)
-        else:
-            left.remove(same)
-    contents = [x.content for x in left]
-    for member in unplaced:
-        if member.content not in contents:
-            return False
-        contents.remove(member.content)
-    return True
+    changed = list((Counter(members) - Counter(known)).elements())
+    left = list((Counter(known) - Counter(members)).elements())
+    if not changed or len(changed) > len(left):
+        return not changed
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    may_be = _equal([m[:2] for m in changed], [m[:2] for m in left])
+    may_be |= _equal([m.content for m in changed], [m.content for m in left])
+    partner = maximum_bipartite_matching(csr_matrix(may_be), perm_type="column")
+    return bool((partner >= 0).all())
+
+
+def _equal(a: Sequence[object], b: Sequence[object]) -> Array:
+    """Tell of every two things of two lists whether they are equal."""
+    number: dict[object, int] = {}
+    x, y = ([number.setdefault(thing, len(number)) for thing in things] for things in (a, b))
+    return np.equal.outer(x, y)
 
 
 def _members(forest: Forest, group: DuplicateGroup) -> Iterator[Member]:

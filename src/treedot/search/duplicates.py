@@ -5,15 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from treedot.array_types import IntArray
 from treedot.parameters import checked_integer, checked_positive, checked_share
 from treedot.readers import read_trees
-from treedot.search.linkage import complete_linkage
-from treedot.search.similarity import multiset_similarity, production_multisets, similar_pairs
+from treedot.search.linkage import Linked, complete_linkage
+from treedot.search.places import Places
+from treedot.search.similarity import (
+    Multisets,
+    multiset_similarity,
+    production_multisets,
+    similar_pairs,
+    similarities,
+)
 from treedot.trees import Forest
 
 THRESHOLD = 0.7
@@ -36,7 +43,7 @@ class DuplicateGroup:
         The numbers of the trees, ascending.
     similarity : float
         Of all productions that occur in either of two trees, the share that occurs in both, for the two
-        members that are least similar: 1 where the trees are equal.
+        members that are least similar: 1 where the trees are equal, or differ in the order of their parts.
     agreement : float or None
         The same of names and literals, averaged over each member beside the first; None where the trees
         keep none apart.
@@ -45,6 +52,9 @@ class DuplicateGroup:
         that are in all of them. Productions that are everywhere count for nothing.
     nodes : int
         The size of the largest member.
+    band : str
+        ``"identical"``; ``"renamed"``, equal but for names and literals; ``"near"``, from a similarity of 0.8
+        on; or ``"similar"``.
     """
 
     members: tuple[int, ...]
@@ -52,13 +62,7 @@ class DuplicateGroup:
     agreement: float | None
     bits: float
     nodes: int
-
-    @property
-    def band(self) -> str:
-        """Identical; renamed, equal but for names and literals; near, from 0.8 on; or similar."""
-        if self.similarity == 1:
-            return "identical" if self.agreement in (1, None) else "renamed"
-        return "near" if self.similarity >= NEAR else "similar"
+    band: str
 
     @property
     def score(self) -> float:
@@ -107,36 +111,64 @@ def find_duplicates(
     threshold = checked_share("threshold", checked_positive("threshold", threshold))
     min_nodes = checked_integer("min_nodes", min_nodes, at_least=2)
     forest = read_trees(trees)
-    numbers = np.flatnonzero(forest.sizes >= min_nodes)
-    places = _Places(forest)
-    groups = []
-    for members, similarity, bits in _linked(forest[numbers], threshold, n_jobs):
-        apart = places.apart(numbers[members].tolist())
-        if len(apart) > 1:
-            nodes = int(forest.sizes[apart].max())
-            groups.append(DuplicateGroup(tuple(apart), similarity, _agreement(forest, apart), bits, nodes))
-    groups.sort(key=lambda group: (group.is_shape_only, -group.score, group.members))
-    return list(places.not_inside_others(groups))
-
-
-def _linked(forest: Forest, threshold: float, n_jobs: int | None) -> Iterator[tuple[IntArray, float, float]]:
-    """Yield groups: their trees, the lowest similarity, and the bits that are shared."""
-    _, first, kind = np.unique(forest.root_subtree, return_index=True, return_inverse=True)
-    copies = np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
-    information = _Information(forest[first])
-    found = similar_pairs(production_multisets(forest[first]), threshold, n_jobs)
-    pairs = [
-        pair
-        for pair in zip(*(column.tolist() for column in found), strict=True)
-        if pair[2] >= threshold + MARGIN or information.shared(pair[:2]) >= ENOUGH_BITS
+    places = Places(forest)
+    groups = [
+        DuplicateGroup(
+            tuple(found.members),
+            found.similarity,
+            _agreement(forest, found.members),
+            found.bits,
+            int(forest.sizes[found.members].max()),
+            _band(forest, found),
+        )
+        for found in _found(forest, places, threshold, np.flatnonzero(forest.sizes >= min_nodes), n_jobs)
     ]
-    linked = complete_linkage(pairs)
-    for kinds, similarity in linked:
-        yield np.sort(np.concatenate([copies[k] for k in kinds])), similarity, information.shared(kinds)
+    groups.sort(key=lambda group: (group.is_shape_only, -group.score, group.members))
+    return [groups[k] for k in places.not_inside_others([group.members for group in groups])]
+
+
+class _Found(NamedTuple):
+    """A group of which more is to be said."""
+
+    members: list[int]
+    equal: bool  # the trees
+    similarity: float
+    bits: float
+
+
+def _found(
+    forest: Forest, places: Places, threshold: float, numbers: IntArray, n_jobs: int | None
+) -> Iterator[_Found]:
+    """Yield the groups among the trees of some numbers."""
+    _, first, kind = np.unique(forest[numbers].root_subtree, return_index=True, return_inverse=True)
+    ends = np.cumsum(np.bincount(kind))[:-1]
+    copies = [part.tolist() for part in np.split(numbers[np.argsort(kind, kind="stable")], ends)]
+    distinct = forest[numbers[first]]
+    information = _Information(distinct)
+    multisets = production_multisets(distinct)
+    enough = min(1.0, threshold + MARGIN)
+    linked = complete_linkage(
+        (a, b, similarity)
+        for a, b, similarity in similar_pairs(multisets, threshold, n_jobs).rows()
+        if (similarity >= enough or information.shared((a, b)) >= ENOUGH_BITS)
+        and not places.all_overlap(copies[a], copies[b])
+    )
     in_groups = {k for kinds, _ in linked for k in kinds}
-    for k, members in enumerate(copies):
-        if len(members) > 1 and k not in in_groups:
-            yield members, 1.0, information.shared([k])
+    linked += [Linked([k], 1.0) for k in range(len(copies)) if k not in in_groups]
+    for kinds, similarity in linked:
+        members = places.apart([i for k in kinds for i in copies[k]])
+        if len(members) > 1:
+            kept = set(members)
+            left = [k for k in kinds if not kept.isdisjoint(copies[k])]
+            if len(left) < len(kinds):
+                similarity = _lowest(multisets, left)
+            yield _Found(members, len(left) == 1, similarity, information.shared(left))
+
+
+def _lowest(multisets: Multisets, trees: Sequence[int]) -> float:
+    """Return the similarity of the two trees that are least similar."""
+    a, b = np.triu_indices(len(trees), 1)
+    return float(similarities(multisets, np.take(trees, a), np.take(trees, b)).min(initial=1.0))
 
 
 class _Information:
@@ -161,43 +193,23 @@ class _Information:
         return int(self.bits[common].sum()) / FINENESS
 
 
-class _Places:
-    """Where trees stand in files, as far as their columns tell."""
-
-    def __init__(self, forest: Forest) -> None:
-        known = all(name in forest.columns for name in ("file", "start", "end"))
-        self.columns = [forest.columns[name] for name in ("file", "start", "end")] if known else None
-
-    def inside(self, i: int, j: int) -> bool:
-        """Tell whether tree i is part of tree j, by the lines of one file."""
-        if self.columns is None:
-            return False
-        file, start, end = self.columns
-        return bool(file[i] == file[j] and start[i] >= start[j] and end[i] <= end[j])
-
-    def apart(self, members: Sequence[int]) -> list[int]:
-        """Return the members of a group that are not part of another one."""
-        return [i for i in members if not any(i != j and self.inside(i, j) for j in members)]
-
-    def not_inside_others(self, groups: Sequence[DuplicateGroup]) -> Iterator[DuplicateGroup]:
-        """Leave out groups whose every member is part of a member of one and the same group before."""
-        by_file: dict[Any, list[tuple[int, int]]] = {}  # the trees in it, each with its group
-        for number, group in enumerate(groups):
-            around = (
-                {n for n, j in by_file.get(self._file(i), ()) if self.inside(i, j)} for i in group.members
-            )
-            if not set.intersection(*around):
-                yield group
-                for i in group.members:
-                    by_file.setdefault(self._file(i), []).append((number, i))
-
-    def _file(self, i: int) -> Any:
-        return None if self.columns is None else self.columns[0][i]
+def _band(forest: Forest, found: _Found) -> str:
+    if not found.equal:
+        return "near" if found.similarity >= NEAR else "similar"
+    texts = _blurred(forest, found.members)
+    is_identical = texts is None or all(np.array_equal(texts[0], other) for other in texts[1:])
+    return "identical" if is_identical else "renamed"
 
 
 def _agreement(forest: Forest, members: Sequence[int]) -> float | None:
     """Return how much of the names and literals of each member is that of the first, on average."""
+    texts = _blurred(forest, members)
+    return None if texts is None else float(np.mean([multiset_similarity(texts[0], x) for x in texts[1:]]))
+
+
+def _blurred(forest: Forest, members: Sequence[int]) -> list[IntArray] | None:
+    """Return the names and literals of some trees, where all keep them apart."""
     if "blurred" not in forest.columns:
         return None
-    texts = forest.columns["blurred"]
-    return float(np.mean([multiset_similarity(texts[members[0]], texts[i]) for i in members[1:]]))
+    texts = [forest.columns["blurred"][i] for i in members]
+    return None if any(text is None for text in texts) else texts

@@ -8,6 +8,7 @@ filtering: Bayardo, Ma & Srikant 2007; Xiao et al. 2008), by an inverted index o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,10 @@ class SimilarPairs(NamedTuple):
     a: IntArray
     b: IntArray
     similarity: FloatArray
+
+    def rows(self) -> Iterator[tuple[int, int, float]]:
+        """Return the pairs one by one."""
+        return zip(self.a.tolist(), self.b.tolist(), self.similarity.tolist(), strict=True)
 
 
 def similarity(a: Any, b: Any) -> float:

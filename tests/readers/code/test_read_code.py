@@ -178,3 +178,12 @@ def test_encodings_are_understood(tmp_path):
     for odd in ("rot13", "undefined", "nonsense", "zlib"):
         (tmp_path / "b.py").write_text(f"# coding: {odd}\ndef f(): return 1\n")
         assert len(read_code(tmp_path / "b.py")) == 1
+
+
+def test_modules_of_the_folder_that_is_read_are_not_imported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("numpy.py", "treedot.py"):
+        (tmp_path / name).write_text("open('was imported', 'w')\ndef f(): pass\n")
+    processes._end_all()  # a new one is started here
+    assert len(read_code(".")) == 2
+    assert not (tmp_path / "was imported").exists()

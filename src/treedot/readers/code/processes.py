@@ -41,7 +41,7 @@ class _Process:
         found = [os.fspath(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
         self.owner = os.getpid()
         self._running = subprocess.Popen(
-            [sys.executable, "-c", SERVE],
+            [sys.executable, "-P", "-c", SERVE],  # -P: modules of the folder that is read are not imported
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(found)},

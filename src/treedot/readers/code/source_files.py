@@ -107,5 +107,15 @@ def as_utf8(content: bytes, language: str) -> bytes:
     return content
 
 
+def source_lines(file: str, language: str) -> list[str]:
+    """Return the lines of a file as its units count them, for showing them; none where it cannot be read."""
+    try:
+        with open(file, "rb") as stream:
+            text = as_utf8(stream.read(), language).decode(errors="replace")
+    except OSError:  # it was read before, and is gone
+        return []
+    return [line.removesuffix("\r") for line in text.split("\n")]
+
+
 def _recoded(content: bytes, encoding: str) -> bytes:
     return content.decode(encoding, errors="replace").encode(errors="replace")

@@ -1,0 +1,72 @@
+"""Where trees stand in files: which are parts of others, as their lines tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from treedot.trees import Forest
+
+_Span = tuple[Any, Any, Any]  # a file, its first and its last line
+
+
+class Places:
+    """Where trees stand in files, as far as their columns tell."""
+
+    def __init__(self, forest: Forest) -> None:
+        columns = [forest.columns.get(name, [None] * len(forest)) for name in ("file", "start", "end")]
+        self._spans = [None if None in span else span for span in zip(*columns, strict=True)]
+
+    def all_overlap(self, some: Sequence[int], others: Sequence[int]) -> bool:
+        """Tell whether each tree of some is part of each of others, or that of it, by the lines of a file."""
+        return all(self._is_inside(i, j) or self._is_inside(j, i) for i in some for j in others)
+
+    def _is_inside(self, i: int, j: int) -> bool:
+        inner, outer = self._spans[i], self._spans[j]
+        if inner is None or outer is None or inner[0] != outer[0]:
+            return False
+        return bool(outer[1] <= inner[1] and inner[2] <= outer[2])
+
+    def apart(self, members: Sequence[int]) -> list[int]:
+        """Return the members of a group that are not part of another one; on the same lines, the first."""
+        ends: dict[Any, int] = {}  # of every file, the last line so far
+        kept = []
+        for i in sorted(members, key=self._outer_first):
+            file, _, end = self._spans[i] or (None, 0, 0)
+            if file is None or file not in ends or end > ends[file]:
+                ends[file] = end
+                kept.append(i)
+        return sorted(kept)
+
+    def _outer_first(self, i: int) -> tuple[int, int, int]:
+        _, start, end = self._spans[i] or (None, 0, 0)
+        return start, -end, i
+
+    def not_inside_others(self, groups: Sequence[Sequence[int]]) -> Iterator[int]:
+        """Yield the numbers of groups, but not of those that lie inside of one before.
+
+        A group lies inside of another one if each of its members is part of a member of that.
+        """
+        spans = [[self._spans[i] for i in members] for members in groups]
+        around = _around({span for members in spans for span in members if span is not None})
+        before: dict[_Span, set[int]] = {}  # the groups with a member there
+        for number, members in enumerate(spans):
+            outside = (
+                set[int]().union(*(before.get(outer, ()) for outer in around.get(span, ())))
+                for span in members
+            )
+            if not set.intersection(*outside):
+                yield number
+                for span in filter(None, members):
+                    before.setdefault(span, set()).add(number)
+
+
+def _around(spans: Iterable[_Span]) -> dict[_Span | None, list[_Span]]:
+    """Return of each span those that it is part of, itself among them."""
+    found: dict[_Span | None, list[_Span]] = {}
+    open_: list[_Span] = []  # those that reach the line
+    for span in sorted(spans, key=lambda span: (str(span[0]), span[1], -span[2])):
+        open_ = [outer for outer in open_ if outer[0] == span[0] and outer[2] >= span[1]]
+        open_.append(span)
+        found[span] = [outer for outer in open_ if outer[2] >= span[2]]
+    return found

@@ -30,11 +30,14 @@ SETTINGS: dict[str, type] = {
     "baseline": str,
     "exclude": list,
 }
+SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".sarif": "sarif", ".md": "markdown"}
 DEFAULTS = {"unit": "function", "min_nodes": MIN_NODES, "threshold": THRESHOLD, "format": "text"}
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the near-duplicates of source files; return 1 where there are new ones and that is a failure."""
+    if options.format is None and options.output is not None:
+        options.format = SUFFIXES.get(Path(options.output).suffix.lower())
     apply_settings(options, SETTINGS, Path.cwd())
     for name, value in DEFAULTS.items():
         if getattr(options, name) is None:
@@ -106,11 +109,16 @@ def _say(
     """Say on stderr how much was looked at, and what was left out."""
     files = len(set(forest.columns["file"])) if len(forest) else 0
     copies = sum(len(group.members) for group in groups)
-    what = "new " if options.baseline is not None else ""
+    new = "new " if options.baseline is not None else ""
     left_out = f"; left out: {skipped}" if skipped.counts else ""
-    plural = {"class": "classes"}.get(options.unit, f"{options.unit}s")
     print(
-        f"treedot: {len(groups):,} {what}groups of {copies:,} {plural}, among {len(forest):,} {plural} of at "
-        f"least {options.min_nodes} nodes in {files:,} files{left_out}",
+        f"treedot: {_count(len(groups), new + 'group')} of {_count(copies, options.unit)}, among "
+        f"{_count(len(forest), options.unit)} of at least {options.min_nodes} nodes in "
+        f"{_count(files, 'file')}{left_out}",
         file=sys.stderr,
     )
+
+
+def _count(n: int, noun: str) -> str:
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{n:,} {noun if n == 1 else plural}"

@@ -45,13 +45,13 @@ _CONTROLS = """
 """
 
 
-def html_report(title: str, found: Sequence[Finding]) -> str:
-    """Return a page that makes no requests and needs no other file."""
+def html_report(title: str, found: Sequence[Finding], links: Sequence[tuple[str, str]] = ()) -> str:
+    """Return a page that makes no requests and needs no other file; links lead to pages beside it."""
     members = sum(len(finding.members) for finding in found)
     body = f"<p>{len(found):,} groups with {members:,} members.</p>"
     if found:
         body += _INTRODUCTION + group_list([_item(finding) for finding in found])
-    return page(printable(title), body, _resource("page.css"))
+    return page(printable(title), body, _resource("page.css"), links)
 
 
 def group_list(items: Sequence[dict[str, Any]]) -> str:

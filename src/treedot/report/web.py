@@ -30,7 +30,7 @@ times the copies beyond the first.</dd>
 _CONTROLS = """
 <form class="controls" role="search" aria-label="Groups">
 <label class="grow">File or name <input type="search" name="text" autocomplete="off"></label>
-<label>Kind <select name="band"><option value="">all</option></select></label>
+<label>Band <select name="band"><option value="">all</option></select></label>
 <label>Lowest score <input type="number" name="score" min="0" step="any" value="0"></label>
 <label>Order <select name="order">
 <option value="rank">as ranked</option><option value="score">score</option>

@@ -16,6 +16,7 @@ from treedot.parameters import CODE_UNITS, REPORT_FORMATS, checked_choice, check
 from treedot.readers.code import read_code
 from treedot.readers.folders import Skipped
 from treedot.report import duplicates_report
+from treedot.report.text import count_of
 from treedot.search.baseline import new_groups, read_baseline, write_baseline
 from treedot.search.duplicates import MIN_NODES, THRESHOLD, DuplicateGroup, find_duplicates
 from treedot.trees import Forest
@@ -107,18 +108,17 @@ def _say(
     options: argparse.Namespace, forest: Forest, groups: Sequence[DuplicateGroup], skipped: Skipped
 ) -> None:
     """Say on stderr how much was looked at, and what was left out."""
-    files = len(set(forest.columns["file"])) if len(forest) else 0
+    left_out = f"; left out: {skipped}" if skipped.counts else ""
+    if not len(forest):
+        what = f"there is no {options.unit} of at least {options.min_nodes} nodes, so nothing was compared"
+        print(f"treedot: {what}{left_out}", file=sys.stderr)
+        return
+    files = len(set(forest.columns["file"]))
     copies = sum(len(group.members) for group in groups)
     new = "new " if options.baseline is not None else ""
-    left_out = f"; left out: {skipped}" if skipped.counts else ""
     print(
-        f"treedot: {_count(len(groups), new + 'group')} of {_count(copies, options.unit)}, among "
-        f"{_count(len(forest), options.unit)} of at least {options.min_nodes} nodes in "
-        f"{_count(files, 'file')}{left_out}",
+        f"treedot: {count_of(len(groups), new + 'group')} of {count_of(copies, options.unit)}, among "
+        f"{count_of(len(forest), options.unit)} of at least {options.min_nodes} nodes in "
+        f"{count_of(files, 'file')}{left_out}",
         file=sys.stderr,
     )
-
-
-def _count(n: int, noun: str) -> str:
-    plural = noun + ("es" if noun.endswith("s") else "s")
-    return f"{n:,} {noun if n == 1 else plural}"

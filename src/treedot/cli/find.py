@@ -29,12 +29,17 @@ from treedot.errors import ParameterError, SourceError
 from treedot.files import check_target, write_whole
 from treedot.parameters import checked_integer
 from treedot.readers.folders import Skipped
+from treedot.report.text import count_of
 from treedot.trees import Forest
 
 if TYPE_CHECKING:
     from treedot.search import TreeIndex
 
 CODE_THRESHOLD = 0.8  # of clusters: functions with little in common have cosines of about 0.5
+NOTHING = (
+    "folders are read as source code (see --unit, --language, --min-nodes); of HTML, XML and JSON, name the "
+    "files, or make one file of trees by treedot convert"
+)
 EXPLAINED = 12  # productions of each kind that are listed
 
 
@@ -55,7 +60,7 @@ def index(options: argparse.Namespace) -> None:
     with Count() as count:
         forests = iter_units(options.paths, reading, on_skip=skipped, n_jobs=options.jobs, digest=digest)
         made = TreeIndex.build(
-            forests,
+            _some(forests),
             options.output,
             overwrite=options.overwrite,
             reading=reading._asdict(),
@@ -63,7 +68,16 @@ def index(options: argparse.Namespace) -> None:
             progress=count,
         )
     report_skipped(skipped)
-    print(f"{len(made):,} units in {options.output}")
+    print(f"{count_of(len(made), 'unit')} in {options.output}")
+
+
+def _some(forests: Iterator[Forest]) -> Iterator[Forest]:
+    is_empty = True
+    for forest in forests:
+        is_empty = is_empty and not len(forest)
+        yield forest
+    if is_empty:
+        raise SourceError(f"there is no tree to make an index of: {NOTHING}")
 
 
 def _update(found: TreeIndex, options: argparse.Namespace) -> None:
@@ -154,7 +168,7 @@ def similar(options: argparse.Namespace) -> None:
 
 
 def _explain(title: str, productions: dict[str, int]) -> None:
-    print(f"\n{title}: {sum(productions.values()):,} productions")
+    print(f"\n{title}: {count_of(sum(productions.values()), 'production')}")
     for text, times in list(productions.items())[:EXPLAINED]:
         print(f"  {times:4d} × {text}")
     if len(productions) > EXPLAINED:
@@ -183,7 +197,7 @@ def cluster(options: argparse.Namespace) -> None:
         ), count))  # fmt: skip
     report_skipped(skipped)
     if not len(forest):
-        raise SourceError("there is no unit to cluster: see --unit, --language and --min-nodes")
+        raise SourceError(f"there is no unit to cluster: {NOTHING}")
     threshold = options.threshold
     if threshold is None:
         threshold = CODE_THRESHOLD if any(map(is_code, options.paths)) else THRESHOLD
@@ -201,8 +215,8 @@ def cluster(options: argparse.Namespace) -> None:
     if options.html:
         with write_whole(options.html) as aside:
             aside.write_text(cluster_page(forest, found, place_of), encoding="utf-8")
-    alone = int(np.count_nonzero(found.labels < 0))
-    print(f"{len(forest):,} units: {len(found.sizes):,} clusters, and {alone:,} units that are in none")
+    alone = count_of(int(np.count_nonzero(found.labels < 0)), "unit")
+    print(f"{count_of(len(forest), 'unit')}: {count_of(len(found.sizes), 'cluster')}, and {alone} in none")
 
 
 def _counted(forests: Iterator[Forest], count: Count) -> Iterator[Forest]:

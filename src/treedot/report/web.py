@@ -14,6 +14,7 @@ from typing import Any
 from treedot.page import page
 from treedot.report.exchange import figures
 from treedot.report.findings import MAX_LINES, Finding, Member, printable
+from treedot.report.text import count_of
 
 _INTRODUCTION = """
 <details class="words"><summary>What the words mean</summary><dl>
@@ -48,7 +49,7 @@ _CONTROLS = """
 def html_report(title: str, found: Sequence[Finding], links: Sequence[tuple[str, str]] = ()) -> str:
     """Return a page that makes no requests and needs no other file; links lead to pages beside it."""
     members = sum(len(finding.members) for finding in found)
-    body = f"<p>{len(found):,} groups with {members:,} members.</p>"
+    body = f"<p>{count_of(len(found), 'group')} with {count_of(members, 'member')}.</p>"
     if found:
         body += _INTRODUCTION + group_list([_item(finding) for finding in found])
     return page(printable(title), body, _resource("page.css"), links)

@@ -68,6 +68,15 @@ def test_the_format_follows_the_name_of_the_output(project, output, begins):
     assert (project / output).read_text().startswith(begins)
 
 
+def test_counts_are_told_in_words_that_fit(project, capsys):
+    assert main(["dups", "--unit", "class", "-o", "out.html"]) == 0
+    assert capsys.readouterr().err == (
+        "treedot: there is no class of at least 40 nodes, so nothing was compared\n"
+    )
+    assert main(["dups", "-o", "out.html"]) == 0
+    assert "<p>1 group with 2 members.</p>" in (project / "out.html").read_text()
+
+
 def test_a_format_that_is_given_counts_more_than_the_name_of_the_output(project):
     (project / "treedot.toml").write_text('[dups]\nformat = "markdown"\n')
     assert main(["dups", "-o", "out.html", "--format", "json"]) == 0

@@ -1,12 +1,14 @@
 """The documentation against the package: names, links and pages."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import treedot
 from treedot import encode, report
+from treedot.cli.dups import SETTINGS
 from treedot.vectors import fidelity
 
 ROOT = Path(__file__).parent.parent
@@ -31,3 +33,28 @@ def test_links_lead_to_files_and_headings_that_exist(page):
             for title in re.findall(r"^#+ (.*)$", text, re.M)
         ]
         assert heading in slugs
+
+
+def test_the_settings_on_the_page_are_those_of_the_command():
+    text = (ROOT / "docs/duplicates.md").read_text(encoding="utf-8")
+    (settings,) = blocks(text, "toml")
+    shown = tomllib.loads(settings)["tool"]["treedot"]["dups"]
+    assert {name.replace("-", "_") for name in shown} <= set(SETTINGS)
+    listed = re.search(r"The settings are (.*)\.", text)[1]
+    assert re.findall("`(.*?)`", listed) == [name.replace("_", "-") for name in SETTINGS]
+
+
+def test_recipes_for_ci_and_commits_can_be_read_and_name_what_exists():
+    yaml = pytest.importorskip("yaml")
+    job, hooks = map(
+        yaml.safe_load, blocks((ROOT / "docs/duplicates.md").read_text(encoding="utf-8"), "yaml")
+    )
+    commands = [step["run"] for step in job["jobs"]["dups"]["steps"] if "run" in step]
+    options = re.findall(r" (--?[\w-]+)", " ".join(c for c in commands if c.startswith("treedot dups")))
+    assert options == ["--changed-since", "--fail-on-new", "-o"]
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert hooks["repos"][0]["hooks"][0]["id"] == hook["id"]
+
+
+def blocks(text, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)

@@ -21,6 +21,8 @@ from treedot.readers import read_trees
 from treedot.readers.code import CodeSettings, iter_code
 from treedot.readers.code.source_files import source_lines
 from treedot.report import duplicates_report
+from treedot.report.findings import findings
+from treedot.report.web import html_report
 from treedot.search import find_duplicates
 from treedot.search.duplicates import MIN_NODES
 from treedot.timing import timed
@@ -30,6 +32,9 @@ from treedot.vectors.fidelity import different_pairs, spearman
 
 SMALLEST, LARGEST = 30, 600  # nodes of a function whose exact kernels are computed
 SHOWN = 10  # groups that are printed
+FIRST, SECOND = "index.html", "approximation.html"
+FIRST_LINK = "Near-duplicates in Python's standard library"
+SECOND_LINK = "How close dot products come to the exact tree kernel"
 DECAYS = (0.2, 0.4, 0.6)
 DRAWN = 0.4  # the λ whose pairs are drawn
 COMPARED = 400  # functions whose exact kernels are computed for every λ
@@ -76,9 +81,9 @@ COMPARISON_HEADER = (
 
 
 def run(out: Path, n_functions: int, say: Callable[[str], object] = print) -> Path:
-    """Write ``index.html``, the near-duplicates, and ``approximation.html`` to a folder."""
+    """Write two pages to a folder: the near-duplicates, and the approximation of the exact kernel."""
     require_plots("the demo")
-    target, second = (_report_file(out / name) for name in ("index.html", "approximation.html"))
+    target, second = (_report_file(out / name) for name in (FIRST, SECOND))
     root = Path(sysconfig.get_paths()["stdlib"])
     _write_duplicates(target, root, n_functions, say)
     _write_approximation(second, root, say)
@@ -101,7 +106,7 @@ def _write_duplicates(target: Path, root: Path, n_functions: int, say: Callable[
     say(duplicates_report(forest, groups[:SHOWN], "text", sources=lines))
     title = "treedot: near-duplicates in Python's standard library"
     with write_whole(target) as aside:
-        report = duplicates_report(forest, groups, "html", sources=lines, title=title)
+        report = html_report(title, findings(forest, groups, lines), links=[(SECOND, SECOND_LINK)])
         aside.write_text(report, encoding="utf-8")
 
 
@@ -205,6 +210,7 @@ library with each other.</p>
 <p>The error is the root mean square over all pairs, beside the largest; seconds are for all
 {len(drawn[0].exact)} functions, after compilation.</p>
 """,
+        links=[(FIRST, FIRST_LINK)],
     )
 
 

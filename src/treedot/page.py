@@ -33,6 +33,7 @@ th { border-bottom: 2px solid var(--quiet); font-weight: 600 }
 pre { font-size: 0.75rem; line-height: 1.4; background: var(--soft); padding: 0.6rem; margin: 0 }
 pre { overflow-x: auto }
 mark { color: inherit; background: var(--mark) }
+a { color: var(--accent) }
 details { border-top: 1px solid var(--line); padding: 0.5rem 0 }
 summary { cursor: pointer; overflow-wrap: anywhere }
 .beside { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)) }
@@ -45,14 +46,15 @@ figure { margin: 1rem 0 } img { max-width: 100% } figcaption { color: var(--quie
 """
 
 
-def page(title: str, body: str, style: str = "") -> str:
-    """Return a whole page, with more style where it needs that."""
+def page(title: str, body: str, style: str = "", links: Sequence[tuple[str, str]] = ()) -> str:
+    """Return a whole page, with more style where it needs that, and links to the pages beside it."""
+    others = "".join(f'<p><a href="{html.escape(file)}">{html.escape(text)}</a></p>' for file, text in links)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(title)}</title><style>{STYLE}{style}</style></head>
 <body><h1>{html.escape(title)}</h1>
-{body}
+{others}{body}
 </body></html>
 """
 

@@ -153,7 +153,10 @@ def test_files_of_trees_can_be_indexed_and_updated(tmp_path, capsys):
         (["index", "src", "-o", "x.index"], "x.index exists: --update brings it up to date"),
         (["index", "src", "-o", "x.index", "--update", "--unit", "class"], "leave out --unit"),
         (["index", "none", "-o", "y.index"], "cannot open none"),
-        (["index", "src", "-o", "y.index", "--min-nodes", "1000"], "no tree to make an index of"),
+        (
+            ["index", "src", "-o", "y.index", "--min-nodes", "1000"],
+            "no tree to make an index of: folders are read as source code (see --unit,",
+        ),
         (["search", "src/a.py", "src/a.py"], "src/a.py"),
         (["search", "x.index", "none.py"], "there is no such file"),
         (["search", "x.index", "src/a.py:900"], "there is no unit at 900"),
@@ -219,7 +222,7 @@ def test_clusters_are_a_table_and_a_page(tmp_path, capsys, monkeypatch):
         (tmp_path / f"c{number}.py").write_text(OTHER)
     (tmp_path / "d.py").write_text("def alone(x):\n    yield lambda: x\n")
     assert main(["cluster", ".", "-o", "c.csv", "--html", "c.html", "--min-size", "3"]) == 0
-    assert told(capsys) == "13 units: 2 clusters, and 1 units that are in none\n"
+    assert told(capsys) == "13 units: 2 clusters, and 1 unit in none\n"
     with (tmp_path / "c.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["cluster"] for row in rows] == ["0"] * 6 + ["1"] * 6 + ["-1"]

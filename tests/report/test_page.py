@@ -148,7 +148,7 @@ def test_groups_are_filtered_sorted_and_listed_page_by_page(open_page):
     page.get_by_label("Order").select_option("score")
     by_id = {f"group-{group['rank']}": group for group in groups}
     assert [by_id[name]["score"] for name in shown(page)] == scores[: len(shown(page))]
-    page.get_by_label("Kind").select_option("identical")
+    page.get_by_label("Band").select_option("identical")
     page.get_by_label("Lowest score").fill("0")
     page.get_by_label("Order").select_option("file")
     files = [by_id[name]["members"][0]["place"] for name in shown(page)]

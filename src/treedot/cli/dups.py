@@ -18,6 +18,7 @@ from treedot.readers.code import read_code
 from treedot.readers.code.source_files import source_lines
 from treedot.readers.folders import Skipped
 from treedot.report import duplicates_report
+from treedot.report.text import count_of
 from treedot.search.baseline import new_groups, read_baseline, write_baseline
 from treedot.search.duplicates import MIN_NODES, THRESHOLD, DuplicateGroup, find_duplicates
 from treedot.trees import Forest
@@ -32,11 +33,14 @@ SETTINGS: dict[str, type] = {
     "baseline": Path,
     "exclude": list,
 }
+SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".sarif": "sarif", ".md": "markdown"}
 DEFAULTS = {"unit": "function", "min_nodes": MIN_NODES, "threshold": THRESHOLD, "format": "text"}
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the near-duplicates of source files; return 1 where there are new ones and that is a failure."""
+    if options.format is None and options.output is not None:
+        options.format = SUFFIXES.get(Path(options.output).suffix.lower())
     apply_settings(options, SETTINGS, Path.cwd())
     for name, value in DEFAULTS.items():
         if getattr(options, name) is None:
@@ -111,14 +115,17 @@ def _say(
     options: argparse.Namespace, forest: Forest, groups: Sequence[DuplicateGroup], skipped: Skipped
 ) -> None:
     """Say on stderr how much was looked at, and what was left out."""
-    files = len(set(forest.columns["file"])) if len(forest) else 0
+    left_out = f"; left out: {skipped}" if skipped.counts else ""
+    if not len(forest):
+        what = f"there is no {options.unit} of at least {options.min_nodes} nodes, so nothing was compared"
+        print(f"treedot: {what}{left_out}", file=sys.stderr)
+        return
+    files = len(set(forest.columns["file"]))
     copies = sum(len(group.members) for group in groups)
     new = "new " if options.baseline is not None else ""
-    left_out = f"; left out: {skipped}" if skipped.counts else ""
-    units = {"class": "classes"}.get(options.unit, f"{options.unit}s")
     print(
-        f"treedot: {len(groups):,} {new}group{'s' * (len(groups) != 1)} of {copies:,} {units}, among "
-        f"{len(forest):,} {units} of at least {options.min_nodes} nodes in {files:,} "
-        f"file{'s' * (files != 1)}{left_out}",
+        f"treedot: {count_of(len(groups), new + 'group')} of {count_of(copies, options.unit)}, among "
+        f"{count_of(len(forest), options.unit)} of at least {options.min_nodes} nodes in "
+        f"{count_of(files, 'file')}{left_out}",
         file=sys.stderr,
     )

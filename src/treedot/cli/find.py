@@ -31,12 +31,17 @@ from treedot.files import check_target, write_whole
 from treedot.parameters import checked_integer
 from treedot.printable import printable
 from treedot.readers.folders import Skipped
+from treedot.report.text import count_of
 from treedot.trees import Forest
 
 if TYPE_CHECKING:
     from treedot.search import TreeIndex
 
 CODE_THRESHOLD = 0.8  # of clusters: among many functions, most have one beside them with a cosine of 0.6
+NOTHING = (
+    "folders are read as source code, or with --unit page as HTML (see also --language, --min-nodes); of XML "
+    "and JSON, name the files, or make one file of trees by treedot convert"
+)
 EXPLAINED = 12  # productions of each kind that are listed
 
 
@@ -57,7 +62,7 @@ def index(options: argparse.Namespace) -> None:
     with Count() as count:
         forests = iter_units(options.paths, reading, on_skip=skipped, n_jobs=options.jobs, digest=digest)
         made = TreeIndex.build(
-            forests,
+            _some(forests),
             options.output,
             overwrite=options.overwrite,
             reading=reading._asdict(),
@@ -65,7 +70,16 @@ def index(options: argparse.Namespace) -> None:
             progress=count,
         )
     report_skipped(skipped)
-    print(f"{len(made):,} units in {options.output}")
+    print(f"{count_of(len(made), 'unit')} in {options.output}")
+
+
+def _some(forests: Iterator[Forest]) -> Iterator[Forest]:
+    is_empty = True
+    for forest in forests:
+        is_empty = is_empty and not len(forest)
+        yield forest
+    if is_empty:
+        raise SourceError(f"there is no tree to make an index of: {NOTHING}")
 
 
 def _update(found: TreeIndex, options: argparse.Namespace) -> None:
@@ -157,7 +171,7 @@ def similar(options: argparse.Namespace) -> None:
 
 
 def _explain(title: str, productions: dict[str, int]) -> None:
-    print(f"\n{title}: {sum(productions.values()):,} productions")
+    print(f"\n{title}: {count_of(sum(productions.values()), 'production')}")
     for text, times in list(productions.items())[:EXPLAINED]:
         print(f"  {times:4d} × {printable(text)}")
     if len(productions) > EXPLAINED:
@@ -188,7 +202,7 @@ def cluster(options: argparse.Namespace) -> None:
     for target in targets:
         check_target(target, *set(forest.columns.get("file", ())))
     if not len(forest):
-        raise SourceError("there is no unit to cluster: see --unit, --language and --min-nodes")
+        raise SourceError(f"there is no unit to cluster: {NOTHING}")
     threshold = options.threshold
     if threshold is None:
         of_code = options.unit != PAGE and any(map(is_code, options.paths))
@@ -210,8 +224,8 @@ def cluster(options: argparse.Namespace) -> None:
     if options.html:
         with write_whole(options.html) as aside:
             aside.write_text(cluster_page(forest, found, place_of), encoding="utf-8")
-    alone = int(np.count_nonzero(found.labels < 0))
-    print(f"{len(forest):,} units: {len(found.sizes):,} clusters, and {alone:,} units that are in none")
+    alone = count_of(int(np.count_nonzero(found.labels < 0)), "unit")
+    print(f"{count_of(len(forest), 'unit')}: {count_of(len(found.sizes), 'cluster')}, and {alone} in none")
 
 
 def _counted(forests: Iterator[Forest], count: Count) -> Iterator[Forest]:

@@ -100,7 +100,13 @@ def _add_dups(command: AddCommand) -> None:
         "'treedot: ignore' in or above a function leaves it out. Exit codes: 0 done, 1 with --fail-on-new "
         "where there are groups, 2 the command line or the input is bad.",
     )
-    dups.add_argument("paths", nargs="+", metavar="PATH", help="source files, or folders of them")
+    dups.add_argument(
+        "paths",
+        nargs="*",
+        default=["."],
+        metavar="PATH",
+        help="source files, or folders of them (default: the folder that you are in)",
+    )
     dups.add_argument("--unit", choices=CODE_UNITS, help="what is compared (default: function)")
     dups.add_argument("--language", choices=sorted(LANGUAGES), help="only this language (default: all)")
     dups.add_argument(
@@ -120,8 +126,15 @@ def _add_dups(command: AddCommand) -> None:
         "--exclude", action="append", metavar="PATTERN", help="leave out files, as in .gitignore"
     )
     dups.add_argument("--top", type=int, metavar="N", help="show the first N groups (default: all)")
-    dups.add_argument("--format", choices=REPORT_FORMATS, help="of the report (default: text)")
-    dups.add_argument("-o", "--output", metavar="FILE", help="write the report there (default: print it)")
+    dups.add_argument(
+        "--format", choices=REPORT_FORMATS, help="of the report (default: as FILE ends, else text)"
+    )
+    dups.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write the report there: .html, .json, .sarif, .md or text (default: print it)",
+    )
     new = dups.add_argument_group("only what is new")
     new.add_argument(
         "--changed-since", metavar="REF", help="only groups with lines that changed since a git commit"

@@ -19,6 +19,12 @@ def text_report(title: str, found: Sequence[Finding]) -> str:
     return "\n".join(_paragraph(finding) for finding in found)
 
 
+def count_of(n: int, noun: str) -> str:
+    """Return a number with what it counts: 1 class, 2 classes."""
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{n:,} {noun if n == 1 else plural}"
+
+
 def _paragraph(finding: Finding) -> str:
     lines = [f"{finding.rank}. {_headline(finding)}"]
     lines += [f"  {member.place} {printable(member.name)}".rstrip() for member in finding.members]
@@ -30,7 +36,7 @@ def _headline(finding: Finding) -> str:
 
 
 def markdown_report(title: str, found: Sequence[Finding]) -> str:
-    """Return a list for comments on pull requests; what would be too long for one is counted."""
+    """Return a list for comments on pull requests; what would be too long for one is count_of."""
     heading = f"### {_plain(title)}\n\n"
     if not found:
         return f"{heading}No near-duplicates.\n"

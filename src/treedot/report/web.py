@@ -15,6 +15,7 @@ from treedot.page import page
 from treedot.printable import printable
 from treedot.report.exchange import figures
 from treedot.report.findings import MAX_LINES, Finding, Member
+from treedot.report.text import count_of
 
 _INTRODUCTION = """
 <details class="words"><summary>What the words mean</summary><dl>
@@ -31,7 +32,7 @@ times the copies beyond the first.</dd>
 _CONTROLS = """
 <form class="controls" role="search" aria-label="Groups">
 <label class="grow">File or name <input type="search" name="text" autocomplete="off"></label>
-<label>Kind <select name="band"><option value="">all</option></select></label>
+<label>Band <select name="band"><option value="">all</option></select></label>
 <label>Lowest score <input type="number" name="score" min="0" step="any" value="0"></label>
 <label>Order <select name="order">
 <option value="rank">as ranked</option><option value="score">score</option>
@@ -46,13 +47,13 @@ _CONTROLS = """
 """
 
 
-def html_report(title: str, found: Sequence[Finding]) -> str:
-    """Return a page that makes no requests and needs no other file."""
+def html_report(title: str, found: Sequence[Finding], links: Sequence[tuple[str, str]] = ()) -> str:
+    """Return a page that makes no requests and needs no other file; links lead to pages beside it."""
     members = sum(len(finding.members) for finding in found)
-    body = f"<p>{len(found):,} groups with {members:,} members.</p>"
+    body = f"<p>{count_of(len(found), 'group')} with {count_of(members, 'member')}.</p>"
     if found:
         body += _INTRODUCTION + group_list([_item(finding) for finding in found])
-    return page(printable(title), body, _resource("page.css"))
+    return page(printable(title), body, _resource("page.css"), links)
 
 
 def group_list(items: Sequence[dict[str, Any]]) -> str:

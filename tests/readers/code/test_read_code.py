@@ -129,7 +129,7 @@ def test_without_the_extra_python_is_read_and_the_rest_is_counted(folder, monkey
     monkeypatch.setattr("treedot.readers.code.treesitter.is_installed", lambda entry: False)
     skipped = Skipped()
     assert read_code(folder, on_skip=skipped).columns["language"] == ["python"]
-    assert skipped.counts["needs treedot[code]"] == 1
+    assert skipped.counts["needs pip install 'treedot[code]'"] == 1
     for paths, language in ((folder / "lib/b.js", None), (folder, "javascript")):
         with pytest.raises(MissingDependencyError, match=r"tree-sitter-javascript.*treedot\[code\]"):
             read_code(paths, language=language)

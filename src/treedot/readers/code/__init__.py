@@ -85,10 +85,10 @@ def read_code(
     on_skip : callable, optional
         Called with the path and the reason of everything that is left out. The reasons for a file in a
         folder are ``"ignored"``, ``"binary"``, ``"minified"``, ``"generated"``, ``"too large"``, ``"too
-        slow"``, ``"crashes the parser"``, ``"syntax error"`` (of ``ast``), ``"needs treedot[code]"``,
-        ``"unreadable"``, ``"not a plain file"`` and ``"name is not UTF-8"``; for a folder ``"ignored
-        folder"``; and ``"ignored unit"`` for each unit with a comment ``treedot: ignore`` inside of it or
-        on the line before. ``treedot.readers.folders.Skipped`` counts them.
+        slow"``, ``"crashes the parser"``, ``"syntax error"`` (of ``ast``), ``"needs pip install
+        'treedot[code]'"``, ``"unreadable"``, ``"not a plain file"`` and ``"name is not UTF-8"``; for a folder
+        ``"ignored folder"``; and ``"ignored unit"`` for each unit with a comment ``treedot: ignore`` inside
+        of it or on the line before. ``treedot.readers.folders.Skipped`` counts them.
     n_jobs : int, optional
         The number of processes that parse the files; None is one, and -1 stands for all cores. The result
         is the same for any number. There is always one beside this process, which can be ended wherever a

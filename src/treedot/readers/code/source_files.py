@@ -59,7 +59,7 @@ def read_units(file: FoundFile, language: str | None, settings: CodeSettings) ->
     except MissingDependencyError:
         if file.named or language is not None:
             raise
-        return Outcome(file.path, skipped="needs treedot[code]")
+        return Outcome(file.path, skipped="needs pip install 'treedot[code]'")
     except SourceError as error:
         if file.named:
             return Outcome(file.path, error=error)

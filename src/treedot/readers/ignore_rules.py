@@ -22,6 +22,7 @@ _CLASSES = {
 }
 _SPECIAL = re.compile(rb"[*?\[\\]")
 _BACKSLASH, _SLASH, _STAR = b"\\/*"
+_ANY_NAME, _ANY_FOLDERS = rb"[^/]*", rb"(?:.*/)?"
 
 
 class Rule(NamedTuple):
@@ -100,11 +101,11 @@ def _expression(pattern: bytes) -> bytes | None:
             begins = not parts or pattern[at - 1] == _SLASH or not _SPECIAL.search(pattern, 0, at)
             alone = begins and pattern[end : end + 1] in (b"", b"/")
             if end - at == 1 or not alone:
-                parts.append(rb"[^/]*")
+                parts.append(_ANY_NAME)
             elif end == len(pattern):
                 parts.append(rb".*")
             else:  # "**/": any folders, or none
-                parts.append(rb"(?:.*/)?")
+                parts.append(_ANY_FOLDERS)
                 end += 1
             at = end
         elif byte == ord("?"):
@@ -123,7 +124,39 @@ def _expression(pattern: bytes) -> bytes | None:
                 return None
             parts.append(re.escape(pattern[at : at + 1]))
             at += 1
-    return b"".join(parts)
+    return _joined(parts)
+
+
+def _joined(parts: list[bytes]) -> bytes:
+    """Return parts as one expression, which needs no more than quadratic time on any path.
+
+    What follows a wildcard, up to the next one of its kind, can be taken where it occurs first: that leaves
+    the most for the rest. So nothing but the last wildcard of a kind is ever tried again.
+    """
+    *before, last = (_with_names(piece) for piece in _split(parts, _ANY_FOLDERS))
+    if not before:
+        return last
+    first, *middle = before
+    tried_once = (b"(?>(?:.*?/)??" + piece + b")" for piece in middle if piece)
+    return first + b"".join(tried_once) + _ANY_FOLDERS + last
+
+
+def _with_names(parts: list[bytes]) -> bytes:
+    first, *rest = (b"".join(piece) for piece in _split(parts, _ANY_NAME))
+    if not rest:
+        return first
+    tried_once = (b"(?>[^/]*?" + piece + b")" for piece in rest[:-1])
+    return first + b"".join(tried_once) + _ANY_NAME + rest[-1]
+
+
+def _split(parts: list[bytes], at: bytes) -> list[list[bytes]]:
+    pieces: list[list[bytes]] = [[]]
+    for part in parts:
+        if part == at:
+            pieces.append([])
+        else:
+            pieces[-1].append(part)
+    return pieces
 
 
 def _bracket(pattern: bytes, at: int) -> tuple[bytes, int] | None:

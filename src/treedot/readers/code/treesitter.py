@@ -136,9 +136,12 @@ class _Walk:
             node: Any = cursor.node
             kind = node.kind_id
             role = roles[kind]
-            if broken and (node.is_missing or node.is_error):
-                self.errors.append(len(self.label))
-                role = _LEAVE_OUT if node.is_missing else role
+            if broken:
+                if node.is_missing:
+                    self.errors.append(len(self.label) - 1)  # inside of what it is missing from
+                    role = _LEAVE_OUT
+                elif node.is_error:
+                    self.errors.append(len(self.label))
             if role == _LITERAL and self._has_expressions(node):
                 role = _STRUCTURE
             elif role == _STATEMENT:

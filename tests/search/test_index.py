@@ -464,6 +464,24 @@ def test_damaged_trees_are_noticed_when_they_are_taken_out(small, change):
         damaged.forest([3, 4])
 
 
+@pytest.mark.parametrize("byte", [b"[", b"1", b"\xff"])
+def test_damaged_columns_are_noticed_when_one_is_taken_out(small, byte):
+    def change(_, arrays):
+        arrays["trees.column_text"][:] = ord(byte)
+
+    damaged = TreeIndex.open(rewritten(small[0], change))
+    with pytest.raises(SourceError, match=r"small\.index"):
+        damaged.column("name")
+
+
+def test_a_stored_file_that_is_no_name_is_not_updated(tmp_path):
+    trees = [Tree.parse("(A b)"), Tree.parse("(C d)")]
+    forest = Forest.from_trees(trees, {"file": [["a"], "a"]})
+    index = TreeIndex.build(forest, tmp_path / "odd.index")
+    index.update([], files=["a"])
+    assert index.column("file") == [["a"]]
+
+
 def test_a_file_with_wrong_bytes_is_refused_or_gives_answers_of_the_right_shape(small):
     index, forest = small
     raw = index.path.read_bytes()

@@ -73,7 +73,8 @@ def _update(found: TreeIndex, options: argparse.Namespace) -> None:
             "--update reads as the index was made: leave out --unit, --language and --min-nodes"
         )
     reading = Reading.of(found.reading)
-    old = dict(zip(found.column("file"), found.column("digest"), strict=True))
+    stored = zip(found.column("file"), found.column("digest"), strict=True)
+    old = {file: known for file, known in stored if isinstance(file, str)}
     same = {file for file in code_files(options.paths, reading.language) if old.get(file) == digest(file)}
     changed = {file for file in old if file not in same and is_under(file, options.paths)}
     before, skipped = len(found), Skipped()

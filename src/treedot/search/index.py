@@ -16,7 +16,7 @@ from treedot.files import check_target
 from treedot.learn import FragmentVectorizer
 from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import iter_trees, read_trees
-from treedot.search.index_file import BATCH, read_index, take_trees, write_index
+from treedot.search.index_file import BATCH, read_index, take_column, take_trees, write_index
 from treedot.search.posting_search import best_rows
 from treedot.search.rerank import checked_candidates, ranked_again
 from treedot.trees import Forest
@@ -196,7 +196,7 @@ class TreeIndex:
                 raise ParameterError("the trees have no column 'file': say whose trees they are, files=[…]")
             files = trees.columns["file"]
         changed = set(files)
-        stays = [file not in changed for file in self.column("file")]
+        stays = [not isinstance(file, str) or file not in changed for file in self.column("file")]
         self._rewrite(np.flatnonzero(stays), trees, n_jobs, progress)
 
     def _rewrite(
@@ -240,7 +240,7 @@ class TreeIndex:
         """Return what is known of every tree under a name, such as ``"file"``; None where nothing is."""
         rows = np.arange(len(self))
         parts = (rows[start : start + BATCH] for start in range(0, len(self), BATCH))
-        return [value for part in parts for value in self._file.trees.column(name, part)]
+        return [value for part in parts for value in take_column(self._file.trees, name, part, self.path)]
 
     def _checked_rows(self, rows: npt.ArrayLike) -> np.ndarray:
         numbers = np.atleast_1d(np.asarray(rows))

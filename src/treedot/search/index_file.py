@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -122,8 +123,21 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
 
 def take_trees(trees: PackedTrees, rows: IntArray, path: Path) -> Forest:
     """Return the trees of some rows, or raise where what is stored of them makes no sense."""
-    try:
+    with _naming(path):
         return trees.take(rows)
+
+
+def take_column(trees: PackedTrees, name: str, rows: IntArray, path: Path) -> list[Any]:
+    """Return a column of some rows, or raise where what is stored of them makes no sense."""
+    with _naming(path):
+        return trees.column(name, rows)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Raise every error of stored trees with the name of their file."""
+    try:
+        yield
     except TreedotError as error:
         raise SourceError(f"{path}: {error}") from None
     except (ValueError, RecursionError) as error:  # text that is not UTF-8 or not JSON

@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for compile_kind in kinds().values():  # before time is measured
         compile_kind()
     for name, modules in LEFT_OUT.items():
-        print(f"{name} is left out: {', '.join(modules)} is not installed")
+        print(f"{name} is left out, for what is not installed: {', '.join(modules)}")
     seed = int(time.time()) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     names = options.targets or list(TARGETS)

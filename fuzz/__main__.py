@@ -8,40 +8,71 @@ folder, and --replay tries it again. A case follows from the seed, the target an
 from __future__ import annotations
 
 import argparse
-import contextlib
 import itertools
+import os
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from fuzz.targets import TARGETS, make_case
-from fuzz.worker import Worker
+from fuzz.targets import LEFT_OUT, TARGETS, make_case
+from fuzz.worker import Worker, run_target
 from treedot.cli.compilation import kinds
 
 TURN = 2  # seconds for a target before the next one has its turn
-OUTCOMES = ("accepted", "refused", "failed")
+OUTCOMES = ("accepted", "refused", "ended", "failed")
 WIDTH = max(map(len, TARGETS))
 
 
 def fuzz(
-    names: Sequence[str], seed: int, folder: Path, *, cases: int | None = None, minutes: float = 1
+    names: Sequence[str],
+    seed: int,
+    folder: Path,
+    *,
+    cases: int | None = None,
+    minutes: float = 1,
+    n_jobs: int = 1,
 ) -> dict[str, Counter[str]]:
-    """Try cases of some targets in turn, until there were so many of each or the time is over."""
+    """Try cases of some targets in turn, until there were so many of each or the time is over.
+
+    Each of ``n_jobs`` processes takes the next case when it is done with one.
+    """
     found = {name: Counter[str]() for name in names}
-    with Worker() as worker, contextlib.suppress(KeyboardInterrupt):
-        for name, number in _turns(names, cases, minutes):
-            data = make_case(name, seed, number)
-            outcome = worker.run(name, data)
-            found[name][outcome.kind] += 1
-            if outcome.kind == "failed":
-                path = _keep(folder, name, seed, number, data)
-                print(f"{name}, case {number}: kept as {path}\n{outcome.reason.rstrip()}\n", flush=True)
+    turns = _turns(names, cases, minutes)
+    lock = threading.Lock()
+
+    def next_turn() -> tuple[str, int] | None:
+        with lock:
+            return next(turns, None)
+
+    def work() -> None:
+        with Worker() as worker:
+            while (turn := next_turn()) is not None:
+                name, number = turn
+                outcome = worker.run(name, seed, number)
+                with lock:
+                    found[name][outcome.kind] += 1
+                if outcome.kind == "failed":
+                    path = _keep(folder, name, seed, number)
+                    print(f"{name}, case {number}: kept as {path}\n{outcome.reason.rstrip()}\n", flush=True)
+
+    with ThreadPoolExecutor(n_jobs) as pool:
+        working = [pool.submit(work) for _ in range(n_jobs)]
+        try:
+            for future in working:
+                future.result()
+        except BaseException as error:
+            with lock:
+                turns.close()
+            if not isinstance(error, KeyboardInterrupt):
+                raise
     return found
 
 
-def _turns(names: Sequence[str], cases: int | None, minutes: float) -> Iterator[tuple[str, int]]:
+def _turns(names: Sequence[str], cases: int | None, minutes: float) -> Generator[tuple[str, int], None, None]:
     """Yield targets and numbers of cases: so many of each, or by the clock, all targets in turn."""
     if cases is not None:
         yield from itertools.product(names, range(cases))
@@ -56,11 +87,11 @@ def _turns(names: Sequence[str], cases: int | None, minutes: float) -> Iterator[
             return
 
 
-def _keep(folder: Path, name: str, seed: int, number: int, data: bytes) -> Path:
+def _keep(folder: Path, name: str, seed: int, number: int) -> Path:
     """Write a case to a file whose name says what it is."""
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}_{seed}_{number}"
-    path.write_bytes(data)
+    path.write_bytes(make_case(name, seed, number))
     return path
 
 
@@ -69,7 +100,7 @@ def replay(path: Path) -> bool:
     name = path.name.rsplit("_", 2)[0]
     if name not in TARGETS:
         sys.exit(f"{path}: the name of a case is TARGET_SEED_NUMBER, and there is no target {name!r}")
-    with Worker() as worker:
+    with Worker(run_target) as worker:
         outcome = worker.run(name, path.read_bytes())
     print(f"{outcome.kind} {outcome.reason}".rstrip())
     return outcome.kind == "failed"
@@ -91,6 +122,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--minutes", type=float, default=1, help="how long (default: %(default)s)")
     length.add_argument("--cases", type=int, help="how many cases of each target, however long it takes")
+    parser.add_argument(
+        "--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes (default: all cores)"
+    )
     parser.add_argument("--seed", type=int, help="what the cases follow from (default: from the clock)")
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"), help="folder of failed cases")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="try a case that was kept again")
@@ -101,11 +135,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"there is no target {', '.join(sorted(unknown))}")
     for compile_kind in kinds().values():  # before time is measured
         compile_kind()
+    for name, modules in LEFT_OUT.items():
+        print(f"{name} is left out, for what is not installed: {', '.join(modules)}")
     seed = int(time.time()) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     names = options.targets or list(TARGETS)
-    found = fuzz(names, seed, options.failures, cases=options.cases, minutes=options.minutes)
+    begin = time.monotonic()
+    found = fuzz(
+        names,
+        seed,
+        options.failures,
+        cases=options.cases,
+        minutes=options.minutes,
+        n_jobs=options.jobs,
+    )
     show(found, seed)
+    print(f"{time.monotonic() - begin:.0f} seconds")
     return int(any(counts["failed"] for counts in found.values()))
 
 

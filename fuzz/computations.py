@@ -58,6 +58,7 @@ class ComputationTarget:
     choose: Callable[[Random], dict[str, Any]]
     check: Callable[[Forest, dict[str, Any]], None]
     max_nodes: int
+    needs: tuple[str, ...] = ()
 
     def make(self, random: Random) -> bytes:
         """Return settings and trees; a third of the cases is damaged."""

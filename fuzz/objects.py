@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 
 from fuzz.readers import check_forest, check_round_trip
 from fuzz.target import Target, require
@@ -37,17 +36,25 @@ class Text(str):
     __slots__ = ()
 
 
-ODDITIES: list[Any] = [
-    None, 0, -1, 1.5, float("nan"), True, b"(A b)", "", "(A b)", "(A", ")", "()", "\ud800", Text("(A b)"),
-    Text("a"), [], (), {}, {"A": 1}, set(), [[]], [None], [["A"]], ["(A b)", "c"], object(), int, len,
-    range(3), ..., np.array(["A", "b"], object), np.array(3), np.float32(1), np.str_("(A b)"), pd.NA, pd.NaT,
-    np.zeros((2, 2)), pd.Series(["A"]), pa.scalar("(A b)"), pa.scalar(None), pa.scalar(["A", "b"]),
-    pa.array(["A"]),
-]  # fmt: skip
+@cache
+def oddities() -> list[Any]:
+    """Return what is no tree, and what nearly is one."""
+    import pandas as pd
+    import pyarrow as pa
+
+    return [
+        None, 0, -1, 1.5, float("nan"), True, b"(A b)", "", "(A b)", "(A", ")", "()", "\ud800",
+        Text("(A b)"), Text("a"), [], (), {}, {"A": 1}, set(), [[]], [None], [["A"]], ["(A b)", "c"],
+        object(), int, len, range(3), ..., np.array(["A", "b"], object), np.array(3), np.float32(1),
+        np.str_("(A b)"), pd.NA, pd.NaT, np.zeros((2, 2)), pd.Series(["A"]), pa.scalar("(A b)"),
+        pa.scalar(None), pa.scalar(["A", "b"]), pa.array(["A"]),
+    ]  # fmt: skip
 
 
 class ObjectTarget:
     """Lists of objects; the bytes of a case are what the random choices follow from."""
+
+    needs = ("pandas", "pyarrow")
 
     def make(self, random: Random) -> bytes:
         """Return a number."""
@@ -55,6 +62,8 @@ class ObjectTarget:
 
     def run(self, data: bytes, folder: Path) -> None:
         """Read objects, and read them again without what is bad."""
+        import pandas as pd
+
         random = Random(data)
         items = [_item(random) for _ in range(random.randint(0, 4))]
         source = items if random.random() < 0.8 else pd.DataFrame({"tree": pd.Series(items, dtype=object)})
@@ -71,7 +80,7 @@ class ObjectTarget:
 def _item(random: Random) -> Any:
     match random.randrange(8):
         case 0:
-            return random.choice(ODDITIES)
+            return random.choice(oddities())
         case 1:
             return random_tree(random)
         case 2:
@@ -86,7 +95,7 @@ def _item(random: Random) -> Any:
 
 def _nested(random: Random, depth: int) -> Any:
     if random.random() < 0.02:
-        return random.choice(ODDITIES)
+        return random.choice(oddities())
     label = random.choice(LABELS)
     if depth == 0 or random.random() < 0.2:
         return label

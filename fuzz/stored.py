@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import tempfile
@@ -26,8 +27,11 @@ from treedot import (
     load_vectors,
     save_vectors,
 )
+from treedot.cli import parser
 from treedot.cli.choices import describe_kernel
 from treedot.cli.facts import file_facts, printed
+from treedot.cli.find import search
+from treedot.cli.units import Reading
 from treedot.learn.vectorizer_state import VectorizerState
 from treedot.safetensors import read_arrays, write_arrays
 from treedot.vectors.writers import write_matrix
@@ -149,6 +153,23 @@ def _indexes() -> list[bytes]:
     return [_split_header(data) for data in made]
 
 
+def _unit_indexes() -> list[bytes]:
+    """Return indexes of trees that have the columns of source code."""
+    count = 12
+    columns: dict[str, list[Any]] = {
+        "file": [f"{'a/' * (k % 3)}b.py" for k in range(count)],
+        "start": list(range(1, count + 1)),
+        "end": list(range(9, count + 9)),
+        "name": ["C.f", "", "\u00e4"] * (count // 3),
+        "language": ["python"] * count,
+        "digest": ["0123"] * count,
+    }
+    forest = Forest.from_trees(list(_forest()[:count]), columns)
+    build = partial(TreeIndex.build, forest, reading=Reading(language="python")._asdict())
+    made = _written(".index", build, partial(build, vectorizer=_vectorizers()[2]))
+    return [_split_header(data) for data in made]
+
+
 def _check_facts(path: Path) -> None:
     """Describe a file, as ``treedot info`` does; what is refused here may still be read."""
     try:
@@ -190,6 +211,18 @@ def _check_index(path: Path) -> None:
     check_forest(index.forest(np.arange(len(index))))
 
 
+def _check_unit_index(path: Path) -> None:
+    """Search an index as the command does, and change it."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        search(parser().parse_args(["search", str(path), "def f(x): return x + 1", "-k", "3", "--jobs", "1"]))
+    index = TreeIndex.open(path)
+    count = len(index)
+    index.update(_forest()[:2], files=["b.py"])
+    index.remove([0])
+    require(len(index) <= count + 1, "removed trees are still there")
+    check_forest(index.forest(np.arange(len(index))))
+
+
 def _check_forest_file(path: Path) -> None:
     check_forest(Forest.load(path))
 
@@ -201,7 +234,8 @@ def stored(
     pack: Callable[[bytes], bytes] = bytes,
 ) -> Target:
     """Return the target of a kind of files."""
-    return FileTarget(suffix, cache(seeds), check, pack)
+    needs = ("pyarrow",) if suffix in (".parquet", ".arrow") else ()
+    return FileTarget(suffix, cache(seeds), check, pack, needs=needs)
 
 
 STORED = {
@@ -213,4 +247,5 @@ STORED = {
     "arrays": stored(".safetensors", _named_arrays, _check_arrays, _with_length),
     "vectorizer": stored(".vectorizer", _vectorizer_files, _check_vectorizer, _with_fingerprint),
     "index": stored(".index", _indexes, _check_index, _with_fingerprint),
+    "index.units": stored(".index", _unit_indexes, _check_unit_index, _with_fingerprint),
 }

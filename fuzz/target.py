@@ -12,7 +12,14 @@ from fuzz.mutations import mutate
 
 
 class Target(Protocol):
-    """A case is bytes; a case that may be refused raises one of treedot's errors."""
+    """A case is bytes; a case that may be refused raises one of treedot's errors.
+
+    ``needs`` are the modules without which there is nothing to try.
+    """
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Return names of modules."""
 
     def make(self, random: Random) -> bytes:
         """Return a case."""
@@ -36,19 +43,25 @@ class FileTarget:
     pack : callable
         Makes a file of its plain content, with the lengths, checksums or compression that would give away
         all damage at once: half of the cases are damaged before, the others after it.
+    damage : callable
+        Changes bytes, with others like them to mix in.
+    needs : tuple of str
+        The modules that it takes.
     """
 
     suffix: str
     seeds: Callable[[], list[bytes]]
     check: Callable[[Path], None]
     pack: Callable[[bytes], bytes] = bytes
+    damage: Callable[[bytes, list[bytes], Random], bytes] = mutate
+    needs: tuple[str, ...] = ()
 
     def make(self, random: Random) -> bytes:
         """Damage one of the seeds."""
         seeds = self.seeds()
         plain = random.choice(seeds)
-        if random.random() < 0.5:
-            return self.pack(mutate(plain, seeds, random))
+        if self.pack is bytes or random.random() < 0.5:
+            return self.pack(self.damage(plain, seeds, random))
         return mutate(self.pack(plain), [self.pack(random.choice(seeds))], random)
 
     def run(self, data: bytes, folder: Path) -> None:

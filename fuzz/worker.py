@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import faulthandler
 import multiprocessing
+import os
+import re
 import resource
 import signal
 import tempfile
@@ -22,7 +24,10 @@ ADDRESSES = 16 << 30  # bytes of address space: what is asked for but never touc
 
 
 class Outcome(NamedTuple):
-    """What came of a case: "accepted", "refused" or "failed", with the reason."""
+    """What came of a case, with the reason: "accepted", "refused", "ended" or "failed".
+
+    A parser of source code that crashed or took too long has been ended, and its text refused.
+    """
 
     kind: str
     reason: str = ""
@@ -31,9 +36,12 @@ class Outcome(NamedTuple):
 def run_target(target: str, data: bytes, folder: Path) -> Outcome:
     """Try a case in this process."""
     from fuzz.targets import TARGETS
+    from treedot.readers.code.processes import CrashError, TooSlowError
 
     try:
         TARGETS[target].run(data, folder)
+    except (CrashError, TooSlowError) as error:
+        return Outcome("ended", str(error))
     except TreedotError as error:
         return Outcome("refused", f"{type(error).__name__}: {error}")
     except Exception:
@@ -41,7 +49,14 @@ def run_target(target: str, data: bytes, folder: Path) -> Outcome:
     return Outcome("accepted")
 
 
-Attempt = Callable[[str, bytes, Path], Outcome]
+def run_case(target: str, seed: int, number: int, folder: Path) -> Outcome:
+    """Make a case and try it."""
+    from fuzz.targets import make_case
+
+    return run_target(target, make_case(target, seed, number), folder)
+
+
+Attempt = Callable[..., Outcome]  # of what says which case it is, and a folder that may be written to
 
 
 class Worker:
@@ -57,7 +72,7 @@ class Worker:
         How many bytes the process may come to hold beyond those of its first case.
     """
 
-    def __init__(self, attempt: Attempt = run_target, seconds: float = SECONDS, memory: int = MEMORY) -> None:
+    def __init__(self, attempt: Attempt = run_case, seconds: float = SECONDS, memory: int = MEMORY) -> None:
         self._attempt, self._seconds, self._memory = attempt, seconds, memory
         self._process: Any = None
         self._connection: Any = None
@@ -71,11 +86,11 @@ class Worker:
         self._stop()
         self._folder.cleanup()
 
-    def run(self, target: str, data: bytes) -> Outcome:
-        """Try a case."""
+    def run(self, *case: Any) -> Outcome:
+        """Try a case, by the arguments of ``attempt`` before the last."""
         if self._process is None:
             self._start()
-        outcome = self._sent(target, data)
+        outcome = self._sent(case)
         if outcome.kind == "failed":
             self._stop()
         return outcome
@@ -89,10 +104,10 @@ class Worker:
         other.close()
         self._connection.recv()  # it is ready, and time counts from here
 
-    def _sent(self, target: str, data: bytes) -> Outcome:
+    def _sent(self, case: tuple[Any, ...]) -> Outcome:
         """Send a case, and return what comes back or why nothing does."""
         try:
-            self._connection.send((target, data))
+            self._connection.send(case)
             if self._connection.poll(self._seconds):
                 return Outcome(*self._connection.recv())
             reason = f"no end after {self._seconds} seconds"
@@ -123,10 +138,10 @@ def _serve(connection: Connection, log: Path, attempt: Attempt, memory: int) -> 
         connection.send(None)
         while True:
             try:
-                target, data = connection.recv()
+                case = connection.recv()
             except EOFError:
                 return
-            outcome = attempt(target, data, log.parent)
+            outcome = attempt(*case, log.parent)
             at_first = at_first or _peak()
             if _peak() > at_first + memory:
                 outcome = Outcome("failed", f"memory grew from {at_first >> 20} MiB to {_peak() >> 20} MiB")
@@ -134,9 +149,18 @@ def _serve(connection: Connection, log: Path, attempt: Attempt, memory: int) -> 
 
 
 def _peak() -> int:
-    """Return the largest number of bytes that this process held at a time.
+    """Return the largest number of bytes that this process, or one that it has started, held at a time.
 
     Linux says it here; what ``getrusage`` says begins with that of the process which started this one.
     """
-    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
-    return int(line.split()[1]) * 1024
+    started = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return max(map(_held, ["self", *started]))
+
+
+def _held(process: str) -> int:
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:  # it has ended
+        return 0
+    found = re.search(r"VmHWM:\s*(\d+)", status)
+    return int(found[1]) * 1024 if found else 0

@@ -80,7 +80,6 @@ def test_edited_copies_are_listed_and_others_are_not(code, capsys):
     assert dups(capsys) == (0, [["src/a.py:2", "src/b.py:2"]])
     assert dups(capsys, "--threshold", "0.95") == (0, [])
     assert dups(capsys, "--min-nodes", "200") == (0, [])
-    assert dups(capsys, "--top", "0") == (0, [])
 
 
 def test_nothing_that_is_left_out_is_listed(code, capsys):
@@ -141,7 +140,7 @@ def test_the_same_whatever_the_processes_and_the_order_of_the_files(code, capsys
         (["nowhere"], "cannot open nowhere"),
         (["src", "--baseline", "nowhere.json"], "--write-baseline"),
         (["src", "--min-nodes", "0"], "min_nodes"),
-        (["src", "--top", "-1"], "--top must be at least 0"),
+        (["src", "--top", "-1"], "--top must be at least 1"),
         (["src", "--changed-since", "HEAD"], "git"),
         (["src", "-o", "no/where.txt"], "where.txt"),
     ],
@@ -153,8 +152,3 @@ def test_bad_input_is_one_line_and_the_exit_code_of_a_mistake(code, capsys, opti
     assert told.err.startswith("treedot: ")
     assert told.err.count("\n") == 1
     assert told.out == ""
-
-
-def test_a_folder_without_code_has_no_duplicates(tmp_path, capsys):
-    assert main(["dups", str(tmp_path)]) == 0
-    assert "among 0 functions" in capsys.readouterr().err

@@ -31,33 +31,6 @@ def code(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_copies_are_told_with_their_places_and_what_differs(code, capsys):
-    assert main(["dups", "src"]) == 0
-    said = capsys.readouterr()
-    head, first, second = said.out.splitlines()
-    assert head.startswith("1. renamed, similarity 1.00, 2 copies")
-    assert head.endswith("1 of 8 lines differ; 1 name renamed (add -> plus)")
-    assert [first, second] == ["  src/a.py:1-8 add", "  src/b.py:4-11 plus"]
-    assert said.err.startswith("treedot: 1 groups of 2 functions, among 2 functions of at least 40 nodes")
-
-
-def test_the_report_does_not_depend_on_the_number_of_processes_or_the_order_of_paths(code, capsys):
-    reports = []
-    for arguments in (["src", "-j", "1"], ["src", "-j", "3"], ["src/b.py", "src/a.py"]):
-        assert main(["dups", *arguments, "--format", "json"]) == 0
-        reports.append(capsys.readouterr().out)
-    assert reports[0] == reports[1] == reports[2]
-
-
-def test_only_what_a_baseline_does_not_know_is_new(code, capsys):
-    assert main(["dups", "src", "--write-baseline", "known.json"]) == 0
-    assert main(["dups", "src", "--baseline", "known.json", "--fail-on-new"]) == 0
-    (code / "src/c.py").write_text(ADD)
-    assert main(["dups", "src", "--baseline", "known.json", "--fail-on-new"]) == 1
-    (code / "treedot.toml").write_text('[dups]\nbaseline = "known.json"\nexclude = ["c.py"]\n')
-    assert main(["dups", "src", "--fail-on-new"]) == 0
-
-
 def test_the_path_of_a_baseline_is_relative_to_the_settings(code, monkeypatch):
     main(["dups", "src", "--write-baseline", "known.json"])
     (code / "treedot.toml").write_text('[dups]\nbaseline = "known.json"\n')

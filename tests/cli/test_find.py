@@ -155,7 +155,7 @@ def test_files_of_trees_can_be_indexed_and_updated(tmp_path, capsys):
         (["index", "none", "-o", "y.index"], "cannot open none"),
         (
             ["index", "src", "-o", "y.index", "--min-nodes", "1000"],
-            "no tree to make an index of: folders are read as source code (see --unit,",
+            "no tree to make an index of: folders are read as source code, or",
         ),
         (["search", "src/a.py", "src/a.py"], "src/a.py"),
         (["search", "x.index", "none.py"], "there is no such file"),
@@ -212,7 +212,7 @@ def test_pages_of_a_folder_are_indexed_searched_and_clustered(tmp_path, capsys, 
         assert main(["search", "x.index", query, "-k", "1", "--format", "json"]) == 0
         assert json.loads(told(capsys))[0]["found"][0]["file"] == "site/list4.html"
     assert main(["cluster", "site", "-o", "c.csv", "--unit", "page", "--min-size", "3"]) == 0
-    assert told(capsys) == "12 units: 2 clusters, and 0 units that are in none\n"
+    assert told(capsys) == "12 units: 2 clusters, and 0 units in none\n"
 
 
 def test_clusters_are_a_table_and_a_page(tmp_path, capsys, monkeypatch):

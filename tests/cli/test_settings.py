@@ -47,6 +47,10 @@ def test_what_is_given_on_the_command_line_counts_more(tmp_path):
         ("dups = 1", "dups must be a table"),
         ("[dups", "cannot read"),
         ("\udcff", "cannot read"),
+        (f"x = {'[' * 5000}{']' * 5000}", "nested too deeply"),
+        (f"[dups]\nformat = 0x{'f' * 4000}", "format must be a text"),
+        (f"[dups]\nmin-nodes = 0x{'f' * 4000}", "min-nodes must be an integer"),
+        (f"[dups]\nthreshold = 0x{'f' * 16}", "threshold must be a number"),
     ],
 )
 def test_what_cannot_be_meant_is_told_with_its_file(tmp_path, text, message):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from treedot.errors import SourceError
 from treedot.readers.folders import (
+    MAX_IGNORE_BYTES,
     FoundFile,
     Skipped,
     looks_binary,
@@ -194,9 +195,30 @@ def test_a_byte_order_mark_and_windows_line_ends_do_not_matter():
 
 
 @pytest.mark.parametrize(
-    ("pattern", "path"), [("*a" * 20 + "*b", "a" * 250), ("**/a/" * 20 + "b", "a/" * 500)]
+    ("pattern", "path", "end"),
+    [
+        (b"*a" * 60 + b"b", b"a" * 255, b"b"),
+        (b"*?" * 60 + b"b", b"a" * 255, b"b"),
+        (b"**/a/" * 60 + b"b", b"a/" * 500 + b"a", b"/b"),
+        (b"a/**/" * 30 + b"*a" * 30 + b"b", b"a/" * 500 + b"a" * 255, b"b"),
+    ],
 )
-def test_patterns_with_many_stars_do_not_try_all_combinations(pattern, path):
-    rules = IgnoreRules.parse(pattern.encode())
-    assert rules.verdict(f"{path}c".encode(), is_folder=False) is None
-    assert rules.verdict(f"{path}b".encode(), is_folder=False)
+def test_patterns_of_many_stars_are_decided_without_trying_all_ways(pattern, path, end):
+    rules = IgnoreRules.parse(pattern)
+    assert rules.verdict(path, is_folder=False) is None
+    assert rules.verdict(path + end, is_folder=False) is True
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_an_ignore_file_that_is_no_plain_file_is_none(tmp_path):
+    make_files(tmp_path, "a.py")
+    os.mkfifo(tmp_path / ".gitignore")
+    assert found([tmp_path]) == [f"{tmp_path}/a.py"]
+
+
+def test_an_ignore_file_that_is_too_large_is_left_out_and_counted(tmp_path):
+    make_files(tmp_path, "a.py")
+    (tmp_path / ".gitignore").write_bytes(b"a.py\n" * (MAX_IGNORE_BYTES // 5 + 1))
+    skipped = Skipped()
+    assert found([tmp_path], skipped) == [f"{tmp_path}/a.py"]
+    assert skipped.counts == {"too large": 1}

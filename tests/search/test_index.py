@@ -477,6 +477,14 @@ def test_damaged_columns_are_noticed_when_they_are_read(small, text):
         damaged.update([], files="a")
 
 
+def test_a_stored_file_that_is_no_name_is_not_updated(tmp_path):
+    trees = [Tree.parse("(A b)"), Tree.parse("(C d)")]
+    forest = Forest.from_trees(trees, {"file": [["a"], "a"]})
+    index = TreeIndex.build(forest, tmp_path / "odd.index")
+    index.update([], files=["a"])
+    assert index.column("file") == [["a"]]
+
+
 def test_a_file_with_wrong_bytes_is_refused_or_gives_answers_of_the_right_shape(small):
     index, forest = small
     raw = index.path.read_bytes()

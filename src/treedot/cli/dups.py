@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from treedot.cli.changes import Changes
+from treedot.cli.progress import Count
 from treedot.cli.settings import apply_settings
 from treedot.errors import ParameterError, SourceError
 from treedot.files import check_target, write_whole
 from treedot.languages import language_of
 from treedot.parameters import CODE_UNITS, REPORT_FORMATS, checked_choice, checked_integer
 from treedot.printable import printable
-from treedot.readers.code import read_code
+from treedot.readers.code import CodeSettings, iter_code
 from treedot.readers.code.source_files import source_lines
 from treedot.readers.folders import Skipped
 from treedot.report import duplicates_report
@@ -54,22 +55,7 @@ def run(options: argparse.Namespace) -> int:
     changes = None if options.changed_since is None else Changes(options.changed_since, Path.cwd())
 
     skipped = Skipped()
-    bad: list[SourceError] = []
-    forest = read_code(
-        options.paths,
-        unit=options.unit,
-        language=options.language,
-        identifiers="blur",
-        literals="blur",
-        blurred=True,
-        min_nodes=options.min_nodes,
-        exclude=options.exclude or (),
-        on_skip=skipped,
-        on_bad=bad.append,
-        n_jobs=options.jobs,
-    )
-    for error in bad:
-        print(f"treedot: left out {printable(str(error))}", file=sys.stderr)
+    forest = _read(options, skipped)
     _check_targets(options, set(forest.columns.get("file", ())))
     groups = find_duplicates(
         forest, threshold=options.threshold, min_nodes=options.min_nodes, n_jobs=options.jobs
@@ -90,6 +76,27 @@ def run(options: argparse.Namespace) -> int:
             aside.write_text(report, encoding="utf-8")
     _say(options, forest, groups, skipped)
     return 1 if options.fail_on_new and groups else 0
+
+
+def _read(options: argparse.Namespace, skipped: Skipped) -> Forest:
+    """Read what is compared, without names and literals; say which files could not be read."""
+    bad: list[SourceError] = []
+    settings = CodeSettings(options.unit, "blur", "blur", options.min_nodes, blurred=True)
+    with Count() as count:
+        forest = count.over(
+            iter_code(
+                options.paths,
+                settings=settings,
+                language=options.language,
+                exclude=options.exclude or (),
+                on_skip=skipped,
+                on_bad=bad.append,
+                n_jobs=options.jobs,
+            )
+        )
+    for error in bad:
+        print(f"treedot: left out {printable(str(error))}", file=sys.stderr)
+    return forest
 
 
 def _check_targets(options: argparse.Namespace, sources: Iterable[str]) -> None:

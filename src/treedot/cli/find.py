@@ -195,9 +195,8 @@ def cluster(options: argparse.Namespace) -> None:
         check_target(target, *options.paths)
     skipped = Skipped()
     with Count() as count:
-        forest = Forest.concat(_counted(iter_units(
-            options.paths, _reading(options), on_skip=skipped, n_jobs=options.jobs
-        ), count))  # fmt: skip
+        units = iter_units(options.paths, _reading(options), on_skip=skipped, n_jobs=options.jobs)
+        forest = count.over(units)
     report_skipped(skipped)
     for target in targets:
         check_target(target, *set(forest.columns.get("file", ())))
@@ -226,14 +225,6 @@ def cluster(options: argparse.Namespace) -> None:
             aside.write_text(cluster_page(forest, found, place_of), encoding="utf-8")
     alone = count_of(int(np.count_nonzero(found.labels < 0)), "unit")
     print(f"{count_of(len(forest), 'unit')}: {count_of(len(found.sizes), 'cluster')}, and {alone} in none")
-
-
-def _counted(forests: Iterator[Forest], count: Count) -> Iterator[Forest]:
-    total = 0
-    for forest in forests:
-        total += len(forest)
-        count(total)
-        yield forest
 
 
 def _reading(options: argparse.Namespace) -> Reading:

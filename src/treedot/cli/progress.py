@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
+
+from treedot.trees import Forest
 
 
 class Count:
@@ -19,6 +21,15 @@ class Count:
     def __call__(self, trees: int) -> None:
         """Note how many trees are done."""
         self._bar.update(trees - self._bar.n)
+
+    def over(self, forests: Iterable[Forest]) -> Forest:
+        """Return forests as one, counted as they come."""
+        parts, total = [], 0
+        for forest in forests:
+            parts.append(forest)
+            total += len(forest)
+            self(total)
+        return Forest.concat(parts)
 
     def __enter__(self) -> Count:
         return self

@@ -30,7 +30,7 @@ def apply_settings(options: argparse.Namespace, names: dict[str, type], folder: 
                 int: "an integer",
                 float: "a number",
             }
-            raise SourceError(f"{path}: {key} must be {wanted[names[option]]}, not {value!r}")
+            raise SourceError(f"{path}: {key} must be {wanted[names[option]]}, not {_shown(value)}")
         if getattr(options, option) is None:
             setattr(options, option, str(path.parent / value) if names[option] is Path else value)
 
@@ -48,7 +48,9 @@ def _found(command: str, folder: Path) -> list[tuple[tuple[Path, str], Any]]:
 def _table(path: Path, names: tuple[str, ...]) -> dict[str, Any] | None:
     try:
         found: Any = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+    except RecursionError:
+        raise SourceError(f"cannot read {path}: it is nested too deeply") from None
+    except (OSError, ValueError) as error:
         raise SourceError(f"cannot read {path}: {error}") from error
     for name in names:
         if not isinstance(found, dict) or name not in found:
@@ -62,11 +64,18 @@ def _table(path: Path, names: tuple[str, ...]) -> dict[str, Any] | None:
 def _is_a(value: Any, kind: type) -> bool:
     if kind is list:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if isinstance(value, bool) or (isinstance(value, int) and value.bit_length() > 63):  # no integer of TOML
+        return False
     if kind is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if kind is Path:
-        return isinstance(value, str)
-    return isinstance(value, kind) and not isinstance(value, bool)
+        return isinstance(value, (int, float))
+    return isinstance(value, str if kind is Path else kind)
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # an integer with more digits than Python likes to write
+        return "one of thousands of digits"
 
 
 def _keys(names: dict[str, type]) -> list[str]:

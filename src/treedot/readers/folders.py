@@ -12,6 +12,7 @@ from treedot.errors import SourceError
 from treedot.readers.ignore_rules import IgnoreRules
 
 IGNORE_FILES = (".gitignore", ".treedotignore")
+MAX_IGNORE_BYTES = 1 << 17  # of an ignore file: every pattern in it is compared with every name
 MINIFIED_LINE = 200  # bytes of a mean line, from which on a file was not written by hand
 MINIFIED_SIZE = 2048
 HEAD_BYTES = 8192
@@ -66,10 +67,10 @@ class _Rules(NamedTuple):
     path: bytes
     levels: tuple[tuple[int, IgnoreRules], ...]  # lengths of the paths of folders, and their rules
 
-    def inside(self, folder: str, name: str) -> _Rules:
+    def inside(self, folder: str, name: str, on_skip: OnSkip) -> _Rules:
         """Return the rules of a folder inside, whose own count most."""
         path = self.path + os.fsencode(name) + b"/" if name else self.path
-        own = _ignore_file(folder)
+        own = _ignore_rules(folder, on_skip)
         return _Rules(path, (*self.levels, (len(path), own)) if own.rules else self.levels)
 
     def ignore(self, name: str, is_folder: bool) -> bool:
@@ -121,7 +122,7 @@ def walk(
 def _walk_folder(
     top: str, wanted: Callable[[str], bool], on_skip: OnSkip, excluded: IgnoreRules
 ) -> Iterator[FoundFile]:
-    waiting: list[tuple[str, _Rules | None]] = [(top, _rules_of(top))]
+    waiting: list[tuple[str, _Rules | None]] = [(top, _rules_of(top, on_skip))]
     while waiting:
         path, rules = waiting.pop()
         if rules is None:
@@ -143,7 +144,7 @@ def _walk_folder(
             if rules.ignore(name, is_folder) or excluded.verdict(path_in_top, is_folder=is_folder):
                 on_skip(inside.replace(os.sep, "/"), "ignored folder" if is_folder else "ignored")
             elif is_folder:
-                waiting.append((inside, rules.inside(inside, name)))
+                waiting.append((inside, rules.inside(inside, name, on_skip)))
             elif not entry.is_file(follow_symlinks=False):
                 on_skip(inside.replace(os.sep, "/"), "not a plain file")
             elif not _is_text(name):
@@ -152,7 +153,7 @@ def _walk_folder(
                 waiting.append((inside, None))
 
 
-def _rules_of(top: str) -> _Rules:
+def _rules_of(top: str, on_skip: OnSkip) -> _Rules:
     """Return the rules that hold in a folder: its own, and those above it up to one with a ``.git``."""
     chain = [os.path.abspath(top)]
     while not os.path.exists(os.path.join(chain[-1], ".git")):
@@ -161,20 +162,27 @@ def _rules_of(top: str) -> _Rules:
             del chain[1:]
             break
         chain.append(parent)
-    rules = _Rules(b"", ()).inside(chain[-1], "")
+    rules = _Rules(b"", ()).inside(chain[-1], "", on_skip)
     for folder in chain[-2::-1]:
-        rules = rules.inside(folder, os.path.basename(folder))
+        rules = rules.inside(folder, os.path.basename(folder), on_skip)
     return rules
 
 
-def _ignore_file(folder: str) -> IgnoreRules:
+def _ignore_rules(folder: str, on_skip: OnSkip) -> IgnoreRules:
     content = b""
     for name in IGNORE_FILES:
-        try:
-            with open(os.path.join(folder, name), "rb") as file:
-                content += file.read() + b"\n"
-        except OSError:  # there is none, or it is none
+        path = os.path.join(folder, name)
+        if not os.path.isfile(path):  # a pipe would never end
             continue
+        try:
+            with open(path, "rb") as file:
+                found = file.read(MAX_IGNORE_BYTES + 1)
+        except OSError:
+            continue
+        if len(found) > MAX_IGNORE_BYTES:
+            on_skip(path.replace(os.sep, "/"), "too large")
+        else:
+            content += found + b"\n"
     return IgnoreRules.parse(content)
 
 

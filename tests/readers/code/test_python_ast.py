@@ -8,6 +8,7 @@ import pytest
 from treedot import iter_trees, read_trees
 from treedot.errors import ParameterError, SourceError
 from treedot.readers.code import CodeSettings, parse_code
+from treedot.readers.code.processes import TooSlowError
 
 SOURCE = '''
 LIMIT = 3
@@ -141,3 +142,8 @@ def test_deep_source_is_read_or_refused(tmp_path):
     errors: list[SourceError] = []
     forest = read_trees(tmp_path / "m.py", on_bad=errors.append)
     assert len(forest) + len(errors) == 1
+
+
+def test_parsing_ends_with_its_time():
+    with pytest.raises(TooSlowError, match=r"m\.py: takes longer than 0\.01 s to parse: raise max_seconds"):
+        parse_code("a," * 100_000, "python", file="m.py", settings=CodeSettings(max_seconds=0.01))

@@ -209,3 +209,19 @@ def test_trees_are_the_same_in_every_process():
         [sys.executable, "-c", script], input=source, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[0] == " ".join(map(str, parse_code(source, "java")))
+
+
+@pytest.mark.parametrize("literals", ["keep", "drop"])
+def test_an_error_at_the_end_of_a_unit_counts_for_that_unit(literals):
+    source = "int f() { return 1 }\nint g() { return 1; }\n"
+    forest = parse_code(source, "c", settings=CodeSettings(literals=literals))
+    assert forest.columns["name"] == ["f", "g"]
+    assert forest.columns["errors"] == [1, 0]
+
+
+@pytest.mark.parametrize("identifiers", ["keep", "drop"])
+def test_an_error_behind_a_unit_does_not_count_for_it(identifiers):
+    source = "struct C { union D { int x; } struct E *e; };\n"
+    forest = parse_code(source, "c", settings=CodeSettings("class", identifiers=identifiers))
+    assert forest.columns["name"] == ["C", "C.D"]
+    assert forest.columns["errors"] == [1, 0]

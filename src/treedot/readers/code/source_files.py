@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import io
 import tokenize
+from functools import partial
 from typing import NamedTuple
 
 from treedot.errors import MissingDependencyError, SourceError, TreeSyntaxError, missing
@@ -86,12 +87,16 @@ def _reason_to_skip(content: bytes) -> str | None:
 def parse_units(source: bytes, language: str, file: str, settings: CodeSettings) -> tuple[Forest, int]:
     """Return the units of a text in UTF-8, and how many more of them a comment says to ignore."""
     entry = LANGUAGES[language]
+    apart = partial(do_apart, file=file, max_seconds=settings.max_seconds)
     if treesitter.is_installed(entry):
-        task = (source, language, entry, file, settings)
-        return do_apart(treesitter.parse, *task, file=file, max_seconds=settings.max_seconds)
+        return apart(treesitter.parse, source, language, entry, file, settings)
     if language == "python":
-        return cut_units(python_ast.parse(source, file, settings), source, file, language, settings)
+        return apart(_parse_by_ast, source, file, settings)
     raise missing(entry.module.replace("_", "-"), "code", f"reading {language} source")
+
+
+def _parse_by_ast(source: bytes, file: str, settings: CodeSettings) -> tuple[Forest, int]:
+    return cut_units(python_ast.parse(source, file, settings), source, file, "python", settings)
 
 
 def as_utf8(content: bytes, language: str) -> bytes:

@@ -136,9 +136,12 @@ class _Walk:
             node: Any = cursor.node
             kind = node.kind_id
             role = roles[kind]
-            if broken and (node.is_missing or node.is_error):
-                self.errors.append(len(self.label))
-                role = _LEAVE_OUT if node.is_missing else role
+            if broken:
+                if node.is_missing:
+                    self.errors.append(self._last_above(depth - n_around))  # what it is missing from
+                    role = _LEAVE_OUT
+                elif node.is_error:
+                    self.errors.append(len(self.label))
             if role == _LITERAL and self._has_expressions(node):
                 role = _STRUCTURE
             elif role == _STATEMENT:
@@ -185,6 +188,13 @@ class _Walk:
                 if around and around[-1] == depth:
                     around.pop()
                     n_around -= 1
+
+    def _last_above(self, level: int) -> int:
+        """Return the last node so far that stands above a level, the parent of what comes there."""
+        node = len(self.depth) - 1
+        while self.depth[node] >= level:
+            node -= 1
+        return node
 
     def _number_text(self, text: bytes) -> int:
         """Give a text a number, the same that it has with other quotation marks."""
@@ -261,7 +271,7 @@ class _Walk:
             self._definitions(),
             nodes,
             hashes[blurred - N_KINDS],
-            np.array(self.errors, np.int64),
+            np.array(sorted(self.errors), np.int64),
         )
 
     def _definitions(self) -> list[Definition]:

@@ -1,0 +1,79 @@
+"""Source code of every language as a target, and Python without tree-sitter."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from fuzz.documents import check_places, choose
+from fuzz.readers import check_forest, check_reader, check_round_trip
+from fuzz.seeds import read_seeds
+from fuzz.target import FileTarget, Target, require
+from fuzz.tokens import CODE as SYNTAX
+from fuzz.tokens import mutate_text
+from treedot import Forest, read_code
+from treedot.languages import LANGUAGES
+from treedot.parameters import CODE_UNITS, POLICIES
+from treedot.readers.code import CodeSettings, parse_code, source_files
+
+MAX_SECONDS = 2.0  # for one text: there are some on which a parser works for hours
+
+
+def check_code(path: Path, language: str) -> None:
+    """Read source code with some settings, and again with all texts kept: both find the same units."""
+    data = path.read_bytes()
+    choices = {"unit": CODE_UNITS, "identifiers": POLICIES, "literals": POLICIES}
+    settings: dict[str, Any] = choose(data, choices) | {"blurred": True, "max_seconds": MAX_SECONDS}
+    forest = read_code(path, language=language, **settings)
+    check_forest(forest)
+    check_places(forest)
+    kept = parse_code(
+        data, language, settings=CodeSettings(settings["unit"], max_seconds=settings["max_seconds"])
+    )
+    check_forest(kept)
+    if len(forest) or len(kept):
+        _check_same_units(forest, kept, settings)
+    if len(data) % 4 == 0:  # it takes as long as all of the above
+        check_round_trip(kept, path.parent)
+        check_reader(path)
+
+
+def _check_same_units(forest: Forest, kept: Forest, settings: dict[str, Any]) -> None:
+    for name in ("start", "end", "name", "errors"):
+        require(forest.columns[name] == kept.columns[name], f"{name} depends on what is done with texts")
+    if "drop" not in (settings["identifiers"], settings["literals"]):
+        blurred = [len(hashes) for hashes in forest.columns["blurred"]]
+        fewer = np.diff(kept.offsets) - np.diff(forest.offsets)
+        require(fewer.tolist() == blurred, "there are not as many hashes as texts that were blurred")
+
+
+def check_ast(path: Path) -> None:
+    """Read Python as it is read where tree-sitter is not installed."""
+    with mock.patch.object(source_files.treesitter, "is_installed", return_value=False):
+        check_code(path, "python")
+
+
+def _code(language: str) -> Target:
+    entry = LANGUAGES[language]
+    return FileTarget(
+        entry.suffixes[0],
+        cache(partial(read_seeds, language)),
+        partial(check_code, language=language),
+        damage=partial(mutate_text, syntaxes=(SYNTAX,)),
+        needs=("tree_sitter", entry.module),
+    )
+
+
+CODE: dict[str, Target] = {
+    **{language: _code(language) for language in LANGUAGES},
+    "ast": FileTarget(
+        ".py",
+        cache(partial(read_seeds, "python")),
+        check_ast,
+        damage=partial(mutate_text, syntaxes=(SYNTAX,)),
+    ),
+}

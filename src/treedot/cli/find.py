@@ -178,6 +178,8 @@ def cluster(options: argparse.Namespace) -> None:
     targets = [Path(path) for path in (options.output, options.html) if path]
     for target in targets:
         check_target(target, *options.paths)
+    if len({target.resolve() for target in targets}) < len(targets):
+        raise ParameterError("--output and --html name the same file: give two")
     skipped = Skipped()
     with Count() as count:
         forest = Forest.concat(_counted(iter_units(

@@ -193,6 +193,8 @@ def cluster(options: argparse.Namespace) -> None:
     targets = [Path(path) for path in (options.output, options.html) if path]
     for target in targets:
         check_target(target, *options.paths)
+    if len({target.resolve() for target in targets}) < len(targets):
+        raise ParameterError("--output and --html name the same file: give two")
     skipped = Skipped()
     with Count() as count:
         units = iter_units(options.paths, _reading(options), on_skip=skipped, n_jobs=options.jobs)

@@ -182,7 +182,8 @@ def _part(forest: Forest, part: str, file: str) -> Forest:
         raise ParameterError(f"{file} holds trees, not source code: its trees have no lines and names")
     places = zip(forest.columns["start"], forest.columns["end"], forest.columns["name"], strict=True)
     if part.isdecimal():
-        found = [(start - end, i) for i, (start, end, _) in enumerate(places) if start <= int(part) <= end]
+        line = int(part[:18])  # more lines than any file has
+        found = [(start - end, i) for i, (start, end, _) in enumerate(places) if start <= line <= end]
         found.sort(reverse=True)
     else:
         found = [(0, i) for i, (_, _, name) in enumerate(places) if name == part]

@@ -25,6 +25,36 @@ def complete_linkage(pairs: Iterable[tuple[int, int, float]]) -> list[Linked]:
     >>> complete_linkage([(0, 1, 0.9), (1, 2, 0.8), (0, 2, 0.7), (2, 3, 0.95)])
     [Linked(members=[0, 1], similarity=0.9), Linked(members=[2, 3], similarity=0.95)]
     """
+    groups = []
+    for component in _components(pairs):
+        numbers = sorted({x for a, b, _ in component for x in (a, b)})
+        if len(component) == len(numbers) * (len(numbers) - 1) // 2:  # nothing keeps any two apart
+            groups.append(Linked(numbers, min(similarity for *_, similarity in component)))
+        else:
+            groups += _joined(component)
+    return sorted(groups)
+
+
+def _components(pairs: Iterable[tuple[int, int, float]]) -> Iterable[list[tuple[int, int, float]]]:
+    """Return the pairs of each set of members that similar pairs connect."""
+    leader: dict[int, int] = {}
+
+    def leader_of(x: int) -> int:
+        while leader.setdefault(x, x) != x:
+            leader[x] = leader[leader[x]]
+            x = leader[x]
+        return x
+
+    pairs = list(pairs)
+    for a, b, _ in pairs:
+        leader[leader_of(a)] = leader_of(b)
+    components: dict[int, list[tuple[int, int, float]]] = {}
+    for pair in pairs:
+        components.setdefault(leader_of(pair[0]), []).append(pair)
+    return components.values()
+
+
+def _joined(pairs: Iterable[tuple[int, int, float]]) -> list[Linked]:
     members: dict[int, list[int]] = {}
     weakest: dict[int, float] = {}
     near: dict[int, dict[int, float]] = {}  # of every group those with which all pairs are similar

@@ -129,6 +129,7 @@ class Worker:
 def _serve(connection: Connection, log: Path, attempt: Attempt, memory: int) -> None:
     """Try the cases that come, until none comes; write to a log where a crash or a hang happens."""
     with log.open("w") as file:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks deals with it
         faulthandler.enable(file)
         faulthandler.register(signal.SIGTERM, file, chain=True)
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))

@@ -13,6 +13,7 @@ import faults
 from fuzz import __main__ as command
 from fuzz import tokens
 from treedot.parameters import FORMATS
+from treedot.readers.code.processes import CrashError, TooSlowError
 
 FILES = {name: target for name, target in TARGETS.items() if isinstance(target, FileTarget)}
 
@@ -111,6 +112,12 @@ def test_an_error_that_is_not_of_treedot_is_a_failure(tmp_path, monkeypatch):
     outcome = run_target("dense", b"", tmp_path)
     assert outcome.kind == "failed"
     assert "IndexError: of no use" in outcome.reason
+
+
+@pytest.mark.parametrize(("error", "kind"), [(TooSlowError, "too slow"), (CrashError, "failed")])
+def test_a_parser_may_be_slow_but_not_crash(error, kind, tmp_path, monkeypatch):
+    monkeypatch.setitem(TARGETS, "c", faults.Careless(error("c.c")))
+    assert run_target("c", b"", tmp_path).kind == kind
 
 
 def test_a_failing_case_is_kept_and_can_be_tried_again(tmp_path, monkeypatch, capsys):

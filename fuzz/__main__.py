@@ -23,7 +23,7 @@ from fuzz.worker import Worker, run_target
 from treedot.cli.compilation import kinds
 
 TURN = 2  # seconds for a target before the next one has its turn
-OUTCOMES = ("accepted", "refused", "ended", "failed")
+OUTCOMES = ("accepted", "refused", "too slow", "failed")
 WIDTH = max(map(len, TARGETS))
 
 

@@ -63,7 +63,8 @@ def check_settings(path: Path) -> None:
     top.mkdir(exist_ok=True)
     (top / "treedot.toml").write_bytes(path.read_bytes())
     (top / "a.py").write_text(SOURCE * 2)
-    with contextlib.chdir(top), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(None):
+    unread = io.StringIO()
+    with contextlib.chdir(top), contextlib.redirect_stdout(unread), contextlib.redirect_stderr(unread):
         dups.run(parser().parse_args(["dups", "a.py", "--jobs", "1"]))
 
 

@@ -46,23 +46,19 @@ MARKUP = Syntax(re.compile(rb"(?s)<!--.*?-->|<[^<>]*>|[^<>]+|."), _closing_tag)
 
 
 def mutate_text(data: bytes, others: list[bytes], random: Random, syntaxes: tuple[Syntax, ...]) -> bytes:
-    """Return a text with one to four changes: of half of the cases, such as keep brackets in pairs.
+    """Return a text with one to four changes.
 
-    A quarter is damaged byte by byte instead.
+    Half of the cases have only such as keep brackets in pairs, and a quarter is damaged byte by byte.
     """
     if random.random() < 0.25:
         return mutate(data, others, random)[:MAX_TEXT]
     changes = KEEPING if random.random() < 2 / 3 else [*KEEPING, *BREAKING]
     for _ in range(random.choice([1, 1, 2, 4])):
         syntax = random.choice(syntaxes)
-        tokens, other = (_tokens(text, syntax) for text in (data, random.choice(others)))
+        tokens, other = (syntax.token.findall(text) for text in (data, random.choice(others)))
         if tokens:
             data = b"".join(random.choice(changes)(tokens, other, syntax, random))[:MAX_TEXT]
     return data
-
-
-def _tokens(text: bytes, syntax: Syntax) -> list[bytes]:
-    return syntax.token.findall(text)
 
 
 def _groups(tokens: list[bytes], syntax: Syntax) -> list[tuple[int, int]]:

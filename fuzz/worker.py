@@ -24,9 +24,10 @@ ADDRESSES = 16 << 30  # bytes of address space: what is asked for but never touc
 
 
 class Outcome(NamedTuple):
-    """What came of a case, with the reason: "accepted", "refused", "ended" or "failed".
+    """What came of a case, with the reason: "accepted", "refused", "too slow" or "failed".
 
-    A parser of source code that crashed or took too long has been ended, and its text refused.
+    A parser of source code that works for too long is ended, and its text refused: there are such texts. One
+    that crashes is a failure, though treedot survives it.
     """
 
     kind: str
@@ -40,8 +41,10 @@ def run_target(target: str, data: bytes, folder: Path) -> Outcome:
 
     try:
         TARGETS[target].run(data, folder)
-    except (CrashError, TooSlowError) as error:
-        return Outcome("ended", str(error))
+    except TooSlowError as error:
+        return Outcome("too slow", str(error))
+    except CrashError:
+        return Outcome("failed", traceback.format_exc())
     except TreedotError as error:
         return Outcome("refused", f"{type(error).__name__}: {error}")
     except Exception:
@@ -129,6 +132,7 @@ class Worker:
 def _serve(connection: Connection, log: Path, attempt: Attempt, memory: int) -> None:
     """Try the cases that come, until none comes; write to a log where a crash or a hang happens."""
     with log.open("w") as file:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks deals with it
         faulthandler.enable(file)
         faulthandler.register(signal.SIGTERM, file, chain=True)
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))

@@ -24,7 +24,10 @@ def all_but_brackets(target, *case_and_folder):
 
 
 class Careless:
-    """A target that raises what no one should see."""
+    """A target that raises an error, such as no one should see."""
+
+    def __init__(self, error=None):
+        self.error = error or IndexError("of no use to anybody")
 
     def run(self, data, folder):
-        raise IndexError("of no use to anybody")
+        raise self.error

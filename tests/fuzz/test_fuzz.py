@@ -1,17 +1,19 @@
 """A few cases of every target, and failures on purpose."""
 
+import contextlib
 from random import Random
 
 import pytest
 from fuzz.mutations import MAX_SIZE, MUTATIONS, mutate
 from fuzz.target import FileTarget
 from fuzz.targets import LEFT_OUT, TARGETS, make_case, missing_modules
-from fuzz.worker import Worker, run_target
+from fuzz.worker import Outcome, Worker, run_target
 
 import faults
 from fuzz import __main__ as command
 from fuzz import tokens
 from treedot.parameters import FORMATS
+from treedot.readers.code.processes import CrashError, TooSlowError
 
 FILES = {name: target for name, target in TARGETS.items() if isinstance(target, FileTarget)}
 
@@ -91,7 +93,7 @@ def test_some_changes_keep_brackets_in_pairs(change):
 
 
 def test_changed_texts_are_no_longer_than_their_limit():
-    for seed in range(50):
+    for seed in range(12):
         data = tokens.mutate_text(b"(a [b])" * 5000, [b"", b"x"], Random(seed), (tokens.CODE, tokens.MARKUP))
         assert len(data) <= tokens.MAX_TEXT
 
@@ -112,6 +114,12 @@ def test_an_error_that_is_not_of_treedot_is_a_failure(tmp_path, monkeypatch):
     assert "IndexError: of no use" in outcome.reason
 
 
+@pytest.mark.parametrize(("error", "kind"), [(TooSlowError, "too slow"), (CrashError, "failed")])
+def test_a_parser_may_be_slow_but_not_crash(error, kind, tmp_path, monkeypatch):
+    monkeypatch.setitem(TARGETS, "c", faults.Careless(error("c.c")))
+    assert run_target("c", b"", tmp_path).kind == kind
+
+
 def test_a_failing_case_is_kept_and_can_be_tried_again(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "Worker", lambda *_: Worker(faults.all_but_brackets))
     monkeypatch.setattr(command, "kinds", dict)
@@ -123,6 +131,20 @@ def test_a_failing_case_is_kept_and_can_be_tried_again(tmp_path, monkeypatch, ca
     assert "on purpose" in capsys.readouterr().out
     assert command.main(["--replay", str(folder / "tsv_7_0")]) == 1
     assert command.main([*arguments, "brackets"]) == 0
+
+
+def test_an_interrupt_ends_all_and_what_was_found_is_shown(tmp_path, monkeypatch):
+    class Interrupted(contextlib.AbstractContextManager):
+        def __exit__(self, *error):
+            pass
+
+        def run(self, name, seed, number):
+            if number == 2:
+                raise KeyboardInterrupt
+            return Outcome("accepted")
+
+    monkeypatch.setattr(command, "Worker", Interrupted)
+    assert command.fuzz(["tsv"], 0, tmp_path, cases=5) == {"tsv": {"accepted": 2}}
 
 
 def test_by_the_clock_all_targets_have_their_turns(monkeypatch):

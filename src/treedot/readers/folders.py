@@ -94,7 +94,7 @@ def walk(
     also those of its folders, but for those that the ``.gitignore`` and ``.treedotignore`` files in it and
     above it (up to the folder that has a ``.git``) leave out, names that begin with a dot, and symbolic
     links; and those that the patterns in ``exclude`` leave out, as an ignore file of that folder would.
-    Paths come with "/" between folders.
+    Paths come with "/" between folders. An ignore file of more than 128 KiB is left out itself.
     """
     skip = on_skip or Skipped()
     given = sorted({os.path.normpath(os.fspath(path)) for path in paths}, key=lambda path: path.split(os.sep))

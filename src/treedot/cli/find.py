@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from treedot.cli.progress import Count
 from treedot.cli.units import (
     Reading,
@@ -37,8 +35,8 @@ if TYPE_CHECKING:
 
 CODE_THRESHOLD = 0.8  # of clusters: functions with little in common have cosines of about 0.5
 NOTHING = (
-    "folders are read as source code (see --unit, --language, --min-nodes); of HTML, XML and JSON, name the "
-    "files, or make one file of trees by treedot convert"
+    "folders are read as source code (see --unit, --language, --min-nodes); name the files of HTML, XML and "
+    "JSON, as in site/*.html"
 )
 EXPLAINED = 12  # productions of each kind that are listed
 
@@ -183,7 +181,7 @@ def _language_of_files(options: argparse.Namespace) -> str:
 
 def cluster(options: argparse.Namespace) -> None:
     """Write which units belong together, and a page that shows it."""
-    from treedot.cli.cluster_page import cluster_page
+    from treedot.cli.cluster_page import cluster_counts, cluster_page
     from treedot.search import cluster_trees
     from treedot.search.clusters import THRESHOLD
 
@@ -215,8 +213,7 @@ def cluster(options: argparse.Namespace) -> None:
     if options.html:
         with write_whole(options.html) as aside:
             aside.write_text(cluster_page(forest, found, place_of), encoding="utf-8")
-    alone = count_of(int(np.count_nonzero(found.labels < 0)), "unit")
-    print(f"{count_of(len(forest), 'unit')}: {count_of(len(found.sizes), 'cluster')}, and {alone} in none")
+    print(cluster_counts(found))
 
 
 def _counted(forests: Iterator[Forest], count: Count) -> Iterator[Forest]:

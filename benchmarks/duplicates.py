@@ -108,6 +108,10 @@ def print_speed(name: str, files: Sequence[Path], n_jobs: int) -> None:
         f"{forest.n_nodes:,} nodes, {len(groups):,} groups; reading {reading:.1f} s, finding {finding:.1f} s"
         f", peak {peak:.2f} GB"
     )
+    pairs = np.random.default_rng(0).choice(len(forest), (100_000, 2))
+    shares = similarities(production_multisets(forest), *pairs[pairs[:, 0] != pairs[:, 1]].T)
+    median, high = np.quantile(shares, [0.5, 0.99])
+    print(f"similarity of random pairs: median {median:.2f}, 99 % below {high:.2f}")
 
 
 def print_edit_distances(planted: Forest, truth: Sequence[tuple[str, int, int]]) -> None:

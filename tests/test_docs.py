@@ -56,5 +56,9 @@ def test_recipes_for_ci_and_commits_can_be_read_and_name_what_exists():
     assert hooks["repos"][0]["hooks"][0]["id"] == hook["id"]
 
 
+def test_no_page_has_the_name_of_one_that_the_site_makes_itself():
+    assert not {page.stem for page in PAGES} & {"genindex", "py-modindex", "search"}
+
+
 def blocks(text, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)

@@ -8,8 +8,6 @@ import tempfile
 from contextlib import chdir
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
-
 from treedot.cli import main
 
 HERE = Path(__file__).parent.resolve()
@@ -18,6 +16,8 @@ WIDTH = 1200
 
 def draw_report() -> None:
     """Open the first group of the report of a package of the standard library."""
+    from playwright.sync_api import sync_playwright  # where there is a browser: tests import all modules
+
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as folder, chdir(sysconfig.get_paths()["stdlib"]):
         report = Path(folder, "report.html")

@@ -33,12 +33,14 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     top = argparse.ArgumentParser(
         prog="treedot",
-        description="Compare trees by the fragments that they share: exactly, or as dot products of vectors.",
+        description="Find what is alike in code and other trees; turn trees into vectors, and compare them.",
         epilog="Exit codes: 0 done, 1 the input or a setting is bad (in dups 2), 2 the command line is not "
         "understood.",
     )
     top.add_argument("--version", action="version", version=f"treedot {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    add_find_commands(partial(_command, commands))
 
     encode = _command(
         commands,
@@ -96,8 +98,6 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_kernel(gram)
     _add_reading(gram)
-
-    add_find_commands(partial(_command, commands))
 
     convert = _command(
         commands,

@@ -8,21 +8,26 @@ from collections.abc import Callable
 import numpy as np
 
 from treedot.page import page
+from treedot.report.text import count_of
 from treedot.search import Clusters
 from treedot.trees import Forest
 
 SHOWN = 200  # members of a cluster
 
 
+def cluster_counts(clusters: Clusters) -> str:
+    """Return how many units, clusters, and units in none there are."""
+    units, alone = (count_of(len(x), "unit") for x in (clusters.labels, clusters.labels[clusters.labels < 0]))
+    return f"{units}: {count_of(len(clusters.sizes), 'cluster')}, and {alone} in none"
+
+
 def cluster_page(forest: Forest, clusters: Clusters, place_of: Callable[[Forest, int], str]) -> str:
     """Return the page, self-contained; ``place_of`` says where a unit stands."""
-    alone = int(np.count_nonzero(clusters.labels < 0))
     order = np.argsort(clusters.labels, kind="stable")
     bounds = np.searchsorted(clusters.labels[order], np.arange(len(clusters.sizes) + 1))
     parts = [
-        f'<p class="says">{len(forest):,} units: {len(clusters.sizes):,} clusters, and {alone:,} units that '
-        "are in none.</p><p>The spread is the mean of 1 - cosine between the most typical unit, the medoid, "
-        "and the others: 0 where all are equal.</p>"
+        f'<p class="says">{cluster_counts(clusters)}.</p><p>The spread is the mean of 1 - cosine between the '
+        "most typical unit, the medoid, and the others: 0 where all are equal.</p>"
     ]
     for number, (size, medoid, spread) in enumerate(
         zip(clusters.sizes, clusters.medoids, clusters.spreads, strict=True)

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from treedot.cli.progress import Count
 from treedot.cli.units import (
     PAGE,
@@ -186,7 +184,7 @@ def _language_of_files(options: argparse.Namespace) -> str:
 
 def cluster(options: argparse.Namespace) -> None:
     """Write which units belong together, and a page that shows it."""
-    from treedot.cli.cluster_page import cluster_page
+    from treedot.cli.cluster_page import cluster_counts, cluster_page
     from treedot.search import cluster_trees
     from treedot.search.clusters import THRESHOLD
 
@@ -225,8 +223,7 @@ def cluster(options: argparse.Namespace) -> None:
     if options.html:
         with write_whole(options.html) as aside:
             aside.write_text(cluster_page(forest, found, place_of), encoding="utf-8")
-    alone = count_of(int(np.count_nonzero(found.labels < 0)), "unit")
-    print(f"{count_of(len(forest), 'unit')}: {count_of(len(found.sizes), 'cluster')}, and {alone} in none")
+    print(cluster_counts(found))
 
 
 def _reading(options: argparse.Namespace) -> Reading:

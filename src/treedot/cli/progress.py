@@ -10,13 +10,18 @@ from types import TracebackType
 from treedot.trees import Forest
 
 
+def _on_terminal() -> bool:
+    """Tell whether someone sees stderr; it is None where it was closed."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 class Count:
     """Counts trees whose number is not known before; an object to give as ``progress``."""
 
     def __init__(self) -> None:
         from tqdm import tqdm
 
-        self._bar = tqdm(unit=" trees", file=sys.stderr, disable=not sys.stderr.isatty(), leave=False)
+        self._bar = tqdm(unit=" trees", file=sys.stderr, disable=not _on_terminal(), leave=False)
 
     def __call__(self, trees: int) -> None:
         """Note how many trees are done."""
@@ -55,7 +60,7 @@ class Progress:
             unit="B",
             unit_scale=True,
             file=sys.stderr,
-            disable=not sys.stderr.isatty(),
+            disable=not _on_terminal(),
             leave=False,
         )
 

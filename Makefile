@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 MINUTES ?= 5
+unexport PYTHONDONTWRITEBYTECODE  # without bytecode, every process of the tests would compile all modules
 
 .PHONY: help demo test uncompiled check bench fuzz kills docs dist clean
 

@@ -93,7 +93,7 @@ def test_the_demo_knows_before_its_work_that_its_report_cannot_be_written(capsys
         assert capsys.readouterr().err.startswith(f"treedot: cannot write {folder}/index.html: ")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def many_trees(tmp_path_factory):
     path = tmp_path_factory.mktemp("trees") / "t.mrg"
     path.write_text(("\n".join(map(str, random_forest(0, 200))) + "\n") * 100)

@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 MINUTES ?= 5
+unexport PYTHONDONTWRITEBYTECODE  # without bytecode, every process of the tests would compile all modules
 
 .PHONY: help demo test uncompiled check bench fuzz kills docs dist clean
 
 # Workers fill the cores: threads of BLAS beside them would only wait for each other.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
-CORE := $(addprefix tests/,trees readers algebra fragments encode kernels)
+# Of the readers, those of brackets and of the units of source code have compiled code.
+CORE := $(addprefix tests/,trees readers/test_brackets.py readers/code/test_units.py algebra fragments encode kernels)
 
 help: ## List the tasks
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s%s\n", $$1, $$2}'

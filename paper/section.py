@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +66,12 @@ class Section:
         """Write the drawings as PNG and SVG."""
         for block in self.blocks:
             if isinstance(block, Drawing):
-                for (file, figure), kind in product(
-                    zip(block.files, block.panels, strict=True), ("png", "svg")
-                ):
-                    with write_whole(folder / f"{file}.{kind}") as aside:
-                        figure.savefig(aside, format=kind, dpi=110)
+                for file, figure in zip(block.files, block.panels, strict=True):
+                    figure.draw_without_rendering()
+                    figure.set_layout_engine("none")  # laid out once, not for every file
+                    for kind in ("png", "svg"):
+                        with write_whole(folder / f"{file}.{kind}") as aside:
+                            figure.savefig(aside, format=kind, dpi=110)
 
 
 def panel(title: str = "", **axes: Any) -> tuple[Any, Any]:

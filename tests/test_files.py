@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fuzz import kills
 from strategies import random_forest
 from treedot import SourceError
 from treedot.cli import main
@@ -93,37 +94,39 @@ def test_the_demo_knows_before_its_work_that_its_report_cannot_be_written(capsys
         assert capsys.readouterr().err.startswith(f"treedot: cannot write {folder}/index.html: ")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def many_trees(tmp_path_factory):
     path = tmp_path_factory.mktemp("trees") / "t.mrg"
     path.write_text(("\n".join(map(str, random_forest(0, 200))) + "\n") * 100)
     return str(path)
 
 
+@pytest.fixture
+def _small_disk():
+    """Let no file grow beyond 4 MiB."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 22, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.usefixtures("_small_disk")
 @pytest.mark.parametrize(
     ("name", "options"), [("v.npz", []), ("v.npy", ["--vectors", "dense", "-d", "2048"])]
 )
-def test_a_disk_that_fills_up_is_one_line_and_leaves_nothing(many_trees, tmp_path, name, options):
-    done = subprocess.run(
-        [*COMMAND, "encode", many_trees, "-o", str(tmp_path / name), *options],
-        capture_output=True,
-        text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 22, 1 << 22)),
-    )
-    assert done.returncode == 1
-    assert f"cannot write {tmp_path / name}: " in done.stderr
+def test_a_disk_that_fills_up_is_one_line_and_leaves_nothing(many_trees, tmp_path, capsys, name, options):
+    assert main(["encode", many_trees, "-o", str(tmp_path / name), *options]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"treedot: cannot write {tmp_path / name}: ")
+    assert said.count("\n") == 1
     assert not os.listdir(tmp_path)
 
 
-def test_a_disk_that_fills_up_is_told_of_standard_output_too(many_trees):
-    done = subprocess.run(
-        [*COMMAND, "encode", many_trees, "-o", "-", *DENSE],
-        capture_output=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 22, 1 << 22)),
-    )
-    assert done.returncode == 1
-    assert done.stderr == b"treedot: cannot write to standard output: File too large\n"
-    assert done.stdout == b""
+@pytest.mark.usefixtures("_small_disk")
+def test_a_disk_that_fills_up_is_told_of_standard_output_too(many_trees, capsysbinary):
+    assert main(["encode", many_trees, "-o", "-", *DENSE]) == 1
+    said = b"treedot: cannot write to standard output: File too large\n"
+    assert capsysbinary.readouterr() == (b"", said)
 
 
 def test_a_command_that_is_terminated_leaves_nothing_behind(many_trees, tmp_path):
@@ -159,14 +162,15 @@ main(["check"])
     assert not os.listdir(tmp_path)
 
 
-def test_a_command_stopped_at_any_moment_leaves_an_old_or_a_new_file():
-    for name in ("pyarrow", "matplotlib"):
-        pytest.importorskip(name)
-    command = [sys.executable, "-m", "fuzz.kills", "--kills", "8", "--seed", "0", "--only", *KILLED]
-    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_command_stopped_at_any_moment_leaves_an_old_or_a_new_file(capsys, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    ended = kills.main(["--kills", "8", "--seed", "0", "--only", *KILLED])
+    said = capsys.readouterr()
+    assert ended == 0, said.err
     for name in KILLED:
-        assert f"\n{name} " in done.stdout
+        assert f"\n{name} " in said.out
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")

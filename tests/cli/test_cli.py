@@ -60,7 +60,7 @@ def test_encode_keeps_columns_in_parquet(tmp_path):
     assert load_vectors(target).spec == DenseSpec(256, normalize=True)
 
 
-def test_encode_writes_sparse_rows(trees, tmp_path, capsys):
+def test_encode_writes_sparse_rows(trees, tmp_path, capsysbinary):
     forest, path = trees
     target = tmp_path / "rows.npz"
     options = ["--budget", "5", "--decay", "0.3", "--damping", "log1p"]
@@ -73,19 +73,19 @@ def test_encode_writes_sparse_rows(trees, tmp_path, capsys):
         assert (getattr(found, name) == getattr(wanted, name)).all()
     assert load_vectors(target).spec == spec
     assert main(["info", str(target)]) == 0
-    printed = capsys.readouterr().out
+    printed = capsysbinary.readouterr().out.decode()
     assert spec.fingerprint in printed
     assert f"mean {wanted.nnz / 24:.1f}" in printed
-    done = subprocess.run([*COMMAND, "encode", path, "-o", "-", *options], capture_output=True, check=True)
-    assert (load_npz(io.BytesIO(done.stdout)).data == wanted[:12].data).all()
-    target.write_bytes(done.stdout)
+    assert main(["encode", path, "-o", "-", *options]) == 0
+    target.write_bytes(capsysbinary.readouterr().out)
+    assert (load_npz(target).data == wanted[:12].data).all()
     assert load_vectors(target).spec == spec
-    done = subprocess.run([*COMMAND, "gram", path, "-o", "-"], capture_output=True, check=True)
-    (tmp_path / "K.npy").write_bytes(done.stdout)
+    assert main(["gram", path, "-o", "-"]) == 0
+    (tmp_path / "K.npy").write_bytes(capsysbinary.readouterr().out)
     assert read_description(tmp_path / "K.npy")["kernel"] == "exact SubsetTreeKernel"
     target.write_bytes(b"junk")
     assert main(["info", str(target)]) == 1
-    assert "cannot read" in capsys.readouterr().err
+    assert b"cannot read" in capsysbinary.readouterr().err
 
 
 @pytest.mark.parametrize("rest", [None, "dense", "blocks"])
@@ -364,9 +364,7 @@ def exit_code(arguments):
         return error.code
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"), [(["encode", "missing.mrg", "-o", "v.npz"], 1), (["dance"], 2)]
-)
+@pytest.mark.parametrize(("arguments", "code"), [(["info", "missing.mrg"], 1), (["dance"], 2)])
 def test_errors_reach_the_shell(tmp_path, capsys, arguments, code):
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == code == exit_code(arguments)

@@ -56,8 +56,8 @@ def test_batches_do_not_matter():
 
 
 def test_deep_and_wide_fragments_are_written_out():
-    deep = Tree.parse("".join(f"(n{k} " for k in range(100)) + "x" + ")" * 100)
-    assert len(list_fragments(deep)) == 100 * 101 // 2
+    deep = Tree.parse("".join(f"(n{k} " for k in range(60)) + "x" + ")" * 60)
+    assert len(list_fragments(deep)) == 60 * 61 // 2
     wide = Tree("n", [f"x{k}" for k in range(100_000)])
     assert list_fragments(wide) == {wide: 1.0}
 

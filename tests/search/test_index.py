@@ -1,10 +1,8 @@
 """An index finds what a search through all rows finds, and its file is whole, or not there, or refused."""
 
-import json
+import multiprocessing
 import os
-import signal
-import subprocess
-import sys
+import time
 
 import numpy as np
 import pytest
@@ -20,6 +18,7 @@ from treedot import (
     TreeIndex,
     Vectors,
     nearest,
+    safetensors,
     save_vectors,
 )
 from treedot.errors import ParameterError, SourceError, SpecMismatchError
@@ -505,44 +504,54 @@ def test_a_file_with_wrong_bytes_is_refused_or_gives_answers_of_the_right_shape(
             continue
 
 
-CHANGE = """
-import sys, time
-sys.path[:0] = {paths}
-from treedot import TreeIndex, safetensors
-
-def trees():
-    for i in range(5000):
-        yield f"(A (B w{{i}}))"
-        if i == 4500 and {where!r} == "reading":
-            wait()
-
-def wait():
-    print("now", flush=True)
+def stop_there(reached):
+    reached.set()
     time.sleep(60)
 
-def slow(array):
-    for chunk in whole(array):
-        yield chunk[: chunk.size // 2]
-        wait()
 
-if {where!r} == "writing":
-    whole, safetensors.chunks = safetensors.chunks, slow
-{change}
-"""
+def many_trees(reached, where):
+    for i in range(5000):
+        yield f"(A (B w{i}))"
+        if i == 4500 and where == "reading":
+            stop_there(reached)
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
+def changed(change, path, reached, where):
+    """Change an index; stop in the midst of reading trees, or of writing the file."""
+
+    def half(array):
+        for chunk in whole(array):
+            yield chunk[: chunk.size // 2]
+            stop_there(reached)
+
+    whole = safetensors.chunks
+    if where == "writing":
+        safetensors.chunks = half
+    change(path, many_trees(reached, where))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("where", ["reading", "writing"])
 @pytest.mark.parametrize(
-    "change", ["TreeIndex.build(trees(), {!r}, overwrite=True)", "TreeIndex.open({!r}).add(trees())"]
+    "change",
+    [
+        lambda path, trees: TreeIndex.build(trees, path, overwrite=True),
+        lambda path, trees: TreeIndex.open(path).add(trees),
+    ],
+    ids=["build", "add"],
 )
 def test_a_change_that_is_killed_leaves_the_old_index_as_it_was(small, where, change):
     path = small[0].path
     before = path.read_bytes()
-    script = CHANGE.format(paths=json.dumps(sys.path), change=change.format(str(path)), where=where)
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == b"now\n"
-        os.kill(process.pid, signal.SIGKILL)
+    fork = multiprocessing.get_context("fork")
+    reached = fork.Event()
+    process = fork.Process(target=changed, args=(change, path, reached, where))
+    process.start()
+    stopped = reached.wait(60)
+    process.kill()
+    process.join()
+    assert stopped
     assert path.read_bytes() == before
     assert len(TreeIndex.open(path)) == 170
     for left in set(path.parent.iterdir()) - {path}:  # at most the new one, under a name of its own

@@ -328,8 +328,11 @@ def test_wide_and_deep_trees_take_linear_memory():
 
 @pytest.mark.large
 def test_a_child_among_a_million_is_found():
-    wide = Tree("R", ["x"] * (2**20 + 39) + [Tree("B", ["b"])])
-    rows = make_encoder(1.0, None).encode(Forest.from_trees([wide]))
+    before = 2**20 + 39
+    labels, arities = np.zeros(before + 3, np.int32), np.zeros(before + 3, np.int32)
+    labels[before:], arities[before:] = [1, 2, 3], [0, 1, before + 1]
+    wide = Forest(labels, arities, [0, before + 3], ["x", "b", "B", "R"])
+    rows = make_encoder(1.0, None).encode(wide)
     assert np.abs(rows.data).tolist() == [1.0, 1.0, 1.0]
 
 

@@ -18,6 +18,22 @@ import venv
 from pathlib import Path
 
 EXAMPLE = "docs/examples/questions.tsv"
+FUNCTION = """def {}(rows, limit):
+    found = {{}}
+    for row in rows:
+        if row.size > limit and row.name not in found:
+            found[row.name] = row.size * 2 + len(row.parts)
+    return sorted(found.items(), key=lambda item: -item[1])
+"""
+CODE = {
+    "src/one.py": "one",
+    "src/two.py": "two",
+    "lib/three.py": "three",
+    "query.py": "four",
+    "a.py": "load",
+    "b.py": "read",
+}
+WITH_EXTRAS = ("convert site/ -o pages.parquet", "demo", "info trees.parquet")
 
 
 def main(folder: str) -> None:
@@ -32,21 +48,33 @@ def main(folder: str) -> None:
         (home / EXAMPLE).parent.mkdir(parents=True)
         shutil.copy(EXAMPLE, home / EXAMPLE)
         shutil.copy(EXAMPLE, home / "trees.tsv")
-        (home / "trees.parquet").touch()
+        for file in ("trees.parquet", "site/page.html"):
+            (home / file).parent.mkdir(exist_ok=True)
+            (home / file).touch()
+        for file, function in CODE.items():
+            (home / file).parent.mkdir(exist_ok=True)
+            (home / file).write_text(FUNCTION.format(function), encoding="utf-8")
         (home / "classify.md").write_text(section(readme, "Classify trees"), encoding="utf-8")
         print(run([command, "compile"], home), end="")
         compiled = set(home.rglob("*.nbc"))
         run([python, "-m", "doctest", "classify.md"], home)
-        commands = [line.partition("#")[0] for line in readme.splitlines() if line.startswith("treedot ")]
-        for line in [*commands, "treedot check"]:
-            print(run([command, *shlex.split(line)[1:]], home), end="")
-        for line in ("demo", "info trees.parquet"):
+        commands = [line for line in commands_in(readme) if line not in WITH_EXTRAS]
+        for line in [*commands, "check"]:
+            print(run([command, *shlex.split(line)], home), end="")
+        for line in WITH_EXTRAS:
             said = run([command, *line.split()], home, code=1)
             if "pip install 'treedot[" not in said:
                 sys.exit(f"treedot {line} does not say what to install: {said}")
         if more := set(home.rglob("*.nbc")) - compiled:
             sys.exit(f"treedot compile left something out: {', '.join(sorted(path.name for path in more))}")
     print(f"{wheel.name}: the README's classification and {len(commands)} commands work without extras")
+
+
+def commands_in(text: str) -> list[str]:
+    """Return what stands behind ``treedot`` in blocks of commands, without comments."""
+    blocks = re.findall(r"^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("treedot ")]
+    return [line.removeprefix("treedot ").partition("#")[0].strip() for line in lines]
 
 
 def section(text: str, title: str) -> str:

@@ -20,8 +20,9 @@ _HOME = {
     "Clusters": "treedot.search",
     "Comparison": "treedot.search",
     "DistributedTreeVectorizer": "treedot.learn",
-    "DuplicateGroup": "treedot.search",
     "DualLinearSVC": "treedot.learn",
+    "DuplicateGroup": "treedot.search",
+    "Explanation": "treedot.explanation",
     "Forest": "treedot.trees",
     "FragmentVectorizer": "treedot.learn",
     "KernelTransformer": "treedot.learn",
@@ -30,6 +31,7 @@ _HOME = {
     "LimitError": "treedot.errors",
     "MinedFragmentVectorizer": "treedot.learn",
     "MissingDependencyError": "treedot.errors",
+    "PairExplanation": "treedot.explanation",
     "ParameterError": "treedot.errors",
     "RangeError": "treedot.errors",
     "SourceError": "treedot.errors",
@@ -48,6 +50,8 @@ _HOME = {
     "count_fragments": "treedot.fragments",
     "dot_products": "treedot.vectors",
     "edit_distance": "treedot.search",
+    "explain": "treedot.explanation",
+    "explain_pair": "treedot.explanation",
     "find_duplicates": "treedot.search",
     "iter_code": "treedot.readers.code",
     "iter_trees": "treedot.readers",
@@ -70,6 +74,7 @@ __all__ = [
     "DistributedTreeVectorizer",
     "DualLinearSVC",
     "DuplicateGroup",
+    "Explanation",
     "Forest",
     "FragmentVectorizer",
     "KernelTransformer",
@@ -78,6 +83,7 @@ __all__ = [
     "LimitError",
     "MinedFragmentVectorizer",
     "MissingDependencyError",
+    "PairExplanation",
     "ParameterError",
     "RangeError",
     "SourceError",
@@ -96,6 +102,8 @@ __all__ = [
     "count_fragments",
     "dot_products",
     "edit_distance",
+    "explain",
+    "explain_pair",
     "find_duplicates",
     "iter_code",
     "iter_trees",
@@ -122,6 +130,7 @@ if TYPE_CHECKING:
         TreedotError,
         TreeSyntaxError,
     )
+    from treedot.explanation import Explanation, PairExplanation, explain, explain_pair
     from treedot.fragments import count_fragments, list_fragments
     from treedot.kernels import BoundedTreeKernel, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel
     from treedot.kernels.base import TreeKernel

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.encode.sparse.dictionary import FragmentDictionary
+from treedot.encode.sparse.occurrences import Occurrences
 from treedot.encode.sparse.rows import LearnedColumns
 from treedot.encode.spec import spec_of
 from treedot.errors import LimitError, ParameterError, SourceError
@@ -198,6 +199,15 @@ class FragmentVectorizer(SparseTreeTransformer):
         for number, column in zip(numbers.tolist(), columns.tolist(), strict=True):
             found.setdefault(column, []).append(trees[number])
         return found
+
+    def occurrences(self, tree: Any) -> Occurrences:
+        """Return the bounded fragments of one tree, occurrence by occurrence, with columns and values.
+
+        The values of the fragments in a column add up to the row's value there.
+        """
+        encoder, forest = self._encoder(), read_tree(tree)
+        log_norm = None if self.rest is None else float(_log_norms(forest, encoder.spec.decay)[0])
+        return encoder.occurrences(forest, log_norm)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns: fragments as bracket text; numbered where they are hashed."""

@@ -34,7 +34,10 @@ def occurrences(tree: Tree) -> list[tuple[frozenset[int], Tree]]:
             for child, below in zip(node.children, rooted[first:], strict=True)
         ]
         here = [
-            (frozenset([number]).union(*(nodes for nodes, _ in chosen)), Tree(node.label, [f for _, f in chosen]))
+            (
+                frozenset([number]).union(*(nodes for nodes, _ in chosen)),
+                Tree(node.label, [f for _, f in chosen]),
+            )
             for chosen in itertools.product(*choices)
             if node.children
         ]
@@ -82,7 +85,9 @@ def test_shares_of_a_row_are_the_shapley_values_of_its_nodes(tree, damping, widt
 
     # The definition looks fragments up one by one, and takes counts, length and weights of the whole tree.
     within = [(nodes, f) for nodes, f in occurrences(tree) if fragment_cost(f) <= 4]
-    by_fragment = {fragment_at(forest, found.nodes_of(k)[0]): contribution[k] for k in range(found.count.size)}
+    by_fragment = {
+        fragment_at(forest, found.nodes_of(k)[0]): contribution[k] for k in range(found.counts.size)
+    }
     counts = {f: sum(other == f for _, other in within) for _, f in within}
     assert by_fragment.keys() == counts.keys()
 
@@ -96,7 +101,7 @@ def test_shares_of_a_row_are_the_shapley_values_of_its_nodes(tree, damping, widt
 def test_occurrences_are_those_of_the_definition(tree):
     assume(inner_nodes(tree) <= INNER)
     found = FragmentVectorizer().occurrences(tree)
-    nodes = [frozenset(part) for k in range(found.count.size) for part in found.nodes_of(k)]
+    nodes = [frozenset(part) for k in range(found.counts.size) for part in found.nodes_of(k)]
     wanted = [part for part, f in occurrences(tree) if fragment_cost(f) <= 4]
     assert sorted(map(sorted, nodes)) == sorted(map(sorted, wanted))
 
@@ -152,7 +157,11 @@ def shared_worth(tree: Tree, other: Tree, decay: float, coalition: frozenset[int
     """Return the kernel of two trees without the fragments of the first that reach beyond some nodes."""
     others = [f for _, f in occurrences(other)]
     return math.fsum(
-        decay ** (len(nodes) - 1) for nodes, f in occurrences(tree) if nodes <= coalition for g in others if f == g
+        decay ** (len(nodes) - 1)
+        for nodes, f in occurrences(tree)
+        if nodes <= coalition
+        for g in others
+        if f == g
     )
 
 
@@ -175,10 +184,14 @@ def test_shares_of_a_kernel_are_exact_for_ten_inner_nodes():
 @pytest.mark.parametrize("decay", [0.2, 1.0])
 def test_few_points_give_the_shares_of_the_exact_rule(decay, monkeypatch):
     forest = random_forest(3, 6, 90)
-    found = [pair_shares.kernel_shares(forest[[i]], forest[[j]], decay) for i in range(6) for j in range(i + 1)]
+    found = [
+        pair_shares.kernel_shares(forest[[i]], forest[[j]], decay) for i in range(6) for j in range(i + 1)
+    ]
     assert min(np.count_nonzero(forest.arity[a:b]) for a, b in itertools.pairwise(forest.offsets)) > 24
     monkeypatch.setattr(pair_shares, "EXACT", 10**6)
-    exact = [pair_shares.kernel_shares(forest[[i]], forest[[j]], decay) for i in range(6) for j in range(i + 1)]
+    exact = [
+        pair_shares.kernel_shares(forest[[i]], forest[[j]], decay) for i in range(6) for j in range(i + 1)
+    ]
     for (a, b), (c, d) in zip(found, exact, strict=True):
         assert_close(a, c, 1e-7)
         assert_close(b, d, 1e-7)

@@ -1,4 +1,4 @@
-"""Why a linear model decides as it does about one tree: exact shares of its nodes, fragments and other parts."""
+"""Why a linear model decides as it does about one tree: exact shares of nodes, fragments and other parts."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Explanation:
     flip_sought: bool
 
     def to_text(self, color: bool = False) -> str:
-        """Return the explanation as text, the tree with one line for each inner node; coloured for terminals."""
+        """Return text, the tree with one line for each inner node; coloured for terminals."""
         from treedot.explanation.text import explanation_text
 
         return explanation_text(self, color)
@@ -107,7 +107,7 @@ def explain(
 ) -> Explanation:
     """Take the decision of a linear model about one tree apart.
 
-    The score is the bias plus w·x, and the value x of a fragment that occurs c times is √λ^(p - 1) g(c) / ‖x‖.
+    The score is the bias plus w·x, and a fragment that occurs c times has the value √λ^(p - 1) g(c) / ‖x‖.
     With the length ‖x‖, the damping g and inverse frequencies held fixed, as constants of this tree, what a
     fragment contributes is divided equally among its c occurrences, and that of an occurrence equally among
     its p inner nodes. These are the Shapley values of the nodes, in the game where an occurrence is there as

@@ -133,7 +133,9 @@ def explain_pair(
     """
     kernel = SubsetTreeKernel() if kernel is None else kernel
     if not isinstance(kernel, SubsetTreeKernel) or kernel.weighting != "count":
-        raise ParameterError(f"a pair is explained for SubsetTreeKernel(weighting='count'), not for {kernel!r}")
+        raise ParameterError(
+            f"a pair is explained for SubsetTreeKernel(weighting='count'), not for {kernel!r}"
+        )
     x, y = read_tree(a), read_tree(b)
     n_fragments = checked_integer("n_fragments", n_fragments, 0)
     value, scale = kernel(x, y), _scale(kernel, x, y)

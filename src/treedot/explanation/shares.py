@@ -1,8 +1,8 @@
 """Shares of nodes: what every fragment contributes, divided equally among the nodes that it is made of.
 
-A fragment is there as long as all of its inner nodes are. So a score that adds up contributions of occurrences
-of fragments is a game of the inner nodes, v(S) = Σ contributions of the occurrences that lie within S, and
-the Shapley value of a node is its equal share of every occurrence that it is part of.
+A fragment is there as long as all of its inner nodes are. So a score that adds up contributions of
+occurrences of fragments is a game of the inner nodes, v(S) = Σ contributions of the occurrences that lie
+within S, and the Shapley value of a node is its equal share of every occurrence that it is part of.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def node_shares(found: Occurrences, contribution: FloatArray, n_nodes: int) -> F
 
     A fragment's contribution is divided equally among its occurrences, and theirs among their nodes.
     """
-    each = (contribution / found.count)[found.fragment] / found.productions
+    each = (contribution / found.counts)[found.fragment] / found.productions
     return _spread(each, found.root, found.base, found.part, found.position, n_nodes)
 
 

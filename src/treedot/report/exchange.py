@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 import treedot
-from treedot.report.findings import Finding, Member, printable
+from treedot.printable import printable
+from treedot.report.findings import Finding, Member
 
 JSON_FORMAT = "treedot duplicates"
 JSON_VERSION = 1

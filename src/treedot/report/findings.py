@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from treedot.errors import ParameterError
+from treedot.printable import printable
 from treedot.report.differences import Difference, difference
 from treedot.search import DuplicateGroup
 from treedot.trees import Forest
@@ -130,12 +130,3 @@ def _dedented(lines: Sequence[str]) -> tuple[str, ...]:
     expanded = [line.expandtabs(4).rstrip() for line in cut]
     indent = min((len(line) - len(line.lstrip()) for line in expanded if line), default=0)
     return tuple(line[indent:] for line in expanded)
-
-
-def printable(text: str) -> str:
-    """Return a text with escapes for what would disturb a terminal or cannot be written as UTF-8."""
-    return text if text.isprintable() else re.sub(r"[^ -~]", _escaped, text)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return match[0] if match[0].isprintable() else match[0].encode("unicode_escape").decode()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treedot.report.findings import Finding, Member, printable
+from treedot.printable import printable
+from treedot.report.findings import Finding, Member
 
 COMMENT_SIZE = 60_000  # characters; hosts refuse comments above 65,536
 OPEN = 10  # groups of a comment that are seen before it is unfolded

@@ -12,8 +12,9 @@ from importlib.resources import files
 from typing import Any
 
 from treedot.page import page
+from treedot.printable import printable
 from treedot.report.exchange import figures
-from treedot.report.findings import MAX_LINES, Finding, Member, printable
+from treedot.report.findings import MAX_LINES, Finding, Member
 
 _INTRODUCTION = """
 <details class="words"><summary>What the words mean</summary><dl>

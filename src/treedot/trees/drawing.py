@@ -1,7 +1,7 @@
 """Trees as pictures: SVG inside HTML, with the values of nodes as colours. Large trees are drawn in parts.
 
-There is no script: a part that is folded is a link to a picture of its own below, and a number is shown where a
-node is pointed at, or touched.
+There is no script: a part that is folded is a link to a picture of its own below, and a number is shown
+where a node is pointed at, or touched.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import html
 import unicodedata
 from collections.abc import Sequence
 
+from treedot.printable import printable
 from treedot.trees.tree import Tree
 
 SHOWN = 60  # nodes of one picture
 MAX_DRAWN = 3000  # nodes of all pictures of a tree
+MAX_CHILDREN = 200  # of one node that are drawn
 MAX_LABEL = 24  # characters of a label that are shown
 CHARACTER, PADDING, GAP = 7.3, 6, 8  # pixels
 ROW, BOX = 50, 20  # from one level to the next, and the height of a node
@@ -85,7 +87,8 @@ class _Drawing:
 
     def html(self) -> str:
         """Return the picture of the root, and behind it those of what is folded there."""
-        parts, waiting, drawn = [], [len(self.label) - 1], 0
+        parts: list[str] = []
+        waiting, drawn = [len(self.label) - 1], 0
         while waiting and drawn < MAX_DRAWN:
             root = waiting.pop(0)
             shown, folded = self._opened(root)
@@ -111,7 +114,7 @@ class _Drawing:
             if node != root and len(shown) + len(self.children[node]) > SHOWN:
                 folded.append(node)
                 continue
-            for child in self.children[node]:
+            for child in self.children[node][:MAX_CHILDREN]:
                 shown[child] = shown[node] + 1
                 if self.children[child]:
                     heapq.heappush(waiting, (-self.interest[child], child))
@@ -151,27 +154,30 @@ class _Drawing:
         return {node: left[node] + width[node] / 2 for node in shown}, width[root]
 
     def _text(self, node: int, folded: bool) -> str:
-        text = _shortened(self.label[node])
-        return f"{text} ▸{self.size[node] - 1}" if folded else text
+        text, more = _shortened(self.label[node]), len(self.children[node]) - MAX_CHILDREN
+        if folded:
+            return f"{text} ▸{self.size[node] - 1}"
+        return f"{text} (+{more} children)" if more > 0 else text
 
     def _box(self, node: int, text: str, x: float, y: float, folded: bool) -> str:
         value = 0.0 if self.values is None else self.values[node]
-        says = self.label[node] if self.values is None else f"{self.label[node]}: {value:+.4g}"
+        label = printable(self.label[node])
+        says = label if self.values is None else f"{label}: {value:+.4g}"
         half = (CHARACTER * _cells(text)) / 2 + PADDING
         kind = " ".join(
             name for name, is_so in (("for", value > 0), ("against", value < 0), ("folded", folded)) if is_so
         )
         opacity = f' fill-opacity="{DARKEST * min(1.0, abs(value) / self.largest):.2f}"' if value else ""
         rect = f'<rect x="{x - half:.1f}" y="{y}" width="{2 * half:.1f}" height="{BOX}"{opacity}/>'
-        label = f'<text x="{x:.1f}" y="{y + 14}">{html.escape(text)}</text>'
+        text = f'<text x="{x:.1f}" y="{y + 14}">{html.escape(text)}</text>'
         number = f'<text class="number" x="{x:.1f}" y="{y + BOX + 11}">{value:+.3g}</text>' if value else ""
         focus = ' tabindex="0"' if value else ""
-        box = f'<g class="{kind}"{focus}><title>{html.escape(says)}</title>{rect}{label}{number}</g>'
+        box = f'<g class="{kind}"{focus}><title>{html.escape(says)}</title>{rect}{text}{number}</g>'
         return f'<a href="#{self.name}-{node}">{box}</a>' if folded else box
 
 
 def _shortened(text: str) -> str:
-    text = "".join(c if c.isprintable() else "�" for c in text)
+    text = printable(text)
     return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
 
 

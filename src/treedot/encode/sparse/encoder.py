@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -151,8 +152,8 @@ class SparseEncoder:
         chunk = Chunk(forest, self.label_keys(forest.labels), 0, 1)
         length = None
         if self._rest is not None:
-            scaled = self.spec.normalize and log_norm is not None and log_norm > -np.inf
-            length = float(np.exp(log_norm)) if scaled else 1.0
+            divided = self.spec.normalize and log_norm is not None and log_norm > -math.inf
+            length = math.exp(log_norm or 0.0) if divided else 1.0
         return find_occurrences(chunk, self._rules, self.learned, length)
 
     def label_keys(self, texts: tuple[str, ...]) -> WordArray:

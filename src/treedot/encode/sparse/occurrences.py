@@ -28,7 +28,7 @@ class Occurrences(NamedTuple):
     root, base, part, position, productions, fragment : integer arrays
         Of every occurrence: its root, how it is made, how many productions it has, and the number of its
         fragment.
-    key, count : integer arrays
+    key, counts : integer arrays
         The key of every distinct fragment, ascending, and how often it occurs.
     column : integer array
         The column of each fragment; -1 where it has none.
@@ -44,7 +44,7 @@ class Occurrences(NamedTuple):
     productions: IntArray
     fragment: IntArray
     key: WordArray
-    count: IntArray
+    counts: IntArray
     column: IntArray
     value: FloatArray
 
@@ -129,7 +129,9 @@ def _columns(key: WordArray, rules: Rules, learned: LearnedColumns) -> tuple[Int
     return column, np.where(key & ONE, -value, value)
 
 
-def _damped(count: IntArray, damping: int) -> FloatArray:
-    counts = count.astype(np.float64)
-    damped: FloatArray = {"linear": np.copy, "sqrt": np.sqrt, "log1p": np.log1p}[DAMPINGS[damping]](counts)
-    return damped
+def _damped(counts: IntArray, damping: int) -> FloatArray:
+    """Return g of counts, for the index of g in DAMPINGS."""
+    values: FloatArray = counts.astype(np.float64)
+    if DAMPINGS[damping] == "linear":
+        return values
+    return np.sqrt(values) if DAMPINGS[damping] == "sqrt" else np.log1p(values)

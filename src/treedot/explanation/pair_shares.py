@@ -44,8 +44,6 @@ def kernel_shares(a: Forest, b: Forest, decay: float) -> tuple[FloatArray, Float
     theirs = both.production[cut:], start[cut:] - edges, child[edges:] - cut
     most = int(min(np.count_nonzero(forest.arity) for forest in (a, b)))  # productions of a shared fragment
     shares = _adaptive(ours, theirs, decay, max(1, math.ceil(most / 2)), most <= EXACT)
-    if not np.isfinite(shares).all():
-        raise RangeError("the kernel of these trees is too large for a float: use a smaller decay")
     return shares[:cut], shares[cut:]
 
 
@@ -65,9 +63,11 @@ def _adaptive(ours: TreeNodes, theirs: TreeNodes, decay: float, enough: int, exa
 
 def _integrated(ours: TreeNodes, theirs: TreeNodes, decay: float, points: int) -> FloatArray:
     total = np.zeros(ours[0].size + theirs[0].size)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told in the end
+    with np.errstate(over="ignore", invalid="ignore"):
         for t, weight in zip(*_quadrature(points), strict=True):
             total += weight * _gradients(ours, theirs, decay * t)
+    if not np.isfinite(total).all():
+        raise RangeError("the kernel of these trees is too large for a float: use a smaller decay")
     return total
 
 

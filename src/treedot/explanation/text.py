@@ -41,7 +41,7 @@ def pair_text(found: PairExplanation, color: bool) -> str:
 
 def decision_words(found: Explanation) -> str:
     """Return what is explained, in a few words."""
-    what = "prediction" if found.target is None else f"class {printable(str(found.target))}: score"
+    what = "Prediction" if found.target is None else f"Class {printable(str(found.target))}, score"
     return f"{what} {found.score:+.4f}"
 
 

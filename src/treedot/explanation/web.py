@@ -34,8 +34,8 @@ fixed. A word is coloured as the node that it hangs from.</p></details>
 
 _PAIR_MEANING = """
 <details><summary>What the numbers mean</summary>
-<p>The kernel is a sum over the fragments that both trees hold: connected pieces in which every node has all of
-its children or none. What a fragment adds is divided equally among the inner nodes of its occurrences; the
+<p>The kernel is a sum over the fragments that both trees hold: connected pieces in which every node has all
+of its children or none. What a fragment adds is divided equally among the inner nodes of its occurrences; the
 value of a node is the sum of its shares, its Shapley value with the other tree fixed. All fragments count,
 large and small; the list has the strongest of the small ones.</p></details>
 """

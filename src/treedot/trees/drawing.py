@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from treedot.printable import printable
 from treedot.trees.tree import Tree
 
-SHOWN = 60  # nodes of one picture
+SHOWN = 60  # nodes of one picture, but for small subtrees
+NEVER_FOLDED = 6  # nodes of a subtree
 MAX_DRAWN = 3000  # nodes of all pictures of a tree
 MAX_CHILDREN = 200  # of one node that are drawn
 MAX_LABEL = 24  # characters of a label that are shown
@@ -87,23 +88,27 @@ class _Drawing:
 
     def html(self) -> str:
         """Return the picture of the root, and behind it those of what is folded there."""
+        whole, waiting = self._picture(len(self.label) - 1)
         parts: list[str] = []
-        waiting, drawn = [len(self.label) - 1], 0
+        drawn = whole.count("<rect")
         while waiting and drawn < MAX_DRAWN:
             root = waiting.pop(0)
-            shown, folded = self._opened(root)
-            drawn += len(shown)
-            picture = self._svg(root, shown, folded)
-            if parts:
-                title = f"{html.escape(_shortened(self.label[root]))}, {self.size[root]:,} nodes"
-                picture = f'<div id="{self.name}-{root}">{picture}</div>'
-                picture = f"<details><summary>{title}</summary>{picture}</details>"
-            parts.append(picture)
+            picture, folded = self._picture(root)
+            drawn += picture.count("<rect")
+            title = f"{html.escape(_shortened(self.label[root]))}, {self.size[root]:,} nodes"
+            inside = f'<div id="{self.name}-{root}">{picture}</div>'
+            parts.append(f"<details><summary>{title}</summary>{inside}</details>")
             waiting += folded
-        if waiting:
-            left = sum(self.size[node] for node in waiting)
-            parts.append(f"<p>{len(waiting):,} more subtrees, of {left:,} nodes, are not drawn.</p>")
-        return "\n".join(parts)
+        if not parts:
+            return whole
+        more = f"<p>{len(waiting):,} more are not drawn.</p>" if waiting else ""
+        title = f"{len(parts):,} folded subtrees"
+        return f"{whole}\n<details><summary>{title}</summary>\n{''.join(parts)}{more}</details>"
+
+    def _picture(self, root: int) -> tuple[str, list[int]]:
+        """Return the picture of a subtree, and the nodes that are folded in it."""
+        shown, folded = self._opened(root)
+        return self._svg(root, shown, folded), folded
 
     def _opened(self, root: int) -> tuple[dict[int, int], list[int]]:
         """Return which nodes one picture shows, with their levels, and which of these are folded."""
@@ -111,7 +116,8 @@ class _Drawing:
         waiting = [(-self.interest[root], root)]
         while waiting:
             _, node = heapq.heappop(waiting)
-            if node != root and len(shown) + len(self.children[node]) > SHOWN:
+            small = self.size[node] <= NEVER_FOLDED
+            if node != root and not small and len(shown) + len(self.children[node]) > SHOWN:
                 folded.append(node)
                 continue
             for child in self.children[node][:MAX_CHILDREN]:
@@ -139,19 +145,32 @@ class _Drawing:
     def _layout(
         self, root: int, shown: dict[int, int], texts: dict[int, str]
     ) -> tuple[dict[int, float], float]:
-        """Return the middle of every node, above that of its children's, and the width of all."""
-        below = {node: [c for c in self.children[node] if c in shown] for node in shown}
-        family, width = dict[int, float](), dict[int, float]()
+        """Return the middle of every node, above that of its children's, and the width of all.
+
+        Siblings are as close as their subtrees allow: ``outline`` has the ends of a subtree on every level,
+        relative to the middle of its root.
+        """
+        outline: dict[int, list[tuple[float, float]]] = {}
+        offset = {root: 0.0}  # from the parent's middle
         for node in sorted(shown):  # children before their parents
-            family[node] = sum(width[c] + GAP for c in below[node]) - GAP
-            width[node] = max(CHARACTER * _cells(texts[node]) + 2 * PADDING, family[node])
-        left = {root: 0.0}
+            below: list[tuple[float, float]] = []
+            children = [c for c in self.children[node] if c in shown]
+            for child in children:
+                pairs = zip(below, outline[child], strict=False)
+                offset[child] = max((a[1] + GAP - b[0] for a, b in pairs), default=0.0)
+                below = _beside(below, outline.pop(child), offset[child])
+            middle = (offset[children[0]] + offset[children[-1]]) / 2 if children else 0.0
+            for child in children:
+                offset[child] -= middle
+            half = _half(texts[node])
+            outline[node] = [(-half, half), *((a - middle, b - middle) for a, b in below)]
+        left, right = (min(a for a, _ in outline[root]), max(b for _, b in outline[root]))
+        centre = {root: -left}
         for node in sorted(shown, reverse=True):
-            at = left[node] + (width[node] - family[node]) / 2
-            for child in below[node]:
-                left[child] = at
-                at += width[child] + GAP
-        return {node: left[node] + width[node] / 2 for node in shown}, width[root]
+            for child in self.children[node]:
+                if child in shown:
+                    centre[child] = centre[node] + offset[child]
+        return centre, right - left
 
     def _text(self, node: int, folded: bool) -> str:
         text, more = _shortened(self.label[node]), len(self.children[node]) - MAX_CHILDREN
@@ -163,7 +182,7 @@ class _Drawing:
         value = 0.0 if self.values is None else self.values[node]
         label = printable(self.label[node])
         says = label if self.values is None else f"{label}: {value:+.4g}"
-        half = (CHARACTER * _cells(text)) / 2 + PADDING
+        half = _half(text)
         kind = " ".join(
             name for name, is_so in (("for", value > 0), ("against", value < 0), ("folded", folded)) if is_so
         )
@@ -181,6 +200,16 @@ def _shortened(text: str) -> str:
     return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
 
 
-def _cells(text: str) -> int:
-    """Return how many characters of usual width a text is as wide as."""
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+def _half(text: str) -> float:
+    """Return half the width of a node; some characters are twice as wide as others."""
+    cells = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return CHARACTER * cells / 2 + PADDING
+
+
+def _beside(
+    a: list[tuple[float, float]], b: list[tuple[float, float]], shift: float
+) -> list[tuple[float, float]]:
+    """Return the ends on every level of one outline with another, shifted, on its right."""
+    moved = [(left + shift, right + shift) for left, right in b]
+    both = [(x[0], y[1]) for x, y in zip(a, moved, strict=False)]
+    return both + (a if len(a) > len(b) else moved)[len(both) :]

@@ -1,6 +1,7 @@
 """Explanations of decisions: what flips them, what is listed, and what is refused."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 from strategies import random_forest
-from treedot import DualLinearSVC, FragmentVectorizer, LimitError, ParameterError, Tree, explain
+from treedot import (
+    DistributedTreeVectorizer,
+    DualLinearSVC,
+    FragmentVectorizer,
+    KernelTransformer,
+    LimitError,
+    ParameterError,
+    Tree,
+    explain,
+)
 from treedot.explanation import removal
 from treedot.readers import read_tree
 
@@ -86,6 +96,24 @@ def test_the_first_of_two_classes_has_the_negative_score(sides):
         assert explain(sides, tree).score >= 0
 
 
+def test_one_estimator_that_has_rows_and_weights_is_explained_like_a_pipeline(model):
+    coef = model[1].coef_
+    columns = np.unique(coef.indices)
+    one = SimpleNamespace(
+        vectorizer_=model[0],
+        columns_=columns,
+        weights_=coef[:, columns].toarray().T,
+        intercept_=model[1].intercept_,
+        classes_=model.classes_,
+    )
+    found, wanted = explain(one, FOREST[2], "one"), explain(model, FOREST[2], "one")
+    assert found.score == wanted.score
+    np.testing.assert_array_equal(found.node_values, wanted.node_values)
+    one.vectorizer_ = DistributedTreeVectorizer()
+    with pytest.raises(ParameterError, match="not of DistributedTreeVectorizer"):
+        explain(one, FOREST[2])
+
+
 def test_fragments_are_listed_with_their_weights_and_places(model):
     vectorizer, svm = model[0], model[1]
     tree = FOREST[3]
@@ -131,7 +159,8 @@ def test_a_single_node_has_the_bias_alone(model):
         (LinearSVC(), "a Pipeline of a FragmentVectorizer and a linear model.*not LinearSVC"),
         (make_pipeline(FragmentVectorizer(n_features=32), TruncatedSVD(2), LinearSVC()), "TruncatedSVD"),
         (make_pipeline(FragmentVectorizer(n_features=32), BernoulliNB()), "no weights"),
-        (make_pipeline(FragmentVectorizer(n_features=32), SVC(kernel="rbf")), "no weights"),
+        (make_pipeline(FragmentVectorizer(n_features=32), SVC(kernel="linear")), "no row of weights"),
+        (make_pipeline(KernelTransformer(), LinearSVC()), "not of KernelTransformer"),
     ],
 )
 def test_what_is_no_linear_model_of_rows_is_refused(wrong, message):
@@ -156,12 +185,12 @@ def test_text_has_every_node_with_its_value(model):
     found = explain(model, FOREST[3])
     text = found.to_text()
     assert str(found) == text
-    assert text.startswith(f"Class {found.target}, score {found.score:+.4f} = nodes ")
+    assert text.startswith(f"Class {found.target}, score {found.score:+.3f} = nodes ")
     shown = [float(line.split()[-1]) for line in text.split("\n\n")[1].splitlines()]
     inner = [
         value for value, node in zip(found.node_values, FOREST[3].postorder(), strict=True) if node.children
     ]
-    np.testing.assert_allclose(sorted(shown), sorted(inner), atol=6e-5)
+    np.testing.assert_allclose(sorted(shown), sorted(inner), atol=6e-4)
     assert "\x1b" not in text
     assert "\x1b[48;5;" in found.to_text(color=True)
 

@@ -36,6 +36,7 @@ def test_fragments_are_those_of_both_with_their_weights():
     shared = {fragment: ours[fragment] * theirs[fragment] for fragment in ours.keys() & theirs.keys()}
     assert {share.fragment: share.value for share in found.fragments} == pytest.approx(shared)
     assert sum(shared.values()) == pytest.approx(found.value)
+    assert found.unlisted == pytest.approx(0, abs=1e-12)
     by_fragment = {str(share.fragment): share for share in found.fragments}
     assert by_fragment["(B b)"].nodes_a == [[1], [4]]
     assert by_fragment["(B b)"].nodes_b == [[1]]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.encode.sparse.occurrences import Occurrences, fragment_at
-from treedot.explanation.linear import LinearModel
+from treedot.explanation.linear import LinearFunction
 from treedot.explanation.removal import Removal, smallest_flip
 from treedot.explanation.shares import node_shares
 from treedot.parameters import checked_integer
@@ -144,7 +144,7 @@ def explain(
     >>> bool(abs(found.node_values.sum() + found.bias - found.score) < 1e-6)
     True
     """
-    linear, forest = LinearModel.of(model), read_tree(tree)
+    linear, forest = LinearFunction.of(model), read_tree(tree)
     n_fragments = checked_integer("n_fragments", n_fragments, 0)
     scores = linear.scores(forest)
     number, row, sign = linear.target(target, scores)
@@ -168,7 +168,7 @@ def explain(
     )
 
 
-def _others(linear: LinearModel, forest: Forest, row: int, sign: float) -> dict[str, float]:
+def _others(linear: LinearFunction, forest: Forest, row: int, sign: float) -> dict[str, float]:
     """Return what the score holds beside bounded fragments and the bias."""
     if linear.vectorizer.rest is None:
         return {}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC, NuSVC
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.errors import ParameterError
@@ -15,17 +17,18 @@ from treedot.learn import FragmentVectorizer
 from treedot.trees import Forest
 
 WANTED = "a Pipeline of a FragmentVectorizer and a linear model, such as LinearSVC or DualLinearSVC"
+FITTED = ("vectorizer_", "columns_", "weights_", "intercept_", "classes_")  # of one estimator that is both
 
 
-class LinearModel(NamedTuple):
+class LinearFunction(NamedTuple):
     """A linear function of rows: one score for each class, or one number.
 
     Attributes
     ----------
     vectorizer : FragmentVectorizer
         Makes the rows.
-    weights : array or sparse matrix
-        One row for each score, one column for each column of the rows.
+    weights_at : callable
+        From an array of columns to their weights, one row for each score.
     bias : array
         One number for each score.
     classes : list, optional
@@ -34,45 +37,39 @@ class LinearModel(NamedTuple):
     """
 
     vectorizer: FragmentVectorizer
-    weights: Any
+    weights_at: Callable[[np.ndarray], np.ndarray]
     bias: np.ndarray
     classes: list[Any] | None
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """Take a fitted pipeline apart, or raise where it is something else."""
-        if isinstance(model, cls):
-            return model
+        """Take a fitted model of trees apart, or raise where it is something else."""
+        if all(hasattr(model, name) for name in FITTED):
+            vectorizer, columns, weights, bias, classes = (getattr(model, name) for name in FITTED)
+            return cls(_checked(vectorizer), partial(_listed, columns, weights.T), bias, classes.tolist())
         if not isinstance(model, Pipeline):
             raise ParameterError(f"what can be explained is {WANTED}, not {type(model).__name__}")
         steps = [step for _, step in model.steps if step not in (None, "passthrough")]
-        if len(steps) != 2 or not isinstance(steps[0], FragmentVectorizer):
+        if len(steps) != 2:
             named = ", ".join(type(step).__name__ for step in steps)
             raise ParameterError(f"what can be explained is {WANTED}, not one of {named}")
-        vectorizer, linear = steps
+        return cls._of_steps(_checked(steps[0]), steps[1])
+
+    @classmethod
+    def _of_steps(cls, vectorizer: FragmentVectorizer, linear: Any) -> Self:
+        name = type(linear).__name__
         check_is_fitted(linear)
         if not (hasattr(linear, "coef_") and hasattr(linear, "intercept_")):
-            raise ParameterError(f"{type(linear).__name__} has no weights (coef_, intercept_): take {WANTED}")
-        weights = linear.coef_ if linear.coef_.ndim == 2 else linear.coef_[None, :]
-        bias = np.broadcast_to(np.atleast_1d(np.asarray(linear.intercept_, float)), weights.shape[:1])
+            raise ParameterError(f"{name} has no weights (coef_, intercept_): take {WANTED}")
+        coef = linear.coef_ if issparse(linear.coef_) else np.atleast_2d(linear.coef_)
         classes = np.asarray(linear.classes_).tolist() if hasattr(linear, "classes_") else None
-        if classes is None and weights.shape[0] != 1:
-            raise ParameterError(f"{type(linear).__name__} predicts several numbers: fit one model for each")
-        return cls(vectorizer, weights, bias, classes)
-
-    def weights_at(self, columns: np.ndarray) -> np.ndarray:
-        """Return the weights of some columns, one row for each score, in float64."""
-        if isinstance(self.weights, np.ndarray):
-            return self.weights[:, columns].astype(float)
-        found = np.zeros((self.weights.shape[0], columns.size))
-        matrix = self.weights.tocsr()
-        matrix.sum_duplicates()  # and sort columns, which is nothing to do as a rule
-        for row, (start, end) in enumerate(zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)):
-            known = matrix.indices[start:end]
-            rank = np.searchsorted(known, columns)
-            there = rank < np.searchsorted(known, columns, side="right")
-            found[row, there] = matrix.data[start + rank[there]]
-        return found
+        wanted = 1 if classes is None or len(classes) == 2 else len(classes)
+        if coef.shape[0] != wanted or (
+            wanted > 1 and isinstance(linear, (SVC, NuSVC))
+        ):  # class against class
+            raise ParameterError(f"{name} has no row of weights for each class: take {WANTED}")
+        bias = np.broadcast_to(np.asarray(linear.intercept_, float), coef.shape[:1])
+        return cls(vectorizer, partial(_sparse if issparse(coef) else _dense, coef), bias, classes)
 
     def scores(self, forest: Forest) -> np.ndarray:
         """Return the scores of every tree; for two classes, of the second alone."""
@@ -91,13 +88,41 @@ class LinearModel(NamedTuple):
             if wanted is not None:
                 raise ParameterError("this model predicts numbers, not classes: leave out the target")
             return 0, 0, 1.0
-        number = int(self.best(scores)[0]) if wanted is None else _number(wanted, self.classes)
+        if wanted is not None and wanted not in self.classes:
+            choices = ", ".join(map(repr, self.classes))
+            raise ParameterError(f"there is no class {wanted!r}: choose one of {choices}")
+        number = int(self.best(scores)[0]) if wanted is None else self.classes.index(wanted)
         if self.bias.size == 1:
             return number, 0, 1.0 if number == 1 else -1.0
         return number, number, 1.0
 
 
-def _number(wanted: Any, classes: Sequence[Any]) -> int:
-    if wanted not in classes:
-        raise ParameterError(f"there is no class {wanted!r}: choose one of {', '.join(map(repr, classes))}")
-    return list(classes).index(wanted)
+def _checked(vectorizer: Any) -> FragmentVectorizer:
+    if not isinstance(vectorizer, FragmentVectorizer):
+        raise ParameterError(
+            "a model is explained by its fragments, so its rows must be those of a FragmentVectorizer, "
+            f"not of {type(vectorizer).__name__}"
+        )
+    return vectorizer
+
+
+def _dense(coef: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    return np.asarray(coef[:, columns], float)
+
+
+def _sparse(coef: Any, columns: np.ndarray) -> np.ndarray:
+    coef = coef.tocsr()
+    if not coef.has_canonical_format:
+        coef = coef.copy()
+        coef.sum_duplicates()  # and sort columns
+    rows = [slice(*coef.indptr[k : k + 2]) for k in range(coef.shape[0])]
+    return np.concatenate([_listed(coef.indices[row], coef.data[None, row], columns) for row in rows])
+
+
+def _listed(known: np.ndarray, weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return the weights of columns where they are known for some, in ascending order, and else 0."""
+    rank = np.searchsorted(known, columns)
+    there = rank < np.searchsorted(known, columns, side="right")
+    found = np.zeros((weights.shape[0], columns.size))
+    found[:, there] = weights[:, rank[there]]
+    return found

@@ -67,9 +67,9 @@ class PairExplanation:
     fragments: list[SharedFragment]
 
     @property
-    def listed(self) -> float:
-        """What the listed fragments add to the kernel together."""
-        return sum(shared.value for shared in self.fragments)
+    def unlisted(self) -> float:
+        """What all fragments that are not listed add to the kernel together."""
+        return self.value - sum(self.others.values()) - sum(shared.value for shared in self.fragments)
 
     def to_text(self, color: bool = False) -> str:
         """Return the explanation as text: both trees, and the fragments; coloured for terminals."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.errors import LimitError
-from treedot.explanation.linear import LinearModel
+from treedot.explanation.linear import LinearFunction
 from treedot.trees import Forest, Tree
 
 BATCH_NODES = 2**16
@@ -50,7 +50,7 @@ def pruned(forest: Forest, nodes: np.ndarray) -> Forest:
     return Forest(forest.label[which], arity, offsets, forest.labels)
 
 
-def smallest_flip(model: LinearModel, forest: Forest) -> Removal | None:
+def smallest_flip(model: LinearFunction, forest: Forest) -> Removal | None:
     """Return the smallest subtree without which a tree is of another class, or None where there is none.
 
     The pruned trees are encoded and normalised anew. Of subtrees that are equally small, it is the first in

@@ -18,7 +18,7 @@ def explanation_text(found: Explanation, color: bool) -> str:
     """Return an explanation as text."""
     parts = {"nodes": float(found.node_values.sum()), **found.others, "bias": found.bias}
     lines = [
-        f"{decision_words(found)} = {', '.join(f'{name} {value:+.4f}' for name, value in parts.items())}",
+        f"{decision_words(found)} = {', '.join(f'{name} {value:+.3f}' for name, value in parts.items())}",
         "",
         *_tree_lines(found.tree, found.node_values.tolist(), color),
     ]
@@ -32,17 +32,17 @@ def explanation_text(found: Explanation, color: bool) -> str:
 def pair_text(found: PairExplanation, color: bool) -> str:
     """Return what two trees share as text."""
     lines = [f"kernel {found.value:.6g}"]
-    lines += [f"{name} {value:+.4f}" for name, value in found.others.items()]
+    lines += [f"{name} {value:+.3f}" for name, value in found.others.items()]
     for tree, values in ((found.a, found.values_a), (found.b, found.values_b)):
         lines += ["", *_tree_lines(tree, values.tolist(), color)]
-    lines += ["", "shared:", *map(_fragment_line, found.fragments)]
+    lines += ["", "shared:", *map(_fragment_line, found.fragments), f"  {found.unlisted:+.3f}  all others"]
     return "\n".join(lines)
 
 
 def decision_words(found: Explanation) -> str:
     """Return what is explained, in a few words."""
     what = "Prediction" if found.target is None else f"Class {printable(str(found.target))}, score"
-    return f"{what} {found.score:+.4f}"
+    return f"{what} {found.score:+.3f}"
 
 
 def flip_words(found: Explanation) -> str:
@@ -57,7 +57,7 @@ def flip_words(found: Explanation) -> str:
 
 
 def _fragment_line(share: FragmentShare | SharedFragment) -> str:
-    return f"  {share.value:+.4f}  {printable(str(share.fragment))}"
+    return f"  {share.value:+.3f}  {printable(str(share.fragment))}"
 
 
 def _tree_lines(tree: Tree, values: Sequence[float], color: bool) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _tree_lines(tree: Tree, values: Sequence[float], color: bool) -> Iterator[st
         family = child[start[node] : start[node + 1]].tolist()
         together = not forest.arity[family].any()
         text = " ".join(texts[k] for k in [node, *(family if together else ())])
-        value = f"  {values[node]:+.4f}" if family else ""
+        value = f"  {values[node]:+.3f}" if family else ""
         strength = values[node] / largest if color else 0.0
         yield "  " * min(level, DEEPEST) + _coloured(text, strength) + value
         waiting += [] if together else [(k, level + 1) for k in reversed(family)]

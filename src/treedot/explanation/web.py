@@ -78,7 +78,7 @@ def _explanation(found: Explanation) -> str:
             *_strongest("For", found.supporting),
             *_strongest("Against", found.opposing),
             "<h2>Parts of the score</h2>",
-            table(["part", "value"], [(html.escape(name), f"{value:+.4f}") for name, value in parts.items()]),
+            table(["part", "value"], [(html.escape(name), f"{value:+.3f}") for name, value in parts.items()]),
             _MEANING,
         ]
     )
@@ -86,7 +86,7 @@ def _explanation(found: Explanation) -> str:
 
 def _pair(found: PairExplanation) -> str:
     sides = ((found.a, found.values_a.tolist()), (found.b, found.values_b.tolist()))
-    others = [f"<p>{html.escape(name)}: {value:+.4f}</p>" for name, value in found.others.items()]
+    others = [f"<p>{html.escape(name)}: {value:+.3f}</p>" for name, value in found.others.items()]
     pictures = [f"<div>{tree_html(tree, values)}{_words(tree, values)}</div>" for tree, values in sides]
     return "\n".join(
         [
@@ -94,6 +94,7 @@ def _pair(found: PairExplanation) -> str:
             *others,
             f'<div class="beside">{"".join(pictures)}</div>',
             *_strongest("Shared fragments", found.fragments),
+            f"<p>All others: {found.unlisted:+.3f}</p>",
             _PAIR_MEANING,
         ]
     )
@@ -109,7 +110,7 @@ def _strongest(title: str, shares: Sequence[FragmentShare | SharedFragment]) -> 
 def _times(share: Any) -> str:
     counts = [len(nodes) for name, nodes in share._asdict().items() if name.startswith("nodes")]
     often = " × ".join(map(str, counts)) if counts != [1] * len(counts) else ""
-    return f"{share.value:+.4f}{f', {often} times' if often else ''}"
+    return f"{share.value:+.3f}{f', {often} times' if often else ''}"
 
 
 def _words(tree: Tree, values: Sequence[float]) -> str:

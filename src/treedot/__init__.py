@@ -31,6 +31,7 @@ _HOME = {
     "LimitError": "treedot.errors",
     "MinedFragmentVectorizer": "treedot.learn",
     "MissingDependencyError": "treedot.errors",
+    "ModelExplanation": "treedot.explanation",
     "PairExplanation": "treedot.explanation",
     "ParameterError": "treedot.errors",
     "RangeError": "treedot.errors",
@@ -51,6 +52,7 @@ _HOME = {
     "dot_products": "treedot.vectors",
     "edit_distance": "treedot.search",
     "explain": "treedot.explanation",
+    "explain_model": "treedot.explanation",
     "explain_pair": "treedot.explanation",
     "find_duplicates": "treedot.search",
     "iter_code": "treedot.readers.code",
@@ -83,6 +85,7 @@ __all__ = [
     "LimitError",
     "MinedFragmentVectorizer",
     "MissingDependencyError",
+    "ModelExplanation",
     "PairExplanation",
     "ParameterError",
     "RangeError",
@@ -103,6 +106,7 @@ __all__ = [
     "dot_products",
     "edit_distance",
     "explain",
+    "explain_model",
     "explain_pair",
     "find_duplicates",
     "iter_code",
@@ -130,7 +134,14 @@ if TYPE_CHECKING:
         TreedotError,
         TreeSyntaxError,
     )
-    from treedot.explanation import Explanation, PairExplanation, explain, explain_pair
+    from treedot.explanation import (
+        Explanation,
+        ModelExplanation,
+        PairExplanation,
+        explain,
+        explain_model,
+        explain_pair,
+    )
     from treedot.fragments import count_fragments, list_fragments
     from treedot.kernels import BoundedTreeKernel, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel
     from treedot.kernels.base import TreeKernel

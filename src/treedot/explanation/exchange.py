@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from treedot.explanation.decision import Explanation, FragmentShare
+from treedot.explanation.model import FragmentWeight, ModelExplanation
 from treedot.explanation.pair import PairExplanation, SharedFragment
 
 VERSION = 1
@@ -55,7 +56,29 @@ def pair_json(found: PairExplanation) -> str:
     )
 
 
-def _share(share: FragmentShare | SharedFragment) -> dict[str, Any]:
+def model_json(found: ModelExplanation) -> str:
+    """Return what a model has learned as JSON."""
+    classes = [
+        {
+            "target": _plain(name),
+            "supporting": [*map(_share, supporting)],
+            "opposing": [*map(_share, opposing)],
+        }
+        for name, (supporting, opposing) in found.fragments.items()
+    ]
+    return _dumped(
+        {
+            "format": "treedot model explanation",
+            "version": VERSION,
+            "classes": classes,
+            "n_fragments": found.n_fragments,
+            "n_trees": found.n_trees,
+            "complete": found.complete,
+        }
+    )
+
+
+def _share(share: FragmentShare | SharedFragment | FragmentWeight) -> dict[str, Any]:
     return {**share._asdict(), "fragment": str(share.fragment)}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from treedot.explanation.decision import Explanation, FragmentShare
+from treedot.explanation.model import FragmentWeight, ModelExplanation
 from treedot.explanation.pair import PairExplanation, SharedFragment
 from treedot.printable import printable
 from treedot.trees import Forest, Tree
@@ -39,6 +40,21 @@ def pair_text(found: PairExplanation, color: bool) -> str:
     return "\n".join(lines)
 
 
+def model_text(found: ModelExplanation) -> str:
+    """Return what a model has learned as text."""
+    parts = [extent_words(found)]
+    for name, (supporting, opposing) in found.fragments.items():
+        title = [] if name is None else [printable(str(name))]
+        parts.append("\n".join([*title, *map(_fragment_line, [*supporting, *opposing])]))
+    return "\n\n".join(parts)
+
+
+def extent_words(found: ModelExplanation) -> str:
+    """Return where fragments were looked for, in a few words."""
+    stopped = "" if found.complete else "; more were not looked at"
+    return f"{found.n_fragments:,} fragments of {found.n_trees:,} trees{stopped}"
+
+
 def decision_words(found: Explanation) -> str:
     """Return what is explained, in a few words."""
     what = "Prediction" if found.target is None else f"Class {printable(str(found.target))}, score"
@@ -56,7 +72,7 @@ def flip_words(found: Explanation) -> str:
     return f"With {leaf} in the place of {printable(str(subtree))} the decision would be {decision}."
 
 
-def _fragment_line(share: FragmentShare | SharedFragment) -> str:
+def _fragment_line(share: FragmentShare | SharedFragment | FragmentWeight) -> str:
     return f"  {share.value:+.3f}  {printable(str(share.fragment))}"
 
 

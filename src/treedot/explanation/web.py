@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from treedot.explanation.decision import Explanation, FragmentShare
+from treedot.explanation.model import FragmentWeight, ModelExplanation
 from treedot.explanation.pair import PairExplanation, SharedFragment
-from treedot.explanation.text import decision_words, flip_words
+from treedot.explanation.text import decision_words, extent_words, flip_words
 from treedot.page import page, table
 from treedot.printable import printable
 from treedot.trees import Forest, Tree
@@ -61,6 +62,15 @@ def pair_body(found: PairExplanation) -> str:
     return f"<style>{EXPLANATION_STYLE}</style>{_pair(found)}"
 
 
+def model_body(found: ModelExplanation) -> str:
+    """Return what notebooks show."""
+    parts = [f"<style>{EXPLANATION_STYLE}</style><p>{extent_words(found)}</p>"]
+    for name, (supporting, opposing) in found.fragments.items():
+        title = "" if name is None else html.escape(printable(str(name)))
+        parts += [*_strongest(f"For {title}", supporting), *_strongest(f"Against {title}", opposing)]
+    return "\n".join(parts)
+
+
 def _explanation(found: Explanation) -> str:
     values = found.node_values.tolist()
     parts = {
@@ -100,7 +110,7 @@ def _pair(found: PairExplanation) -> str:
     )
 
 
-def _strongest(title: str, shares: Sequence[FragmentShare | SharedFragment]) -> list[str]:
+def _strongest(title: str, shares: Sequence[FragmentShare | SharedFragment | FragmentWeight]) -> list[str]:
     if not shares:
         return []
     drawn = [f"<div>{tree_html(share.fragment)}{_times(share)}</div>" for share in shares]

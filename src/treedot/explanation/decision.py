@@ -11,7 +11,7 @@ from treedot.encode.sparse.occurrences import Occurrences, fragment_at
 from treedot.explanation.linear import LinearFunction
 from treedot.explanation.removal import Removal, smallest_flip
 from treedot.explanation.shares import node_shares
-from treedot.parameters import checked_integer
+from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import read_tree
 from treedot.trees import Forest, Tree
 
@@ -146,6 +146,7 @@ def explain(
     """
     linear, forest = LinearFunction.of(model), read_tree(tree)
     n_fragments = checked_integer("n_fragments", n_fragments, 0)
+    find_flip = checked_flag("find_flip", find_flip)
     scores = linear.scores(forest)
     number, row, sign = linear.target(target, scores)
     found = linear.vectorizer.occurrences(forest)

@@ -99,7 +99,12 @@ class PairExplanation:
 
 
 def explain_pair(
-    a: Any, b: Any, kernel: SubsetTreeKernel | None = None, *, budget: int = BUDGET, n_fragments: int = 10
+    a: Any,
+    b: Any,
+    kernel: SubsetTreeKernel | None = None,
+    *,
+    budget: int | None = BUDGET,
+    n_fragments: int = 10,
 ) -> PairExplanation:
     """Take the subset tree kernel of two trees apart.
 
@@ -114,8 +119,8 @@ def explain_pair(
         The trees.
     kernel : SubsetTreeKernel, optional
         By default ``SubsetTreeKernel()``.
-    budget : int
-        The largest cost of a fragment that may be listed.
+    budget : int or None
+        The largest cost of a fragment that may be listed; None is for all, in small trees.
     n_fragments : int
         How many fragments are listed.
 

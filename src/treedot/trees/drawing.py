@@ -38,7 +38,7 @@ STYLE = """
 """
 
 
-def tree_html(tree: Tree, values: Sequence[float] | None = None, largest: float | None = None) -> str:
+def tree_html(tree: Tree, values: Sequence[float] | None = None) -> str:
     """Return a tree drawn as HTML, in several pictures where it is large; ``STYLE`` belongs to it.
 
     Parameters
@@ -46,9 +46,8 @@ def tree_html(tree: Tree, values: Sequence[float] | None = None, largest: float 
     tree : Tree
         The tree.
     values : sequence of float, optional
-        One for each node, in post-order: positive ones are shown in one colour, negative ones in another.
-    largest : float, optional
-        The value with the darkest colour; by default the largest of these.
+        One for each node, in post-order: positive ones are shown in one colour, negative ones in another,
+        the larger the darker.
 
     Examples
     --------
@@ -56,13 +55,13 @@ def tree_html(tree: Tree, values: Sequence[float] | None = None, largest: float 
     >>> picture.count("<rect"), picture.count('class="for"'), picture.count('class="against"')
     (5, 2, 1)
     """
-    return _Drawing(tree, values, largest).html()
+    return _Drawing(tree, values).html()
 
 
 class _Drawing:
     """The nodes of a tree by their numbers in post-order, and what is known of each."""
 
-    def __init__(self, tree: Tree, values: Sequence[float] | None, largest: float | None) -> None:
+    def __init__(self, tree: Tree, values: Sequence[float] | None) -> None:
         self.label: list[str] = []
         self.children: list[list[int]] = []
         self.size: list[int] = []
@@ -74,7 +73,7 @@ class _Drawing:
             self.size.append(1 + sum(self.size[c] for c in waiting[first:]))
             waiting[first:] = [number]
         self.values = None if values is None else [float(value) for value in values]
-        self.largest = largest or max((abs(v) for v in self.values or ()), default=0.0) or 1.0
+        self.largest = max((abs(v) for v in self.values or ()), default=0.0) or 1.0
         self.name = "tree-" + hashlib.blake2b(str(tree).encode(), digest_size=4).hexdigest()
         self.interest = self._interest()
 
@@ -140,7 +139,7 @@ class _Drawing:
         drawn = f'<path d="{"".join(lines)}"/>{"".join(boxes)}'
         size = f'width="{width:.0f}" height="{height}" viewBox="0 0 {width:.0f} {height}"'
         title = html.escape(f"tree with the root {_shortened(self.label[root])}", quote=True)
-        return f'<div class="tree"><svg {size} role="img" aria-label="{title}">{drawn}</svg></div>'
+        return f'<div class="tree"><svg {size} role="figure" aria-label="{title}">{drawn}</svg></div>'
 
     def _layout(
         self, root: int, shown: dict[int, int], texts: dict[int, str]
@@ -164,7 +163,7 @@ class _Drawing:
                 offset[child] -= middle
             half = _half(texts[node])
             outline[node] = [(-half, half), *((a - middle, b - middle) for a, b in below)]
-        left, right = (min(a for a, _ in outline[root]), max(b for _, b in outline[root]))
+        left, right = min(a for a, _ in outline[root]), max(b for _, b in outline[root])
         centre = {root: -left}
         for node in sorted(shown, reverse=True):
             for child in self.children[node]:

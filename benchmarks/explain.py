@@ -54,8 +54,8 @@ def removals(model: object, forest: Forest, least: int) -> str:
         return "none"
     lower, mean = (both > 0).mean(axis=0), both.mean(axis=0)
     return (
-        f"{len(both)} trees; the score falls for the top node in {lower[0]:.3f}, by {mean[0]:.3f} on average "
-        f"for another in {lower[1]:.3f}, by {mean[1]:.3f}; more for the top node in "
+        f"{len(both)} trees; the score falls for the top node in {lower[0]:.3f}, by {mean[0]:.3f} on average"
+        f"; for another in {lower[1]:.3f}, by {mean[1]:.3f}; more for the top node in "
         f"{(both[:, 0] > both[:, 1]).mean():.3f}"
     )
 

@@ -40,6 +40,7 @@ def kinds() -> dict[str, Callable[[], object]]:
         "near-duplicates": lambda: _duplicates(forest),
         "clusters": lambda: _clusters(forest),
         "mining and selection": _selection,
+        "explanations": _explanations,
     }
 
 
@@ -165,3 +166,11 @@ def _selection() -> None:
     td.MinedFragmentVectorizer(n_fragments=3).fit(trees, classes).transform(trees)
     td.LabelSelectionTransformer(comparisons=0.5).fit(trees, classes).transform(trees)
     td.KernelTransformer().fit(trees).transform(trees)
+
+
+def _explanations() -> None:
+    from sklearn.pipeline import make_pipeline
+
+    model = make_pipeline(td.FragmentVectorizer(), td.DualLinearSVC()).fit(TREES, CLASSES)
+    td.explain(model, TREES[0])
+    td.explain_pair(TREES[0], TREES[1])

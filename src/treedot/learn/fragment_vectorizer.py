@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.encode.sparse.dictionary import FragmentDictionary
+from treedot.encode.sparse.occurrences import Occurrences
 from treedot.encode.sparse.rows import LearnedColumns
 from treedot.encode.spec import spec_of
 from treedot.errors import LimitError, ParameterError, SourceError
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
 
 BATCH = 4096  # trees that are read at a time
 MAX_NAMED = 2**22  # columns that are given names
+
+
+class FragmentColumns(NamedTuple):
+    """Fragments of some trees: which of a dictionary have columns, which ones, and with which sign."""
+
+    dictionary: FragmentDictionary
+    number: np.ndarray
+    column: np.ndarray
+    sign: np.ndarray
 
 
 class FragmentVectorizer(SparseTreeTransformer):
@@ -186,18 +196,37 @@ class FragmentVectorizer(SparseTreeTransformer):
         Hashed columns hold a fragment with a random sign: its weight in a linear model is
         ``dot_products(transform_fragment(f), coef_)``, while the column's own weight may be the negative.
         """
-        encoder, found = self._encoder(), dict[int, list[Tree]]()
-        batches = ((batch, encoder.bounded_fragments(batch, self.n_jobs)) for batch in _batches(X))
-        dictionary = FragmentDictionary.of_parts(batches)
-        if self.n_features is None:
-            numbers, columns = locate(dictionary.key, encoder.learned.key)
-        else:
-            numbers = np.arange(len(dictionary))
-            columns = (dictionary.key >> np.uint64(encoder.spec.shift)).astype(np.int64)
-        trees = dictionary.trees()
-        for number, column in zip(numbers.tolist(), columns.tolist(), strict=True):
+        found, listed = dict[int, list[Tree]](), self.fragment_columns(X)
+        trees = listed.dictionary.trees()
+        for number, column in zip(listed.number.tolist(), listed.column.tolist(), strict=True):
             found.setdefault(column, []).append(trees[number])
         return found
+
+    def fragment_columns(self, X: Any, max_fragments: int | None = None) -> FragmentColumns:
+        """Return the distinct bounded fragments of some trees, and the columns of those that have one.
+
+        A file is read until there are more than ``max_fragments``.
+        """
+        encoder = self._encoder()
+        batches = ((batch, encoder.bounded_fragments(batch, self.n_jobs)) for batch in _batches(X))
+        dictionary = FragmentDictionary.of_parts(batches, max_fragments)
+        key = dictionary.key
+        if self.n_features is None:
+            number, column = locate(key, encoder.learned.key)
+            return FragmentColumns(dictionary, number, column, np.ones(number.size))
+        column = (key >> np.uint64(encoder.spec.shift)).astype(np.int64)
+        return FragmentColumns(
+            dictionary, np.arange(key.size), column, np.where(key & np.uint64(1), -1.0, 1.0)
+        )
+
+    def occurrences(self, tree: Any) -> Occurrences:
+        """Return the bounded fragments of one tree, occurrence by occurrence, with columns and values.
+
+        The values of the fragments in a column add up to the row's value there.
+        """
+        encoder, forest = self._encoder(), read_tree(tree)
+        log_norm = None if self.rest is None else float(_log_norms(forest, encoder.spec.decay)[0])
+        return encoder.occurrences(forest, log_norm)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns: fragments as bracket text; numbered where they are hashed."""

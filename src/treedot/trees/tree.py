@@ -174,6 +174,11 @@ class Tree:
     def __repr__(self) -> str:
         return f"Tree.parse({str(self)!r})"
 
+    def _repr_html_(self) -> str:
+        from treedot.trees.drawing import STYLE, tree_html
+
+        return f"<style>{STYLE}</style>{tree_html(self)}"
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tree):
             return NotImplemented

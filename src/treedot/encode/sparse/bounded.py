@@ -102,6 +102,11 @@ class FoundFragments(NamedTuple):
         kinds = (np.uint64, np.int32, np.int32, np.int32, np.int32, np.int32)
         return cls._make([*of_nodes, *(np.empty(fragments, kind) for kind in kinds)])
 
+    @property
+    def fragments(self) -> int:
+        """For how many fragments of a tree there is memory."""
+        return self.sum.size
+
 
 class SearchResult(NamedTuple):
     """How many fragments were found, and whether these are all: else there is too little memory."""

@@ -144,8 +144,10 @@ class FragmentDictionary:
         self.base, self.part, self.position, self.productions = base, part, position, productions
 
     @classmethod
-    def of_parts(cls, parts: Iterable[tuple[Forest, DistinctFragments]]) -> Self:
-        """Join what was listed from several forests."""
+    def of_parts(
+        cls, parts: Iterable[tuple[Forest, DistinctFragments]], max_fragments: int | None = None
+    ) -> Self:
+        """Join what was listed from several forests, until there are more fragments than may be."""
         n_trees = 0
         found: list[DistinctFragments] = []
         texts: dict[int, tuple[str, ...]] = {}
@@ -160,6 +162,10 @@ class FragmentDictionary:
                     node = fragments.node[k]
                     family = child[start[node] : start[node + 1]]
                     texts[key] = tuple(forest.labels[i] for i in forest.label[[node, *family]])
+            if max_fragments is not None and sum(part.key.size for part in found) > max_fragments:
+                found = [joined(found)]
+                if found[0].key.size > max_fragments:
+                    break
         every = joined(found)
         single = np.flatnonzero(every.position < 0)
         base, part = (np.searchsorted(every.key, key).astype(np.int64) for key in (every.base, every.part))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,7 @@ from treedot.encode.chunks import (
 )
 from treedot.encode.sparse.bounded import fragment_key, label_keys
 from treedot.encode.sparse.dictionary import DistinctFragments, ListMemory, distinct, joined, list_bounded
+from treedot.encode.sparse.occurrences import Occurrences, find_occurrences
 from treedot.encode.sparse.rest import BlockRest, DenseRest, rest_of
 from treedot.encode.sparse.rows import LearnedColumns, Part, RowMemory, Rules, join_parts, write_rows
 from treedot.encode.spec import SparseSpec
@@ -138,6 +140,21 @@ class SparseEncoder:
         check_forest(forest)
         keys = self.label_keys(forest.labels)
         return joined(list(in_chunks(self._list_bounded, forest, keys, 1, n_jobs)))
+
+    def occurrences(self, forest: Forest, log_norm: float | None = None) -> Occurrences:
+        """Return the bounded fragments of the one tree of a forest, occurrence by occurrence.
+
+        With a rest, rows are divided by the exact length, whose logarithm is to be given.
+        """
+        check_forest(forest)
+        if len(forest) != 1:
+            raise ParameterError(f"occurrences are those of one tree, not of {len(forest)}")
+        chunk = Chunk(forest, self.label_keys(forest.labels), 0, 1)
+        length = None
+        if self._rest is not None:
+            divided = self.spec.normalize and log_norm is not None and log_norm > -math.inf
+            length = math.exp(log_norm or 0.0) if divided else 1.0
+        return find_occurrences(chunk, self._rules, self.learned, length)
 
     def label_keys(self, texts: tuple[str, ...]) -> WordArray:
         """Return the keys of labels; those of the last calls are kept."""

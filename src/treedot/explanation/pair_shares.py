@@ -1,0 +1,147 @@
+"""How much each node of two trees adds to their subset tree kernel: Shapley values by integrated gradients.
+
+With a multiplier z for every inner node of one tree, ``Δ(m, n) = z_m ∏ (1 + λ Δ(children))``, the kernel is a
+polynomial in which a shared fragment of p productions is λ^(p - 1) times the product of its p multipliers. At
+z = t·1 the derivative by one of them is (λt)^(p - 1), and its integral over t from 0 to 1 is λ^(p - 1)/p: an
+equal share of the fragment. So the shares are integrals of gradients of the kernel with decay λt, which
+are polynomials of t: Gauss-Legendre quadrature with half as many points as there are productions is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from treedot.array_types import FloatArray, IntArray
+from treedot.errors import LimitError, RangeError
+from treedot.jit import njit
+from treedot.trees import Forest
+
+EXACT = 24  # inner nodes, up to which as many points are taken as make the integral exact
+FIRST_POINTS = 5
+TOLERANCE = 1e-7  # of the sum of all shares: by how much they may change with more points, in the end
+MAX_PAIRS = 2**24  # of nodes, which a table of 64 MiB has numbers for
+
+TreeNodes = tuple[IntArray, IntArray, IntArray]  # productions, and where each node's children stand
+
+
+class Matches(NamedTuple):
+    """The pairs of nodes with equal productions, children before their parents.
+
+    The pairs of the children of pair k are ``child[start[k]:start[k + 1]]``, where these match too.
+    """
+
+    ours: IntArray
+    theirs: IntArray
+    start: IntArray
+    child: IntArray
+
+
+def kernel_shares(a: Forest, b: Forest, decay: float) -> tuple[FloatArray, FloatArray]:
+    """Return the share of every node of a tree, and of every node of another, in their kernel.
+
+    Each sums to the kernel: the shares of one tree's nodes are taken with the other tree fixed.
+    """
+    if a.n_nodes * b.n_nodes > MAX_PAIRS:
+        raise LimitError(
+            f"trees of {a.n_nodes} and {b.n_nodes} nodes have more than {MAX_PAIRS} pairs of nodes: "
+            "compare smaller trees"
+        )
+    both = Forest.concat([a, b])
+    start, child = both.children
+    cut, edges = a.n_nodes, start[a.n_nodes]
+    ours = both.production[:cut], start[: cut + 1], child[:edges]
+    theirs = both.production[cut:], start[cut:] - edges, child[edges:] - cut
+    matches = Matches._make(_match(ours, theirs))
+    most = int(min(np.count_nonzero(forest.arity) for forest in (a, b)))  # productions of a shared fragment
+    shares = _adaptive(matches, decay, max(1, math.ceil(most / 2)), most <= EXACT)
+    return _summed(matches.ours, shares, a.n_nodes), _summed(matches.theirs, shares, b.n_nodes)
+
+
+def _summed(nodes: IntArray, shares: FloatArray, n_nodes: int) -> FloatArray:
+    """Return the sum of the shares of each node's pairs."""
+    return np.bincount(nodes, shares, n_nodes).astype(np.float64)
+
+
+def _adaptive(matches: Matches, decay: float, enough: int, exact: bool) -> FloatArray:
+    """Integrate with so many points that it is exact, or with more and more until nothing changes."""
+    if exact:
+        return _integrated(matches, decay, enough)
+    points = FIRST_POINTS
+    shares = _integrated(matches, decay, points)
+    while points < enough:
+        points = min(points + max(2, points // 4), enough)
+        before, shares = shares, _integrated(matches, decay, points)
+        if np.abs(shares - before).sum() <= TOLERANCE * shares.sum():
+            break
+    return shares
+
+
+def _integrated(matches: Matches, decay: float, points: int) -> FloatArray:
+    """Return the share of every pair of nodes."""
+    total = np.zeros(matches.ours.size)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for t, weight in zip(*_quadrature(points), strict=True):
+            total += weight * _gradient(matches.start, matches.child, decay * t)
+    if not np.isfinite(total).all():
+        raise RangeError("the kernel of these trees is too large for a float: use a smaller decay")
+    return total
+
+
+@lru_cache(maxsize=64)
+def _quadrature(points: int) -> tuple[FloatArray, FloatArray]:
+    """Return points between 0 and 1, and their weights."""
+    x, weight = np.polynomial.legendre.leggauss(points)
+    return (x + 1) / 2, weight / 2
+
+
+@njit
+def _match(ours: TreeNodes, theirs: TreeNodes) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return the columns of ``Matches``."""
+    production, start, child = ours
+    its_production, its_start, its_child = theirs
+    number = np.full((production.size, its_production.size), -1, np.int32)
+    pairs, edges = 0, 0
+    for i in range(production.size):
+        for j in range(its_production.size):
+            if production[i] >= 0 and production[i] == its_production[j]:
+                number[i, j] = pairs
+                pairs, edges = pairs + 1, edges + start[i + 1] - start[i]
+    left, right = np.empty(pairs, np.int32), np.empty(pairs, np.int32)
+    first, below = np.zeros(pairs + 1, np.int64), np.empty(edges, np.int32)
+    pairs, edges = 0, 0
+    for i in range(production.size):
+        for j in range(its_production.size):
+            if number[i, j] < 0:
+                continue
+            left[pairs], right[pairs] = i, j
+            for k in range(start[i + 1] - start[i]):
+                found = number[child[start[i] + k], its_child[its_start[j] + k]]
+                if found >= 0:
+                    below[edges] = found
+                    edges += 1
+            pairs += 1
+            first[pairs] = edges
+    return left, right, first, below[:edges]
+
+
+@njit
+def _gradient(start: IntArray, child: IntArray, decay: float) -> FloatArray:
+    """Return for every pair of nodes the sum of λ^(p - 1) over the shared fragments that it is part of.
+
+    It is ``above`` · Δ: what grows down from the pair is Δ, and ``above`` is the derivative of the kernel by
+    Δ, passed down from the parents' pair. That is the derivative by a node's multiplier at 1.
+    """
+    n = start.size - 1
+    delta, above = np.ones(n), np.ones(n)
+    for pair in range(n):
+        for k in range(start[pair], start[pair + 1]):
+            delta[pair] *= 1.0 + decay * delta[child[k]]
+    for pair in range(n - 1, -1, -1):
+        delta[pair] *= above[pair]  # what it was is no longer needed but for its children, which come later
+        for k in range(start[pair], start[pair + 1]):
+            above[child[k]] += decay * delta[pair] / (1.0 + decay * delta[child[k]])
+    return delta

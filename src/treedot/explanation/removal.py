@@ -1,0 +1,82 @@
+"""What happens to a decision when parts of the tree are removed: labels stay, the children below go."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot.errors import LimitError
+from treedot.explanation.linear import LinearFunction
+from treedot.trees import Forest, Tree
+
+BATCH_NODES = 2**16
+MAX_NODES = 2**25  # of all the pruned trees that are tried
+
+
+class Removal(NamedTuple):
+    """A subtree whose removal changes the decision.
+
+    Attributes
+    ----------
+    node : int
+        Its root, counted in post-order from 0; it stays, as a leaf.
+    subtree : Tree
+        What stood there.
+    decision : object
+        The class of the tree without it.
+    """
+
+    node: int
+    subtree: Tree
+    decision: Any
+
+
+def pruned(forest: Forest, nodes: np.ndarray) -> Forest:
+    """Return the one tree of a forest once for each of some nodes, that node being a leaf.
+
+    Examples
+    --------
+    >>> forest = Forest.from_tree(Tree.parse("(S (A a) (B b))"))
+    >>> [str(tree) for tree in pruned(forest, np.array([1, 4]))]
+    ['(S A (B b))', '(S)']
+    """
+    size, every = forest.subtree_size, np.arange(forest.n_nodes)
+    kept = [np.r_[every[: node - size[node] + 1], every[node:]] for node in nodes]
+    which = np.concatenate(kept)
+    arity = forest.arity[which]
+    offsets = np.cumsum([0, *(part.size for part in kept)])
+    arity[offsets[:-1] + nodes - size[nodes] + 1] = 0
+    return Forest(forest.label[which], arity, offsets, forest.labels)
+
+
+def smallest_flip(model: LinearFunction, forest: Forest) -> Removal | None:
+    """Return the smallest subtree without which a tree is of another class, or None where there is none.
+
+    The pruned trees are encoded and normalised anew. Of subtrees that are equally small, it is the first in
+    post-order.
+    """
+    if model.classes is None:
+        return None
+    before = model.best(model.scores(forest))[0]
+    inner = np.flatnonzero(forest.arity > 0)
+    if inner.size * forest.n_nodes > MAX_NODES:
+        raise LimitError(
+            f"to remove each of {inner.size} subtrees from {forest.n_nodes} nodes takes too long: "
+            "leave it out with find_flip=False"
+        )
+    inner = inner[np.argsort(forest.subtree_size[inner], kind="stable")]
+    step = max(1, BATCH_NODES // forest.n_nodes)
+    for first in range(0, inner.size, step):
+        nodes = inner[first : first + step]
+        after = model.best(model.scores(pruned(forest, nodes)))
+        if (after != before).any():
+            k = int((after != before).argmax())
+            return Removal(int(nodes[k]), _subtree(forest, int(nodes[k])), model.classes[after[k]])
+    return None
+
+
+def _subtree(forest: Forest, node: int) -> Tree:
+    here = slice(node - forest.subtree_size[node] + 1, node + 1)
+    size = here.stop - here.start
+    return Forest(forest.label[here], forest.arity[here], [0, size], forest.labels)[0]

@@ -1,0 +1,214 @@
+"""Trees as pictures: SVG inside HTML, with the values of nodes as colours. Large trees are drawn in parts.
+
+There is no script: a part that is folded is a link to a picture of its own below, and a number is shown
+where a node is pointed at, or touched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import html
+import unicodedata
+from collections.abc import Sequence
+
+from treedot.printable import printable
+from treedot.trees.tree import Tree
+
+SHOWN = 60  # nodes of one picture, but for small subtrees
+NEVER_FOLDED = 6  # nodes of a subtree
+MAX_DRAWN = 3000  # nodes of all pictures of a tree
+MAX_CHILDREN = 200  # of one node that are drawn
+MAX_LABEL = 24  # characters of a label that are shown
+CHARACTER, PADDING, GAP = 7.3, 6, 8  # pixels
+ROW, BOX = 50, 20  # from one level to the next, and the height of a node
+DARKEST = 0.5  # of a colour behind text
+
+STYLE = """
+.tree svg { display: block; font: 12px ui-monospace, monospace; margin: auto; overflow: visible }
+.tree { overflow-x: auto; max-width: 100% }
+.tree path { stroke: currentColor; opacity: 0.35; fill: none }
+.tree text { fill: currentColor; text-anchor: middle }
+.tree rect { fill: transparent; rx: 4px }
+.tree .for rect { fill: var(--accent, #3b82b8) } .tree .against rect { fill: var(--bad, #d05a40) }
+.tree .folded rect { stroke: currentColor; stroke-dasharray: 3 2; stroke-opacity: 0.6 }
+.tree .number { font-size: 10px; visibility: hidden }
+.tree g:is(:hover, :focus) > .number { visibility: visible }
+.tree g:focus { outline: none } .tree g:focus rect { stroke: currentColor }
+"""
+
+
+def tree_html(tree: Tree, values: Sequence[float] | None = None) -> str:
+    """Return a tree drawn as HTML, in several pictures where it is large; ``STYLE`` belongs to it.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    values : sequence of float, optional
+        One for each node, in post-order: positive ones are shown in one colour, negative ones in another,
+        the larger the darker.
+
+    Examples
+    --------
+    >>> picture = tree_html(Tree.parse("(NP (DT a) (NN tree))"), [0, 0.5, 0, -1, 2])
+    >>> picture.count("<rect"), picture.count('class="for"'), picture.count('class="against"')
+    (5, 2, 1)
+    """
+    return _Drawing(tree, values).html()
+
+
+class _Drawing:
+    """The nodes of a tree by their numbers in post-order, and what is known of each."""
+
+    def __init__(self, tree: Tree, values: Sequence[float] | None) -> None:
+        self.label: list[str] = []
+        self.children: list[list[int]] = []
+        self.size: list[int] = []
+        waiting: list[int] = []
+        for number, node in enumerate(tree.postorder()):
+            first = len(waiting) - len(node.children)
+            self.label.append(node.label)
+            self.children.append(waiting[first:])
+            self.size.append(1 + sum(self.size[c] for c in waiting[first:]))
+            waiting[first:] = [number]
+        self.values = None if values is None else [float(value) for value in values]
+        self.largest = max((abs(v) for v in self.values or ()), default=0.0) or 1.0
+        self.name = "tree-" + hashlib.blake2b(str(tree).encode(), digest_size=4).hexdigest()
+        self.interest = self._interest()
+
+    def _interest(self) -> list[float]:
+        """Return of every node how much there is to see in its subtree: values, else nodes."""
+        found: list[float] = []
+        for node, children in enumerate(self.children):
+            own = 1.0 if self.values is None else abs(self.values[node])
+            found.append(own + sum(found[c] for c in children))
+        return found
+
+    def html(self) -> str:
+        """Return the picture of the root, and behind it those of what is folded there."""
+        whole, waiting = self._picture(len(self.label) - 1)
+        parts: list[str] = []
+        drawn = whole.count("<rect")
+        while waiting and drawn < MAX_DRAWN:
+            root = waiting.pop(0)
+            picture, folded = self._picture(root)
+            drawn += picture.count("<rect")
+            title = f"{html.escape(_shortened(self.label[root]))}, {self.size[root]:,} nodes"
+            inside = f'<div id="{self.name}-{root}">{picture}</div>'
+            parts.append(f"<details><summary>{title}</summary>{inside}</details>")
+            waiting += folded
+        if not parts:
+            return whole
+        more = f"<p>{len(waiting):,} more are not drawn.</p>" if waiting else ""
+        title = f"{len(parts):,} folded subtrees"
+        return f"{whole}\n<details><summary>{title}</summary>\n{''.join(parts)}{more}</details>"
+
+    def _picture(self, root: int) -> tuple[str, list[int]]:
+        """Return the picture of a subtree, and the nodes that are folded in it."""
+        shown, folded = self._opened(root)
+        return self._svg(root, shown, folded), folded
+
+    def _opened(self, root: int) -> tuple[dict[int, int], list[int]]:
+        """Return which nodes one picture shows, with their levels, and which of these are folded."""
+        shown, folded = {root: 0}, []
+        waiting = [(-self.interest[root], root)]
+        while waiting:
+            _, node = heapq.heappop(waiting)
+            small = self.size[node] <= NEVER_FOLDED
+            if node != root and not small and len(shown) + len(self.children[node]) > SHOWN:
+                folded.append(node)
+                continue
+            for child in self.children[node][:MAX_CHILDREN]:
+                shown[child] = shown[node] + 1
+                if self.children[child]:
+                    heapq.heappush(waiting, (-self.interest[child], child))
+        return shown, sorted(folded)
+
+    def _svg(self, root: int, shown: dict[int, int], folded: list[int]) -> str:
+        texts = {node: self._text(node, node in folded) for node in shown}
+        centre, width = self._layout(root, shown, texts)
+        height = ROW * max(shown.values()) + BOX + 16
+        lines, boxes = [], []
+        for node, level in shown.items():
+            x, y = centre[node], ROW * level
+            boxes.append(self._box(node, texts[node], x, y, node in folded))
+            lines += [
+                f"M{x:.0f} {y + BOX}L{centre[c]:.0f} {y + ROW}" for c in self.children[node] if c in shown
+            ]
+        drawn = f'<path d="{"".join(lines)}"/>{"".join(boxes)}'
+        size = f'width="{width:.0f}" height="{height}" viewBox="0 0 {width:.0f} {height}"'
+        title = html.escape(f"tree with the root {_shortened(self.label[root])}", quote=True)
+        return f'<div class="tree"><svg {size} role="figure" aria-label="{title}">{drawn}</svg></div>'
+
+    def _layout(
+        self, root: int, shown: dict[int, int], texts: dict[int, str]
+    ) -> tuple[dict[int, float], float]:
+        """Return the middle of every node, above that of its children's, and the width of all.
+
+        Siblings are as close as their subtrees allow: ``outline`` has the ends of a subtree on every level,
+        relative to the middle of its root.
+        """
+        outline: dict[int, list[tuple[float, float]]] = {}
+        offset = {root: 0.0}  # from the parent's middle
+        for node in sorted(shown):  # children before their parents
+            below: list[tuple[float, float]] = []
+            children = [c for c in self.children[node] if c in shown]
+            for child in children:
+                pairs = zip(below, outline[child], strict=False)
+                offset[child] = max((a[1] + GAP - b[0] for a, b in pairs), default=0.0)
+                below = _beside(below, outline.pop(child), offset[child])
+            middle = (offset[children[0]] + offset[children[-1]]) / 2 if children else 0.0
+            for child in children:
+                offset[child] -= middle
+            half = _half(texts[node])
+            outline[node] = [(-half, half), *((a - middle, b - middle) for a, b in below)]
+        left, right = min(a for a, _ in outline[root]), max(b for _, b in outline[root])
+        centre = {root: -left}
+        for node in sorted(shown, reverse=True):
+            for child in self.children[node]:
+                if child in shown:
+                    centre[child] = centre[node] + offset[child]
+        return centre, right - left
+
+    def _text(self, node: int, folded: bool) -> str:
+        text, more = _shortened(self.label[node]), len(self.children[node]) - MAX_CHILDREN
+        if folded:
+            return f"{text} ▸{self.size[node] - 1}"
+        return f"{text} (+{more} children)" if more > 0 else text
+
+    def _box(self, node: int, text: str, x: float, y: float, folded: bool) -> str:
+        value = 0.0 if self.values is None else self.values[node]
+        label = printable(self.label[node])
+        says = label if self.values is None else f"{label}: {value:+.4g}"
+        half = _half(text)
+        kind = " ".join(
+            name for name, is_so in (("for", value > 0), ("against", value < 0), ("folded", folded)) if is_so
+        )
+        opacity = f' fill-opacity="{DARKEST * min(1.0, abs(value) / self.largest):.2f}"' if value else ""
+        rect = f'<rect x="{x - half:.1f}" y="{y}" width="{2 * half:.1f}" height="{BOX}"{opacity}/>'
+        text = f'<text x="{x:.1f}" y="{y + 14}">{html.escape(text)}</text>'
+        number = f'<text class="number" x="{x:.1f}" y="{y + BOX + 11}">{value:+.3g}</text>' if value else ""
+        focus = ' tabindex="0"' if value else ""
+        box = f'<g class="{kind}"{focus}><title>{html.escape(says)}</title>{rect}{text}{number}</g>'
+        return f'<a href="#{self.name}-{node}">{box}</a>' if folded else box
+
+
+def _shortened(text: str) -> str:
+    text = printable(text)
+    return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
+
+
+def _half(text: str) -> float:
+    """Return half the width of a node; some characters are twice as wide as others."""
+    cells = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return CHARACTER * cells / 2 + PADDING
+
+
+def _beside(
+    a: list[tuple[float, float]], b: list[tuple[float, float]], shift: float
+) -> list[tuple[float, float]]:
+    """Return the ends on every level of one outline with another, shifted, on its right."""
+    moved = [(left + shift, right + shift) for left, right in b]
+    both = [(x[0], y[1]) for x, y in zip(a, moved, strict=False)]
+    return both + (a if len(a) > len(b) else moved)[len(both) :]

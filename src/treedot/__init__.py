@@ -28,6 +28,7 @@ _HOME = {
     "LabelSelectionKernel": "treedot.kernels",
     "LabelSelectionTransformer": "treedot.learn",
     "LimitError": "treedot.errors",
+    "LinearModel": "treedot.model",
     "MinedFragmentVectorizer": "treedot.learn",
     "MissingDependencyError": "treedot.errors",
     "ParameterError": "treedot.errors",
@@ -37,6 +38,7 @@ _HOME = {
     "SubsetTreeKernel": "treedot.kernels",
     "SubtreeKernel": "treedot.kernels",
     "Tree": "treedot.trees",
+    "TreeClassifier": "treedot.learn",
     "TreeIndex": "treedot.search",
     "TreeKernel": "treedot.kernels.base",
     "TreeSyntaxError": "treedot.errors",
@@ -76,6 +78,7 @@ __all__ = [
     "LabelSelectionKernel",
     "LabelSelectionTransformer",
     "LimitError",
+    "LinearModel",
     "MinedFragmentVectorizer",
     "MissingDependencyError",
     "ParameterError",
@@ -85,6 +88,7 @@ __all__ = [
     "SubsetTreeKernel",
     "SubtreeKernel",
     "Tree",
+    "TreeClassifier",
     "TreeIndex",
     "TreeKernel",
     "TreeSyntaxError",
@@ -132,7 +136,9 @@ if TYPE_CHECKING:
         KernelTransformer,
         LabelSelectionTransformer,
         MinedFragmentVectorizer,
+        TreeClassifier,
     )
+    from treedot.model import LinearModel
     from treedot.readers import iter_trees, read_trees
     from treedot.readers.code import iter_code, read_code
     from treedot.readers.documents import read_html, read_json, read_xml

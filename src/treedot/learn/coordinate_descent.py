@@ -54,7 +54,16 @@ class Descent(NamedTuple):
     alpha: FloatArray  # (rows, problems)
     weights: FloatArray  # (columns, problems)
     bias: FloatArray
-    running: BoolArray  # which problems go on
+
+    def only(self, which: BoolArray) -> Descent:
+        """Return some of the problems, their arrays contiguous as before."""
+        return Descent(
+            self.positive.compress(which, axis=1),
+            self.cost[which],
+            self.alpha.compress(which, axis=1),
+            self.weights.compress(which, axis=1),
+            self.bias[which],
+        )
 
 
 def train_linear(
@@ -62,8 +71,8 @@ def train_linear(
     positive: BoolArray,
     cost: FloatArray,
     *,
-    tol: float = 1e-3,
-    max_passes: int = 200,
+    tol: float = 1e-2,
+    max_passes: int = 1000,
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> LinearFit:
@@ -116,22 +125,25 @@ def _descend(
         np.zeros((n_rows, problems)),
         np.zeros((width, problems)),
         np.zeros(problems),
-        np.ones(problems, np.bool_),
     )
     row_of = np.repeat(np.arange(n_rows), np.diff(rows.indptr))
     squares = np.bincount(row_of, rows.data.astype(np.float64) ** 2, n_rows).astype(np.float64)
-    gap, passes = np.full(problems, np.inf), np.zeros(problems, np.int64)
-    order = np.arange(n_rows)
+    solved = LinearFit(
+        np.zeros((width, problems)), np.zeros(problems), np.zeros(problems), np.zeros(problems, np.int64)
+    )
+    order, left = np.arange(n_rows), np.arange(problems)
     for done in range(1, max_passes + 1):
         _shuffle(order, np.uint64(mix(seed + done * GOLDEN)))
         _pass(rows, squares, order, state)
-        passes[state.running] = done
         if done % PASSES_PER_CHECK == 0 or done == max_passes:
-            gap[state.running] = _relative_gap(rows, state)[state.running]
-            state.running[:] = gap > tol
-            if not state.running.any():
+            gap = _relative_gap(rows, state)
+            ends = (gap <= tol) | (done == max_passes)
+            solved.weights[:, left[ends]], solved.bias[left[ends]] = state.weights[:, ends], state.bias[ends]
+            solved.gap[left[ends]], solved.passes[left[ends]] = gap[ends], done
+            state, left = state.only(~ends), left[~ends]
+            if not left.size:
                 break
-    return LinearFit(state.weights, state.bias, gap, passes)
+    return solved
 
 
 @njit
@@ -157,24 +169,25 @@ def _scores(rows: Rows, i: int, state: Descent, scores: FloatArray) -> None:
 def _pass(rows: Rows, squares: FloatArray, order: IntArray, state: Descent) -> None:
     """Solve for the α of one row after the other."""
     scores, change = np.zeros(state.bias.size), np.zeros(state.bias.size)
+    changed = np.zeros(state.bias.size, np.int64)  # problems, often few of them
     for i in order:
         _scores(rows, i, state, scores)
-        changed = False
+        count = 0
         for k in range(scores.size):
             side = 1.0 if state.positive[i, k] else -1.0
             ridge = 0.5 / state.cost[k, int(state.positive[i, k])]
             old = state.alpha[i, k]
             slope = side * scores[k] - 1.0 + old * ridge
-            new = max(old - slope / (squares[i] + 1.0 + ridge), 0.0) if state.running[k] else old
-            state.alpha[i, k] = new
-            change[k] = side * (new - old)
-            changed = changed or new != old
-        if changed:
-            state.bias[:] += change
-            for place in range(rows.indptr[i], rows.indptr[i + 1]):
-                column, value = rows.indices[place], rows.data[place]
-                for k in range(scores.size):
-                    state.weights[column, k] += value * change[k]
+            new = max(old - slope / (squares[i] + 1.0 + ridge), 0.0)
+            if new != old:
+                state.alpha[i, k], change[k] = new, side * (new - old)
+                state.bias[k] += change[k]
+                changed[count] = k
+                count += 1
+        for place in range(rows.indptr[i], rows.indptr[i + 1]):
+            column, value = rows.indices[place], rows.data[place]
+            for k in changed[:count]:
+                state.weights[column, k] += value * change[k]
 
 
 @njit

@@ -15,6 +15,7 @@ from typing import Any
 
 from treedot import __version__
 from treedot.cli.find_options import add_find_commands
+from treedot.cli.learn_options import add_learn_commands
 from treedot.errors import TreedotError
 from treedot.files import remove_unfinished
 from treedot.parameters import CODE_UNITS, COMPOSITIONS, DAMPINGS, DOCUMENT_UNITS, DTYPES, FORMATS, RESTS
@@ -95,6 +96,7 @@ def parser() -> argparse.ArgumentParser:
     _add_kernel(gram)
     _add_reading(gram)
 
+    add_learn_commands(partial(_command, commands), SOURCE_HELP, _add_reading)
     add_find_commands(partial(_command, commands))
 
     convert = _command(

@@ -68,7 +68,11 @@ class LinearModel:
 
     def predict(self, X: Any, n_jobs: int | None = None) -> Array:
         """Return the class of every tree, that with the largest score."""
-        return best_class(self.classes, self.decision_function(X, n_jobs))
+        return self.best(self.decision_function(X, n_jobs))
+
+    def best(self, scores: FloatArray) -> Array:
+        """Return the class of every tree from its scores."""
+        return best_class(self.classes, scores)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to a folder, which appears whole or not at all."""

@@ -45,9 +45,7 @@ def write_model(
 ) -> None:
     """Write the folder of a model; with ``overwrite``, in the place of another model."""
     target = Path(path)
-    if target.exists() and not (overwrite and (target / CONFIG).is_file()):
-        what = "is a model: overwrite replaces it" if (target / CONFIG).is_file() else "is no model"
-        raise SourceError(f"cannot write {target}: it exists, and {what}")
+    check_model_target(target, overwrite)
     if classes.dtype.kind not in "Uiub" and not all(type(label) is str for label in classes.tolist()):
         raise ParameterError(f"a model's classes are texts or integers, not {classes.dtype}: change y")
     typed = {name: np.ascontiguousarray(arrays[name], dtype) for name, dtype in DTYPES.items()}
@@ -64,6 +62,13 @@ def write_model(
         config["digest"] = _digest_of(config)
         text = json.dumps(config, ensure_ascii=False, indent=2, allow_nan=False)
         (aside / CONFIG).write_text(text + "\n", encoding="utf-8")
+
+
+def check_model_target(target: Path, overwrite: bool) -> None:
+    """Raise where something is in the way that is not to be replaced; known before the work."""
+    if target.exists() and not (overwrite and (target / CONFIG).is_file()):
+        what = "is a model: overwrite replaces it" if (target / CONFIG).is_file() else "is no model"
+        raise SourceError(f"cannot write {target}: it exists, and {what}")
 
 
 def read_model(

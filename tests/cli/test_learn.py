@@ -48,6 +48,16 @@ def test_an_existing_model_is_replaced_only_where_that_is_asked(model, capsys):
     assert (model / "config.json").read_bytes() == before
 
 
+def test_info_describes_a_model(model, capsys):
+    assert main(["info", str(model), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    found = LinearModel.load(model)
+    assert facts["file"] == "a model (LinearModel.load)"
+    assert facts["classes"] == found.classes.tolist()
+    assert facts["fingerprint"] == found.spec.fingerprint
+    assert facts["trained on"] == "300 trees"
+
+
 def test_groups_stay_on_one_side(tmp_path, capsys):
     table = tmp_path / "trees.tsv"
     lines = [f"{k % 2}\t{k % 3}\t(A (B b{k % 2}) (C c{k}))" for k in range(30)]
@@ -106,7 +116,7 @@ def test_evaluate_lists_the_most_confident_mistakes_first(model, tmp_path, capsy
         (
             "label\ttree\na\t(A b)\n\t(B b)\n",
             "label",
-            "1 of 2 trees have nothing in the column 'label', tree 2",
+            "column 'label': 1 of 2 trees have no class",
         ),
         ("label\ttree\na\t(A b)\nb\t(B b)\n", "kind", "no column 'kind'; the columns are label"),
         ("label\ttree\na\t(A b\nb\t(B b)\n", "label", "trees.tsv:2"),

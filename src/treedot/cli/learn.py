@@ -22,6 +22,7 @@ from treedot.files import check_target, write_whole
 from treedot.model import LinearModel
 from treedot.model.evaluation import evaluate as compare
 from treedot.model.evaluation import margins, mcnemar
+from treedot.model.labels import check_labels
 from treedot.model.model_folder import check_model_target
 from treedot.trees import Forest
 
@@ -53,9 +54,8 @@ def train(options: argparse.Namespace) -> None:
         "treedot": __version__,
     }
     classifier.to_model(facts).save(options.output, overwrite=options.overwrite)
-    print(
-        f"{len(trees):,} trees of {classifier.classes_.size} classes; {classifier.columns_.size:,} fragments"
-    )
+    n_classes, n_columns = classifier.classes_.size, classifier.columns_.size
+    print(f"{len(trees):,} trees of {n_classes} classes, with {n_columns:,} different fragments")
     for trial in classifier.trials_:
         print(f"  decay {trial.decay:g}, C {trial.C:g}: accuracy {trial.accuracy:.3f} in cross-validation")
     print(f"{options.output}: decay {classifier.decay_:g}, C {classifier.C_:g}")
@@ -125,12 +125,10 @@ def _labels(trees: Forest, column: str) -> np.ndarray:
         there = ", ".join(trees.columns) or "none: use a table, such as .tsv"
         raise ParameterError(f"there is no column {column!r}; the columns are {there}")
     values = trees.columns[column]
-    missing = [i for i, value in enumerate(values) if value is None or value != value or value == ""]
-    if missing:
-        raise ParameterError(
-            f"{len(missing)} of {len(values)} trees have nothing in the column {column!r}, tree "
-            f"{missing[0] + 1} is the first: leave them out"
-        )
+    try:
+        check_labels(values)
+    except ParameterError as error:
+        raise ParameterError(f"column {column!r}: {error}") from None
     return np.array([str(value) for value in values])
 
 

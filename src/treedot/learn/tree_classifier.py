@@ -21,6 +21,7 @@ from treedot.learn.folds import Fold, encoded_folds, narrowed, split_folds, to_c
 from treedot.learn.fragment_vectorizer import FragmentVectorizer
 from treedot.learn.one_vs_rest import one_vs_rest
 from treedot.model import LinearModel
+from treedot.model.labels import check_labels
 from treedot.model.linear_model import best_class, linear_scores
 from treedot.parameters import checked_decay, checked_integer, checked_positive, n_threads
 from treedot.readers import read_trees
@@ -138,7 +139,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         """
         vectorizers, costs = self._vectorizers(), _values("C", self.C, checked_positive)
         trees = read_trees(X)
-        check_labels(y)
+        check_labels(np.asarray(y, object).ravel().tolist())
         self.classes_, sides = one_vs_rest(y, len(trees))
         task = _Task(trees, np.asarray(y), sides.T, self._class_costs(np.asarray(y)))
         self.trials_, chosen = list[Trial](), 0
@@ -288,17 +289,6 @@ class _Task(NamedTuple):
     y: np.ndarray
     positive: BoolArray  # (trees, problems)
     costs: FloatArray  # (problems, 2), for C = 1
-
-
-def check_labels(y: Any) -> None:
-    """Raise where a tree has no class: None, NaN or an empty text."""
-    labels = np.asarray(y, object).ravel()
-    missing = [i for i, label in enumerate(labels) if label is None or label != label or label == ""]
-    if missing:
-        raise ParameterError(
-            f"{len(missing)} of {labels.size} trees have no class, tree {missing[0] + 1} is the first: "
-            "leave them out"
-        )
 
 
 def _decay_of(vectorizer: Any) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -58,12 +59,14 @@ class LinearModel:
     def __post_init__(self) -> None:
         if self.spec.n_features is None or self.spec.rest is not None:
             raise ParameterError("a LinearModel has hashed columns and no rest: it wants other settings")
-        object.__setattr__(self, "_encoder", SparseEncoder(self.spec))
+
+    @cached_property
+    def _encoder(self) -> SparseEncoder:
+        return SparseEncoder(self.spec)
 
     def decision_function(self, X: Any, n_jobs: int | None = None) -> FloatArray:
         """Return the score of every tree for each class, or for the second of two."""
-        encoder: SparseEncoder = object.__getattribute__(self, "_encoder")
-        rows = encoder.encode(read_trees(X), n_jobs=n_jobs)
+        rows = self._encoder.encode(read_trees(X), n_jobs=n_jobs)
         return linear_scores(rows, self.columns, self.weights, self.bias)
 
     def predict(self, X: Any, n_jobs: int | None = None) -> Array:

@@ -122,8 +122,8 @@ def parser() -> argparse.ArgumentParser:
         commands,
         "info",
         "describe a file",
-        "Say what a file holds: trees, vectors, a matrix of kernels, an index (TreeIndex) or a vectorizer; or "
-        "the folder of a model.",
+        "Say what a file holds: trees, vectors, a matrix of kernels, an index (TreeIndex) or a vectorizer; "
+        "or the folder of a model.",
     )
     info.add_argument("file", metavar="FILE", help=SOURCE_HELP + "; or a file that treedot wrote")
     info.add_argument("--json", action="store_true", help="print JSON")

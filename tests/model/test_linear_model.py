@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from treedot import LinearModel, SourceError, TreeClassifier, read_trees
+from treedot.cli import main
 from treedot.encode import SparseSpec
 from treedot.errors import ParameterError
 from treedot.model import model_folder
@@ -141,6 +142,20 @@ def test_a_configuration_that_makes_no_sense_is_refused(folder, change, message)
     rewrite(folder, change)
     with pytest.raises(SourceError, match=message):
         LinearModel.load(folder)
+
+
+@pytest.mark.parametrize(
+    "facts", [{}, {"training": []}, {"training": {"C": "x", "gap": 0, "trials": []}},
+              {"training": {"C": 1, "gap": 0, "trials": [{"more": 1}]}}, {"data": 3}],
+)  # fmt: skip
+def test_facts_that_make_no_sense_matter_to_the_estimator_alone(folder, questions, facts, capsys):
+    wanted = LinearModel.load(folder).predict(questions)
+    rewrite(folder, lambda config: config.update(facts=facts))
+    assert (LinearModel.load(folder).predict(questions) == wanted).all()
+    with pytest.raises(SourceError, match="does not say how a TreeClassifier was trained"):
+        TreeClassifier.load(folder)
+    assert main(["info", str(folder)]) == 0
+    assert "unknown" in capsys.readouterr().out
 
 
 def nan(arrays):

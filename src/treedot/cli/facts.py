@@ -39,12 +39,12 @@ def file_facts(path: Path) -> dict[str, Any] | None:
 
 def _model_facts(path: Path) -> dict[str, Any]:
     model = LinearModel.load(path)
-    data = model.facts.get("data", {})
+    data = model.facts.get("data")
     return {
         "file": "a model (LinearModel.load)",
         "classes": model.classes.tolist(),
         "columns with weights": int(model.columns.size),
-        "trained on": f"{data['trees']} trees" if "trees" in data else UNKNOWN,
+        "trained on": f"{data.get('trees')} trees" if isinstance(data, dict) else UNKNOWN,
         **{name: value for name, value in model.spec.to_dict().items() if name != "kind"},
         "fingerprint": model.spec.fingerprint,
     }

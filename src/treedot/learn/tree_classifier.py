@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.array_types import BoolArray, FloatArray
-from treedot.errors import ParameterError
+from treedot.errors import ParameterError, SourceError
 from treedot.learn.base import TreeInput
 from treedot.learn.coordinate_descent import LinearFit, train_linear
 from treedot.learn.folds import Fold, encoded_folds, narrowed, split_folds, to_csr
@@ -269,16 +269,24 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a folder that ``save`` wrote; one that is damaged is refused."""
         model = LinearModel.load(path)
-        spec, training = model.spec, model.facts.get("training", {})
+        spec = model.spec
+        try:
+            training = model.facts["training"]
+            C, gap = checked_positive("C", training["C"]), float(training["gap"])
+            trials = [Trial(**trial) for trial in training["trials"]]
+        except (KeyError, TypeError, ValueError):
+            raise SourceError(
+                f"cannot read the model {path}: it does not say how a TreeClassifier was trained; "
+                "LinearModel.load needs less"
+            ) from None
         vectorizer = FragmentVectorizer(
             n_features=spec.n_features, decay=spec.decay, budget=spec.budget, damping=spec.damping,
             normalize=spec.normalize, random_state=spec.seed, dtype=spec.dtype,
         )  # fmt: skip
-        made = cls(vectorizer=vectorizer, decay=spec.decay, C=training.get("C", COSTS))
+        made = cls(vectorizer=vectorizer, decay=spec.decay, C=C)
         made.classes_, made.columns_, made.weights_ = model.classes, model.columns, model.weights
         made.intercept_, made.vectorizer_ = model.bias, vectorizer
-        made.decay_, made.C_, made.gap_ = spec.decay, made.C, training.get("gap")
-        made.trials_ = [Trial(**trial) for trial in training.get("trials", [])]
+        made.decay_, made.C_, made.gap_, made.trials_ = spec.decay, C, gap, trials
         return made
 
 

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 from treedot.model.evaluation import Evaluation, McNemar
 from treedot.page import page, table
 
+LONGEST = 1000  # characters of a tree on the page
+
 STYLE = """
 .confusion td { text-align: right } .confusion th:first-child { text-align: right }
-.confusion td { background: color-mix(in srgb, var(--accent) calc(var(--share) * 80%), transparent) }
+.confusion td { background: color-mix(in srgb, var(--accent) calc(var(--share) * 55%), transparent) }
 """
 
 
@@ -92,7 +94,7 @@ def as_page(report: EvaluationReport) -> str:
         ("tree", "true class", "predicted", "margin", ""),
         [
             (one.number, html.escape(one.truth), html.escape(one.predicted), f"{one.margin:.2f}",
-             f"<code>{html.escape(one.tree)}</code>")
+             f"<code>{html.escape(_shortened(one.tree))}</code>")
             for one in report.mistakes
         ],
     )  # fmt: skip
@@ -121,6 +123,10 @@ def _summary(report: EvaluationReport) -> list[str]:
 def _accuracy(found: Evaluation) -> str:
     low, high = found.interval
     return f"accuracy {found.accuracy:.3f} (95 %: {low:.3f} to {high:.3f}) on {found.n_trees:,} trees"
+
+
+def _shortened(tree: str) -> str:
+    return tree if len(tree) <= LONGEST else tree[:LONGEST] + " …"
 
 
 def _matrix(found: Evaluation) -> str:

@@ -59,7 +59,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
     decay : float, sequence of float, or None
         λ, or those to choose from. None leaves the vectorizer's own.
     C : float or sequence of float
-        The cost of errors, or those to choose from.
+        The cost of errors, or those to choose from: of those equally good, the smallest.
     cv : int
         Folds of the cross-validation. They are stratified by class.
     class_weight : dict or "balanced", optional

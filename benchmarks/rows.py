@@ -31,7 +31,8 @@ from treedot import (
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.encode.sparse.bounded import FoundFragments, find_fragments, hash_productions
 from treedot.jit import njit
-from treedot.learn.one_vs_rest import best_class, one_vs_rest, train_svms
+from treedot.learn.one_vs_rest import one_vs_rest, train_svms
+from treedot.model.linear_model import best_class
 from treedot.vectors.fidelity import spearman
 
 SENTENCES = ("questions", "Penn sentences", "GUM sentences", "CRAFT sentences")

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treedot.learn.one_vs_rest import best_class, one_vs_rest, train_svms
+from treedot.learn.one_vs_rest import one_vs_rest, train_svms
+from treedot.model.linear_model import best_class
 
 
 def classified(gram: np.ndarray, y: np.ndarray, test: np.ndarray, cost: float) -> np.ndarray:

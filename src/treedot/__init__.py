@@ -29,6 +29,7 @@ _HOME = {
     "LabelSelectionKernel": "treedot.kernels",
     "LabelSelectionTransformer": "treedot.learn",
     "LimitError": "treedot.errors",
+    "LinearModel": "treedot.model",
     "MinedFragmentVectorizer": "treedot.learn",
     "MissingDependencyError": "treedot.errors",
     "ModelExplanation": "treedot.explanation",
@@ -40,6 +41,7 @@ _HOME = {
     "SubsetTreeKernel": "treedot.kernels",
     "SubtreeKernel": "treedot.kernels",
     "Tree": "treedot.trees",
+    "TreeClassifier": "treedot.learn",
     "TreeIndex": "treedot.search",
     "TreeKernel": "treedot.kernels.base",
     "TreeSyntaxError": "treedot.errors",
@@ -83,6 +85,7 @@ __all__ = [
     "LabelSelectionKernel",
     "LabelSelectionTransformer",
     "LimitError",
+    "LinearModel",
     "MinedFragmentVectorizer",
     "MissingDependencyError",
     "ModelExplanation",
@@ -94,6 +97,7 @@ __all__ = [
     "SubsetTreeKernel",
     "SubtreeKernel",
     "Tree",
+    "TreeClassifier",
     "TreeIndex",
     "TreeKernel",
     "TreeSyntaxError",
@@ -152,7 +156,9 @@ if TYPE_CHECKING:
         KernelTransformer,
         LabelSelectionTransformer,
         MinedFragmentVectorizer,
+        TreeClassifier,
     )
+    from treedot.model import LinearModel
     from treedot.readers import iter_trees, read_trees
     from treedot.readers.code import iter_code, read_code
     from treedot.readers.documents import read_html, read_json, read_xml

@@ -9,6 +9,7 @@ import lzma
 import os
 import re
 import secrets
+import shutil
 import sys
 import zlib
 from collections.abc import Iterator
@@ -60,8 +61,58 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 def remove_unfinished() -> None:
     """Remove the temporary files that this process is writing, before it ends."""
     for aside in list(_unfinished):
+        _remove(aside)
+
+
+@contextlib.contextmanager
+def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield an empty folder beside the target to write to; it takes the target's name when all went well.
+
+    It is to ``write_whole`` as a folder is to a file. A folder that has the name already is moved aside
+    first and removed afterwards, so that for a moment there is neither.
+    """
+    target = Path(path)
+    _check_parent(target)
+    _remove_stale(target)
+    aside, old = (target.with_name(f".{target.name}.{secrets.token_hex(8)}.part") for _ in range(2))
+    _unfinished.add(aside)
+    try:
+        aside.mkdir(mode=0o777 & ~_umask())
+        with _held(aside):
+            yield aside
+            if target.is_dir():
+                target.rename(old)
+            aside.rename(target)
+    except OSError as error:
+        raise SourceError(f"cannot write {target}: {error.strerror or error}") from error
+    finally:
+        _remove(aside)
+        _remove(old)
+        _unfinished.discard(aside)
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Hold a lock on a folder where the system has locks."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
         with contextlib.suppress(OSError):
-            aside.unlink()
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, where it can be."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def check_target(target: Path, *sources: Any) -> None:
@@ -69,16 +120,20 @@ def check_target(target: Path, *sources: Any) -> None:
 
     Sources are paths, with ``-`` for standard input, and open files; all other ones are no file.
     """
-    if not target.parent.is_dir():
-        raise SourceError(f"cannot write {target}: the folder {target.parent} does not exist")
+    _check_parent(target)
     if target.is_dir():
         raise SourceError(f"cannot write {target}: it is a folder")
     if target.exists() and not target.is_file():  # a file would take the place of a device or a pipe
         raise SourceError(f"cannot write {target}: it is not a plain file")
-    if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise SourceError(f"cannot write {target}: files cannot be made in the folder {target.parent}")
     if any(_is_file(source, target) for source in sources):
         raise ParameterError(f"{target} is the file that the trees are read from: write to another one")
+
+
+def _check_parent(target: Path) -> None:
+    if not target.parent.is_dir():
+        raise SourceError(f"cannot write {target}: the folder {target.parent} does not exist")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise SourceError(f"cannot write {target}: files cannot be made in the folder {target.parent}")
 
 
 def _is_file(source: Any, path: Path) -> bool:
@@ -109,16 +164,21 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _remove_stale(target: Path) -> None:
-    """Remove the temporary files that killed processes left beside a target: those that nobody locks."""
+    """Remove what killed processes left beside a target: temporary files and folders that nobody locks."""
     if fcntl is None:
         return
     stale = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{16}\.part")
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
-            if stale.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                with contextlib.suppress(OSError), open(entry.path, "r+b") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    os.unlink(entry.path)
+            if not stale.fullmatch(entry.name) or entry.is_symlink():
+                continue
+            with contextlib.suppress(OSError):
+                handle = os.open(entry.path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would be waited for
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _remove(Path(entry.path))
+                finally:
+                    os.close(handle)
 
 
 def _umask() -> int:

@@ -33,6 +33,7 @@ VARIANTS = {
         {"n_features": 1024, "rest": "dense", "rest_size": 256},
     ],
     "MinedFragmentVectorizer": [{"n_fragments": 20}],
+    "TreeClassifier": [{"decay": 0.4, "C": 1.0}, {"decay": (0.2, 0.4), "cv": 3}],
 }
 ESTIMATORS = [kind(**options) for kind in KINDS for options in VARIANTS.get(kind.__name__, [{}])]
 ON_ROWS = [estimator for estimator in ESTIMATORS if get_tags(estimator).input_tags.two_d_array]
@@ -51,8 +52,12 @@ WITHOUT_DATA = [
     "check_valid_tag_types",
 ]
 
+TRANSFORMERS = [estimator for estimator in ON_TREES if hasattr(estimator, "transform")]
+CLASSIFIERS = [estimator for estimator in ON_TREES if estimator not in TRANSFORMERS]
+
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 every_tree_estimator = pytest.mark.parametrize("estimator", ON_TREES, ids=repr)
+every_transformer = pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +77,16 @@ def as_bytes(output):
     return output.shape, *(getattr(output, name).tobytes() for name in ("indptr", "indices", "data"))
 
 
+def output_of(model, trees):
+    """Return what an estimator makes of trees: rows, or scores."""
+    return model.transform(trees) if hasattr(model, "transform") else model.decision_function(trees)
+
+
 def test_there_are_estimators_of_both_kinds():
     assert len(KINDS) >= 6
     assert ON_ROWS
-    assert ON_TREES
+    assert TRANSFORMERS
+    assert CLASSIFIERS
 
 
 @parametrize_with_checks(ON_ROWS)
@@ -122,13 +133,13 @@ def test_fit_returns_the_estimator_and_leaves_parameters_as_they_are(estimator, 
     model = clone(estimator)
     before = model.get_params(deep=False)
     assert model.fit(forest, classes) is model
-    model.transform(forest)
+    output_of(model, forest)
     after = model.get_params(deep=False)
     assert before.keys() == after.keys()
     assert all(after[name] is before[name] for name in before)
 
 
-@every_tree_estimator
+@every_transformer
 def test_fitting_and_transforming_at_once_is_the_same(estimator, forest, classes):
     wanted = clone(estimator).fit(forest, classes).transform(forest)
     found = clone(estimator).fit_transform(forest, classes)
@@ -143,10 +154,10 @@ def test_fitting_and_transforming_at_once_is_the_same(estimator, forest, classes
 def test_a_fit_forgets_the_one_before(estimator, forest, classes):
     again = clone(estimator).fit(forest[:12], classes[:12]).fit(forest, classes)
     wanted = clone(estimator).fit(forest, classes)
-    assert as_bytes(again.transform(forest)) == as_bytes(wanted.transform(forest))
+    assert as_bytes(output_of(again, forest)) == as_bytes(output_of(wanted, forest))
 
 
-@every_tree_estimator
+@every_transformer
 def test_what_has_to_be_fitted_says_so(estimator, forest, classes):
     if get_tags(estimator).requires_fit:
         with pytest.raises(NotFittedError):
@@ -160,32 +171,33 @@ def test_what_has_to_be_fitted_says_so(estimator, forest, classes):
 def test_a_pickled_estimator_gives_the_same_output(estimator, forest, classes):
     model = clone(estimator).fit(forest, classes)
     again = pickle.loads(pickle.dumps(model))
-    assert as_bytes(again.transform(forest)) == as_bytes(model.transform(forest))
-    assert again.get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
+    assert as_bytes(output_of(again, forest)) == as_bytes(output_of(model, forest))
+    if estimator in TRANSFORMERS:
+        assert again.get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
 
 
 @every_tree_estimator
 def test_trees_may_come_as_texts_objects_files_or_a_forest(estimator, forest, classes, tmp_path):
     texts = [str(tree) for tree in forest]
     (tmp_path / "trees.mrg").write_text("\n".join(texts))
-    wanted = clone(estimator).fit(forest, classes).transform(forest)
+    wanted = output_of(clone(estimator).fit(forest, classes), forest)
     for source in (texts, list(forest), np.array(texts, object), str(tmp_path / "trees.mrg")):
         model = clone(estimator).fit(source, classes)
-        assert as_bytes(model.transform(source)) == as_bytes(wanted)
-    assert as_bytes(model.transform(forest[:0])) == as_bytes(wanted[:0])
+        assert as_bytes(output_of(model, source)) == as_bytes(wanted)
+    assert as_bytes(output_of(model, forest[:0])) == as_bytes(wanted[:0])
 
 
 @every_tree_estimator
 def test_threads_make_no_difference(estimator, forest, classes):
     if "n_jobs" not in estimator.get_params():
         pytest.skip("it has no threads")
-    wanted = clone(estimator).fit(forest, classes).transform(forest)
+    wanted = output_of(clone(estimator).fit(forest, classes), forest)
     for n_jobs in (1, 3, -1):
         model = clone(estimator).set_params(n_jobs=n_jobs).fit(forest, classes)
-        assert as_bytes(model.transform(forest)) == as_bytes(wanted)
+        assert as_bytes(output_of(model, forest)) == as_bytes(wanted)
 
 
-@every_tree_estimator
+@every_transformer
 def test_every_column_of_the_output_has_a_name_of_its_own(estimator, forest, classes):
     model = clone(estimator).fit(forest, classes)
     names = model.get_feature_names_out()
@@ -193,7 +205,7 @@ def test_every_column_of_the_output_has_a_name_of_its_own(estimator, forest, cla
     assert all(isinstance(name, str) for name in names)
 
 
-@every_tree_estimator
+@every_transformer
 def test_dense_output_may_be_a_frame_and_sparse_output_says_why_not(estimator, forest, classes):
     pandas = pytest.importorskip("pandas")
     model = clone(estimator).fit(forest, classes)
@@ -225,7 +237,7 @@ def test_dense_output_may_be_a_frame_and_sparse_output_says_why_not(estimator, f
 def test_what_holds_no_trees_is_refused_with_the_way_out(estimator, forest, classes, wrong, message):
     model = clone(estimator).fit(forest, classes)
     with pytest.raises(ValueError, match=message):
-        model.transform(wrong)
+        output_of(model, wrong)
     if not isinstance(wrong, (list, type)):  # a fit that learns nothing does not read its trees
         with pytest.raises(ValueError, match=message):
             clone(estimator).fit(wrong, [0])
@@ -236,3 +248,36 @@ def test_trees_where_rows_belong_are_refused_with_the_way_out(estimator, forest,
     for trees in (forest, list(forest), [str(tree) for tree in forest]):
         with pytest.raises(ParameterError, match=r"these are trees, not rows: make_pipeline\("):
             clone(estimator).fit(trees, classes)
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
+def test_classifiers_predict_the_class_with_the_largest_score_and_have_to_be_fitted(
+    estimator, forest, classes
+):
+    with pytest.raises(NotFittedError):
+        clone(estimator).predict(forest)
+    model = clone(estimator).fit(forest, classes)
+    scores = model.decision_function(forest)
+    assert model.classes_.tolist() == ["maybe", "no", "yes"]
+    assert scores.shape == (24, 3)
+    assert (model.predict(forest) == model.classes_[scores.argmax(axis=1)]).all()
+    assert model.score(forest, classes) == np.mean(model.predict(forest) == classes)
+    two = clone(estimator).fit(forest, classes == "yes")
+    assert (two.predict(forest) == (two.decision_function(forest) > 0)).all()
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["yes"] * 24, "at least two classes, not 1 class"),
+        (["yes"] * 12, "one class for each of the 24 trees"),
+        (["yes", None] * 12, "12 of 24 trees have no class, tree 2 is the first"),
+        (["yes", ""] * 12, "12 of 24 trees have no class"),
+        ([1.0, 0.0, np.nan] * 8, "8 of 24 trees have no class, tree 3 is the first"),
+        (np.linspace(0.1, 0.9, 24), "[Uu]nknown label type"),
+    ],
+)
+def test_classes_that_cannot_be_learned_are_refused(estimator, forest, y, message):
+    with pytest.raises(ValueError, match=message):
+        clone(estimator).fit(forest, y)

@@ -16,6 +16,7 @@ from typing import Any
 
 from treedot import __version__
 from treedot.cli.find_options import add_find_commands
+from treedot.cli.learn_options import add_learn_commands
 from treedot.errors import TreedotError
 from treedot.files import remove_unfinished
 from treedot.parameters import CODE_UNITS, COMPOSITIONS, DAMPINGS, DOCUMENT_UNITS, DTYPES, FORMATS, RESTS
@@ -99,6 +100,8 @@ def parser() -> argparse.ArgumentParser:
     _add_kernel(gram)
     _add_reading(gram)
 
+    add_learn_commands(partial(_command, commands), SOURCE_HELP, _add_reading)
+
     convert = _command(
         commands,
         "convert",
@@ -122,7 +125,8 @@ def parser() -> argparse.ArgumentParser:
         commands,
         "info",
         "describe a file",
-        "Say what a file holds: trees, vectors, a matrix of kernels, an index (TreeIndex), or a vectorizer.",
+        "Say what a file holds: trees, vectors, a matrix of kernels, an index (TreeIndex) or a vectorizer; "
+        "or the folder of a model.",
     )
     info.add_argument("file", metavar="FILE", help=SOURCE_HELP + "; or a file that treedot wrote")
     info.add_argument("--json", action="store_true", help="print JSON")

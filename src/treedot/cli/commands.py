@@ -26,17 +26,18 @@ from treedot.cli.choices import (
 )
 from treedot.cli.facts import file_facts, printed, tree_facts
 from treedot.cli.find import cluster, index, search, similar
+from treedot.cli.learn import evaluate, explain, predict, train
 from treedot.cli.progress import Progress
+from treedot.cli.reading import Skipped, batches, read_all
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.files import check_target, write_whole
 from treedot.jit import COMPILED, cache_folder
 from treedot.parameters import checked_integer
-from treedot.readers import is_known, iter_trees, read_trees
+from treedot.readers import is_known, iter_trees
 from treedot.readers.folders import Skipped as LeftOut
 from treedot.readers.folders import walk
 from treedot.timing import timed
-from treedot.trees import Forest
 from treedot.trees.writers import check_suffix, forest_file
 from treedot.vectors.products import dot_products
 from treedot.vectors.writers import VectorWriter, matrix_rows, vector_file, write_matrix
@@ -47,12 +48,16 @@ __all__ = [
     "compile",
     "demo",
     "encode",
+    "evaluate",
+    "explain",
     "gram",
     "index",
     "info",
     "kernel",
+    "predict",
     "search",
     "similar",
+    "train",
 ]
 
 
@@ -68,7 +73,7 @@ def encode(options: argparse.Namespace) -> None:
         check_target(Path(options.output), *options.trees)
     vectorizer = make_vectorizer(options)
     spec = vectorizer.spec
-    skipped = _Skipped(options.skip_bad)
+    skipped = Skipped(options.skip_bad)
     output = _to_stdout(spec) if options.output == "-" else vector_file(options.output, spec)
     with output as writer, Progress(options.trees) as progress:
         for source in options.trees:
@@ -106,7 +111,7 @@ def _to_stdout(spec: DenseSpec | SparseSpec) -> Iterator[VectorWriter]:
 def kernel(options: argparse.Namespace) -> None:
     """Print the kernel of each pair of trees."""
     check_options(options)
-    a, b = (_trees(source, options, _Skipped(False)) for source in (options.a, options.b))
+    a, b = (read_all(source, options, Skipped(False)) for source in (options.a, options.b))
     if len(a) != len(b) and 1 not in (len(a), len(b)):
         raise ParameterError(f"cannot pair {len(a)} trees with {len(b)}: give equally many, or one")
     pairs = max(len(a), len(b))
@@ -130,9 +135,9 @@ def gram(options: argparse.Namespace) -> None:
         )
     if options.output != "-":
         check_target(Path(options.output), options.trees, options.against)
-    skipped = _Skipped(options.skip_bad)
-    rows = _trees(options.trees, options, skipped)
-    columns = _trees(options.against, options, skipped) if options.against else None
+    skipped = Skipped(options.skip_bad)
+    rows = read_all(options.trees, options, skipped)
+    columns = read_all(options.against, options, skipped) if options.against else None
     if options.vectors is None:
         exact = make_kernel(options)
         matrix, made = exact.gram(rows, columns), describe_kernel(exact)
@@ -171,7 +176,7 @@ def convert(options: argparse.Namespace) -> None:
     left_out = LeftOut()
     sources = list(_files(options.trees, options.format, left_out))
     check_target(Path(options.output), *sources)
-    skipped = _Skipped(options.skip_bad)
+    skipped = Skipped(options.skip_bad)
     with forest_file(options.output) as writer, Progress(sources) as progress:
         for source in sources:
             for batch in iter_trees(
@@ -206,8 +211,8 @@ def info(options: argparse.Namespace) -> None:
     """Describe a file."""
     facts = file_facts(Path(options.file))
     if facts is None:
-        skipped = _Skipped(options.skip_bad)
-        facts = tree_facts(_batches(options.file, options, skipped))
+        skipped = Skipped(options.skip_bad)
+        facts = tree_facts(batches(options.file, options, skipped))
         skipped.report()
     print(json.dumps(facts, ensure_ascii=False, indent=2) if options.json else printed(facts))
 
@@ -278,43 +283,3 @@ def demo(options: argparse.Namespace) -> None:
 
     checked_integer("--functions", options.functions, at_least=50)
     run(Path(options.out), options.functions)
-
-
-def _trees(source: str, options: argparse.Namespace, skipped: _Skipped) -> Forest:
-    return Forest.concat(_batches(source, options, skipped))
-
-
-def _batches(source: str, options: argparse.Namespace, skipped: _Skipped) -> Iterator[Forest]:
-    """Yield the trees of a file, or the one that stands on the command line itself."""
-    if source.lstrip().startswith("("):
-        yield read_trees([source])
-        return
-    found = 0
-    for batch in iter_trees(
-        source,
-        options.format,
-        column=options.column,
-        unit=options.unit,
-        batch_size=8192,
-        on_bad=skipped.callback,
-    ):
-        found += len(batch)
-        yield batch
-    if not found:
-        raise SourceError(f"{source}: there is no tree in it")
-
-
-class _Skipped:
-    """Counts the trees that were left out with ``--skip-bad``, and says so at the end."""
-
-    def __init__(self, skips: bool) -> None:
-        self.errors = 0
-        self.callback = self._one if skips else None
-
-    def _one(self, error: SourceError) -> None:
-        self.errors += 1
-        print(f"treedot: skipped {error}", file=sys.stderr)
-
-    def report(self) -> None:
-        if self.errors:
-            print(f"treedot: left out {self.errors} bad tree(s)", file=sys.stderr)

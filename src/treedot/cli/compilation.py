@@ -41,6 +41,7 @@ def kinds() -> dict[str, Callable[[], object]]:
         "clusters": lambda: _clusters(forest),
         "mining and selection": _selection,
         "explanations": _explanations,
+        "training": _training,
     }
 
 
@@ -159,6 +160,14 @@ def _clusters(forest: Forest) -> None:
         for width in (2**20, 2**30):
             vectorizer = td.FragmentVectorizer(n_features=width, dtype=dtype)
             td.cluster_trees(forest, min_size=2, vectorizer=vectorizer)
+
+
+def _training() -> None:
+    for dtype in DTYPES:
+        vectorizer = td.FragmentVectorizer(n_features=2**30, dtype=dtype)
+        classifier = td.TreeClassifier(vectorizer=vectorizer, C=(1, 10), cv=2)
+        for classes in (CLASSES, [0, 1, 2]):
+            classifier.fit(TREES * 2, classes * 2).predict(TREES)
 
 
 def _selection() -> None:

@@ -12,6 +12,8 @@ import numpy as np
 from treedot.algebra.splitmix import GOLDEN, WORD, mix_words
 from treedot.array_types import IntArray, WordArray
 from treedot.errors import SourceError
+from treedot.model import LinearModel
+from treedot.model.model_folder import CONFIG
 from treedot.safetensors import begins_as_arrays, read_arrays
 from treedot.trees import Forest
 from treedot.vectors import files
@@ -22,6 +24,8 @@ UNKNOWN = "unknown: the file does not say"
 
 def file_facts(path: Path) -> dict[str, Any] | None:
     """Describe a file that treedot wrote, other than one of trees; None where it is something else."""
+    if (path / CONFIG).is_file():
+        return _model_facts(path)
     if not path.is_file():
         return None
     if path.suffix.lower() in (".npy", ".npz"):
@@ -31,6 +35,19 @@ def file_facts(path: Path) -> dict[str, Any] | None:
     with path.open("rb") as file:
         head = file.read(64)
     return _container_facts(path) if begins_as_arrays(head) else None
+
+
+def _model_facts(path: Path) -> dict[str, Any]:
+    model = LinearModel.load(path)
+    data = model.facts.get("data")
+    return {
+        "file": "a model (LinearModel.load)",
+        "classes": model.classes.tolist(),
+        "columns with weights": int(model.columns.size),
+        "trained on": f"{data.get('trees')} trees" if isinstance(data, dict) else UNKNOWN,
+        **{name: value for name, value in model.spec.to_dict().items() if name != "kind"},
+        "fingerprint": model.spec.fingerprint,
+    }
 
 
 def tree_facts(forests: Iterable[Forest]) -> dict[str, Any]:

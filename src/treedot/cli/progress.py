@@ -45,6 +45,28 @@ class Count:
         self._bar.close()
 
 
+class Trials:
+    """Counts trials of a cross-validation; an object to give as ``progress``."""
+
+    def __init__(self) -> None:
+        from tqdm import tqdm
+
+        self._bar = tqdm(unit=" folds", file=sys.stderr, disable=not sys.stderr.isatty(), leave=False)
+
+    def __call__(self, done: int, total: int) -> None:
+        """Note how many are done, and of how many."""
+        self._bar.total = total
+        self._bar.update(done - self._bar.n)
+
+    def __enter__(self) -> Trials:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.close()
+
+
 class Progress:
     """Counts trees; the time left follows from how much of the files has been read."""
 

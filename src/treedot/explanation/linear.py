@@ -16,7 +16,7 @@ from treedot.errors import ParameterError
 from treedot.learn import FragmentVectorizer
 from treedot.trees import Forest
 
-WANTED = "a Pipeline of a FragmentVectorizer and a linear model, such as LinearSVC or DualLinearSVC"
+WANTED = "a TreeClassifier, or a Pipeline of a FragmentVectorizer and a linear model, such as LinearSVC"
 FITTED = ("vectorizer_", "columns_", "weights_", "intercept_", "classes_")  # of one estimator that is both
 
 

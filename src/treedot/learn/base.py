@@ -32,8 +32,19 @@ def checked_kernel(name: str, kernel: Any) -> TreeKernel:
     )
 
 
-class TreeTransformer(TransformerMixin, BaseEstimator):
-    """A transformer whose input is any source of trees, not a matrix."""
+class TreeInput:
+    """What an estimator is whose input is any source of trees, not a matrix."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.no_validation = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+
+class TreeTransformer(TransformerMixin, TreeInput, BaseEstimator):
+    """A transformer whose input is any source of trees."""
 
     def __dir__(self) -> list[str]:
         """Return the names of what is there; with wrong parameters, a ``spec`` is not."""
@@ -45,13 +56,6 @@ class TreeTransformer(TransformerMixin, BaseEstimator):
         except (AttributeError, TreedotError):
             return False
         return True
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.no_validation = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
 
 
 class SparseTreeTransformer(TreeTransformer):

@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treedot.errors import ParameterError
-from treedot.learn.one_vs_rest import best_class, one_vs_rest, train_svms
+from treedot.learn.one_vs_rest import one_vs_rest, train_svms
+from treedot.model.linear_model import best_class, with_columns
 from treedot.parameters import checked_positive
-from treedot.vectors.inverted_index import locate
 from treedot.vectors.products import dot_products
 from treedot.vectors.vectors import Vectors, are_trees
 
@@ -135,6 +135,4 @@ def _with_columns(X: Any, columns: np.ndarray) -> Any:
     """Return rows with some of their columns alone."""
     if isinstance(X, np.ndarray):
         return X if columns.size == X.shape[1] else X[:, columns]
-    known, number = locate(X.indices, columns)
-    indptr = np.searchsorted(known, X.indptr)
-    return csr_matrix((X.data[known], number, indptr), shape=(X.shape[0], columns.size))
+    return with_columns(X, columns)

@@ -46,9 +46,3 @@ def train_svms(gram: np.ndarray, sides: np.ndarray, C: float, n_jobs: int | None
 
     with thread_map(n_jobs) as run_all:  # libsvm runs outside of Python's lock
         return list(run_all(train, sides))
-
-
-def best_class(classes: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return the class of every example from its scores: a number where there are two classes, else a row."""
-    chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-    return classes[chosen]

@@ -1,0 +1,172 @@
+"""The commands that learn: train a model, predict with it, say how good it is."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from treedot import __version__
+from treedot.cli.progress import Trials
+from treedot.cli.reading import Skipped, batches, read_all
+from treedot.errors import ParameterError
+from treedot.files import check_target, write_whole
+from treedot.model import LinearModel
+from treedot.model.evaluation import evaluate as compare
+from treedot.model.evaluation import margins, mcnemar
+from treedot.model.labels import check_labels
+from treedot.model.model_folder import check_model_target
+from treedot.parameters import checked_integer
+from treedot.trees import Forest
+
+MISTAKES = 20  # that are listed
+
+
+def train(options: argparse.Namespace) -> None:
+    """Train a model, and write it to a folder."""
+    from treedot.learn import FragmentVectorizer, TreeClassifier
+    from treedot.learn.tree_classifier import COSTS, DECAYS, N_FEATURES
+
+    check_model_target(Path(options.output), options.overwrite)
+    trees = _forest(options)
+    labels = _labels(trees, options.label)
+    vectorizer = FragmentVectorizer(n_features=N_FEATURES, budget=options.budget, n_jobs=options.jobs)
+    classifier = TreeClassifier(
+        vectorizer=vectorizer,
+        decay=options.decay or DECAYS,
+        C=options.C or COSTS,
+        cv=options.cv,
+        class_weight="balanced" if options.balanced else None,
+        n_jobs=options.jobs,
+    )
+    groups = None if options.group is None else _labels(trees, options.group)
+    with Trials() as progress:
+        classifier.fit(trees, labels, groups, progress=progress)
+    facts: dict[str, Any] = {
+        "data": {"trees": len(trees), "digest": _digest(trees, labels), "label": options.label},
+        "treedot": __version__,
+    }
+    classifier.to_model(facts).save(options.output, overwrite=options.overwrite)
+    n_classes, n_columns = classifier.classes_.size, classifier.columns_.size
+    print(f"{len(trees):,} trees of {n_classes} classes, with {n_columns:,} different fragments")
+    for trial in classifier.trials_:
+        print(f"  decay {trial.decay:g}, C {trial.C:g}: accuracy {trial.accuracy:.3f} in cross-validation")
+    print(f"{options.output}: decay {classifier.decay_:g}, C {classifier.C_:g}")
+
+
+def predict(options: argparse.Namespace) -> None:
+    """Print the class of every tree, and scores where they are asked for."""
+    model = LinearModel.load(options.model)
+    if options.output:
+        check_target(Path(options.output), *options.trees)
+    skipped = Skipped(options.skip_bad)
+    with _output(options.output) as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        if options.scores:
+            scored = model.classes[1:] if model.classes.size == 2 else model.classes
+            writer.writerow(["class", *scored.tolist()])
+        for source in options.trees:
+            for batch in batches(source, options, skipped):
+                scores = model.decision_function(batch, n_jobs=options.jobs)
+                labels = model.best(scores).tolist()
+                columns = scores.reshape(len(batch), -1) if options.scores else np.zeros((len(batch), 0))
+                for label, row in zip(labels, columns.tolist(), strict=True):
+                    writer.writerow([label, *(f"{score:.6f}" for score in row)])
+    skipped.report()
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    """Print how good a model is, and how it compares with a second one."""
+    from treedot.report.evaluation import EvaluationReport, Mistake, as_json, as_page, as_text
+
+    model = LinearModel.load(options.model)
+    other = LinearModel.load(options.against) if options.against else None
+    if options.html:
+        check_target(Path(options.html), *options.trees)
+    trees = _forest(options)
+    truth = _labels(trees, options.label)
+    scores = model.decision_function(trees, n_jobs=options.jobs)
+    classes, predicted = model.classes.astype(str), model.best(scores).astype(str)
+    found = compare(classes, truth, predicted)
+    above = margins(classes, truth, scores)
+    wrong = [int(i) for i in np.argsort(-above, kind="stable")[:MISTAKES] if predicted[i] != truth[i]]
+    mistakes = [Mistake(i + 1, truth[i], predicted[i], float(above[i]), str(trees[i])) for i in wrong]
+    report = EvaluationReport(options.model, found, mistakes)
+    if other is not None:
+        second = other.predict(trees, n_jobs=options.jobs).astype(str)
+        report = report._replace(
+            against=options.against,
+            other=compare(other.classes.astype(str), truth, second),
+            test=mcnemar(truth, predicted, second),
+        )
+    if options.html:
+        with write_whole(options.html) as aside:
+            aside.write_text(as_page(report), encoding="utf-8")
+    print(json.dumps(as_json(report), ensure_ascii=False, indent=2) if options.json else as_text(report))
+
+
+def explain(options: argparse.Namespace) -> None:
+    """Print what a model's decision about one tree is made of."""
+    from treedot.explanation import explain as taken_apart
+    from treedot.learn import TreeClassifier
+
+    if options.html is not None:
+        check_target(Path(options.html), options.tree)
+    number = checked_integer("--number", options.number, at_least=1)
+    model = TreeClassifier.load(options.model)
+    skipped = Skipped(options.skip_bad)
+    forest = read_all(options.tree, options, skipped)
+    if number > len(forest):
+        raise ParameterError(f"--number {number}: there are {len(forest)} trees in {options.tree}")
+    found = taken_apart(model, forest[[number - 1]], options.target)
+    skipped.report()
+    if options.html is not None:
+        with write_whole(options.html) as aside:
+            aside.write_text(found.to_html(), encoding="utf-8")
+    print(found.to_json() if options.json else found.to_text(color=sys.stdout.isatty()))
+
+
+def _forest(options: argparse.Namespace) -> Forest:
+    skipped = Skipped(options.skip_bad)
+    forest = Forest.concat(batch for source in options.trees for batch in batches(source, options, skipped))
+    skipped.report()
+    return forest
+
+
+def _labels(trees: Forest, column: str) -> np.ndarray:
+    """Return a column as texts; where one is missing, it is an error."""
+    if column not in trees.columns:
+        there = ", ".join(trees.columns) or "none: use a table, such as .tsv"
+        raise ParameterError(f"there is no column {column!r}; the columns are {there}")
+    values = trees.columns[column]
+    try:
+        check_labels(values)
+    except ParameterError as error:
+        raise ParameterError(f"column {column!r}: {error}") from None
+    return np.array([str(value) for value in values])
+
+
+def _digest(trees: Forest, labels: np.ndarray) -> str:
+    """Return a short name of the data that a model was trained on."""
+    content = hashlib.blake2b(digest_size=16)
+    for array in (trees.label, trees.arity, trees.offsets):
+        content.update(np.ascontiguousarray(array, np.int64).tobytes())
+    content.update(json.dumps([list(trees.labels), labels.tolist()]).encode())
+    return content.hexdigest()
+
+
+@contextlib.contextmanager
+def _output(path: str | None) -> Iterator[IO[str]]:
+    if path is None:
+        yield sys.stdout
+    else:
+        with write_whole(path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+            yield file

@@ -1,0 +1,108 @@
+"""The options of the commands that learn; imported with every command, so nothing heavy is imported here."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from treedot.cli.find_options import AddCommand
+
+MODEL_HELP = "a folder that treedot train wrote"
+
+AddReading = Callable[[argparse.ArgumentParser], None]
+
+
+def add_learn_commands(command: AddCommand, source: str, add_reading: AddReading) -> None:
+    """Add the commands; ``command`` makes one, ``source`` says what files of trees are."""
+    train = command(
+        "train",
+        "learn to classify trees",
+        "Train a linear model on labelled trees, and write it to a folder. Of several --decay and --C, those "
+        "with the best accuracy in cross-validation are taken.",
+    )
+    train.add_argument("trees", nargs="+", metavar="TREES", help=source)
+    _add_label(train)
+    train.add_argument("-o", "--output", required=True, metavar="MODEL", help="the folder to write")
+    train.add_argument("--overwrite", action="store_true", help="replace the model if there is one")
+    train.add_argument(
+        "--decay",
+        type=float,
+        nargs="+",
+        metavar="λ",
+        help="from 0 to 1: a fragment with p productions counts λ^(p-1) (default: 0.1 0.2 0.4)",
+    )
+    train.add_argument(
+        "--C", type=float, nargs="+", metavar="C", help="the cost of errors (default: 1 10 100)"
+    )
+    train.add_argument("--cv", type=int, default=5, metavar="N", help="folds (default: 5)")
+    train.add_argument(
+        "--group", metavar="COLUMN", help="trees with the same value there are never on both sides of a fold"
+    )
+    train.add_argument(
+        "--budget", type=int, default=4, metavar="B", help="the largest cost of a fragment (default: 4)"
+    )
+    train.add_argument(
+        "--balanced",
+        action="store_true",
+        help="let errors in rare classes cost more, so that all classes count",
+    )
+    add_reading(train)
+    _add_jobs(train)
+
+    predict = command(
+        "predict",
+        "tell the classes of trees",
+        "Print the class of every tree, one per line.",
+    )
+    predict.add_argument("model", metavar="MODEL", help=MODEL_HELP)
+    predict.add_argument("trees", nargs="+", metavar="TREES", help=source)
+    predict.add_argument(
+        "--scores",
+        action="store_true",
+        help="also print the score of every class, of two classes that of the second, in columns with a head",
+    )
+    predict.add_argument("-o", "--output", metavar="FILE", help="write there (default: print)")
+    add_reading(predict)
+    _add_jobs(predict)
+
+    evaluate = command(
+        "evaluate",
+        "say how good a model is",
+        "Print the accuracy with its 95 % interval, precision, recall and F1 of every class, and the "
+        "confusion matrix; with --against, also whether another model is better by more than chance "
+        "(McNemar's exact test).",
+    )
+    evaluate.add_argument("model", metavar="MODEL", help=MODEL_HELP)
+    evaluate.add_argument("trees", nargs="+", metavar="TREES", help=source)
+    _add_label(evaluate)
+    evaluate.add_argument("--against", metavar="MODEL", help="a second model to compare with")
+    evaluate.add_argument("--json", action="store_true", help="print JSON")
+    evaluate.add_argument(
+        "--html", metavar="FILE", help="also write a page, with the most confident mistakes"
+    )
+    add_reading(evaluate)
+    _add_jobs(evaluate)
+
+    explain = command(
+        "explain",
+        "take the decision of a model about one tree apart",
+        "Print what each node of a tree adds to the score of a class (Shapley values), the strongest fragments"
+        " for and against it, and the smallest subtree whose removal changes the decision.",
+    )
+    explain.add_argument("model", metavar="MODEL", help=MODEL_HELP)
+    explain.add_argument("tree", metavar="TREE", help="a tree in brackets, or a " + source)
+    explain.add_argument(
+        "--number", type=int, default=1, metavar="N", help="which tree of a file (default: 1, the first)"
+    )
+    explain.add_argument("--target", metavar="CLASS", help="the class (default: the predicted one)")
+    explain.add_argument("--json", action="store_true", help="print JSON")
+    explain.add_argument("--html", metavar="FILE", help="also write a page that shows the tree")
+    add_reading(explain)
+
+
+def _add_label(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--label", required=True, metavar="COLUMN", help="the column that holds the classes")
+
+
+def _add_jobs(command: argparse.ArgumentParser) -> None:
+    command.add_argument("-j", "--jobs", type=int, default=-1, metavar="N", help="threads (default: all)")

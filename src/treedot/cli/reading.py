@@ -1,0 +1,53 @@
+"""How commands read trees: from files, or from the command line itself."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+
+from treedot.errors import SourceError
+from treedot.readers import iter_trees, read_trees
+from treedot.trees import Forest
+
+
+def read_all(source: str, options: argparse.Namespace, skipped: Skipped) -> Forest:
+    """Return the trees of a file, or the one that stands on the command line itself."""
+    return Forest.concat(batches(source, options, skipped))
+
+
+def batches(source: str, options: argparse.Namespace, skipped: Skipped) -> Iterator[Forest]:
+    """Yield the trees of a file, or the one that stands on the command line itself."""
+    if source.lstrip().startswith("("):
+        yield read_trees([source])
+        return
+    found = 0
+    for batch in iter_trees(
+        source,
+        options.format,
+        column=options.column,
+        unit=options.unit,
+        batch_size=8192,
+        on_bad=skipped.callback,
+    ):
+        found += len(batch)
+        yield batch
+    if not found:
+        raise SourceError(f"{source}: there is no tree in it")
+
+
+class Skipped:
+    """Counts the trees that were left out with ``--skip-bad``, and says so at the end."""
+
+    def __init__(self, skips: bool) -> None:
+        self.errors = 0
+        self.callback = self._one if skips else None
+
+    def _one(self, error: SourceError) -> None:
+        self.errors += 1
+        print(f"treedot: skipped {error}", file=sys.stderr)
+
+    def report(self) -> None:
+        """Say how many were left out, if any."""
+        if self.errors:
+            print(f"treedot: left out {self.errors} bad tree(s)", file=sys.stderr)

@@ -1,0 +1,157 @@
+"""The folder of a model: ``config.json`` and ``weights.safetensors``, checked before they are believed.
+
+The configuration holds the settings of the rows with their fingerprint, the classes, what else is known of
+the model, and two digests: of the weights' file, and of all else in the configuration. So what was damaged,
+cut short, or put together from two models is refused. Nothing in it is a path, and nothing is executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treedot.array_types import Array
+from treedot.encode import SparseSpec
+from treedot.errors import ParameterError, SourceError, TreedotError
+from treedot.files import write_folder
+from treedot.safetensors import read_arrays, write_arrays
+
+CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+FORMAT, VERSION = "treedot linear model", 1
+MAX_CONFIG = 1 << 26  # bytes
+MAX_CLASSES = 1 << 20
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "columns": np.dtype(np.int64),
+    "weights": np.dtype(np.float32),
+    "bias": np.dtype(np.float64),
+}
+
+
+def write_model(
+    path: str | os.PathLike[str],
+    spec: SparseSpec,
+    classes: Array,
+    arrays: Mapping[str, Array],
+    facts: Mapping[str, Any],
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write the folder of a model; with ``overwrite``, in the place of another model."""
+    target = Path(path)
+    check_model_target(target, overwrite)
+    if classes.dtype.kind not in "Uiub" and not all(type(label) is str for label in classes.tolist()):
+        raise ParameterError(f"a model's classes are texts or integers, not {classes.dtype}: change y")
+    typed = {name: np.ascontiguousarray(arrays[name], dtype) for name, dtype in DTYPES.items()}
+    with write_folder(target) as aside:
+        write_arrays(aside / WEIGHTS, {"file": FORMAT}, typed)
+        config = {
+            "format": FORMAT,
+            "version": VERSION,
+            "rows": spec.to_dict() | {"fingerprint": spec.fingerprint},
+            "classes": classes.tolist(),
+            "facts": dict(facts),
+            "weights": _digest((aside / WEIGHTS).read_bytes()),
+        }
+        config["digest"] = _digest_of(config)
+        text = json.dumps(config, ensure_ascii=False, indent=2, allow_nan=False)
+        (aside / CONFIG).write_text(text + "\n", encoding="utf-8")
+
+
+def check_model_target(target: Path, overwrite: bool) -> None:
+    """Raise where something is in the way that is not to be replaced; known before the work."""
+    if target.exists() and not (overwrite and (target / CONFIG).is_file()):
+        what = "is a model: overwrite replaces it" if (target / CONFIG).is_file() else "is no model"
+        raise SourceError(f"cannot write {target}: it exists, and {what}")
+
+
+def read_model(
+    path: str | os.PathLike[str],
+) -> tuple[SparseSpec, Array, Array, Array, Array, dict[str, Any]]:
+    """Return settings, classes, columns, weights, bias and facts of a folder that holds a model, checked."""
+    folder = Path(path)
+    if not folder.is_dir():
+        raise SourceError(f"cannot read the model {folder}: there is no such folder")
+    config = _read_config(_regular(folder / CONFIG))
+    weights = _regular(folder / WEIGHTS)
+    try:
+        spec = SparseSpec.from_dict(config["rows"])
+        if spec.n_features is None or spec.rest is not None:
+            raise SourceError("its rows are of a kind that a linear model does not take")
+        if _digest(weights.read_bytes()) != config["weights"]:
+            raise SourceError(f"{WEIGHTS} is damaged, or of another model")
+        classes = _checked_classes(config["classes"])
+        _, arrays = read_arrays(weights)
+        _check_arrays(arrays, 1 if classes.size == 2 else classes.size, spec.n_features)
+    except TreedotError as error:
+        raise SourceError(f"cannot read the model {folder}: {error}") from None
+    return spec, classes, arrays["columns"], arrays["weights"], arrays["bias"], config["facts"]
+
+
+def _regular(path: Path) -> Path:
+    """Return the path of a file that is one itself: a link could lead anywhere, a pipe could hang."""
+    if path.is_symlink() or not path.is_file():
+        raise SourceError(f"cannot read the model {path.parent}: {path.name} is missing, or no plain file")
+    return path
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    """Return a configuration that is as it was written."""
+    where = f"cannot read the model {path.parent}: {CONFIG}"
+    if path.stat().st_size > MAX_CONFIG:
+        raise SourceError(f"{where} is larger than {MAX_CONFIG >> 20} MiB")
+    try:
+        config = json.loads(path.read_bytes().decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{where} is not JSON, or cut short: {error}") from None
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise SourceError(f"{where} is not that of a treedot model")
+    if config.get("version") != VERSION:
+        raise SourceError(
+            f"{where} has version {config.get('version')!r}, and this treedot reads {VERSION}: train again"
+        )
+    if config.pop("digest", None) != _digest_of(config):
+        raise SourceError(f"{where} was changed after it was written: its digest is another")
+    kinds = {"rows": dict, "classes": list, "facts": dict, "weights": str}
+    if not all(isinstance(config.get(name), kind) for name, kind in kinds.items()):
+        raise SourceError(f"{where} lacks one of {', '.join(kinds)}")
+    return config
+
+
+def _checked_classes(values: list[Any]) -> Array:
+    kinds = {type(value) for value in values}
+    if len(kinds) != 1 or not kinds <= {str, int, bool} or not 2 <= len(set(values)) == len(values):
+        raise SourceError("its classes are not two or more different texts, or integers")
+    if len(values) > MAX_CLASSES:
+        raise SourceError(f"it has more than {MAX_CLASSES} classes")
+    classes = np.array(values)
+    if classes.dtype.kind not in "Uiub":
+        raise SourceError("its classes are integers of more than 64 bits")
+    return classes
+
+
+def _check_arrays(arrays: Mapping[str, Array], problems: int, n_features: int) -> None:
+    """Raise where arrays are not those of a model: shapes, columns in order and in range, all finite."""
+    if {name: array.dtype for name, array in arrays.items()} != DTYPES:
+        raise SourceError(f"{WEIGHTS} does not hold {', '.join(DTYPES)} with their types")
+    columns, weights, bias = (arrays[name] for name in DTYPES)
+    if columns.ndim != 1 or weights.shape != (columns.size, problems) or bias.shape != (problems,):
+        raise SourceError(f"{WEIGHTS} has arrays whose shapes do not fit {problems} score(s)")
+    if columns.size and (columns[0] < 0 or columns[-1] >= n_features or (np.diff(columns) <= 0).any()):
+        raise SourceError(f"{WEIGHTS} has columns that are out of order or range")
+    if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
+        raise SourceError(f"{WEIGHTS} has weights that are not finite")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _digest_of(config: Mapping[str, Any]) -> str:
+    return _digest(json.dumps(config, sort_keys=True, separators=(",", ":")).encode())

@@ -1,0 +1,170 @@
+"""The commands that learn: train, predict, evaluate and explain."""
+
+import json
+import os
+
+import pytest
+
+from treedot import LinearModel, TreeClassifier, explain, read_trees
+from treedot.cli import main
+
+QUESTIONS = "docs/examples/questions.tsv"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    target = folder / "questions"
+    options = ["--decay", "0.4", "0.2", "--C", "1", "10", "--cv", "3", "-j", "1"]
+    assert main(["train", QUESTIONS, "--label", "label", "-o", str(target), *options]) == 0
+    assert os.listdir(folder) == ["questions"]
+    return target
+
+
+def test_train_writes_the_model_of_the_estimator(model):
+    forest = read_trees(QUESTIONS)
+    wanted = TreeClassifier(decay=(0.2, 0.4), C=(1, 10), cv=3).fit(forest, forest.columns["label"])
+    found = LinearModel.load(model)
+    assert (found.decision_function(forest) == wanted.decision_function(forest)).all()
+    assert found.facts["data"]["trees"] == len(forest)
+    assert [trial["C"] for trial in found.facts["training"]["trials"]] == [1, 10, 1, 10]
+
+
+def test_train_says_what_it_found(tmp_path, capsys):
+    options = ["--decay", "0.4", "--C", "1", "10", "--balanced", "--budget", "3"]
+    assert main(["train", QUESTIONS, QUESTIONS, "--label", "label", "-o", str(tmp_path / "m"), *options]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("600 trees of ")
+    assert said[1].startswith("  decay 0.4, C 1: accuracy ")
+    assert said[-1].startswith(f"{tmp_path / 'm'}: decay 0.4, C 1")
+    assert LinearModel.load(tmp_path / "m").spec.budget == 3
+
+
+def test_an_existing_model_is_replaced_only_where_that_is_asked(model, capsys):
+    command = ["train", QUESTIONS, "--label", "label", "-o", str(model), "--decay", "0.2", "--C", "1"]
+    before = (model / "config.json").read_bytes()
+    assert main(command) == 1
+    assert "it exists, and is a model" in capsys.readouterr().err
+    assert (model / "config.json").read_bytes() == before
+
+
+def test_info_describes_a_model(model, capsys):
+    assert main(["info", str(model), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    found = LinearModel.load(model)
+    assert facts["file"] == "a model (LinearModel.load)"
+    assert facts["classes"] == found.classes.tolist()
+    assert facts["fingerprint"] == found.spec.fingerprint
+    assert facts["trained on"] == "300 trees"
+
+
+def test_groups_stay_on_one_side(tmp_path, capsys):
+    table = tmp_path / "trees.tsv"
+    lines = [f"{k % 2}\t{k % 3}\t(A (B b{k % 2}) (C c{k}))" for k in range(30)]
+    table.write_text("\n".join(["label\tdocument\ttree", *lines]) + "\n")
+    command = ["train", str(table), "--label", "label", "-o", str(tmp_path / "m"), "--group", "document"]
+    assert main([*command, "--cv", "3"]) == 0
+    assert main([*command, "--overwrite"]) == 1
+    assert "fewer groups than the cv=5 folds" in capsys.readouterr().err
+
+
+def test_predict_prints_a_class_per_tree(model, tmp_path, capsys):
+    forest, found = read_trees(QUESTIONS), LinearModel.load(model)
+    assert main(["predict", str(model), QUESTIONS]) == 0
+    assert capsys.readouterr().out.splitlines() == found.predict(forest).tolist()
+    target = tmp_path / "scores.tsv"
+    assert main(["predict", str(model), QUESTIONS, "--scores", "-o", str(target)]) == 0
+    head, first, *_ = (line.split("\t") for line in target.read_text().splitlines())
+    assert head == ["class", *found.classes.tolist()]
+    assert [float(score) for score in first[1:]] == pytest.approx(
+        found.decision_function(forest[[0]])[0], abs=1e-6
+    )
+
+
+def test_evaluate_prints_text_json_and_a_page(model, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    command = ["evaluate", str(model), QUESTIONS, "--label", "label"]
+    assert main([*command, "--html", str(page)]) == 0
+    text = capsys.readouterr().out
+    assert "accuracy 1.000 (95 %: 0.987 to 1.000) on 300 trees" in text
+    assert "true class in lines" in text
+    assert "Confusion matrix" in page.read_text()
+    assert main([*command, "--json", "--against", str(model)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["accuracy"], found["against"]["p_value"], found["mistakes"]) == (1.0, 1.0, [])
+
+
+def test_evaluate_lists_the_most_confident_mistakes_first(model, tmp_path, capsys):
+    forest, found = read_trees(QUESTIONS), LinearModel.load(model)
+    wrong = tmp_path / "wrong.tsv"
+    label = found.classes[0]
+    lines = [f"{label}\t{tree}" for tree in forest]
+    wrong.write_text("\n".join(["label\ttree", *lines]) + "\n")
+    assert main(["evaluate", str(model), str(wrong), "--label", "label", "--json"]) == 0
+    mistakes = json.loads(capsys.readouterr().out)["mistakes"]
+    values = [mistake["margin"] for mistake in mistakes]
+    assert len(mistakes) == 20
+    assert values == sorted(values, reverse=True)
+    assert all(mistake["truth"] == label != mistake["predicted"] for mistake in mistakes)
+    assert mistakes[0]["tree"] == str(forest[mistakes[0]["number"] - 1])
+
+
+@pytest.mark.parametrize(
+    ("table", "label", "message"),
+    [
+        ("label\ttree\na\t(A b)\na\t(B b)\n", "label", "at least two classes"),
+        (
+            "label\ttree\na\t(A b)\n\t(B b)\n",
+            "label",
+            "column 'label': 1 of 2 trees have no class",
+        ),
+        ("label\ttree\na\t(A b)\nb\t(B b)\n", "kind", "no column 'kind'; the columns are label"),
+        ("label\ttree\na\t(A b\nb\t(B b)\n", "label", "trees.tsv:2"),
+        ("label\ttree\na\t(A b)\nb\t(B b)\n", "label", "cv=5 folds need 5 trees of some class"),
+    ],
+)
+def test_what_cannot_be_learned_is_told(tmp_path, capsys, table, label, message):
+    path = tmp_path / "trees.tsv"
+    path.write_text(table)
+    assert main(["train", str(path), "--label", label, "-o", str(tmp_path / "m")]) == 1
+    assert message in capsys.readouterr().err
+    assert os.listdir(tmp_path) == ["trees.tsv"]
+
+
+def test_brackets_have_no_classes_and_other_folders_are_no_models(model, tmp_path, capsys):
+    path = tmp_path / "trees.mrg"
+    path.write_text("(A b)\n(B c)\n")
+    assert main(["evaluate", str(model), str(path), "--label", "label"]) == 1
+    assert "the columns are none: use a table" in capsys.readouterr().err
+    assert main(["predict", str(tmp_path), str(path)]) == 1
+    assert "config.json is missing, or no plain file" in capsys.readouterr().err
+    assert main(["evaluate", str(model), QUESTIONS, "--label", "tree"]) == 1
+    assert "no column 'tree'" in capsys.readouterr().err
+
+
+def test_explain_takes_the_decision_of_a_model_apart(model, capsys, tmp_path):
+    page = tmp_path / "page.html"
+    assert main(["explain", str(model), QUESTIONS, "--number", "3", "--json", "--html", str(page)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    forest = read_trees(QUESTIONS)
+    wanted = explain(TreeClassifier.load(model), forest[[2]])
+    assert found == json.loads(wanted.to_json())
+    assert page.read_text() == wanted.to_html()
+    assert main(["explain", str(model), str(forest[2]), "--target", str(wanted.target)]) == 0
+    assert capsys.readouterr().out == wanted.to_text() + "\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([QUESTIONS, "--number", "301"], "there are 300 trees"),
+        ([QUESTIONS, "--number", "0"], "--number must be at least 1"),
+        (["(A b)", "--target", "nothing"], "nothing"),
+        (["nowhere.mrg"], "cannot open nowhere.mrg"),
+    ],
+)
+def test_what_cannot_be_explained_is_told(model, capsys, options, message):
+    assert main(["explain", str(model), *options]) == 1
+    said = capsys.readouterr()
+    assert message in said.err
+    assert said.out == ""

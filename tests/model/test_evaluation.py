@@ -1,0 +1,75 @@
+"""How good predictions are."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
+
+from treedot.errors import ParameterError
+from treedot.model.evaluation import evaluate, margins, mcnemar, wilson
+from treedot.report.evaluation import EvaluationReport, Mistake, as_json, as_page, as_text
+
+CLASSES = np.array(["b", "a", "c"])
+PAIRS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1, max_size=30)
+
+
+@given(PAIRS)
+def test_figures_are_those_of_scikit_learn(pairs):
+    truth, predicted = np.array(pairs).T
+    found = evaluate(CLASSES, truth, predicted)
+    wanted = precision_recall_fscore_support(truth, predicted, labels=CLASSES, zero_division=0)
+    assert found.accuracy == pytest.approx(accuracy_score(truth, predicted))
+    assert found.macro_f1 == pytest.approx(
+        f1_score(truth, predicted, labels=CLASSES, average="macro", zero_division=0)
+    )
+    assert [list(one[1:]) for one in found.classes] == [pytest.approx(list(row)) for row in zip(*wanted)]  # noqa: B905
+    assert (found.confusion == confusion_matrix(truth, predicted, labels=CLASSES)).all()
+
+
+@given(st.integers(1, 2000), st.floats(0, 1))
+def test_the_interval_is_wilsons(n, share):
+    right = round(n * share)
+    wanted = binomtest(right, n).proportion_ci(method="wilson")
+    assert wilson(right, n) == pytest.approx((wanted.low, wanted.high), abs=1e-6)
+
+
+def test_mcnemar_counts_what_one_alone_has_right():
+    truth = np.zeros(20, int)
+    first = np.array([0] * 12 + [1] * 8)
+    second = np.array([0] * 4 + [1] * 9 + [0] * 7)
+    found = mcnemar(truth, first, second)
+    assert found[:2] == (8, 7)
+    assert found.p_value == 1.0
+    assert mcnemar(truth, first, first).p_value == 1.0
+    assert mcnemar(truth, truth, truth + 1).p_value == pytest.approx(2 / 2**20)
+
+
+def test_margins_are_the_differences_of_scores():
+    scores = np.array([[1.0, 3.0, 2.0], [5.0, 1.0, 1.0]])
+    assert margins(CLASSES, np.array(["c", "b"]), scores).tolist() == [1.0, 0.0]
+    assert margins(np.array(["n", "y"]), np.array(["n", "y"]), np.array([0.5, 2.0])).tolist() == [1.0, 0.0]
+
+
+def test_a_class_that_the_model_does_not_know_is_told():
+    with pytest.raises(ParameterError, match="2 trees are of classes that the model does not know, tree 2"):
+        evaluate(CLASSES, np.array(["a", "z", "d"]), np.array(["a", "a", "a"]))
+
+
+def test_reports_say_the_same_in_every_form():
+    truth, predicted = np.array(list("aabbc")), np.array(list("abbbb"))
+    found = evaluate(CLASSES, truth, predicted)
+    mistakes = [Mistake(5, "c", "b", 1.5, "(S (<A> a))")]
+    report = EvaluationReport("m<1>", found, mistakes)
+    second = report._replace(against="other", other=found, test=mcnemar(truth, predicted, predicted))
+    assert as_json(report)["accuracy"] == 0.6
+    assert as_json(report)["mistakes"][0]["tree"] == "(S (<A> a))"
+    assert as_json(second)["against"]["p_value"] == 1.0
+    assert "accuracy 0.600 (95 %: 0.231 to 0.882) on 5 trees" in as_text(report)
+    assert "p = 1" in as_text(second)
+    page = as_page(second)
+    assert "m&lt;1&gt;" in page
+    assert "(S (&lt;A&gt; a))" in page
+    assert "<A>" not in page
+    assert '<td style="--share: 0.500">1</td>' in page

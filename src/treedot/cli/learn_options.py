@@ -86,8 +86,8 @@ def add_learn_commands(command: AddCommand, source: str, add_reading: AddReading
     explain = command(
         "explain",
         "take the decision of a model about one tree apart",
-        "Print what each node of a tree adds to the score of a class (Shapley values), the strongest fragments"
-        " for and against it, and the smallest subtree whose removal changes the decision.",
+        "Print what each node of a tree adds to the score of a class (Shapley values), the strongest "
+        "fragments for and against it, and the smallest subtree whose removal changes the decision.",
     )
     explain.add_argument("model", metavar="MODEL", help=MODEL_HELP)
     explain.add_argument("tree", metavar="TREE", help="a tree in brackets, or a " + source)

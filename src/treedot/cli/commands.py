@@ -28,13 +28,13 @@ from treedot.cli.facts import file_facts, printed, tree_facts
 from treedot.cli.find import cluster, index, search, similar
 from treedot.cli.learn import evaluate, explain, predict, train
 from treedot.cli.progress import Progress
-from treedot.cli.reading import Skipped, batches, read_all
+from treedot.cli.reading import Skipped, batches, read_all, streamed
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.files import check_target, write_whole
 from treedot.jit import COMPILED, cache_folder
 from treedot.parameters import checked_integer
-from treedot.readers import is_known, iter_trees
+from treedot.readers import is_known
 from treedot.readers.folders import Skipped as LeftOut
 from treedot.readers.folders import walk
 from treedot.timing import timed
@@ -76,19 +76,8 @@ def encode(options: argparse.Namespace) -> None:
     skipped = Skipped(options.skip_bad)
     output = _to_stdout(spec) if options.output == "-" else vector_file(options.output, spec)
     with output as writer, Progress(options.trees) as progress:
-        for source in options.trees:
-            for batch in iter_trees(
-                source,
-                options.format,
-                column=options.column,
-                unit=options.unit,
-                batch_size=2048,
-                on_bad=skipped.callback,
-                on_read=progress.read,
-            ):
-                writer.write(vectorizer.transform(batch), batch.columns)
-                progress.advance(len(batch))
-            progress.finished(source)
+        for batch in streamed(options.trees, options, skipped, progress):
+            writer.write(vectorizer.transform(batch), batch.columns)
         if not progress.trees:
             raise SourceError("there is no tree to encode")
     skipped.report()
@@ -178,19 +167,8 @@ def convert(options: argparse.Namespace) -> None:
     check_target(Path(options.output), *sources)
     skipped = Skipped(options.skip_bad)
     with forest_file(options.output) as writer, Progress(sources) as progress:
-        for source in sources:
-            for batch in iter_trees(
-                source,
-                options.format,
-                column=options.column,
-                unit=options.unit,
-                batch_size=2048,
-                on_bad=skipped.callback,
-                on_read=progress.read,
-            ):
-                writer.write(batch)
-                progress.advance(len(batch))
-            progress.finished(source)
+        for batch in streamed(sources, options, skipped, progress):
+            writer.write(batch)
         if not progress.trees:
             raise SourceError("there is no tree to convert")
     skipped.report()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from treedot.cli.progress import Progress
 from treedot.errors import SourceError
 from treedot.readers import iter_trees, read_trees
 from treedot.trees import Forest
@@ -34,6 +35,25 @@ def batches(source: str, options: argparse.Namespace, skipped: Skipped) -> Itera
         yield batch
     if not found:
         raise SourceError(f"{source}: there is no tree in it")
+
+
+def streamed(
+    sources: Iterable[str], options: argparse.Namespace, skipped: Skipped, progress: Progress
+) -> Iterator[Forest]:
+    """Yield the trees of files in small batches, each counted when it has been dealt with."""
+    for source in sources:
+        for batch in iter_trees(
+            source,
+            options.format,
+            column=options.column,
+            unit=options.unit,
+            batch_size=2048,
+            on_bad=skipped.callback,
+            on_read=progress.read,
+        ):
+            yield batch
+            progress.advance(len(batch))
+        progress.finished(source)
 
 
 class Skipped:

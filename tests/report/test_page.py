@@ -75,6 +75,7 @@ def open_page(browser, address):
 
 def cells(page) -> list[list[str]]:
     """Return the rows of the first group: words that are marked in stars, a star before whole lines."""
+    page.locator("#group-1 table").wait_for()  # a browser tells that a group was opened some time later
     return page.evaluate("""() => {
       const text = (node) => (node.nodeName === "MARK" ? `**${node.textContent}**` : node.textContent);
       const star = (node) => (node.className === "only" ? "*" : "");

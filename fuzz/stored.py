@@ -32,7 +32,7 @@ from treedot.cli.choices import describe_kernel
 from treedot.cli.facts import file_facts, printed
 from treedot.cli.find import search
 from treedot.cli.units import Reading
-from treedot.learn.vectorizer_state import VectorizerState
+from treedot.model.vectorizer_state import VectorizerState
 from treedot.safetensors import read_arrays, write_arrays
 from treedot.vectors.writers import write_matrix
 

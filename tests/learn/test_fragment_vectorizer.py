@@ -34,7 +34,7 @@ from treedot.fragments import list_fragments
 from treedot.fragments.cost import fragment_cost
 from treedot.kernels.reference import bounded_fragment_values
 from treedot.learn import clear_encoders
-from treedot.learn.vectorizer_state import VectorizerState
+from treedot.model.vectorizer_state import VectorizerState
 
 TREES = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
 

@@ -15,12 +15,12 @@ from treedot.encode.sparse.dictionary import FragmentDictionary
 from treedot.encode.sparse.occurrences import Occurrences
 from treedot.encode.sparse.rows import LearnedColumns
 from treedot.encode.spec import spec_of
-from treedot.errors import LimitError, ParameterError, SourceError
-from treedot.kernels import SubsetTreeKernel
+from treedot.errors import ParameterError, SourceError
 from treedot.learn.base import SparseTreeTransformer, check_source
 from treedot.learn.encoders import kept_encoder
-from treedot.learn.idf import DocumentCounts, checked_idf, inverse_frequency, is_flag
-from treedot.learn.vectorizer_state import VectorizerState
+from treedot.model.fragment_rows import FragmentRows, encode_rows, exact_log_norms
+from treedot.model.idf import DocumentCounts, checked_idf, is_flag
+from treedot.model.vectorizer_state import VectorizerState
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_tree, read_trees
 from treedot.trees import Forest, Tree
@@ -175,10 +175,7 @@ class FragmentVectorizer(SparseTreeTransformer):
 
     def transform(self, X: Any) -> csr_matrix:
         """Return one sparse row per tree, for any source of trees (see ``read_trees``)."""
-        encoder = self._encoder()
-        forest = read_trees(X)
-        log_norms = None if self.rest is None else _log_norms(forest, encoder.spec.decay)
-        return encoder.encode(forest, log_norms, self.n_jobs)
+        return encode_rows(self._encoder(), read_trees(X), self.n_jobs)
 
     def transform_fragment(self, fragment: Any) -> csr_matrix:
         """Return the row of one fragment: ±1 in its column, or its vector in the rest, of length about 1.
@@ -225,7 +222,7 @@ class FragmentVectorizer(SparseTreeTransformer):
         The values of the fragments in a column add up to the row's value there.
         """
         encoder, forest = self._encoder(), read_tree(tree)
-        log_norm = None if self.rest is None else float(_log_norms(forest, encoder.spec.decay)[0])
+        log_norm = None if self.rest is None else float(exact_log_norms(forest, encoder.spec.decay)[0])
         return encoder.occurrences(forest, log_norm)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -259,38 +256,32 @@ class FragmentVectorizer(SparseTreeTransformer):
 
     def _state(self) -> VectorizerState:
         """Return the parameters as plain JSON values, and what was learned as arrays."""
-        idf = self._checked_idf()
-        learned: Any = None
-        if not self._is_stateless:
-            self._check_fitted()
-            learned = self.dictionary_ if self.n_features is None else self.documents_
-        return VectorizerState.make(self.spec, idf, learned, {"damping": self.damping, "n_jobs": self.n_jobs})
+        return self._rows().state({"damping": self.damping, "n_jobs": self.n_jobs})
 
     @classmethod
     def _of_state(cls, state: VectorizerState) -> Self:
         """Return the vectorizer that ``_state`` described."""
-        spec, parameters = state.spec, state.parameters
-        made = cls(
-            n_features=spec.n_features,
-            decay=spec.decay,
-            budget=spec.budget,
-            damping=parameters.get("damping", spec.damping),
-            idf=state.idf,
-            normalize=spec.normalize,
-            rest=spec.rest,
-            rest_size=spec.rest_size,
-            random_state=spec.seed,
-            dtype=spec.dtype,
-            n_jobs=parameters.get("n_jobs"),
-        )
+        rows, parameters = FragmentRows.from_state(state), state.parameters
+        damping = parameters.get("damping", rows.spec.damping)
+        return cls._of_rows(rows, damping=damping, n_jobs=parameters.get("n_jobs"))
+
+    @classmethod
+    def _of_rows(cls, rows: FragmentRows, **parameters: Any) -> Self:
+        """Return the vectorizer of some rows; ``parameters`` are those that these do not tell."""
+        spec = rows.spec
+        settings = {
+            "n_features": spec.n_features, "decay": spec.decay, "budget": spec.budget,
+            "damping": spec.damping, "idf": rows.idf, "normalize": spec.normalize, "rest": spec.rest,
+            "rest_size": spec.rest_size, "random_state": spec.seed, "dtype": spec.dtype,
+        }  # fmt: skip
+        made = cls(**(settings | parameters))
         if made.spec != spec:
             raise SourceError("this is not the state of a FragmentVectorizer: its damping is another")
-        if spec.n_features is None:
-            made.dictionary_ = state.dictionary
-        elif made.idf is True:
-            made.documents_ = state.documents
+        if isinstance(rows.learned, FragmentDictionary):
+            made.dictionary_ = rows.learned
+        elif rows.learned is not None:
+            made.documents_ = rows.learned
         made._fitted_to = _learned_with(spec)
-        made._checked_idf()
         return made
 
     @property
@@ -301,19 +292,20 @@ class FragmentVectorizer(SparseTreeTransformer):
     def _n_features_out(self) -> int:
         return self._encoder().n_columns
 
-    def _encoder(self) -> SparseEncoder:
+    def _rows(self) -> FragmentRows:
+        """Return all that determines a row."""
         spec, idf = self.spec, self._checked_idf()
-        weights = (idf,) if isinstance(idf, np.ndarray) else ()
-        if self._is_stateless and not weights:
-            return kept_encoder(spec, (), partial(SparseEncoder, spec))
         if self._is_stateless:
-            return kept_encoder(spec, weights, lambda: SparseEncoder(spec, _hashed_weights(spec, *weights)))
+            return FragmentRows(spec, idf)
         self._check_fitted()
-        counted = self._counted
-        for array in (counted.columns, counted.counts):  # the encoder would not notice a change
-            array.setflags(write=False)
-        learned = counted if idf is True else (counted.columns, *weights)
-        return kept_encoder(spec, learned, lambda: SparseEncoder(spec, self._learned_columns(spec, idf)))
+        return FragmentRows(spec, idf, self.dictionary_ if self.n_features is None else self.documents_)
+
+    def _encoder(self) -> SparseEncoder:
+        rows = self._rows()
+        if rows.counted is not None:
+            for array in rows.counted[:2]:  # the encoder would not notice a change
+                array.setflags(write=False)
+        return kept_encoder(rows.spec, rows.identity, rows.make_encoder)
 
     def _check_fitted(self) -> None:
         check_is_fitted(self)
@@ -321,23 +313,6 @@ class FragmentVectorizer(SparseTreeTransformer):
             raise ParameterError(
                 "n_features, budget or random_state have changed since the columns were learned: fit again"
             )
-
-    @property
-    def _counted(self) -> DocumentCounts:
-        """The columns that ``fit`` has seen, those of a dictionary by their keys."""
-        if self.n_features is not None:
-            return self.documents_
-        return DocumentCounts(self.dictionary_.key, self.dictionary_.documents, self.dictionary_.n_trees)
-
-    def _learned_columns(self, spec: SparseSpec, idf: bool | np.ndarray) -> LearnedColumns:
-        """Return what compiled code has to know of columns and weights."""
-        columns, counts, n_trees = self._counted
-        # A copy, since compiled code for arrays that are read-only would be another.
-        key = columns.copy() if spec.n_features is None else _first_bits(columns, spec)
-        if idf is True:
-            unseen = float(inverse_frequency(np.zeros(1), n_trees)[0])
-            return LearnedColumns.make(key, inverse_frequency(counts, n_trees), unseen)
-        return LearnedColumns.make(key, None if isinstance(idf, bool) else idf)
 
     def _checked_idf(self, before_fit: bool = False) -> bool | np.ndarray:
         """Return ``idf``, checked; before a fit nothing is known yet of the columns of a dictionary."""
@@ -370,35 +345,9 @@ class FragmentVectorizer(SparseTreeTransformer):
         return self._is_stateless or hasattr(self, learned)
 
 
-def _hashed_weights(spec: SparseSpec, weights: np.ndarray) -> LearnedColumns:
-    return LearnedColumns.make(_first_bits(np.arange(weights.size), spec), weights)
-
-
-def _first_bits(columns: np.ndarray, spec: SparseSpec) -> np.ndarray:
-    """Return the first bits of the keys in hashed columns."""
-    return columns.astype(np.uint64) << np.uint64(spec.shift)
-
-
 def _learned_with(spec: SparseSpec) -> tuple[Any, ...]:
     """Return the settings that learned columns depend on."""
     return spec.n_features, spec.budget, spec.seed
-
-
-def _log_norms(forest: Forest, decay: float) -> np.ndarray:
-    """Return the exact lengths, or say which tree is too much for the exact kernel."""
-    kernel = SubsetTreeKernel(decay)
-    try:
-        return kernel.log_norms(forest)
-    except LimitError:
-        for i in range(len(forest)):
-            try:
-                kernel.log_norms(forest[[i]])
-            except LimitError as error:
-                raise LimitError(
-                    f"the exact length of tree {i + 1} ({forest.sizes[i]} nodes), which a rest is scaled to, "
-                    f"is out of reach ({error.args[0].split(':')[0]}): use rest=None"
-                ) from None
-        raise
 
 
 def _batches(X: Any) -> Iterator[Forest]:

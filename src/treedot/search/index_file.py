@@ -15,7 +15,7 @@ from treedot.array_types import IntArray
 from treedot.errors import SourceError, SpecMismatchError, TreedotError
 from treedot.jit import njit
 from treedot.learn import FragmentVectorizer
-from treedot.learn.vectorizer_state import VectorizerState
+from treedot.model.vectorizer_state import VectorizerState
 from treedot.safetensors import read_arrays, write_arrays
 from treedot.search.inverted_index_writer import InvertedIndexWriter, Lists
 from treedot.search.packed_trees import PackedTrees, PackedWriter

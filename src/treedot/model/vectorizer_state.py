@@ -8,10 +8,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from treedot.array_types import Array, FloatArray
 from treedot.encode import SparseSpec
 from treedot.encode.sparse.dictionary import FragmentDictionary
 from treedot.errors import SourceError
-from treedot.learn.idf import DocumentCounts
+from treedot.model.idf import DocumentCounts
 from treedot.safetensors import read_arrays, write_arrays
 from treedot.vectors.files import VECTORIZER_FORMAT, check_is
 
@@ -24,20 +25,20 @@ class VectorizerState(NamedTuple):
     """
 
     settings: dict[str, Any]
-    arrays: dict[str, np.ndarray]
+    arrays: dict[str, Array]
 
     @classmethod
     def make(
         cls,
         spec: SparseSpec,
-        idf: bool | np.ndarray,
+        idf: bool | FloatArray,
         learned: FragmentDictionary | DocumentCounts | None,
         parameters: dict[str, Any],
     ) -> Self:
         """Describe a vectorizer."""
         given = isinstance(idf, np.ndarray)
         settings = spec.to_dict() | {"idf": "given" if given else idf, "parameters": parameters}
-        arrays: dict[str, np.ndarray] = {"idf": np.asarray(idf)} if given else {}
+        arrays: dict[str, Array] = {"idf": np.asarray(idf)} if given else {}
         if isinstance(learned, FragmentDictionary):
             arrays |= learned.arrays()
         elif learned is not None:
@@ -60,7 +61,7 @@ class VectorizerState(NamedTuple):
         return found
 
     @property
-    def idf(self) -> bool | np.ndarray:
+    def idf(self) -> bool | FloatArray:
         """The parameter ``idf``."""
         idf = self.settings.get("idf", False)
         if idf not in (True, False, "given") or (idf == "given") != ("idf" in self.arrays):

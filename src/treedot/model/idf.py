@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treedot.array_types import Array, FloatArray, IntArray
 from treedot.errors import ParameterError
 
 MAX_WEIGHTS = 2**26  # columns that weights can be given for
@@ -18,12 +19,12 @@ class DocumentCounts(NamedTuple):
     ``columns`` are those in use, ascending; ``counts[k]`` of the ``n_trees`` trees hold ``columns[k]``.
     """
 
-    columns: np.ndarray
-    counts: np.ndarray
+    columns: Array
+    counts: IntArray
     n_trees: int
 
 
-def inverse_frequency(counts: np.ndarray, n_trees: int) -> np.ndarray:
+def inverse_frequency(counts: Array, n_trees: int) -> FloatArray:
     """Return ``ln((1 + trees) / (1 + trees that hold it)) + 1`` of every column.
 
     Examples
@@ -31,7 +32,7 @@ def inverse_frequency(counts: np.ndarray, n_trees: int) -> np.ndarray:
     >>> inverse_frequency(np.array([3, 0]), 3).round(2)
     array([1.  , 2.39])
     """
-    weights: np.ndarray = np.log((1.0 + n_trees) / (1.0 + counts)) + 1.0
+    weights: FloatArray = np.log((1.0 + n_trees) / (1.0 + counts)) + 1.0
     return weights
 
 
@@ -40,7 +41,7 @@ def is_flag(idf: Any) -> bool:
     return isinstance(idf, (bool, np.bool_))
 
 
-def checked_idf(idf: Any, n_columns: int | None, rest: str | None) -> bool | np.ndarray:
+def checked_idf(idf: Any, n_columns: int | None, rest: str | None) -> bool | FloatArray:
     """Return whether columns are weighed by how rare they are, or a copy of the weights that are given.
 
     Parameters
@@ -52,8 +53,9 @@ def checked_idf(idf: Any, n_columns: int | None, rest: str | None) -> bool | np.
     rest : str or None
         What lies beyond the budget, which cannot be weighed.
     """
+    weights: bool | FloatArray
     if is_flag(idf):
-        weights: Any = bool(idf)
+        weights = bool(idf)
     else:
         weights = np.asarray(idf)
         if weights.ndim != 1 or weights.dtype.kind not in "fiu":

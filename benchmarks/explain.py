@@ -22,6 +22,7 @@ from benchmarks.timing import seconds
 from treedot import Forest, FragmentVectorizer, explain, read_trees
 from treedot.explanation.linear import LinearFunction
 from treedot.explanation.removal import pruned
+from treedot.model.table import Table
 
 TIMED = 60  # nodes of the question whose explanation is timed, as nearly as there is one
 
@@ -74,7 +75,7 @@ def _falls(model: object, tree: Forest, least: int, rng: np.random.Generator) ->
     if not others.size:
         return None
     _, row, sign = function.target(found.target, np.zeros((1, 1)))
-    after = sign * function.scores(pruned(tree, np.array([top, rng.choice(others)])))[:, row]
+    after = sign * function.scores(Table({None: pruned(tree, np.array([top, rng.choice(others)]))}))[:, row]
     return float(found.score - after[0]), float(found.score - after[1])
 
 

@@ -37,7 +37,7 @@ def test_train_says_what_it_found(tmp_path, capsys):
     assert said[0].startswith("600 trees of ")
     assert said[1].startswith("  decay 0.4, C 1: accuracy ")
     assert said[-1].startswith(f"{tmp_path / 'm'}: decay 0.4, C 1")
-    assert LinearModel.load(tmp_path / "m").spec.budget == 3
+    assert LinearModel.load(tmp_path / "m").inputs[0].rows.spec.budget == 3
 
 
 def test_an_existing_model_is_replaced_only_where_that_is_asked(model, capsys):
@@ -54,7 +54,7 @@ def test_info_describes_a_model(model, capsys):
     found = LinearModel.load(model)
     assert facts["file"] == "a model (LinearModel.load)"
     assert facts["classes"] == found.classes.tolist()
-    assert facts["fingerprint"] == found.spec.fingerprint
+    assert facts["input 1"]["fingerprint"] == found.inputs[0].rows.spec.fingerprint
     assert facts["trained on"] == "300 trees"
 
 

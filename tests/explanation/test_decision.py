@@ -1,14 +1,14 @@
 """Explanations of decisions: what flips them, what is listed, and what is refused."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import BernoulliNB
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 from strategies import random_forest
@@ -19,7 +19,9 @@ from treedot import (
     KernelTransformer,
     LimitError,
     ParameterError,
+    SubsetTreeKernel,
     Tree,
+    TreeClassifier,
     explain,
 )
 from treedot.explanation import removal
@@ -96,22 +98,30 @@ def test_the_first_of_two_classes_has_the_negative_score(sides):
         assert explain(sides, tree).score >= 0
 
 
-def test_one_estimator_that_has_rows_and_weights_is_explained_like_a_pipeline(model):
-    coef = model[1].coef_
-    columns = np.unique(coef.indices)
-    one = SimpleNamespace(
-        vectorizer_=model[0],
-        columns_=columns,
-        weights_=coef[:, columns].toarray().T,
-        intercept_=model[1].intercept_,
-        classes_=model.classes_,
-    )
-    found, wanted = explain(one, FOREST[2], "one"), explain(model, FOREST[2], "one")
-    assert found.score == wanted.score
-    np.testing.assert_array_equal(found.node_values, wanted.node_values)
-    one.vectorizer_ = DistributedTreeVectorizer()
-    with pytest.raises(ParameterError, match="not of DistributedTreeVectorizer"):
-        explain(one, FOREST[2])
+def test_a_classifier_and_its_model_are_explained_like_a_pipeline():
+    one = TreeClassifier(vectorizer=FragmentVectorizer(), decay=None, C=1).fit(FOREST, CLASSES)
+    linear = LinearSVC().fit(one.inputs_[0].vectorizer.transform(FOREST), CLASSES)
+    linear.coef_ = csr_matrix((3, 2**20), dtype=np.float64).tolil()
+    linear.coef_[:, one.columns_] = one.weights_.T
+    linear.coef_, linear.intercept_ = linear.coef_.tocsr(), one.intercept_
+    wanted = explain(Pipeline([("rows", FragmentVectorizer()), ("linear", linear)]), FOREST[2], "one")
+    for model in (one, one.to_model()):
+        found = explain(model, FOREST[2], "one")
+        assert found.score == pytest.approx(wanted.score, abs=1e-9)
+        np.testing.assert_allclose(found.node_values, wanted.node_values, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        ({"vectorizer": DistributedTreeVectorizer(n_components=256)}, "DistributedTreeVectorizer"),
+        ({"kernel": SubsetTreeKernel(normalize=True)}, "SubsetTreeKernel"),
+    ],
+)
+def test_models_without_fragments_are_refused(setting, name):
+    model = TreeClassifier(**setting, decay=0.4, C=1).fit(FOREST, CLASSES)
+    with pytest.raises(ParameterError, match=f"not of {name}"):
+        explain(model, FOREST[2])
 
 
 def test_fragments_are_listed_with_their_weights_and_places(model):
@@ -200,13 +210,16 @@ def test_json_has_everything(model):
     read = json.loads(found.to_json())
     assert read["format"] == "treedot explanation"
     assert (read["target"], read["score"], read["bias"]) == (found.target, found.score, found.bias)
-    assert read["node_values"] == found.node_values.tolist()
-    assert Tree.parse(read["tree"]) == FOREST[3]
+    (only,) = read["trees"]
+    assert only["node_values"] == found.node_values.tolist()
+    assert Tree.parse(only["tree"]) == FOREST[3]
+    assert only["column"] is None
     assert [share["fragment"] for share in read["supporting"]] == [str(s.fragment) for s in found.supporting]
     flipped = next(found for found in (explain(model, tree) for tree in FOREST) if found.flip)
     assert json.loads(flipped.to_json())["flip"] == {
         "node": flipped.flip.node,
         "subtree": str(flipped.flip.subtree),
         "decision": flipped.flip.decision,
+        "column": None,
     }
     assert f"the decision would be {flipped.flip.decision}." in flipped.to_text()

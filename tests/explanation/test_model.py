@@ -69,4 +69,6 @@ def test_json_has_every_class():
     read = json.loads(found.to_json())
     assert [entry["target"] for entry in read["classes"]] == list(model.classes_)
     best = found.fragments["one"].supporting[0]
-    assert read["classes"][0]["supporting"][0] == {"fragment": str(best.fragment), "value": best.value}
+    assert read["classes"][0]["supporting"][0] == {
+        "fragment": str(best.fragment), "value": best.value, "column": None,
+    }  # fmt: skip

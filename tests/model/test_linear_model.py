@@ -11,7 +11,6 @@ import pytest
 
 from treedot import LinearModel, SourceError, TreeClassifier, read_trees
 from treedot.cli import main
-from treedot.encode import SparseSpec
 from treedot.errors import ParameterError
 from treedot.model import model_folder
 from treedot.safetensors import write_arrays
@@ -114,27 +113,31 @@ def test_what_a_killed_process_left_is_removed_by_the_next(trained, tmp_path):
 
 def test_classes_that_are_no_text_or_integer_are_refused(trained, tmp_path):
     model = trained.to_model()
-    odd = LinearModel(model.spec, np.array([0.5, 1.5]), model.columns, model.weights, model.bias)
+    odd = LinearModel(model.inputs, np.array([0.5, 1.5]), model.columns, model.weights, model.bias)
     with pytest.raises(ParameterError, match="texts or integers, not float64"):
         odd.save(tmp_path / "m")
-    with pytest.raises(ParameterError, match="hashed columns and no rest"):
-        LinearModel(SparseSpec(n_features=None), model.classes, model.columns, model.weights, model.bias)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda config: config.update(format="another"), "not that of a treedot model"),
-        (lambda config: config.update(version=2), "has version 2, and this treedot reads 1"),
+        (lambda config: config.update(version=1), "has version 1, and this treedot reads 2"),
         (lambda config: config.pop("classes"), "lacks one of"),
-        (lambda config: config.update(rows=[]), "lacks one of"),
+        (lambda config: config.update(inputs={}), "lacks one of"),
+        (lambda config: config.update(inputs=[]), "it has 0 inputs"),
+        (lambda config: config.update(inputs=[7]), "of a kind that is not known"),
+        (lambda config: config["inputs"][0].update(kind=[]), "of a kind that is not known"),
+        (lambda config: config["inputs"][0].update(column=3), "column is not a text"),
+        (lambda config: config["inputs"][0].pop("rows"), "an input has no rows"),
+        (lambda config: config["inputs"].append(config["inputs"][0]), "a column twice"),
         (lambda config: config.update(classes=["a"]), "not two or more different texts"),
         (lambda config: config.update(classes=["a", 1]), "not two or more different texts"),
         (lambda config: config.update(classes=["a", "a"]), "not two or more different texts"),
         (lambda config: config.update(classes=[1, 2**70, 3]), "more than 64 bits"),
         (lambda config: config.update(classes=["a", "b"]), r"do not fit 1 score\(s\)"),
-        (lambda config: config["rows"].update(decay=0.9), "fingerprint"),
-        (lambda config: config["rows"].update(more=1), "not the description of a treedot spec"),
+        (lambda config: config["inputs"][0]["rows"].update(decay=0.9), "fingerprint"),
+        (lambda config: config["inputs"][0]["rows"].update(more=1), "not the description of a treedot spec"),
         (lambda config: config.update(weights="0" * 32), "damaged, or of another model"),
     ],
 )
@@ -205,7 +208,7 @@ def test_weights_that_make_no_sense_are_refused(folder, trained, change, message
     }  # fmt: skip
     change(arrays)
     write_arrays(folder / "weights.safetensors", {}, arrays)
-    digest = model_folder._digest((folder / "weights.safetensors").read_bytes())
+    digest = model_folder._digest_file(folder / "weights.safetensors")
     rewrite(folder, lambda config: config.update(weights=digest))
     with pytest.raises(SourceError, match=message):
         LinearModel.load(folder)

@@ -100,7 +100,7 @@ def parser() -> argparse.ArgumentParser:
     _add_kernel(gram)
     _add_reading(gram)
 
-    add_learn_commands(partial(_command, commands), SOURCE_HELP, _add_reading)
+    add_learn_commands(partial(_command, commands), SOURCE_HELP, _add_reading, _add_encoding)
 
     convert = _command(
         commands,
@@ -162,6 +162,26 @@ def _command(commands: Any, name: str, brief: str, description: str | None = Non
     return made
 
 
+def _add_encoding(command: argparse.ArgumentParser) -> None:
+    """Add what says how the trees of a model become rows, by vectors or by an exact kernel."""
+    command.add_argument(
+        "--vectors",
+        choices=VECTORS,
+        help="sparse: rows with a column for every small fragment, with --rest for the full kernel; dense: "
+        "distributed trees, as in the paper (default: sparse)",
+    )
+    command.add_argument(
+        "--kernel",
+        choices=KERNELS,
+        help="in place of vectors, train on an exact kernel, normalised, and keep the support vectors: for "
+        "some thousand trees",
+    )
+    command.add_argument(
+        "--budget", type=int, metavar="B", help="the largest cost of a fragment (default: 4)"
+    )
+    _add_vectors(command, jobs=False)
+
+
 def _add_kernel(command: argparse.ArgumentParser) -> None:
     """Add what chooses between the exact kernels and vectors."""
     command.add_argument(
@@ -204,11 +224,11 @@ def _add_values(command: argparse.ArgumentParser, normalized: str, bounded: str)
     )
 
 
-def _add_vectors(command: argparse.ArgumentParser) -> None:
+def _add_vectors(command: argparse.ArgumentParser, jobs: bool = True) -> None:
     sparse = command.add_argument_group("sparse rows (--vectors sparse)")
-    encodes = command.prog.endswith("encode")
-    width = "2^20" if encodes else "2^30, so that hardly any fragments share one"
-    damping = "sqrt; with --rest linear" if encodes else "linear, as kernels count"
+    compares = command.prog.endswith(("kernel", "gram"))
+    width = "2^20" if command.prog.endswith("encode") else "2^30, so that hardly any fragments share one"
+    damping = "linear, as kernels count" if compares else "sqrt; with --rest linear"
     sparse.add_argument(
         "--n-features",
         type=_integer,
@@ -243,7 +263,8 @@ def _add_vectors(command: argparse.ArgumentParser) -> None:
         help="of all random signs and vectors: only vectors with the same seed can be compared (default: 0)",
     )
     both.add_argument("--dtype", choices=DTYPES, help="type of the vectors (default: float32)")
-    both.add_argument("-j", "--jobs", type=int, metavar="N", help="threads (default: -1, all cores)")
+    if jobs:
+        both.add_argument("-j", "--jobs", type=int, metavar="N", help="threads (default: -1, all cores)")
 
 
 def _integer(text: str) -> int:

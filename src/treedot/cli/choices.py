@@ -49,9 +49,9 @@ def check_options(options: argparse.Namespace) -> None:
         raise ParameterError("--rest-size has no effect without --rest dense")
 
 
-def make_vectorizer(options: argparse.Namespace) -> Any:
+def make_vectorizer(options: argparse.Namespace, **defaults: Any) -> Any:
     """Return the vectorizer that the options ask for, as it is by default where they do not say."""
-    return _vectorizer(options, {})
+    return _vectorizer(options, defaults)
 
 
 def make_kernel_vectorizer(options: argparse.Namespace) -> Any:

@@ -45,8 +45,7 @@ def _model_facts(path: Path) -> dict[str, Any]:
         "classes": model.classes.tolist(),
         "columns with weights": int(model.columns.size),
         "trained on": f"{data.get('trees')} trees" if isinstance(data, dict) else UNKNOWN,
-        **{name: value for name, value in model.spec.to_dict().items() if name != "kind"},
-        "fingerprint": model.spec.fingerprint,
+        **{f"input {k}": {"kind": each.kind, **each.config()} for k, each in enumerate(model.inputs, 1)},
     }
 
 

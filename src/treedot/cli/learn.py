@@ -15,6 +15,7 @@ from typing import IO, Any
 import numpy as np
 
 from treedot import __version__
+from treedot.cli.choices import check_options, make_kernel, make_vectorizer
 from treedot.cli.progress import Trials
 from treedot.cli.reading import Skipped, batches, read_all
 from treedot.errors import ParameterError
@@ -24,6 +25,7 @@ from treedot.model.evaluation import evaluate as compare
 from treedot.model.evaluation import margins, mcnemar
 from treedot.model.labels import check_labels
 from treedot.model.model_folder import check_model_target
+from treedot.model.table import Columns, read_table
 from treedot.parameters import checked_integer
 from treedot.trees import Forest
 
@@ -32,34 +34,51 @@ MISTAKES = 20  # that are listed
 
 def train(options: argparse.Namespace) -> None:
     """Train a model, and write it to a folder."""
-    from treedot.learn import FragmentVectorizer, TreeClassifier
-    from treedot.learn.tree_classifier import COSTS, DECAYS, N_FEATURES
+    from treedot.learn import TreeClassifier
+    from treedot.learn.tree_classifier import COSTS, DECAYS
 
     check_model_target(Path(options.output), options.overwrite)
-    trees = _forest(options)
-    labels = _labels(trees, options.label)
-    vectorizer = FragmentVectorizer(n_features=N_FEATURES, budget=options.budget, n_jobs=options.jobs)
+    columns = Columns.make(options.tree_column, options.number_column, options.text_column)
     classifier = TreeClassifier(
-        vectorizer=vectorizer,
+        tree_columns=options.tree_column,
+        number_columns=options.number_column,
+        text_columns=options.text_column,
+        **_vectorizer_or_kernel(options),
         decay=options.decay or DECAYS,
         C=options.C or COSTS,
         cv=options.cv,
         class_weight="balanced" if options.balanced else None,
         n_jobs=options.jobs,
     )
+    trees = _forest(options, columns)
+    labels = _labels(trees, options.label)
     groups = None if options.group is None else _labels(trees, options.group)
     with Trials() as progress:
         classifier.fit(trees, labels, groups, progress=progress)
     facts: dict[str, Any] = {
-        "data": {"trees": len(trees), "digest": _digest(trees, labels), "label": options.label},
+        "data": {"trees": len(trees), "digest": _digest(trees, labels, columns), "label": options.label},
         "treedot": __version__,
     }
     classifier.to_model(facts).save(options.output, overwrite=options.overwrite)
+    what = "rows" if columns.are_named else "trees"
     n_classes, n_columns = classifier.classes_.size, classifier.columns_.size
-    print(f"{len(trees):,} trees of {n_classes} classes, with {n_columns:,} different fragments")
+    print(f"{len(trees):,} {what} of {n_classes} classes, with weights for {n_columns:,} columns")
     for trial in classifier.trials_:
         print(f"  decay {trial.decay:g}, C {trial.C:g}: accuracy {trial.accuracy:.3f} in cross-validation")
     print(f"{options.output}: decay {classifier.decay_:g}, C {classifier.C_:g}")
+
+
+def _vectorizer_or_kernel(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what makes rows of trees, as the options ask; its λ is chosen later."""
+    from treedot.learn.tree_classifier import N_FEATURES
+
+    vectors = "sparse" if options.vectors is None and options.kernel is None else options.vectors
+    chosen = argparse.Namespace(**(vars(options) | {"vectors": vectors, "decay": 0.4, "normalize": None}))
+    check_options(argparse.Namespace(**(vars(chosen) | {"jobs": None})))  # training has threads in any case
+    if vectors is not None:
+        return {"vectorizer": make_vectorizer(chosen, n_features=N_FEATURES)}
+    chosen.normalize = True  # C fits to kernels of 1 with themselves
+    return {"kernel": make_kernel(chosen)}
 
 
 def predict(options: argparse.Namespace) -> None:
@@ -67,7 +86,8 @@ def predict(options: argparse.Namespace) -> None:
     model = LinearModel.load(options.model)
     if options.output:
         check_target(Path(options.output), *options.trees)
-    skipped = Skipped(options.skip_bad)
+    _set_column(options, model.reads)
+    skipped, row = Skipped(options.skip_bad), 0
     with _output(options.output) as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         if options.scores:
@@ -75,11 +95,12 @@ def predict(options: argparse.Namespace) -> None:
             writer.writerow(["class", *scored.tolist()])
         for source in options.trees:
             for batch in batches(source, options, skipped):
-                scores = model.decision_function(batch, n_jobs=options.jobs)
+                scores = model.scores(read_table(batch, model.reads, row), n_jobs=options.jobs)
+                row += len(batch)
                 labels = model.best(scores).tolist()
                 columns = scores.reshape(len(batch), -1) if options.scores else np.zeros((len(batch), 0))
-                for label, row in zip(labels, columns.tolist(), strict=True):
-                    writer.writerow([label, *(f"{score:.6f}" for score in row)])
+                for label, values in zip(labels, columns.tolist(), strict=True):
+                    writer.writerow([label, *(f"{score:.6f}" for score in values)])
     skipped.report()
 
 
@@ -91,7 +112,7 @@ def evaluate(options: argparse.Namespace) -> None:
     other = LinearModel.load(options.against) if options.against else None
     if options.html:
         check_target(Path(options.html), *options.trees)
-    trees = _forest(options)
+    trees = _forest(options, model.reads)
     truth = _labels(trees, options.label)
     scores = model.decision_function(trees, n_jobs=options.jobs)
     classes, predicted = model.classes.astype(str), model.best(scores).astype(str)
@@ -116,12 +137,12 @@ def evaluate(options: argparse.Namespace) -> None:
 def explain(options: argparse.Namespace) -> None:
     """Print what a model's decision about one tree is made of."""
     from treedot.explanation import explain as taken_apart
-    from treedot.learn import TreeClassifier
 
     if options.html is not None:
         check_target(Path(options.html), options.tree)
     number = checked_integer("--number", options.number, at_least=1)
-    model = TreeClassifier.load(options.model)
+    model = LinearModel.load(options.model)
+    _set_column(options, model.reads)
     skipped = Skipped(options.skip_bad)
     forest = read_all(options.tree, options, skipped)
     if number > len(forest):
@@ -134,11 +155,22 @@ def explain(options: argparse.Namespace) -> None:
     print(found.to_json() if options.json else found.to_text(color=sys.stdout.isatty()))
 
 
-def _forest(options: argparse.Namespace) -> Forest:
+def _forest(options: argparse.Namespace, columns: Columns) -> Forest:
+    """Return all trees; of several tree columns the first, with the others beside it."""
+    _set_column(options, columns)
     skipped = Skipped(options.skip_bad)
     forest = Forest.concat(batch for source in options.trees for batch in batches(source, options, skipped))
     skipped.report()
     return forest
+
+
+def _set_column(options: argparse.Namespace, columns: Columns) -> None:
+    """Let the first tree column be read as trees, where columns have names."""
+    if columns.are_named:
+        if options.column is not None:
+            named = ", ".join(map(str, columns.trees))
+            raise ParameterError(f"the trees are in the columns {named}: leave out --column")
+        options.column = columns.trees[0]
 
 
 def _labels(trees: Forest, column: str) -> np.ndarray:
@@ -154,12 +186,14 @@ def _labels(trees: Forest, column: str) -> np.ndarray:
     return np.array([str(value) for value in values])
 
 
-def _digest(trees: Forest, labels: np.ndarray) -> str:
+def _digest(trees: Forest, labels: np.ndarray, columns: Columns) -> str:
     """Return a short name of the data that a model was trained on."""
     content = hashlib.blake2b(digest_size=16)
     for array in (trees.label, trees.arity, trees.offsets):
         content.update(np.ascontiguousarray(array, np.int64).tobytes())
-    content.update(json.dumps([list(trees.labels), labels.tolist()]).encode())
+    others = [name for name in (*columns.trees[1:], *columns.numbers, *columns.texts) if name is not None]
+    values = [[name, *map(str, trees.columns[name])] for name in others]
+    content.update(json.dumps([list(trees.labels), labels.tolist(), *values]).encode())
     return content.hexdigest()
 
 

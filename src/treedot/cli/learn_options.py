@@ -9,10 +9,12 @@ from treedot.cli.find_options import AddCommand
 
 MODEL_HELP = "a folder that treedot train wrote"
 
-AddReading = Callable[[argparse.ArgumentParser], None]
+AddOptions = Callable[[argparse.ArgumentParser], None]
 
 
-def add_learn_commands(command: AddCommand, source: str, add_reading: AddReading) -> None:
+def add_learn_commands(
+    command: AddCommand, source: str, add_reading: AddOptions, add_encoding: AddOptions
+) -> None:
     """Add the commands; ``command`` makes one, ``source`` says what files of trees are."""
     train = command(
         "train",
@@ -39,15 +41,24 @@ def add_learn_commands(command: AddCommand, source: str, add_reading: AddReading
         "--group", metavar="COLUMN", help="trees with the same value there are never on both sides of a fold"
     )
     train.add_argument(
-        "--budget", type=int, default=4, metavar="B", help="the largest cost of a fragment (default: 4)"
-    )
-    train.add_argument(
         "--balanced",
         action="store_true",
         help="let errors in rare classes cost more, so that all classes count",
     )
-    add_reading(train)
     _add_jobs(train)
+    columns = train.add_argument_group(
+        "examples of several columns",
+        "Each can be given several times. The model knows its columns: predict, evaluate and explain take "
+        "tables that have them.",
+    )
+    for kind, what in (
+        ("tree", "a column that holds trees (default: the one of --column)"),
+        ("number", "a column of numbers, which are standardised"),
+        ("text", "a column of texts, which become words and pairs of words"),
+    ):
+        columns.add_argument(f"--{kind}-column", action="append", metavar="COLUMN", help=what)
+    add_encoding(train)
+    add_reading(train)
 
     predict = command(
         "predict",

@@ -1,6 +1,6 @@
 """Why: which nodes and fragments a score or a kernel comes from."""
 
-from treedot.explanation.decision import Explanation, FragmentShare, explain
+from treedot.explanation.decision import Explanation, FragmentShare, TreeValues, explain
 from treedot.explanation.model import ClassFragments, FragmentWeight, ModelExplanation, explain_model
 from treedot.explanation.pair import PairExplanation, SharedFragment, explain_pair
 from treedot.explanation.removal import Removal
@@ -14,6 +14,7 @@ __all__ = [
     "PairExplanation",
     "Removal",
     "SharedFragment",
+    "TreeValues",
     "explain",
     "explain_model",
     "explain_pair",

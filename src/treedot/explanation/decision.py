@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.encode.sparse.occurrences import Occurrences, fragment_at
-from treedot.explanation.linear import LinearFunction
+from treedot.explanation.linear import LinearFunction, Part
 from treedot.explanation.removal import Removal, smallest_flip
 from treedot.explanation.shares import node_shares
+from treedot.learn import FragmentVectorizer
+from treedot.model.table import Table
 from treedot.parameters import checked_flag, checked_integer
-from treedot.readers import read_tree
 from treedot.trees import Forest, Tree
 
 BEYOND = "fragments beyond the budget"
@@ -28,11 +29,31 @@ class FragmentShare(NamedTuple):
         Its weight times its value in the tree's row.
     nodes : list of list of int
         The inner nodes of every occurrence, in post-order.
+    column : str, optional
+        Which tree of the example it is a fragment of, where the model has several.
     """
 
     fragment: Tree
     value: float
     nodes: list[list[int]]
+    column: str | None = None
+
+
+class TreeValues(NamedTuple):
+    """What the nodes of one tree contribute to a score.
+
+    Attributes
+    ----------
+    column : str or None
+        The name of the tree's column, where it has one.
+    tree : Tree
+    node_values : array
+        The Shapley value of every node, in post-order; 0 for leaves.
+    """
+
+    column: str | None
+    tree: Tree
+    node_values: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +64,16 @@ class Explanation:
 
     Attributes
     ----------
-    tree : Tree
-        What is explained.
+    trees : list of TreeValues
+        What is explained: a tree and the values of its nodes, for each tree column of the model.
+    tree, node_values : Tree, array
+        The first of these.
     target : object
         The class whose score it is; None for a model that predicts numbers.
     score : float
-        The model's decision value for that class: the sum of ``node_values``, ``others`` and ``bias``.
-    node_values : array
-        The Shapley value of every node, in post-order; 0 for leaves.
+        The model's decision value for that class: the sum of all node values, ``others`` and ``bias``.
     others : dict
-        What belongs to no node, by name.
+        What belongs to no node, by name: columns of numbers and texts, and what lies beyond the budget.
     bias : float
         The model's intercept.
     supporting, opposing : list of FragmentShare
@@ -64,16 +85,32 @@ class Explanation:
         Whether it was looked for.
     """
 
-    tree: Tree
+    trees: list[TreeValues]
     target: Any
     score: float
-    node_values: np.ndarray
     others: dict[str, float]
     bias: float
     supporting: list[FragmentShare]
     opposing: list[FragmentShare]
     flip: Removal | None
     flip_sought: bool
+
+    @property
+    def tree(self) -> Tree:
+        """The first tree."""
+        return self.trees[0].tree
+
+    @property
+    def node_values(self) -> np.ndarray:
+        """The values of the first tree's nodes."""
+        return self.trees[0].node_values
+
+    @property
+    def parts(self) -> list[tuple[str, float]]:
+        """What the score is the sum of, by name."""
+        nodes = [("nodes" if one.column is None else f"nodes of {one.column}", one) for one in self.trees]
+        sums = [(name, float(one.node_values.sum())) for name, one in nodes]
+        return [*sums, *self.others.items(), ("bias", self.bias)]
 
     def to_text(self, color: bool = False) -> str:
         """Return text, the tree with one line for each inner node; coloured for terminals."""
@@ -115,10 +152,12 @@ def explain(
 
     Parameters
     ----------
-    model : Pipeline
-        A ``FragmentVectorizer`` and a fitted linear model with ``coef_`` and ``intercept_``.
+    model : TreeClassifier, LinearModel or Pipeline
+        Whose rows are those of a ``FragmentVectorizer``; in a Pipeline, this and a fitted linear model with
+        ``coef_`` and ``intercept_``.
     tree : bracket text, Tree, nested lists, or a Forest of one tree
-        What the decision is about.
+        What the decision is about. For a model of a table's columns, a dictionary of the values by column,
+        or a table of one row.
     target : object, optional
         The class whose score is explained; by default the one that the model decides for. Of two classes,
         the first has the negative of the decision value.
@@ -144,41 +183,81 @@ def explain(
     >>> bool(abs(found.node_values.sum() + found.bias - found.score) < 1e-6)
     True
     """
-    linear, forest = LinearFunction.of(model), read_tree(tree)
+    linear = LinearFunction.of(model)
+    table = linear.read_one(tree)
     n_fragments = checked_integer("n_fragments", n_fragments, 0)
     find_flip = checked_flag("find_flip", find_flip)
-    scores = linear.scores(forest)
+    scores = linear.scores(table)
     number, row, sign = linear.target(target, scores)
-    found = linear.vectorizer.occurrences(forest)
-    known = found.column >= 0
-    contribution = np.zeros(found.value.size)
-    contribution[known] = sign * linear.weights_at(found.column[known])[row] * found.value[known]
-    values = node_shares(found, contribution, forest.n_nodes)
-    order = np.argsort(-contribution, kind="stable").tolist()
+    explained = [_explained(part, table[part.column], row, sign) for part in linear.trees]
     return Explanation(
-        forest[0],
+        [one.values for one in explained],
         None if linear.classes is None else linear.classes[number],
         float(sign * scores[0, row]),
-        values,
-        _others(linear, forest, row, sign),
+        _others(linear, table, row, sign),
         float(sign * linear.bias[row]),
-        [_share(found, forest, k, contribution) for k in order[:n_fragments] if contribution[k] > 0],
-        [_share(found, forest, k, contribution) for k in order[::-1][:n_fragments] if contribution[k] < 0],
-        smallest_flip(linear, forest) if find_flip else None,
+        _strongest(explained, 1, n_fragments),
+        _strongest(explained, -1, n_fragments),
+        smallest_flip(linear, table) if find_flip else None,
         find_flip and linear.classes is not None,
     )
 
 
-def _others(linear: LinearFunction, forest: Forest, row: int, sign: float) -> dict[str, float]:
+class _Explained(NamedTuple):
+    """A tree with the values of its nodes, and what each of its fragments contributes."""
+
+    values: TreeValues
+    forest: Forest
+    found: Occurrences
+    contribution: np.ndarray
+
+    def strongest(self, sign: int, wanted: int) -> list[FragmentShare]:
+        """Return the fragments that raise the score the most, or lower it with the sign -1."""
+        order = np.argsort(-self.contribution, kind="stable")[::sign][:wanted]
+        return [self._share(k) for k in order.tolist() if sign * self.contribution[k] > 0]
+
+    def _share(self, number: int) -> FragmentShare:
+        nodes = self.found.nodes_of(number)
+        fragment = fragment_at(self.forest, nodes[0])
+        return FragmentShare(fragment, float(self.contribution[number]), nodes, self.values.column)
+
+
+def _strongest(explained: list[_Explained], sign: int, wanted: int) -> list[FragmentShare]:
+    """Return the strongest fragments of all trees."""
+    shares = [share for one in explained for share in one.strongest(sign, wanted)]
+    return sorted(shares, key=lambda share: -sign * share.value)[:wanted]
+
+
+def _explained(part: Part, forest: Forest, row: int, sign: float) -> _Explained:
+    vectorizer = part.vectorizer
+    assert vectorizer is not None
+    found = vectorizer.occurrences(forest)
+    known = found.column >= 0
+    contribution = np.zeros(found.value.size)
+    contribution[known] = sign * part.weights_at(found.column[known])[row] * found.value[known]
+    values = TreeValues(part.column, forest[0], node_shares(found, contribution, forest.n_nodes))
+    return _Explained(values, forest, found, contribution)
+
+
+def _others(linear: LinearFunction, table: Table, row: int, sign: float) -> dict[str, float]:
     """Return what the score holds beside bounded fragments and the bias."""
-    if linear.vectorizer.rest is None:
-        return {}
-    matrix, width = linear.vectorizer.transform(forest), linear.vectorizer.n_features
-    beyond = matrix.indices >= (len(linear.vectorizer.dictionary_) if width is None else width)
-    weights = linear.weights_at(matrix.indices[beyond])[row]
-    return {BEYOND: float(sign * weights @ matrix.data[beyond].astype(float))}
+    found: dict[str, float] = {}
+    for part in linear.parts:
+        trees, numbers, texts = part.input.reads
+        if trees and part.vectorizer is not None and part.vectorizer.rest is not None:
+            name = BEYOND if part.column is None else f"{BEYOND} of {part.column}"
+            found[name] = sign * _beyond(part, part.vectorizer, table[part.column], row)
+        elif numbers:
+            values = part.input.transform(table)[0] * part.weights_at(np.arange(len(numbers)))[row]
+            found |= dict(zip(numbers, (sign * values).tolist(), strict=True))
+        elif texts:
+            found[texts[0]] = float(sign * part.scores(table)[0, row])
+    return found
 
 
-def _share(found: Occurrences, forest: Forest, number: int, contribution: np.ndarray) -> FragmentShare:
-    nodes = found.nodes_of(number)
-    return FragmentShare(fragment_at(forest, nodes[0]), float(contribution[number]), nodes)
+def _beyond(part: Part, vectorizer: FragmentVectorizer, forest: Forest, row: int) -> float:
+    """Return what the fragments beyond the budget contribute."""
+    matrix, width = vectorizer.transform(forest), vectorizer.n_features
+    beyond = matrix.indices >= (len(vectorizer.dictionary_) if width is None else width)
+    weights = part.weights_at(matrix.indices[beyond])[row]
+    return float(weights @ matrix.data[beyond].astype(float))

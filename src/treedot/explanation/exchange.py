@@ -9,7 +9,7 @@ from treedot.explanation.decision import Explanation, FragmentShare
 from treedot.explanation.model import FragmentWeight, ModelExplanation
 from treedot.explanation.pair import PairExplanation, SharedFragment
 
-VERSION = 1
+VERSION = 2
 
 
 def explanation_json(found: Explanation) -> str:
@@ -20,15 +20,18 @@ def explanation_json(found: Explanation) -> str:
             "node": found.flip.node,
             "subtree": str(found.flip.subtree),
             "decision": _plain(found.flip.decision),
+            "column": found.flip.column,
         }
     return _dumped(
         {
             "format": "treedot explanation",
             "version": VERSION,
-            "tree": str(found.tree),
+            "trees": [
+                {"column": column, "tree": str(tree), "node_values": values.tolist()}
+                for column, tree, values in found.trees
+            ],
             "target": _plain(found.target),
             "score": found.score,
-            "node_values": found.node_values.tolist(),
             "others": found.others,
             "bias": found.bias,
             "supporting": [_share(share) for share in found.supporting],

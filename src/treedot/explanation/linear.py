@@ -1,8 +1,8 @@
-"""Linear models of rows of fragments: which vectorizer, which weights, which bias."""
+"""Linear models of rows of fragments: which inputs, which weights, which bias."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -13,11 +13,39 @@ from sklearn.svm import SVC, NuSVC
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.errors import ParameterError
-from treedot.learn import FragmentVectorizer
-from treedot.trees import Forest
+from treedot.learn import FragmentVectorizer, TreeClassifier
+from treedot.learn.vectorizer_input import VectorizerInput, from_stored
+from treedot.model import LinearModel
+from treedot.model.inputs import Inputs, columns_of, spans
+from treedot.model.model_input import ModelInput
+from treedot.model.table import Columns, Table, read_table
+from treedot.readers import read_tree
 
 WANTED = "a TreeClassifier, or a Pipeline of a FragmentVectorizer and a linear model, such as LinearSVC"
-FITTED = ("vectorizer_", "columns_", "weights_", "intercept_", "classes_")  # of one estimator that is both
+
+
+class Part(NamedTuple):
+    """An input of a model, and from an array of its columns to their weights, one row for each score."""
+
+    input: ModelInput
+    weights_at: Callable[[np.ndarray], np.ndarray]
+
+    @property
+    def column(self) -> str | None:
+        """The tree column, for an input of trees."""
+        return self.input.reads.trees[0]
+
+    @property
+    def vectorizer(self) -> FragmentVectorizer | None:
+        """What makes rows of trees; None for numbers and texts."""
+        return self.input.vectorizer if isinstance(self.input, VectorizerInput) else None
+
+    def scores(self, table: Table) -> np.ndarray:
+        """Return what the input adds to the scores of every example."""
+        rows = csr_matrix(self.input.transform(table))
+        columns, number = np.unique(rows.indices, return_inverse=True)  # the weights of all may be gigabytes
+        narrow = csr_matrix((rows.data.astype(float), number, rows.indptr), (len(table), columns.size))
+        return np.asarray(narrow @ self.weights_at(columns).T)
 
 
 class LinearFunction(NamedTuple):
@@ -25,10 +53,8 @@ class LinearFunction(NamedTuple):
 
     Attributes
     ----------
-    vectorizer : FragmentVectorizer
-        Makes the rows.
-    weights_at : callable
-        From an array of columns to their weights, one row for each score.
+    parts : list of Part
+        The inputs, with their weights.
     bias : array
         One number for each score.
     classes : list, optional
@@ -36,27 +62,41 @@ class LinearFunction(NamedTuple):
         model that predicts numbers.
     """
 
-    vectorizer: FragmentVectorizer
-    weights_at: Callable[[np.ndarray], np.ndarray]
+    parts: list[Part]
     bias: np.ndarray
     classes: list[Any] | None
 
     @classmethod
     def of(cls, model: Any) -> Self:
         """Take a fitted model of trees apart, or raise where it is something else."""
-        if all(hasattr(model, name) for name in FITTED):
-            vectorizer, columns, weights, bias, classes = (getattr(model, name) for name in FITTED)
-            return cls(_checked(vectorizer), partial(_listed, columns, weights.T), bias, classes.tolist())
+        if isinstance(model, TreeClassifier):
+            check_is_fitted(model)
+            return cls._of_inputs(
+                model.inputs_, model.columns_, model.weights_, model.intercept_, model.classes_
+            )
+        if isinstance(model, LinearModel):
+            inputs = [from_stored(each) for each in model.inputs]
+            return cls._of_inputs(inputs, model.columns, model.weights, model.bias, model.classes)
         if not isinstance(model, Pipeline):
             raise ParameterError(f"what can be explained is {WANTED}, not {type(model).__name__}")
         steps = [step for _, step in model.steps if step not in (None, "passthrough")]
         if len(steps) != 2:
             named = ", ".join(type(step).__name__ for step in steps)
             raise ParameterError(f"what can be explained is {WANTED}, not one of {named}")
-        return cls._of_steps(_checked(steps[0]), steps[1])
+        return cls._of_steps(VectorizerInput(None, steps[0]), steps[1])
 
     @classmethod
-    def _of_steps(cls, vectorizer: FragmentVectorizer, linear: Any) -> Self:
+    def _of_inputs(
+        cls, inputs: Inputs, columns: np.ndarray, weights: np.ndarray, bias: np.ndarray, classes: np.ndarray
+    ) -> Self:
+        parts = [
+            Part(_checked(each), partial(_listed, columns[span] - first, weights[span].T))
+            for each, span, first in spans(inputs, columns)
+        ]
+        return cls(parts, bias, classes.tolist())
+
+    @classmethod
+    def _of_steps(cls, rows: VectorizerInput, linear: Any) -> Self:
         name = type(linear).__name__
         check_is_fitted(linear)
         if not (hasattr(linear, "coef_") and hasattr(linear, "intercept_")):
@@ -69,14 +109,33 @@ class LinearFunction(NamedTuple):
         ):  # class against class
             raise ParameterError(f"{name} has no row of weights for each class: take {WANTED}")
         bias = np.broadcast_to(np.asarray(linear.intercept_, float), coef.shape[:1])
-        return cls(vectorizer, partial(_sparse if issparse(coef) else _dense, coef), bias, classes)
+        part = Part(_checked(rows), partial(_sparse if issparse(coef) else _dense, coef))
+        return cls([part], bias, classes)
 
-    def scores(self, forest: Forest) -> np.ndarray:
-        """Return the scores of every tree; for two classes, of the second alone."""
-        rows = self.vectorizer.transform(forest)
-        columns, number = np.unique(rows.indices, return_inverse=True)  # the weights of all may be gigabytes
-        narrow = csr_matrix((rows.data.astype(float), number, rows.indptr), (len(forest), columns.size))
-        return np.asarray(narrow @ self.weights_at(columns).T) + self.bias
+    @property
+    def reads(self) -> Columns:
+        """The names of the columns that examples are made of."""
+        return columns_of([part.input for part in self.parts])
+
+    @property
+    def trees(self) -> list[Part]:
+        """The parts that are trees."""
+        return [part for part in self.parts if part.vectorizer is not None]
+
+    def read_one(self, example: Any) -> Table:
+        """Read one example: a tree; where columns have names, the values by name, or a table of one row."""
+        if not self.reads.are_named:
+            return Table({None: read_tree(example)})
+        if isinstance(example, Mapping):
+            example = {name: [value] for name, value in example.items()}
+        table = read_table(example, self.reads)
+        if len(table) != 1:
+            raise ParameterError(f"expected one example, found {len(table)}")
+        return table
+
+    def scores(self, table: Table) -> np.ndarray:
+        """Return the scores of every example; for two classes, of the second alone."""
+        return self.bias + sum(part.scores(table) for part in self.parts)
 
     def best(self, scores: np.ndarray) -> np.ndarray:
         """Return the number of the class that wins for each row of scores."""
@@ -97,13 +156,14 @@ class LinearFunction(NamedTuple):
         return number, number, 1.0
 
 
-def _checked(vectorizer: Any) -> FragmentVectorizer:
-    if not isinstance(vectorizer, FragmentVectorizer):
-        raise ParameterError(
-            "a model is explained by its fragments, so its rows must be those of a FragmentVectorizer, "
-            f"not of {type(vectorizer).__name__}"
-        )
-    return vectorizer
+def _checked(each: ModelInput) -> ModelInput:
+    if not each.reads.trees or isinstance(getattr(each, "vectorizer", None), FragmentVectorizer):
+        return each
+    made_by = getattr(each, "vectorizer", getattr(each, "kernel", None))
+    raise ParameterError(
+        "a model is explained by its fragments, so its rows must be those of a FragmentVectorizer, "
+        f"not of {type(made_by).__name__}"
+    )
 
 
 def _dense(coef: np.ndarray, columns: np.ndarray) -> np.ndarray:

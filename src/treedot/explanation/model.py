@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.errors import SourceError
-from treedot.explanation.linear import LinearFunction
+from treedot.explanation.linear import LinearFunction, Part
 from treedot.learn.fragment_vectorizer import FragmentColumns
+from treedot.model.table import Columns, read_table
 from treedot.parameters import checked_integer
 from treedot.trees import Tree
 
@@ -17,10 +18,11 @@ MAX_FRAGMENTS = 2**22  # some hundred megabytes
 
 
 class FragmentWeight(NamedTuple):
-    """A fragment and its weight in a linear model."""
+    """A fragment and its weight in a linear model; and of which tree, where the model has several."""
 
     fragment: Tree
     value: float
+    column: str | None = None
 
 
 class ClassFragments(NamedTuple):
@@ -79,10 +81,10 @@ def explain_model(
 
     Parameters
     ----------
-    model : Pipeline
+    model : TreeClassifier, LinearModel or Pipeline
         As ``explain`` takes it.
     trees : source of trees
-        Where to look for fragments, as ``read_trees`` takes it.
+        Where to look for fragments, as ``read_trees`` takes it; a table for a model of a table's columns.
     n_fragments : int
         How many are listed for and against each class.
     max_fragments : int
@@ -108,26 +110,45 @@ def explain_model(
     function = LinearFunction.of(model)
     wanted = checked_integer("n_fragments", n_fragments, 0)
     most = checked_integer("max_fragments", max_fragments, 1)
-    listed = function.vectorizer.fragment_columns(trees, most)
-    if not listed.number.size:
+    listed = _listed(function, trees, most)
+    if not any(found.number.size for _, found in listed):
         raise SourceError("these trees have no fragment that the model has a column for")
-    weights = function.weights_at(listed.column) * listed.sign
+    weights = [part.weights_at(found.column) * found.sign for part, found in listed]
     if function.classes is not None and len(function.classes) == 2:
-        weights = np.concatenate([-weights, weights])
+        weights = [np.concatenate([-own, own]) for own in weights]
     names = [None] if function.classes is None else function.classes
-    found = {name: _strongest(listed, row, wanted) for name, row in zip(names, weights, strict=True)}
-    known = len(listed.dictionary)
-    return ModelExplanation(found, known, listed.dictionary.n_trees, known <= most)
+    fragments = {
+        name: _strongest(listed, [own[k] for own in weights], wanted) for k, name in enumerate(names)
+    }
+    known = [len(found.dictionary) for _, found in listed]
+    n_trees = sum(found.dictionary.n_trees for _, found in listed)
+    return ModelExplanation(fragments, sum(known), n_trees, max(known) <= most)
 
 
-def _strongest(listed: FragmentColumns, weights: np.ndarray, wanted: int) -> ClassFragments:
-    order = np.argsort(-weights, kind="stable")
-    sides = [order[:wanted], order[::-1][:wanted]]
-    return ClassFragments._make(
-        [
-            FragmentWeight(listed.dictionary.fragment(listed.number[k]), float(weights[k]))
-            for k in side
-            if weights[k] * sign > 0
+def _listed(function: LinearFunction, trees: Any, most: int) -> list[tuple[Part, FragmentColumns]]:
+    """Return the fragments of every tree column, and the columns of rows that they have."""
+    table = None
+    if function.reads.are_named:
+        table = read_table(trees, Columns(function.reads.trees))
+    return [
+        (part, part.vectorizer.fragment_columns(trees if table is None else table[part.column], most))
+        for part in function.trees
+        if part.vectorizer is not None
+    ]
+
+
+def _strongest(
+    listed: list[tuple[Part, FragmentColumns]], weights: list[np.ndarray], wanted: int
+) -> ClassFragments:
+    """Return the fragments with the largest and the smallest weights, of all tree columns."""
+
+    def chosen(sign: int) -> list[FragmentWeight]:
+        found = [
+            FragmentWeight(columns.dictionary.fragment(columns.number[k]), float(own[k]), part.column)
+            for (part, columns), own in zip(listed, weights, strict=True)
+            for k in (np.argsort(-own, kind="stable")[::sign][:wanted])
+            if own[k] * sign > 0
         ]
-        for side, sign in zip(sides, (1, -1), strict=True)
-    )
+        return sorted(found, key=lambda share: -sign * share.value)[:wanted]
+
+    return ClassFragments(chosen(1), chosen(-1))

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.errors import LimitError
-from treedot.explanation.linear import LinearFunction
+from treedot.explanation.linear import LinearFunction, Part
+from treedot.model.table import Table
 from treedot.trees import Forest, Tree
 
 BATCH_NODES = 2**16
@@ -24,12 +25,15 @@ class Removal(NamedTuple):
     subtree : Tree
         What stood there.
     decision : object
-        The class of the tree without it.
+        The class without it.
+    column : str, optional
+        Which tree of the example it is part of, where the model has several.
     """
 
     node: int
     subtree: Tree
     decision: Any
+    column: str | None = None
 
 
 def pruned(forest: Forest, nodes: np.ndarray) -> Forest:
@@ -50,15 +54,22 @@ def pruned(forest: Forest, nodes: np.ndarray) -> Forest:
     return Forest(forest.label[which], arity, offsets, forest.labels)
 
 
-def smallest_flip(model: LinearFunction, forest: Forest) -> Removal | None:
-    """Return the smallest subtree without which a tree is of another class, or None where there is none.
+def smallest_flip(model: LinearFunction, table: Table) -> Removal | None:
+    """Return the smallest subtree without which an example is of another class, or None where there is none.
 
     The pruned trees are encoded and normalised anew. Of subtrees that are equally small, it is the first in
-    post-order.
+    post-order, and in the order of the columns.
     """
     if model.classes is None:
         return None
-    before = model.best(model.scores(forest))[0]
+    whole = model.scores(table)
+    found = [_smallest(model, part, table[part.column], whole - part.scores(table)) for part in model.trees]
+    return min((flip for flip in found if flip is not None), key=lambda flip: flip.subtree.size, default=None)
+
+
+def _smallest(model: LinearFunction, part: Part, forest: Forest, others: np.ndarray) -> Removal | None:
+    """Return the smallest such subtree of one tree, given what all else adds to the scores."""
+    before = model.best(others + part.scores(Table({part.column: forest})))[0]
     inner = np.flatnonzero(forest.arity > 0)
     if inner.size * forest.n_nodes > MAX_NODES:
         raise LimitError(
@@ -69,10 +80,11 @@ def smallest_flip(model: LinearFunction, forest: Forest) -> Removal | None:
     step = max(1, BATCH_NODES // forest.n_nodes)
     for first in range(0, inner.size, step):
         nodes = inner[first : first + step]
-        after = model.best(model.scores(pruned(forest, nodes)))
+        after = model.best(others + part.scores(Table({part.column: pruned(forest, nodes)})))
         if (after != before).any():
             k = int((after != before).argmax())
-            return Removal(int(nodes[k]), _subtree(forest, int(nodes[k])), model.classes[after[k]])
+            subtree = _subtree(forest, int(nodes[k]))
+            return Removal(int(nodes[k]), subtree, model.classes[after[k]], part.column)  # type: ignore[index]
     return None
 
 

@@ -17,12 +17,11 @@ BLACK, RESET = "\x1b[38;5;16m", "\x1b[0m"
 
 def explanation_text(found: Explanation, color: bool) -> str:
     """Return an explanation as text."""
-    parts = {"nodes": float(found.node_values.sum()), **found.others, "bias": found.bias}
-    lines = [
-        f"{decision_words(found)} = {', '.join(f'{name} {value:+.3f}' for name, value in parts.items())}",
-        "",
-        *_tree_lines(found.tree, found.node_values.tolist(), color),
-    ]
+    parts = ", ".join(f"{printable(name)} {value:+.3f}" for name, value in found.parts)
+    lines = [f"{decision_words(found)} = {parts}"]
+    for column, tree, values in found.trees:
+        lines += [""] if column is None else ["", f"{printable(column)}:"]
+        lines += _tree_lines(tree, values.tolist(), color)
     for title, fragments in (("for", found.supporting), ("against", found.opposing)):
         if fragments:
             lines += ["", f"{title}:", *map(_fragment_line, fragments)]
@@ -69,11 +68,14 @@ def flip_words(found: Explanation) -> str:
         return "The decision stays the same whichever subtree is removed."
     subtree, decision = found.flip.subtree, printable(str(found.flip.decision))
     leaf = printable(str(Tree(subtree.label)))
-    return f"With {leaf} in the place of {printable(str(subtree))} the decision would be {decision}."
+    where = "" if found.flip.column is None else f" in {printable(found.flip.column)}"
+    return f"With {leaf} in the place of {printable(str(subtree))}{where} the decision would be {decision}."
 
 
 def _fragment_line(share: FragmentShare | SharedFragment | FragmentWeight) -> str:
-    return f"  {share.value:+.3f}  {printable(str(share.fragment))}"
+    column = getattr(share, "column", None)
+    where = "" if column is None else f"  ({printable(column)})"
+    return f"  {share.value:+.3f}  {printable(str(share.fragment))}{where}"
 
 
 def _tree_lines(tree: Tree, values: Sequence[float], color: bool) -> Iterator[str]:

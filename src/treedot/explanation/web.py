@@ -6,6 +6,8 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from treedot.explanation.decision import Explanation, FragmentShare
 from treedot.explanation.model import FragmentWeight, ModelExplanation
 from treedot.explanation.pair import PairExplanation, SharedFragment
@@ -72,26 +74,24 @@ def model_body(found: ModelExplanation) -> str:
 
 
 def _explanation(found: Explanation) -> str:
-    values = found.node_values.tolist()
-    parts = {
-        "nodes": float(found.node_values.sum()),
-        **found.others,
-        "bias": found.bias,
-        "score": found.score,
-    }
+    parts = [*found.parts, ("score", found.score)]
     return "\n".join(
         [
             f'<p class="says">{html.escape(decision_words(found))}</p>',
             f"<p>{html.escape(flip_words(found))}</p>",
-            tree_html(found.tree, values),
-            _words(found.tree, values),
+            *(_drawn(*one) for one in found.trees),
             *_strongest("For", found.supporting),
             *_strongest("Against", found.opposing),
             "<h2>Parts of the score</h2>",
-            table(["part", "value"], [(html.escape(name), f"{value:+.3f}") for name, value in parts.items()]),
+            table(["part", "value"], [(html.escape(name), f"{value:+.3f}") for name, value in parts]),
             _MEANING,
         ]
     )
+
+
+def _drawn(column: str | None, tree: Tree, values: np.ndarray) -> str:
+    title = "" if column is None else f"<h2>{html.escape(printable(column))}</h2>"
+    return title + tree_html(tree, values.tolist()) + _words(tree, values.tolist())
 
 
 def _pair(found: PairExplanation) -> str:
@@ -120,7 +120,9 @@ def _strongest(title: str, shares: Sequence[FragmentShare | SharedFragment | Fra
 def _times(share: Any) -> str:
     counts = [len(nodes) for name, nodes in share._asdict().items() if name.startswith("nodes")]
     often = " × ".join(map(str, counts)) if counts != [1] * len(counts) else ""
-    return f"{share.value:+.3f}{f', {often} times' if often else ''}"
+    column = getattr(share, "column", None)
+    where = "" if column is None else f", {html.escape(printable(column))}"
+    return f"{share.value:+.3f}{f', {often} times' if often else ''}{where}"
 
 
 def _words(tree: Tree, values: Sequence[float]) -> str:

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treedot.errors import ParameterError
 from treedot.learn.one_vs_rest import one_vs_rest, train_svms
-from treedot.model.linear_model import best_class, with_columns
+from treedot.model.linear_model import best_class
+from treedot.model.model_input import with_columns
 from treedot.parameters import checked_positive
 from treedot.vectors.products import dot_products
 from treedot.vectors.vectors import Vectors, are_trees

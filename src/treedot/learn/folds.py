@@ -1,29 +1,32 @@
-"""Folds of a cross-validation over trees, encoded once for all that is trained on them."""
+"""Folds of a cross-validation, encoded once for all that is trained on them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from sklearn.base import clone
+from scipy.sparse import csr_matrix, hstack
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-from sklearn.utils import get_tags
 
 from treedot.array_types import Array, IntArray
 from treedot.errors import ParameterError
-from treedot.model.linear_model import with_columns
+from treedot.model.inputs import Inputs
+from treedot.model.model_input import ModelInput, with_columns
+from treedot.model.table import Table
+from treedot.model.tree_inputs import KernelInput
 from treedot.parameters import checked_integer
-from treedot.trees import Forest
 
 
 class Fold(NamedTuple):
-    """One part of the trees that is left out, and the others to train on: their rows, and which they are."""
+    """Some examples that are left out, and the others to train on: their rows, and which they are.
 
-    rows: csr_matrix
-    left_out: csr_matrix
+    For exact kernels, these are the kernels with those to train on.
+    """
+
+    rows: Any
+    left_out: Any
     train: IntArray
     test: IntArray
 
@@ -57,30 +60,66 @@ def split_folds(y: Array, n_folds: Any, groups: Any = None) -> list[tuple[IntArr
         return list(kind(n_folds).split(np.zeros(y.size), y, groups))
 
 
-def encoded_folds(
-    vectorizer: Any, trees: Forest, y: Array, folds: list[tuple[IntArray, IntArray]]
+def row_folds(
+    inputs: Inputs, table: Table, y: Array, folds: list[tuple[IntArray, IntArray]]
 ) -> Iterator[Fold]:
-    """Yield every fold with its rows, all columns of which occur.
+    """Yield every fold with the rows of all inputs side by side.
 
-    All trees are encoded at once, but for vectorizers that learn from them: what is left out must stay
-    unknown to these.
+    Examples are encoded at once for all folds, but for inputs that learn from them: what is left out must
+    stay unknown to these.
     """
-    if not get_tags(vectorizer).requires_fit:
-        _, rows = narrowed(to_csr(vectorizer.transform(trees)))
-        for train, test in folds:
-            yield Fold(rows[train], rows[test], train, test)
-        return
+    ready = [None if each.learns else narrowed(each.transform(table))[1] for each in inputs]
     for train, test in folds:
-        made = clone(vectorizer)
-        columns, rows = narrowed(to_csr(made.fit_transform(trees[train], y[train])))
-        yield Fold(rows, with_columns(to_csr(made.transform(trees[test])), columns), train, test)
+        pairs = [
+            _fitted_pair(each, table.take(train), table.take(test), y[train])
+            if rows is None
+            else (rows[train], rows[test])
+            for each, rows in zip(inputs, ready, strict=True)
+        ]
+        own, other = zip(*pairs, strict=True)
+        yield Fold(side_by_side(own), side_by_side(other), train, test)
 
 
-def narrowed(rows: csr_matrix) -> tuple[IntArray, csr_matrix]:
-    """Return which columns of rows are in use, ascending, and the rows with these alone."""
+def kernel_folds(
+    inputs: Inputs, table: Table, y: Array, folds: list[tuple[IntArray, IntArray]]
+) -> Iterator[Fold]:
+    """Yield every fold with the sums of kernels of all inputs; Gram matrices are computed once."""
+    kernels, others = by_kind(inputs)
+    gram = np.sum([each.kernel.gram(table[each.column]) for each in kernels], axis=0)
+    beside = row_folds(others, table, y, folds) if others else None
+    for train, test in folds:
+        own, other = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
+        if beside is not None:
+            rows, left_out, *_ = next(beside)
+            own, other = own + (rows @ rows.T).toarray(), other + (left_out @ rows.T).toarray()
+        yield Fold(own, other, train, test)
+
+
+def by_kind(inputs: Inputs) -> tuple[list[KernelInput], list[ModelInput]]:
+    """Return which inputs are exact kernels, and the others."""
+    kernels = [each for each in inputs if isinstance(each, KernelInput)]
+    return kernels, [each for each in inputs if not isinstance(each, KernelInput)]
+
+
+def _fitted_pair(each: ModelInput, own: Table, other: Table, y: Array) -> tuple[csr_matrix, csr_matrix]:
+    """Return the rows of some examples and of others, for an input that is fitted to the first."""
+    made, rows = each.fitted(own, y)
+    columns, narrow = narrowed(rows)
+    return narrow, with_columns(to_csr(made.transform(other)), columns)
+
+
+def narrowed(rows: Any) -> tuple[IntArray, csr_matrix]:
+    """Return which columns of rows are in use, all of dense ones, and CSR rows with these alone."""
+    if not hasattr(rows, "indptr"):
+        return np.arange(rows.shape[1]), csr_matrix(rows)
     columns, indices = np.unique(rows.indices, return_inverse=True)
     narrow = csr_matrix((rows.data, indices.ravel(), rows.indptr), shape=(rows.shape[0], columns.size))
     return columns.astype(np.int64), narrow
+
+
+def side_by_side(parts: Sequence[csr_matrix]) -> csr_matrix:
+    """Return rows with the columns of all parts."""
+    return parts[0] if len(parts) == 1 else csr_matrix(hstack(parts, format="csr"))
 
 
 def to_csr(rows: Any) -> csr_matrix:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -13,19 +13,25 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from treedot.array_types import BoolArray, FloatArray
+from treedot.array_types import FloatArray
 from treedot.errors import ParameterError, SourceError
-from treedot.learn.base import TreeInput
-from treedot.learn.coordinate_descent import LinearFit, train_linear
-from treedot.learn.folds import Fold, encoded_folds, narrowed, split_folds, to_csr
+from treedot.kernels.base import TreeKernel
+from treedot.learn.base import TreeInput, checked_kernel
+from treedot.learn.folds import by_kind, split_folds
 from treedot.learn.fragment_vectorizer import FragmentVectorizer
 from treedot.learn.one_vs_rest import one_vs_rest
+from treedot.learn.training import Candidate, Task, Trainer, Trial, train, try_all
+from treedot.learn.vectorizer_input import VectorizerInput, from_stored, to_stored
 from treedot.model import LinearModel
+from treedot.model.inputs import columns_of, linear_scores
 from treedot.model.labels import check_labels
-from treedot.model.linear_model import best_class, linear_scores
+from treedot.model.linear_model import best_class
+from treedot.model.model_input import ModelInput
+from treedot.model.number_input import NumberInput
+from treedot.model.table import Columns, Table, read_table
+from treedot.model.text_input import TextInput
+from treedot.model.tree_inputs import KernelInput
 from treedot.parameters import checked_decay, checked_integer, checked_positive, n_threads
-from treedot.readers import read_trees
-from treedot.threads import thread_map
 from treedot.trees import Forest
 
 DECAYS = (0.1, 0.2, 0.4)
@@ -33,31 +39,35 @@ COSTS = (1.0, 10.0, 100.0)
 N_FEATURES = 2**30  # hardly any two fragments share a column
 
 
-class Trial(NamedTuple):
-    """Settings that were tried, and the share of trees of the folds left out that were right."""
-
-    decay: float | None
-    C: float
-    accuracy: float
-
-
 class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
     """A classifier of trees: sparse rows of fragments and a linear support vector machine.
 
-    Scores are ``w · x + b``, one class against the rest, where x is the row of a tree and w, b minimise
+    Scores are ``w · x + b``, one class against the rest, where x is the row of an example and w, b minimise
     ``½ (‖w‖² + b²) + Σ C max(0, 1 - y (w · x + b))²``, with the squared hinge loss of ``LinearSVC``. Where
     several λ or C are given, those with the best accuracy in cross-validation are taken. Trees are encoded
     once for every λ, and the columns that occur alone get weights.
+
+    An example is a tree, or the row of a table with several trees, numbers and texts. Then x is made of one
+    part for each: the row of a tree, of length 1; a number less its mean, divided by its standard deviation;
+    the words and pairs of words of a text, of length 1. So every part counts alike to begin with.
 
     For probabilities, ``sklearn.calibration.CalibratedClassifierCV`` takes it as it takes any classifier.
 
     Parameters
     ----------
+    tree_columns, number_columns, text_columns : list of str, optional
+        The columns of a table that examples are made of; by default, examples are trees. With numbers or
+        texts alone given, the trees are in the column ``tree``.
     vectorizer : transformer, optional
         What makes rows of trees; by default a ``FragmentVectorizer`` of ``2**30`` columns, in which hardly
-        any two fragments collide. It is cloned.
+        any two fragments collide. Every tree column has a clone of its own. It may be a ``Pipeline``; and a
+        ``ColumnTransformer``, with a frame for X and without the names of columns above.
+    kernel : TreeKernel, optional
+        In place of a vectorizer, an exact kernel, such as ``SubsetTreeKernel(normalize=True)``: the same
+        problem is solved on the Gram matrix (for several parts, the sum of theirs), and the support vectors
+        are kept. Take a normalised one, which C fits to, and at most some thousand trees.
     decay : float, sequence of float, or None
-        λ, or those to choose from. None leaves the vectorizer's own.
+        λ, or those to choose from, also of vectorizers that are nested in others. None leaves it as it is.
     C : float or sequence of float
         The cost of errors, or those to choose from: of those equally good, the smallest.
     cv : int
@@ -69,7 +79,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
     max_passes : int
         The most passes over the rows; a ``ConvergenceWarning`` says where they were too few.
     random_state : int
-        The seed of the order in which trees are visited.
+        The seed of the order in which examples are visited.
     n_jobs : int, optional
         Threads; -1 for all cores. The model is the same to the byte.
 
@@ -81,8 +91,9 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         The settings that were taken.
     trials_ : list of Trial
         The settings that were tried, with their accuracy; empty where there was nothing to choose.
-    vectorizer_ : transformer
-        What makes the rows.
+    inputs_ : list of ModelInput
+        What makes the rows: one for each tree column, with its ``vectorizer`` or ``kernel``, one for all
+        numbers and one for each text column.
     columns_, weights_, intercept_ : arrays
         The columns that have weights, ascending; their weights, one column for each class (one in all for
         two); and the biases.
@@ -96,12 +107,29 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
     >>> model = TreeClassifier(decay=(0.2, 0.4), C=(1, 10)).fit(questions, questions.columns["label"])
     >>> print(*model.predict(["(SBARQ (WHNP (WP Who)) (SQ (VBD wrote) (NP (NNP Hamlet))))"]))
     person
+
+    Two trees and a number:
+
+    >>> pairs = {
+    ...     "text": ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a))", "(T (C c))"],
+    ...     "hypothesis": ["(S (A a))", "(S (B c))", "(S (B b))", "(S (A a))"],
+    ...     "overlap": [1.0, 1.0, 0.0, 0.1],
+    ... }
+    >>> model = TreeClassifier(
+    ...     tree_columns=["text", "hypothesis"], number_columns=["overlap"], decay=0.4, C=1
+    ... )
+    >>> print(*model.fit(pairs, ["yes", "yes", "no", "no"]).predict(pairs))
+    yes yes no no
     """
 
     def __init__(
         self,
         *,
+        tree_columns: Any = None,
+        number_columns: Any = None,
+        text_columns: Any = None,
         vectorizer: Any = None,
+        kernel: TreeKernel | None = None,
         decay: Any = DECAYS,
         C: Any = COSTS,
         cv: int = 5,
@@ -111,7 +139,11 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
+        self.tree_columns = tree_columns
+        self.number_columns = number_columns
+        self.text_columns = text_columns
         self.vectorizer = vectorizer
+        self.kernel = kernel
         self.decay = decay
         self.C = C
         self.cv = cv
@@ -124,114 +156,163 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
     def fit(
         self, X: Any, y: Any, groups: Any = None, *, progress: Callable[[int, int], object] | None = None
     ) -> Self:
-        """Choose the settings, and train with them on all trees.
+        """Choose the settings, and train with them on all examples.
 
         Parameters
         ----------
-        X : source of trees
-            As ``read_trees`` takes it.
+        X : source of trees, or table
+            As ``read_trees`` takes it; with named columns, a frame, an Arrow table, a dictionary of columns,
+            a ``Forest`` with columns or a file.
         y : sequence
-            The class of each tree.
+            The class of each example.
         groups : sequence, optional
-            Trees of one group, such as those of one document, are never on both sides of a fold.
+            Examples of one group, such as those of one document, are never on both sides of a fold.
         progress : callable, optional
             Called with the number of trials that are done, and of all, for each fold.
         """
-        vectorizers, costs = self._vectorizers(), _values("C", self.C, checked_positive)
-        trees = read_trees(X)
+        candidates, trainer = self._candidates(), self._trainer()
+        costs = _values("C", self.C, checked_positive)
+        table = self._table(X, self._columns())
         check_labels(np.asarray(y, object).ravel().tolist())
-        self.classes_, sides = one_vs_rest(y, len(trees))
-        task = _Task(trees, np.asarray(y), sides.T, self._class_costs(np.asarray(y)))
+        self.classes_, sides = one_vs_rest(y, len(table))
+        y = np.asarray(y)
+        task = Task(table, y, self.classes_, sides.T, self._class_costs(y))
         self.trials_, chosen = list[Trial](), 0
-        if len(vectorizers) * len(costs) > 1:
-            self.trials_ = self._try_all(task, vectorizers, costs, groups, progress)
+        if len(candidates) * len(costs) > 1:
+            folds = split_folds(y, self.cv, groups)
+            self.trials_ = try_all(candidates, costs, task, folds, trainer, self.n_jobs, progress)
             chosen = int(np.argmax([trial.accuracy for trial in self.trials_]))
-        vectorizer = vectorizers[chosen // len(costs)]
-        self.C_, self.decay_ = costs[chosen % len(costs)], _decay_of(vectorizer)
-        self.vectorizer_ = vectorizer
-        columns, rows = narrowed(to_csr(vectorizer.fit_transform(trees, task.y)))
-        fit = self._train(rows, task.positive, task.costs * self.C_, self.n_jobs)
-        self.columns_, self.weights_ = columns, fit.weights.astype(np.float32)
-        self.intercept_, self.gap_ = fit.bias, float(fit.gap.max())
+        candidate, self.C_ = candidates[chosen // len(costs)], costs[chosen % len(costs)]
+        trained = train(candidate, self.C_, task, trainer, self.n_jobs)
+        self.decay_, self.inputs_, self.columns_ = candidate.decay, trained.inputs, trained.columns
+        self.weights_ = trained.weights.astype(np.float32)
+        self.intercept_, self.gap_ = trained.fit.bias, float(trained.fit.gap.max())
         if self.gap_ > self.tol:
             warnings.warn(
-                f"{fit.passes.max()} passes left a duality gap of {self.gap_:.2g}: raise max_passes or tol",
+                f"{trained.fit.passes.max()} passes left a duality gap of {self.gap_:.2g}: raise max_passes "
+                "or tol",
                 ConvergenceWarning,
                 stacklevel=2,
             )
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the score of every tree for each class, or for the second of two."""
+        """Return the score of every example for each class, or for the second of two."""
         check_is_fitted(self)
-        rows = to_csr(self.vectorizer_.transform(X))
-        return linear_scores(rows, self.columns_, self.weights_, self.intercept_)
+        table = self._table(X, columns_of(self.inputs_))
+        return linear_scores(self.inputs_, table, self.columns_, self.weights_, self.intercept_)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class of every tree, that with the largest score."""
+        """Return the class of every example, that with the largest score."""
         scores = self.decision_function(X)
         return best_class(self.classes_, scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of trees whose class is right."""
-        return super().score(read_trees(X), y, sample_weight)
+        """Return the share of examples whose class is right."""
+        return super().score(X, y, sample_weight)
 
-    def _try_all(
-        self, task: _Task, vectorizers: list[Any], costs: list[float], groups: Any, progress: Any
-    ) -> list[Trial]:
-        """Return how good every λ with every C is, on the trees of the folds left out."""
-        folds = split_folds(task.y, self.cv, groups)
-        correct = np.zeros((len(vectorizers), len(costs)), np.int64)
-        done, total = 0, correct.size * len(folds)
+    def to_model(self, facts: dict[str, Any] | None = None) -> LinearModel:
+        """Return all that a prediction needs; ``facts`` are kept with it, as JSON values."""
+        check_is_fitted(self)
+        known = {
+            "C": self.C_,
+            "decay": self.decay_,
+            "gap": self.gap_,
+            "trials": [trial._asdict() for trial in self.trials_],
+        }
+        return LinearModel(
+            [to_stored(each) for each in self.inputs_], self.classes_, self.columns_, self.weights_,
+            self.intercept_, {"training": known, **(facts or {})},
+        )  # fmt: skip
 
-        def test(fold: Fold, cost: float) -> int:
-            fit = self._train(fold.rows, task.positive[fold.train], task.costs * cost, None)
-            scores = fold.left_out @ fit.weights + fit.bias
-            found = best_class(self.classes_, scores[:, 0] if fit.bias.size == 1 else scores)
-            return int(np.count_nonzero(found == task.y[fold.test]))
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to a folder, which appears whole or not at all; see ``LinearModel``."""
+        self.to_model().save(path, overwrite=overwrite)
 
-        for i, vectorizer in enumerate(vectorizers):
-            with thread_map(self.n_jobs) as run_all:
-                for fold in encoded_folds(vectorizer, task.trees, task.y, folds):
-                    for j, right in enumerate(run_all(test, [fold] * len(costs), costs)):
-                        correct[i, j] += right
-                        done += 1
-                        if progress is not None:
-                            progress(done, total)
-        return [
-            Trial(_decay_of(vectorizer), cost, float(correct[i, j]) / task.y.size)
-            for i, vectorizer in enumerate(vectorizers)
-            for j, cost in enumerate(costs)
-        ]
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a folder that ``save`` wrote; one that is damaged is refused."""
+        return cls._of_model(LinearModel.load(path), path)
 
-    def _train(self, rows: Any, positive: BoolArray, costs: FloatArray, n_jobs: int | None) -> LinearFit:
-        return train_linear(
-            rows,
-            positive,
-            costs,
-            tol=checked_positive("tol", self.tol),
-            max_passes=checked_integer("max_passes", self.max_passes, at_least=1),
-            seed=checked_integer("random_state", self.random_state),
-            n_jobs=n_jobs,
+    @classmethod
+    def _of_model(cls, model: LinearModel, path: str | os.PathLike[str]) -> Self:
+        try:
+            training = model.facts["training"]
+            C, gap = checked_positive("C", training["C"]), float(training["gap"])
+            decay = None if training["decay"] is None else checked_decay(training["decay"])
+            trials = [Trial(**trial) for trial in training["trials"]]
+        except (KeyError, TypeError, ValueError):
+            raise SourceError(
+                f"cannot read the model {path}: it does not say how a TreeClassifier was trained; "
+                "LinearModel.load needs less"
+            ) from None
+        inputs = [from_stored(each) for each in model.inputs]
+        trees, numbers, texts = map(list, model.reads)
+        kernels, _ = by_kind(inputs)
+        vectorizers = [each.vectorizer for each in inputs if isinstance(each, VectorizerInput)]
+        made = cls(
+            tree_columns=trees if model.reads.are_named else None,
+            number_columns=numbers or None,
+            text_columns=texts or None,
+            vectorizer=None if kernels else vectorizers[0],
+            kernel=kernels[0].kernel if kernels else None,
+            decay=decay,
+            C=C,
+        )
+        made.inputs_, made.classes_, made.columns_ = inputs, model.classes, model.columns
+        made.weights_, made.intercept_ = model.weights, model.bias
+        made.decay_, made.C_, made.gap_, made.trials_ = decay, C, gap, trials
+        return made
+
+    def _columns(self) -> Columns:
+        return Columns.make(self.tree_columns, self.number_columns, self.text_columns)
+
+    def _table(self, X: Any, columns: Columns) -> Table:
+        """Return the examples; a frame of several columns that have no names here is for the vectorizer."""
+        is_frame = hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 and X.shape[1] > 1
+        return Table({None: X}) if is_frame and not columns.are_named else read_table(X, columns)
+
+    def _trainer(self) -> Trainer:
+        return Trainer(
+            checked_positive("tol", self.tol),
+            checked_integer("max_passes", self.max_passes, at_least=1),
+            checked_integer("random_state", self.random_state),
         )
 
-    def _vectorizers(self) -> list[Any]:
-        """Return one vectorizer for every λ."""
+    def _candidates(self) -> list[Candidate]:
+        """Return the inputs for every λ."""
         n_threads(self.n_jobs)
+        columns = self._columns()
+        decays = [None] if self.decay is None else _values("decay", self.decay, lambda _, x: checked_decay(x))
+        encoder = self._encoder()
+        own = _decay_names(encoder)
+        if decays != [None] and not own:
+            raise ParameterError(f"{type(encoder).__name__} has no decay: give decay=None")
+        candidates = []
+        for decay in decays:
+            made = clone(encoder)
+            if decay is not None:
+                made.set_params(**dict.fromkeys(own, decay))
+            inputs: list[ModelInput] = [_tree_input(name, made) for name in columns.trees]
+            if columns.numbers:
+                inputs.append(NumberInput.make(columns.numbers))
+            inputs += [TextInput(name) for name in columns.texts]
+            candidates.append(Candidate(made.get_params().get("decay", decay), inputs))
+        return candidates
+
+    def _encoder(self) -> Any:
+        """Return the kernel or the vectorizer that is given, or the default."""
+        if self.kernel is not None:
+            if self.vectorizer is not None:
+                raise ParameterError("give a vectorizer or a kernel, not both")
+            return checked_kernel("kernel", self.kernel)
         if self.vectorizer is None:
-            made = FragmentVectorizer(n_features=N_FEATURES, n_jobs=self.n_jobs)
-        elif isinstance(self.vectorizer, type) or not hasattr(self.vectorizer, "fit_transform"):
+            return FragmentVectorizer(n_features=N_FEATURES, n_jobs=self.n_jobs)
+        if isinstance(self.vectorizer, type) or not hasattr(self.vectorizer, "fit_transform"):
             raise ParameterError(
                 f"vectorizer must be one such as FragmentVectorizer(budget=3), not {self.vectorizer!r}"
             )
-        else:
-            made = clone(self.vectorizer)
-        if self.decay is None:
-            return [made]
-        if "decay" not in made.get_params():
-            raise ParameterError(f"{type(made).__name__} has no decay: give decay=None")
-        decays = _values("decay", self.decay, lambda name, value: checked_decay(value))
-        return [clone(made).set_params(decay=decay) for decay in decays]
+        return self.vectorizer
 
     def _class_costs(self, y: np.ndarray) -> FloatArray:
         """Return what C is multiplied by on the negative and the positive side of each problem."""
@@ -245,62 +326,16 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
             return np.asarray(weights, np.float64)[None]
         return np.stack([np.ones(weights.size), weights], axis=1)
 
-    def to_model(self, facts: dict[str, Any] | None = None) -> LinearModel:
-        """Return all that a prediction needs; ``facts`` are kept with it, as JSON values."""
-        check_is_fitted(self)
-        vectorizer = self.vectorizer_
-        hashed = isinstance(vectorizer, FragmentVectorizer) and vectorizer.n_features is not None
-        if not hashed or vectorizer.rest is not None or vectorizer.idf is not False:
-            raise ParameterError(
-                "a model that is kept has hashed columns, no rest and no idf, as the vectorizer "
-                f"FragmentVectorizer() has: this one is {vectorizer!r}"
-            )
-        known = {"C": self.C_, "trials": [trial._asdict() for trial in self.trials_], "gap": self.gap_}
-        return LinearModel(
-            vectorizer.spec, self.classes_, self.columns_, self.weights_, self.intercept_,
-            {"training": known, **(facts or {})},
-        )  # fmt: skip
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a folder, which appears whole or not at all; see ``LinearModel``."""
-        self.to_model().save(path, overwrite=overwrite)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a folder that ``save`` wrote; one that is damaged is refused."""
-        model = LinearModel.load(path)
-        spec = model.spec
-        try:
-            training = model.facts["training"]
-            C, gap = checked_positive("C", training["C"]), float(training["gap"])
-            trials = [Trial(**trial) for trial in training["trials"]]
-        except (KeyError, TypeError, ValueError):
-            raise SourceError(
-                f"cannot read the model {path}: it does not say how a TreeClassifier was trained; "
-                "LinearModel.load needs less"
-            ) from None
-        vectorizer = FragmentVectorizer(
-            n_features=spec.n_features, decay=spec.decay, budget=spec.budget, damping=spec.damping,
-            normalize=spec.normalize, random_state=spec.seed, dtype=spec.dtype,
-        )  # fmt: skip
-        made = cls(vectorizer=vectorizer, decay=spec.decay, C=C)
-        made.classes_, made.columns_, made.weights_ = model.classes, model.columns, model.weights
-        made.intercept_, made.vectorizer_ = model.bias, vectorizer
-        made.decay_, made.C_, made.gap_, made.trials_ = spec.decay, C, gap, trials
-        return made
+def _tree_input(column: str | None, encoder: Any) -> ModelInput:
+    if isinstance(encoder, TreeKernel):
+        return KernelInput(column, encoder, Forest([], [], [0], []))
+    return VectorizerInput(column, encoder)
 
 
-class _Task(NamedTuple):
-    """What is to be learned: trees and classes, and the problems of one class against the rest."""
-
-    trees: Forest
-    y: np.ndarray
-    positive: BoolArray  # (trees, problems)
-    costs: FloatArray  # (problems, 2), for C = 1
-
-
-def _decay_of(vectorizer: Any) -> float | None:
-    return vectorizer.get_params().get("decay")
+def _decay_names(encoder: Any) -> list[str]:
+    """Return the names of all parameters that are a decay, those of nested vectorizers and kernels too."""
+    return [name for name in encoder.get_params(deep=True) if name.split("__")[-1] == "decay"]
 
 
 def _values(name: str, values: Any, check: Callable[[str, Any], float]) -> list[float]:

@@ -1,8 +1,8 @@
 """The folder of a model: ``config.json`` and ``weights.safetensors``, checked before they are believed.
 
-The configuration holds the settings of the rows with their fingerprint, the classes, what else is known of
-the model, and two digests: of the weights' file, and of all else in the configuration. So what was damaged,
-cut short, or put together from two models is refused. Nothing in it is a path, and nothing is executed.
+The configuration holds the inputs, the classes, what else is known of the model, and two digests: of the
+weights' file, and of all else in the configuration. So what was damaged, cut short, or put together from two
+models is refused. Nothing in it is a path, and nothing is executed.
 """
 
 from __future__ import annotations
@@ -10,20 +10,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from treedot.array_types import Array
-from treedot.encode import SparseSpec
 from treedot.errors import ParameterError, SourceError, TreedotError
 from treedot.files import write_folder
+from treedot.model.inputs import Inputs, described, restored, spans
+from treedot.model.model_input import StoredInput
 from treedot.safetensors import read_arrays, write_arrays
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
-FORMAT, VERSION = "treedot linear model", 1
+FORMAT, VERSION = "treedot model", 2
 MAX_CONFIG = 1 << 26  # bytes
 MAX_CLASSES = 1 << 20
 
@@ -36,7 +38,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
 
 def write_model(
     path: str | os.PathLike[str],
-    spec: SparseSpec,
+    inputs: Sequence[StoredInput],
     classes: Array,
     arrays: Mapping[str, Array],
     facts: Mapping[str, Any],
@@ -48,16 +50,17 @@ def write_model(
     check_model_target(target, overwrite)
     if classes.dtype.kind not in "Uiub" and not all(type(label) is str for label in classes.tolist()):
         raise ParameterError(f"a model's classes are texts or integers, not {classes.dtype}: change y")
+    configs, learned = described(inputs)
     typed = {name: np.ascontiguousarray(arrays[name], dtype) for name, dtype in DTYPES.items()}
     with write_folder(target) as aside:
-        write_arrays(aside / WEIGHTS, {"file": FORMAT}, typed)
+        write_arrays(aside / WEIGHTS, {"file": FORMAT}, typed | learned)
         config = {
             "format": FORMAT,
             "version": VERSION,
-            "rows": spec.to_dict() | {"fingerprint": spec.fingerprint},
+            "inputs": configs,
             "classes": classes.tolist(),
             "facts": dict(facts),
-            "weights": _digest((aside / WEIGHTS).read_bytes()),
+            "weights": _digest_file(aside / WEIGHTS),
         }
         config["digest"] = _digest_of(config)
         text = json.dumps(config, ensure_ascii=False, indent=2, allow_nan=False)
@@ -73,25 +76,24 @@ def check_model_target(target: Path, overwrite: bool) -> None:
 
 def read_model(
     path: str | os.PathLike[str],
-) -> tuple[SparseSpec, Array, Array, Array, Array, dict[str, Any]]:
-    """Return settings, classes, columns, weights, bias and facts of a folder that holds a model, checked."""
+) -> tuple[list[StoredInput], Array, Array, Array, Array, dict[str, Any]]:
+    """Return inputs, classes, columns, weights, bias and facts of a folder that holds a model, checked."""
     folder = Path(path)
     if not folder.is_dir():
         raise SourceError(f"cannot read the model {folder}: there is no such folder")
     config = _read_config(_regular(folder / CONFIG))
     weights = _regular(folder / WEIGHTS)
     try:
-        spec = SparseSpec.from_dict(config["rows"])
-        if spec.n_features is None or spec.rest is not None:
-            raise SourceError("its rows are of a kind that a linear model does not take")
-        if _digest(weights.read_bytes()) != config["weights"]:
+        if _digest_file(weights) != config["weights"]:
             raise SourceError(f"{WEIGHTS} is damaged, or of another model")
         classes = _checked_classes(config["classes"])
         _, arrays = read_arrays(weights)
-        _check_arrays(arrays, 1 if classes.size == 2 else classes.size, spec.n_features)
+        linear = {name: array for name, array in arrays.items() if not name.startswith("input")}
+        inputs = restored(config["inputs"], {n: x for n, x in arrays.items() if n not in linear})
+        _check_arrays(linear, 1 if classes.size == 2 else classes.size, inputs)
     except TreedotError as error:
         raise SourceError(f"cannot read the model {folder}: {error}") from None
-    return spec, classes, arrays["columns"], arrays["weights"], arrays["bias"], config["facts"]
+    return inputs, classes, linear["columns"], linear["weights"], linear["bias"], config["facts"]
 
 
 def _regular(path: Path) -> Path:
@@ -118,7 +120,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         )
     if config.pop("digest", None) != _digest_of(config):
         raise SourceError(f"{where} was changed after it was written: its digest is another")
-    kinds = {"rows": dict, "classes": list, "facts": dict, "weights": str}
+    kinds = {"inputs": list, "classes": list, "facts": dict, "weights": str}
     if not all(isinstance(config.get(name), kind) for name, kind in kinds.items()):
         raise SourceError(f"{where} lacks one of {', '.join(kinds)}")
     return config
@@ -136,22 +138,30 @@ def _checked_classes(values: list[Any]) -> Array:
     return classes
 
 
-def _check_arrays(arrays: Mapping[str, Array], problems: int, n_features: int) -> None:
+def _check_arrays(arrays: Mapping[str, Array], problems: int, inputs: Inputs) -> None:
     """Raise where arrays are not those of a model: shapes, columns in order and in range, all finite."""
     if {name: array.dtype for name, array in arrays.items()} != DTYPES:
         raise SourceError(f"{WEIGHTS} does not hold {', '.join(DTYPES)} with their types")
     columns, weights, bias = (arrays[name] for name in DTYPES)
     if columns.ndim != 1 or weights.shape != (columns.size, problems) or bias.shape != (problems,):
         raise SourceError(f"{WEIGHTS} has arrays whose shapes do not fit {problems} score(s)")
-    if columns.size and (columns[0] < 0 or columns[-1] >= n_features or (np.diff(columns) <= 0).any()):
+    width = sum(each.width for each in inputs)
+    if columns.size and (columns[0] < 0 or columns[-1] >= width or (np.diff(columns) <= 0).any()):
         raise SourceError(f"{WEIGHTS} has columns that are out of order or range")
+    for each, span, _ in spans(inputs, columns):
+        if each.is_dense and span.stop - span.start != each.width:
+            raise SourceError(
+                f"{WEIGHTS} has not one weight for each of the {each.width} columns of an input"
+            )
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
         raise SourceError(f"{WEIGHTS} has weights that are not finite")
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+def _digest_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).hexdigest()
 
 
 def _digest_of(config: Mapping[str, Any]) -> str:
-    return _digest(json.dumps(config, sort_keys=True, separators=(",", ":")).encode())
+    text = json.dumps(config, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,123 @@
+"""Support vector machines on a Gram matrix, all classes at once, by dual coordinate descent.
+
+The problem is that of ``coordinate_descent``, with rows x of which only the dot products K are known: the
+weights are w = Σᵢ αᵢ yᵢ xᵢ, so that scores are Σᵢ αᵢ yᵢ (K(xᵢ, x) + 1), the 1 being the bias. Instead of
+weights, the scores of all examples are kept up to date.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treedot.algebra.splitmix import GOLDEN, mix
+from treedot.array_types import BoolArray, FloatArray, IntArray
+from treedot.jit import njit
+from treedot.learn.coordinate_descent import PASSES_PER_CHECK, LinearFit, _shuffle
+from treedot.parameters import n_threads
+from treedot.threads import thread_map
+
+
+class Descent(NamedTuple):
+    """Where the descent of some problems stands; compiled code changes it in place."""
+
+    positive: BoolArray  # (examples, problems): the sides
+    cost: FloatArray  # (problems, 2): of the negative and of the positive side
+    alpha: FloatArray  # (examples, problems)
+    scores: FloatArray  # (examples, problems)
+
+
+def train_kernel(
+    gram: FloatArray,
+    positive: BoolArray,
+    cost: FloatArray,
+    *,
+    tol: float = 1e-2,
+    max_passes: int = 1000,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> LinearFit:
+    """Train one support vector machine for each problem; the parameters are those of ``train_linear``.
+
+    The weights are those of the kernels with the examples, αᵢ yᵢ: an example is a support vector where one of
+    its weights is not 0.
+
+    Examples
+    --------
+    >>> found = train_kernel(np.eye(2), np.array([[True], [False]]), np.full((1, 2), 1.0), tol=1e-9)
+    >>> found.weights.ravel().round(3), found.bias.round(3)
+    (array([ 0.667, -0.667]), array([0.]))
+    """
+    gram = np.ascontiguousarray(gram, np.float64)
+    parts = np.array_split(np.arange(len(cost)), min(n_threads(n_jobs), len(cost)))
+
+    def train(part: IntArray) -> LinearFit:
+        return _descend(gram, np.ascontiguousarray(positive[:, part]), cost[part], tol, max_passes, seed)
+
+    with thread_map(n_jobs, len(parts)) as run_all:
+        fits = list(run_all(train, parts))
+    return LinearFit(*(np.concatenate(arrays, axis=-1) for arrays in zip(*fits, strict=True)))
+
+
+def _descend(
+    gram: FloatArray, positive: BoolArray, cost: FloatArray, tol: float, max_passes: int, seed: int
+) -> LinearFit:
+    n, problems = positive.shape
+    state = Descent(
+        positive, np.ascontiguousarray(cost, np.float64), np.zeros((n, problems)), np.zeros((n, problems))
+    )
+    order, left = np.arange(n), np.ones(problems, bool)
+    gap, passes = np.ones(problems), np.zeros(problems, np.int64)
+    for done in range(1, max_passes + 1):
+        _shuffle(order, np.uint64(mix(seed + done * GOLDEN)))
+        _pass(gram, order, state, left)
+        if done % PASSES_PER_CHECK == 0 or done == max_passes:
+            gap[left], passes[left] = _relative_gap(state)[left], done
+            left &= gap > tol
+            if not left.any():
+                break
+    weights = np.where(positive, state.alpha, -state.alpha)
+    bias = np.array([weights[:, k].sum() for k in range(problems)])
+    return LinearFit(weights, bias, gap, passes)
+
+
+@njit
+def _pass(gram: FloatArray, order: IntArray, state: Descent, left: BoolArray) -> None:
+    """Solve for the α of one example after the other, in the problems that are left."""
+    problems = left.size
+    change, changed = np.zeros(problems), np.zeros(problems, np.int64)
+    for i in order:
+        count = 0
+        for k in range(problems):
+            if not left[k]:
+                continue
+            side = 1.0 if state.positive[i, k] else -1.0
+            ridge = 0.5 / state.cost[k, int(state.positive[i, k])]
+            old = state.alpha[i, k]
+            slope = side * state.scores[i, k] - 1.0 + old * ridge
+            new = max(old - slope / (gram[i, i] + 1.0 + ridge), 0.0)
+            if new != old:
+                state.alpha[i, k], change[k] = new, side * (new - old)
+                changed[count] = k
+                count += 1
+        if count:
+            for j in range(len(gram)):
+                value = gram[i, j] + 1.0
+                for k in changed[:count]:
+                    state.scores[j, k] += value * change[k]
+
+
+@njit
+def _relative_gap(state: Descent) -> FloatArray:
+    """Return (P - D) / P of every problem, added up in the same order whatever problems stand beside it."""
+    n, problems = state.alpha.shape
+    loss, penalty, gain = np.zeros(problems), np.zeros(problems), np.zeros(problems)
+    for i in range(n):
+        for k in range(problems):
+            side = 1.0 if state.positive[i, k] else -1.0
+            cost, alpha = state.cost[k, int(state.positive[i, k])], state.alpha[i, k]
+            penalty[k] += alpha * side * state.scores[i, k] / 2
+            loss[k] += cost * max(0.0, 1.0 - side * state.scores[i, k]) ** 2
+            gain[k] += alpha - alpha**2 / (4 * cost)
+    return (loss + 2 * penalty - gain) / (loss + penalty)

@@ -1,0 +1,194 @@
+"""Examples as columns: trees, numbers and texts by name, from frames, dictionaries, forests and files."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from treedot.array_types import FloatArray, IntArray
+from treedot.errors import ParameterError
+from treedot.readers import read_trees
+from treedot.readers.objects import read_items
+from treedot.readers.problems import OnBad
+from treedot.readers.tables import DEFAULT_COLUMN
+from treedot.trees import Forest
+
+LISTED = 12  # columns that an error names
+
+
+class Columns(NamedTuple):
+    """The names of the columns that examples are made of; None where an example is a tree and nothing else.
+
+    Examples
+    --------
+    >>> Columns.make(None, ["overlap"], None)
+    Columns(trees=('tree',), numbers=('overlap',), texts=())
+    """
+
+    trees: tuple[str | None, ...] = (None,)
+    numbers: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+
+    @classmethod
+    def make(cls, trees: Any, numbers: Any, texts: Any) -> Self:
+        """Return checked names; with other columns but no name for the trees, these are in ``tree``."""
+        given = {"tree_columns": trees, "number_columns": numbers, "text_columns": texts}
+        named = {name: _names(name, value) for name, value in given.items() if value is not None}
+        every = [column for columns in named.values() for column in columns]
+        if len(set(every)) != len(every):
+            twice = next(column for column in every if every.count(column) > 1)
+            raise ParameterError(f"the column {twice!r} is named twice")
+        if not any(named.values()) and trees is None:
+            return cls()
+        chosen = named.get("tree_columns", (DEFAULT_COLUMN,))
+        if not chosen:
+            raise ParameterError("tree_columns must name at least one column")
+        return cls(chosen, named.get("number_columns", ()), named.get("text_columns", ()))
+
+    @property
+    def are_named(self) -> bool:
+        """Whether examples are rows of a table."""
+        return self.trees != (None,)
+
+
+class Table:
+    """Columns of equal length: a Forest, an array of numbers, a list of texts, or a whole frame."""
+
+    def __init__(self, values: Mapping[str | None, Any]) -> None:
+        self._values = dict(values)
+
+    def __len__(self) -> int:
+        return len(next(iter(self._values.values())))
+
+    def __getitem__(self, name: str | None) -> Any:
+        return self._values[name]
+
+    def take(self, rows: IntArray) -> Table:
+        """Return some of the rows."""
+        return Table({name: _taken(values, rows) for name, values in self._values.items()})
+
+
+def read_table(source: Any, columns: Columns, first_row: int = 0) -> Table:
+    """Read the columns of examples; what cannot be used is an error that names its row and column.
+
+    A file is read as ``read_trees`` does, and so is a source of trees where the columns have no names. The
+    trees of a Forest are its first tree column, unless another column has that name. ``first_row`` is how
+    many rows went before, in other batches.
+
+    Examples
+    --------
+    >>> pairs = {"text": ["(A b)"], "hypothesis": ["(A c)"], "overlap": ["0.5"]}
+    >>> table = read_table(pairs, Columns(("text", "hypothesis"), ("overlap",)))
+    >>> table["hypothesis"], table["overlap"]
+    (<Forest of 1 trees, 2 nodes, 2 labels>, array([0.5]))
+    """
+    if not columns.are_named:
+        return Table({None: read_trees(source)})
+    found = _named_columns(source, columns)
+    return Table(
+        {name: _trees(found[str(name)], _Places(str(name), first_row)) for name in columns.trees}
+        | {name: _numbers(found[name], _Places(name, first_row)) for name in columns.numbers}
+        | {name: _texts(found[name], _Places(name, first_row)) for name in columns.texts}
+    )
+
+
+def _names(parameter: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise ParameterError(f"{parameter} must be a list of column names, not {value!r}")
+    for name in value:
+        if not isinstance(name, str):
+            raise ParameterError(f"{parameter} must be a list of column names, and {name!r} is none")
+    return tuple(value)
+
+
+def _named_columns(source: Any, columns: Columns) -> dict[str, Any]:
+    """Return the values of all columns, as they are there."""
+    wanted = [str(name) for name in columns.trees] + [*columns.numbers, *columns.texts]
+    if isinstance(source, (str, os.PathLike)) or hasattr(source, "read"):
+        source = read_trees(source, column=wanted[0])
+    if isinstance(source, Forest):
+        source = {wanted[0]: source, **source.columns}
+    names = _column_names(source)
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        there = ", ".join(map(repr, names[:LISTED])) + (", …" if len(names) > LISTED else "")
+        raise ParameterError(f"there is no column {missing[0]!r}; the columns are {there or 'none'}")
+    found = {name: source[name] for name in wanted}
+    sizes = {name: len(values) for name, values in found.items()}
+    if len(set(sizes.values())) > 1:
+        raise ParameterError(f"the columns differ in length: {sizes}")
+    return found
+
+
+def _column_names(source: Any) -> list[str]:
+    if isinstance(source, Mapping):
+        return list(source)
+    for attribute in ("column_names", "columns"):  # of Arrow, and of frames
+        names = getattr(source, attribute, None)
+        if names is not None and not callable(names):
+            return list(names)
+    raise ParameterError(
+        f"examples with named columns are a frame, an Arrow table, a dictionary of columns, a Forest with "
+        f"columns or a file, not {type(source).__name__}"
+    )
+
+
+def _listed(values: Any) -> list[Any]:
+    return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+
+
+class _Places(NamedTuple):
+    """Where values of a column stand, for errors."""
+
+    column: str
+    first_row: int
+
+    def of(self, row: int) -> str:
+        return f"row {self.first_row + row + 1}, column {self.column!r}"
+
+
+def _trees(values: Any, places: _Places) -> Forest:
+    if isinstance(values, Forest):
+        forest = values
+    else:
+        items = [None if isinstance(x, float) and math.isnan(x) else x for x in _listed(values)]
+        forest, _ = read_items(items, [places.of(i) for i in range(len(items))], OnBad())
+    if len(forest) and not forest.arity.any():
+        raise ParameterError(
+            f"column {places.column!r} holds no trees: each is a single node, such as {forest[0]}"
+        )
+    return forest
+
+
+def _numbers(values: Any, places: _Places) -> FloatArray:
+    items = _listed(values)
+    numbers = np.array([_number(item) for item in items], np.float64)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        raise ParameterError(f"{places.of(int(bad[0]))}: {items[bad[0]]!r:.40} is not a finite number")
+    return numbers
+
+
+def _number(item: Any) -> float:
+    try:
+        return float(item)
+    except (ValueError, TypeError, OverflowError):
+        return math.nan
+
+
+def _texts(values: Any, places: _Places) -> list[str]:
+    items = _listed(values)
+    for i, item in enumerate(items):
+        if not isinstance(item, str):
+            raise ParameterError(f"{places.of(i)}: expected a text, found {item!r:.40}")
+    return items
+
+
+def _taken(values: Any, rows: IntArray) -> Any:
+    if isinstance(values, list):
+        return [values[i] for i in rows.tolist()]
+    return values.iloc[rows] if hasattr(values, "iloc") else values[rows]

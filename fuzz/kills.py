@@ -13,6 +13,7 @@ import itertools
 import os
 import random
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,8 +37,11 @@ COMPILATIONS = 25  # one of so many kills is of ``treedot compile``, which takes
 PAIR = ["(S (NP a) (VP b))", "(S (NP a) (VP c))"]
 
 
+Content = bytes | dict[str, bytes]  # of a file, or of the files of a folder
+
+
 class Writer(NamedTuple):
-    """Something that writes one of two files."""
+    """Something that writes one of two files, or folders of files."""
 
     name: str  # of the file
     write: Callable[[Path, int], int | None]  # an exit code, where it has one
@@ -83,6 +87,14 @@ def writers(folder: Path) -> list[Writer]:
 
         return Writer(name, write, td.load_vectors)
 
+    @cache
+    def trained(which: int) -> td.TreeClassifier:
+        classes = [k % 3 for k in range(100)]
+        return td.TreeClassifier(decay=DECAYS[which], C=1).fit(forest[:100], classes)
+
+    def train(path: Path, which: int) -> None:
+        trained(which).save(path, overwrite=True)
+
     sparse = [td.FragmentVectorizer(decay=decay) for decay in DECAYS]
     dense = [td.DistributedTreeVectorizer(n_components=256, decay=decay) for decay in DECAYS]
     return [
@@ -97,6 +109,7 @@ def writers(folder: Path) -> list[Writer]:
         Writer("forest.parquet", lambda path, which: forest[which:].save(path), td.Forest.load),
         Writer("forest.arrow", lambda path, which: forest[which:].save(path), td.Forest.load),
         Writer("vectorizer", lambda path, which: sparse[which].save(path), td.FragmentVectorizer.load),
+        Writer("model", train, td.LinearModel.load),
         saved("saved.npz", sparse),
         saved("saved.npy", dense),
         saved("saved.parquet", dense),
@@ -127,10 +140,7 @@ class Attacked:
         """Start the writer and kill it; return whether it was still at work, raise where it did harm."""
         which, number = rng.randrange(2), rng.choice((signal.SIGKILL, signal.SIGTERM))
         old = rng.choice((None, self._whole[1 - which]))
-        if old is None:
-            self.target.unlink(missing_ok=True)
-        else:
-            self.target.write_bytes(old)
+        _put(self.target, old)
         others = self._others()
         process = self._start(which)
         time.sleep(rng.random() * self.seconds)
@@ -154,14 +164,14 @@ class Attacked:
         if left := self._others():
             raise WriterError(f"{left} were left over after the next run")
 
-    def _left_alone(self, which: int) -> tuple[float, bytes]:
+    def _left_alone(self, which: int) -> tuple[float, Content | None]:
         start = time.monotonic()
         code = os.waitstatus_to_exitcode(os.waitpid(self._start(which), 0)[1])
         seconds = time.monotonic() - start
         if code:
             raise WriterError(f"{self.target} cannot be written: the writer ends with {code}")
         self.writer.check(self.target)
-        return seconds, self.target.read_bytes()
+        return seconds, _content(self.target)
 
     def _start(self, which: int) -> int:
         process = os.fork()
@@ -176,9 +186,9 @@ class Attacked:
         finally:
             os._exit(code)
 
-    def _state(self, old: bytes | None, which: int) -> str:
+    def _state(self, old: Content | None, which: int) -> str:
         """Return whether the old file, the new one or none is there; raise where it is something else."""
-        content = self.target.read_bytes() if self.target.exists() else None
+        content = _content(self.target)
         if content == old:
             return "none" if old is None else "old"
         if content is None:
@@ -190,6 +200,26 @@ class Attacked:
 
     def _others(self) -> set[str]:
         return set(os.listdir(self.target.parent)) - {self.writer.name}
+
+
+def _content(path: Path) -> Content | None:
+    """Return what a file or a folder holds; None where there is none."""
+    if path.is_dir():
+        return {file.name: file.read_bytes() for file in path.iterdir()}
+    return path.read_bytes() if path.exists() else None
+
+
+def _put(path: Path, content: Content | None) -> None:
+    """Let a file or a folder hold some content, or remove it."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    if isinstance(content, dict):
+        path.mkdir()
+        for name, data in content.items():
+            (path / name).write_bytes(data)
+    elif content is not None:
+        path.write_bytes(content)
 
 
 def kill_compilations(rng: random.Random, folder: Path, count: int) -> None:

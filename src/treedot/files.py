@@ -24,6 +24,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 COMPRESSED = (".gz", ".xz", ".zst")
+AT_FDCWD = -100  # of Linux: paths are relative to the working folder
 MAX_LINE = 1 << 27  # bytes of a line of a table: what has no line breaks would fill the memory
 
 _unfinished: set[Path] = set()  # the temporary files that this process is writing
@@ -40,7 +41,7 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     check_target(target)
     _remove_stale(target)
     # The name is known before the file exists, so that no signal can come between the two.
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    aside = _beside(target, ".part")
     _unfinished.add(aside)
     try:
         with _locked(aside):
@@ -58,6 +59,15 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         _unfinished.discard(aside)
 
 
+def _beside(target: Path, suffix: str) -> Path:
+    """Return a new hidden name beside a target."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(8)}{suffix}")
+
+
+def _is_beside(name: str, target: Path, suffix: str) -> bool:
+    return re.fullmatch(re.escape(f".{target.name}.") + r"[0-9a-f]{16}" + re.escape(suffix), name) is not None
+
+
 def remove_unfinished() -> None:
     """Remove the temporary files that this process is writing, before it ends."""
     for aside in list(_unfinished):
@@ -68,27 +78,62 @@ def remove_unfinished() -> None:
 def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield an empty folder beside the target to write to; it takes the target's name when all went well.
 
-    It is to ``write_whole`` as a folder is to a file. A folder that has the name already is moved aside
-    first and removed afterwards, so that for a moment there is neither.
+    It is to ``write_whole`` as a folder is to a file. A folder that has the name already exchanges it with
+    the new one at once, on Linux. Where the system cannot do that, it is first moved aside, so that for a
+    moment there is none of that name; ``existing_folder`` finds it even then.
     """
     target = Path(path)
     _check_parent(target)
     _remove_stale(target)
-    aside, old = (target.with_name(f".{target.name}.{secrets.token_hex(8)}.part") for _ in range(2))
+    aside = _beside(target, ".part")
     _unfinished.add(aside)
     try:
         aside.mkdir(mode=0o777 & ~_umask())
         with _held(aside):
             yield aside
-            if target.is_dir():
-                target.rename(old)
-            aside.rename(target)
+            _replace_folder(aside, target)
     except OSError as error:
         raise SourceError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
-        _remove(aside)
-        _remove(old)
+        _remove(aside)  # what was not finished, or was replaced
         _unfinished.discard(aside)
+
+
+def existing_folder(path: str | os.PathLike[str]) -> Path:
+    """Return where a folder is: under its name, or aside while another takes its place."""
+    target = Path(path)
+    if not target.exists():
+        with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+            for entry in entries:
+                if _is_beside(entry.name, target, ".old") and entry.is_dir(follow_symlinks=False):
+                    return Path(entry.path)
+    return target
+
+
+def _replace_folder(new: Path, target: Path) -> None:
+    """Let a folder take the place of another, or of none; the other is then under the first one's name."""
+    if not target.is_dir():
+        new.rename(target)
+    elif not _exchange(new, target):
+        old = _beside(target, ".old")
+        target.rename(old)
+        try:
+            new.rename(target)
+        except OSError:
+            old.rename(target)
+            raise
+        _remove(old)
+
+
+def _exchange(a: Path, b: Path) -> bool:
+    """Let two paths exchange what they name, at once; return False where the system cannot."""
+    import ctypes
+
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    if rename is None:
+        return False
+    # Two paths, each relative to the working folder, and the flag RENAME_EXCHANGE.
+    return bool(rename(AT_FDCWD, os.fsencode(a), AT_FDCWD, os.fsencode(b), 2) == 0)
 
 
 @contextlib.contextmanager
@@ -164,13 +209,17 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _remove_stale(target: Path) -> None:
-    """Remove what killed processes left beside a target: temporary files and folders that nobody locks."""
+    """Remove what killed processes left beside a target: temporary files and folders that nobody locks.
+
+    A folder that was moved aside goes, too, unless it is the only one there is.
+    """
     if fcntl is None:
         return
-    stale = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{16}\.part")
+    suffixes = (".part", ".old") if target.exists() else (".part",)
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
-            if not stale.fullmatch(entry.name) or entry.is_symlink():
+            stale = any(_is_beside(entry.name, target, suffix) for suffix in suffixes)
+            if not stale or entry.is_symlink():
                 continue
             with contextlib.suppress(OSError):
                 handle = os.open(entry.path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would be waited for

@@ -168,3 +168,122 @@ def test_what_cannot_be_explained_is_told(model, capsys, options, message):
     said = capsys.readouterr()
     assert message in said.err
     assert said.out == ""
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """Return a table of pairs of trees with a number and a text, and a model of all four columns."""
+    folder = tmp_path_factory.mktemp("pairs")
+    forest = read_trees(QUESTIONS)
+    labels = forest.columns["label"]
+    lines = [f"{labels[k]}\t{forest[k]}\t{forest[7 * k % 300]}\t{k / 300}\t{'ab'[k % 2]}" for k in range(300)]
+    table = folder / "pairs.tsv"
+    table.write_text("\n".join(["value\ttext\thypothesis\toverlap\tnote", *lines]) + "\n")
+    columns = ["--tree-column", "text", "--tree-column", "hypothesis"]
+    columns += ["--number-column", "overlap", "--text-column", "note"]
+    command = ["train", str(table), *columns, "--label", "value", "-o", str(folder / "m")]
+    assert main([*command, "--decay", "0.2", "--C", "10"]) == 0
+    return table, folder / "m"
+
+
+def test_a_model_of_several_columns_is_trained_and_takes_its_columns_from_tables(pairs, capsys, tmp_path):
+    table, model = pairs
+    names = {
+        "tree_columns": ["text", "hypothesis"],
+        "number_columns": ["overlap"],
+        "text_columns": ["note"],
+    }
+    y = read_trees(table, column="text").columns["value"]
+    wanted = TreeClassifier(**names, decay=0.2, C=10).fit(table, y)
+    found = LinearModel.load(model)
+    assert (found.decision_function(table) == wanted.decision_function(table)).all()
+    capsys.readouterr()
+    assert main(["predict", str(model), str(table)]) == 0
+    assert capsys.readouterr().out.splitlines() == wanted.predict(table).tolist()
+    assert main(["evaluate", str(model), str(table), "--label", "value", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["trees"] == 300
+    assert main(["explain", str(model), str(table), "--number", "2", "--json"]) == 0
+    explained = json.loads(capsys.readouterr().out)
+    assert [one["column"] for one in explained["trees"]] == ["text", "hypothesis"]
+    assert explained["others"].keys() == {"overlap", "note"}
+    assert main(["info", str(model)]) == 0
+    assert '"columns": ["overlap"]' in capsys.readouterr().out
+
+
+def test_what_the_columns_of_a_model_lack_is_told_in_one_line(pairs, capsys, tmp_path):
+    table, model = pairs
+    lines = [line.split("\t") for line in table.read_text().splitlines()]
+    broken = tmp_path / "broken.tsv"
+
+    def said(*command):
+        capsys.readouterr()
+        assert main([*map(str, command)]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    broken.write_text("\n".join("\t".join(line[:3]) for line in lines))
+    assert "there is no column 'overlap'; the columns are 'text', 'value'" in said("predict", model, broken)
+    lines[200][3] = "many"
+    broken.write_text("\n".join("\t".join(line) for line in lines))
+    assert "row 200, column 'overlap': 'many' is not a finite number" in said("predict", model, broken)
+    lines[200][2:4] = ["(A", "1"]
+    broken.write_text("\n".join("\t".join(line) for line in lines))
+    assert "row 200, column 'hypothesis'" in said("evaluate", model, broken, "--label", "value")
+    assert "leave out --column" in said("predict", model, table, "--column", "text")
+    assert "there is no column 'hypothesis'" in said("explain", model, "(A b)")
+    train = ["train", table, "--label", "value", "-o", tmp_path / "m"]
+    assert "row 1, column 'note'" in said(*train, "--tree-column", "text", "--tree-column", "note")
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        (["--vectors", "dense", "-d", "256"], "dense"),
+        (
+            ["--vectors", "sparse", "--rest", "dense", "--rest-size", "256", "--n-features", "2^12"],
+            "fragments",
+        ),
+        (["--vectors", "sparse", "--rest", "blocks", "--budget", "3", "--damping", "linear"], "fragments"),
+        (["--kernel", "subset"], "kernel"),
+        (["--kernel", "subtree"], "kernel"),
+        (["--kernel", "bounded", "--budget", "2"], "kernel"),
+    ],
+)
+def test_train_makes_models_of_every_kind(options, kind, tmp_path, capsys):
+    target = str(tmp_path / "m")
+    command = ["train", QUESTIONS, "--label", "label", "-o", target, "--decay", "0.2", "--C", "10"]
+    assert main([*command, *options]) == 0
+    (only,) = LinearModel.load(target).inputs
+    assert only.kind == kind
+    assert main(["evaluate", target, QUESTIONS, "--label", "label", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.split("\n", 2)[2])["accuracy"] > 0.97
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--kernel", "subset", "--rest", "dense"], "--rest has no effect with --kernel subset"),
+        (["--vectors", "dense", "--budget", "3"], "--budget has no effect with --vectors dense"),
+        (["--vectors", "dense", "--kernel", "subset"], "leave out one of them"),
+    ],
+)
+def test_train_refuses_options_without_effect(options, message, tmp_path, capsys):
+    assert main(["train", QUESTIONS, "--label", "label", "-o", str(tmp_path / "m"), *options]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_classes_that_training_never_saw_count_as_wrong_and_are_told(model, tmp_path, capsys):
+    forest = read_trees(QUESTIONS)
+    labels = ["planet" if k < 3 else label for k, label in enumerate(forest.columns["label"])]
+    table = tmp_path / "new.tsv"
+    lines = [f"{label}\t{tree}" for label, tree in zip(labels, forest, strict=True)]
+    table.write_text("\n".join(["label\ttree", *lines]) + "\n")
+    assert main(["evaluate", str(model), str(table), "--label", "label"]) == 0
+    text = capsys.readouterr().out
+    assert "accuracy 0.990 " in text
+    assert "3 trees of 'planet', which the model does not know, count as wrong" in text
+    assert main(["evaluate", str(model), str(table), "--label", "label", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["unknown"] == {"planet": 3}
+    assert [one["truth"] for one in found["mistakes"]] == ["planet"] * 3

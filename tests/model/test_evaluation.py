@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
-from treedot.errors import ParameterError
 from treedot.model.evaluation import evaluate, margins, mcnemar, wilson
 from treedot.report.evaluation import EvaluationReport, Mistake, as_json, as_page, as_text
 
@@ -52,9 +51,19 @@ def test_margins_are_the_differences_of_scores():
     assert margins(np.array(["n", "y"]), np.array(["n", "y"]), np.array([0.5, 2.0])).tolist() == [1.0, 0.0]
 
 
-def test_a_class_that_the_model_does_not_know_is_told():
-    with pytest.raises(ParameterError, match="2 trees are of classes that the model does not know, tree 2"):
-        evaluate(CLASSES, np.array(["a", "z", "d"]), np.array(["a", "a", "a"]))
+def test_classes_that_the_model_does_not_know_are_told_and_count_as_wrong():
+    truth, predicted = np.array(["a", "z", "d", "z"]), np.array(["a", "a", "a", "b"])
+    found = evaluate(CLASSES, truth, predicted)
+    assert found.unknown == {"d": 1, "z": 2}
+    assert found.accuracy == 0.25
+    assert [one.name for one in found.classes] == ["b", "a", "c", "d", "z"]
+    assert found.classes[-1].recall == 0
+    assert found.confusion[4].tolist() == [1, 1, 0, 0, 0]
+    text = as_text(EvaluationReport("m", found, []))
+    assert "2 trees of 'z', which the model does not know, count as wrong" in text
+    assert as_json(EvaluationReport("m", found, []))["unknown"] == {"d": 1, "z": 2}
+    scores = np.array([[1.0, 3.0, 2.0], [5.0, 1.0, 1.0]])
+    assert margins(CLASSES, np.array(["z", "c"]), scores).tolist() == [1.0, 4.0]
 
 
 def test_reports_say_the_same_in_every_form():

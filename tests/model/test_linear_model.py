@@ -5,11 +5,13 @@ import os
 import random
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from treedot import LinearModel, SourceError, TreeClassifier, read_trees
+from treedot import LinearModel, SourceError, TreeClassifier, files, read_trees
 from treedot.cli import main
 from treedot.errors import ParameterError
 from treedot.model import model_folder
@@ -108,6 +110,54 @@ def test_what_a_killed_process_left_is_removed_by_the_next(trained, tmp_path):
     (left,) = os.listdir(tmp_path)
     assert left.startswith(".m.")
     trained.save(tmp_path / "m")
+    assert os.listdir(tmp_path) == ["m"]
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_a_reader_sees_the_old_or_the_new_model_while_it_is_replaced(
+    trained, tmp_path, monkeypatch, can_exchange
+):
+    if not can_exchange:
+        monkeypatch.setattr(files, "_exchange", lambda a, b: False)
+    models = [trained.to_model({"number": number}) for number in range(2)]
+    target, seen, done = tmp_path / "m", [], threading.Event()
+    models[0].save(target)
+
+    def read():
+        while not done.is_set():
+            seen.append(LinearModel.load(target).facts["number"])
+
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(read) for _ in range(2)]
+        for number in range(60):
+            models[number % 2].save(target, overwrite=True)
+        done.set()
+        for reader in readers:
+            reader.result()
+    assert set(seen) == {0, 1}
+    assert os.listdir(tmp_path) == ["m"]
+
+
+def test_a_model_that_was_moved_aside_by_a_killed_process_is_still_there(trained, tmp_path, monkeypatch):
+    target = tmp_path / "m"
+    trained.to_model({"number": 0}).save(target)
+    code = f"""
+import os
+from treedot import files, LinearModel, files
+files._exchange = lambda a, b: os.rename(b, b.with_name(".m.0123456789abcdef.old")) or os.kill(os.getpid(), 9)
+LinearModel.load({str(target)!r}).save({str(target)!r}, overwrite=True)
+"""
+    subprocess.run([sys.executable, "-c", code], check=False)
+    assert not target.exists()
+    assert LinearModel.load(target).facts["number"] == 0
+    with pytest.raises(SourceError, match="is a model: overwrite replaces it"):
+        trained.save(target)
+    with pytest.raises(ValueError, match="JSON"):  # a write that fails leaves it where it is
+        trained.to_model({"bad": float("nan")}).save(target, overwrite=True)
+    assert LinearModel.load(target).facts["number"] == 0
+    trained.to_model({"number": 1}).save(target, overwrite=True)
+    trained.to_model({"number": 2}).save(target, overwrite=True)
+    assert LinearModel.load(target).facts["number"] == 2
     assert os.listdir(tmp_path) == ["m"]
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot.array_types import Array, FloatArray, IntArray
-from treedot.errors import ParameterError
 
 Z = 1.959964  # of 95 % of a normal distribution
 
@@ -29,7 +28,9 @@ class ClassFigures(NamedTuple):
 class Evaluation(NamedTuple):
     """How good predictions are.
 
-    ``confusion[i, j]`` trees of class i were taken for class j. ``interval`` is Wilson's, of 95 %.
+    ``confusion[i, j]`` trees of class i were taken for class j. ``interval`` is Wilson's, of 95 %. Classes
+    that the model does not know, with their numbers of trees, are in ``unknown``; they stand last among the
+    classes, and their trees are wrong.
     """
 
     n_trees: int
@@ -38,6 +39,7 @@ class Evaluation(NamedTuple):
     macro_f1: float
     classes: list[ClassFigures]
     confusion: IntArray
+    unknown: dict[str, int]
 
 
 class McNemar(NamedTuple):
@@ -49,7 +51,7 @@ class McNemar(NamedTuple):
 
 
 def evaluate(classes: Array, truth: Array, predicted: Array) -> Evaluation:
-    """Compare predictions with the truth; all of both must be among the classes.
+    """Compare predictions with the truth, of classes that the model knows and of others.
 
     Examples
     --------
@@ -57,6 +59,8 @@ def evaluate(classes: Array, truth: Array, predicted: Array) -> Evaluation:
     >>> print(f"{found.accuracy:.3f}", found.confusion.tolist())
     0.667 [[1, 1], [0, 1]]
     """
+    names, counts = np.unique(truth[~np.isin(truth, classes)], return_counts=True)
+    classes = np.concatenate([classes, names])
     places = _numbers(classes, truth) * classes.size + _numbers(classes, predicted)
     confusion = np.bincount(places, minlength=classes.size**2).reshape(classes.size, classes.size)
     right, there, found = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
@@ -73,6 +77,7 @@ def evaluate(classes: Array, truth: Array, predicted: Array) -> Evaluation:
         sum(figure.f1 for figure in figures) / len(figures),
         figures,
         confusion,
+        dict(zip(map(str, names.tolist()), counts.tolist(), strict=True)),
     )
 
 
@@ -109,25 +114,24 @@ def mcnemar(truth: Array, first: Array, second: Array) -> McNemar:
 
 
 def margins(classes: Array, truth: Array, scores: FloatArray) -> FloatArray:
-    """Return by how much the best score is above that of the true class: 0 where the prediction is right."""
+    """Return by how much the best score is above that of the true class: 0 where the prediction is right.
+
+    Where the model does not know the true class, it is by how much it is above the second best.
+    """
     table = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
-    own = table[np.arange(truth.size), _numbers(classes, truth)]
-    above: FloatArray = table.max(axis=1) - own if truth.size else np.zeros(0)
+    if not truth.size:
+        return np.zeros(0)
+    known, ordered = np.isin(truth, classes), np.sort(table, axis=1)
+    own = ordered[:, -2]
+    own[known] = table[known, _numbers(classes, truth[known])]
+    above: FloatArray = ordered[:, -1] - own
     return above
 
 
 def _numbers(classes: Array, labels: Array) -> IntArray:
     """Return which of the classes each label is."""
     order = np.argsort(classes, kind="stable")
-    where = np.minimum(np.searchsorted(classes, labels, sorter=order), classes.size - 1)
-    numbers: IntArray = order[where]
-    unknown = np.flatnonzero(classes[numbers] != labels)
-    if unknown.size:
-        names = ", ".join(map(str, classes[:10].tolist())) + (", …" if classes.size > 10 else "")
-        raise ParameterError(
-            f"{unknown.size} trees are of classes that the model does not know, tree {unknown[0] + 1} of "
-            f"{str(labels[unknown[0]])!r}: it knows {names}"
-        )
+    numbers: IntArray = order[np.searchsorted(classes, labels, sorter=order)]
     return numbers
 
 

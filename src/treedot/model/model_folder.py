@@ -13,13 +13,13 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from treedot.array_types import Array
 from treedot.errors import ParameterError, SourceError, TreedotError
-from treedot.files import write_folder
+from treedot.files import existing_folder, write_folder
 from treedot.model.inputs import Inputs, described, restored, spans
 from treedot.model.model_input import StoredInput
 from treedot.safetensors import read_arrays, write_arrays
@@ -28,6 +28,7 @@ CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 FORMAT, VERSION = "treedot model", 2
 MAX_CONFIG = 1 << 26  # bytes
 MAX_CLASSES = 1 << 20
+ATTEMPTS = 100  # to read a folder that others replace
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "columns": np.dtype(np.int64),
@@ -69,60 +70,93 @@ def write_model(
 
 def check_model_target(target: Path, overwrite: bool) -> None:
     """Raise where something is in the way that is not to be replaced; known before the work."""
-    if target.exists() and not (overwrite and (target / CONFIG).is_file()):
-        what = "is a model: overwrite replaces it" if (target / CONFIG).is_file() else "is no model"
+    found = existing_folder(target)
+    if found.exists() and not (overwrite and (found / CONFIG).is_file()):
+        what = "is a model: overwrite replaces it" if (found / CONFIG).is_file() else "is no model"
         raise SourceError(f"cannot write {target}: it exists, and {what}")
 
 
-def read_model(
-    path: str | os.PathLike[str],
-) -> tuple[list[StoredInput], Array, Array, Array, Array, dict[str, Any]]:
-    """Return inputs, classes, columns, weights, bias and facts of a folder that holds a model, checked."""
-    folder = Path(path)
+class StoredModel(NamedTuple):
+    """What the folder of a model holds."""
+
+    inputs: list[StoredInput]
+    classes: Array
+    columns: Array
+    weights: Array
+    bias: Array
+    facts: dict[str, Any]
+
+
+def read_model(path: str | os.PathLike[str]) -> StoredModel:
+    """Return what a folder holds, checked.
+
+    Where another model takes its place meanwhile, the new one is read: never one file of each.
+    """
+    for _ in range(ATTEMPTS):
+        before = _identity(path)
+        try:
+            found = _read_folder(existing_folder(path))
+        except (SourceError, OSError) as error:
+            if _identity(path) == before:
+                raise SourceError(f"cannot read the model {os.fspath(path)}: {error}") from None
+        else:
+            if _identity(path) == before:
+                return found
+    raise SourceError(f"cannot read the model {os.fspath(path)}: it is being replaced again and again")
+
+
+def _identity(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_ctime_ns
+
+
+def _read_folder(folder: Path) -> StoredModel:
     if not folder.is_dir():
-        raise SourceError(f"cannot read the model {folder}: there is no such folder")
+        raise SourceError("there is no such folder")
     config = _read_config(_regular(folder / CONFIG))
     weights = _regular(folder / WEIGHTS)
+    if _digest_file(weights) != config["weights"]:
+        raise SourceError(f"{WEIGHTS} is damaged, or of another model")
+    classes = _checked_classes(config["classes"])
     try:
-        if _digest_file(weights) != config["weights"]:
-            raise SourceError(f"{WEIGHTS} is damaged, or of another model")
-        classes = _checked_classes(config["classes"])
         _, arrays = read_arrays(weights)
         linear = {name: array for name, array in arrays.items() if not name.startswith("input")}
         inputs = restored(config["inputs"], {n: x for n, x in arrays.items() if n not in linear})
         _check_arrays(linear, 1 if classes.size == 2 else classes.size, inputs)
     except TreedotError as error:
-        raise SourceError(f"cannot read the model {folder}: {error}") from None
-    return inputs, classes, linear["columns"], linear["weights"], linear["bias"], config["facts"]
+        raise SourceError(str(error)) from None
+    return StoredModel(inputs, classes, linear["columns"], linear["weights"], linear["bias"], config["facts"])
 
 
 def _regular(path: Path) -> Path:
     """Return the path of a file that is one itself: a link could lead anywhere, a pipe could hang."""
     if path.is_symlink() or not path.is_file():
-        raise SourceError(f"cannot read the model {path.parent}: {path.name} is missing, or no plain file")
+        raise SourceError(f"{path.name} is missing, or no plain file")
     return path
 
 
 def _read_config(path: Path) -> dict[str, Any]:
     """Return a configuration that is as it was written."""
-    where = f"cannot read the model {path.parent}: {CONFIG}"
     if path.stat().st_size > MAX_CONFIG:
-        raise SourceError(f"{where} is larger than {MAX_CONFIG >> 20} MiB")
+        raise SourceError(f"{CONFIG} is larger than {MAX_CONFIG >> 20} MiB")
     try:
         config = json.loads(path.read_bytes().decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"{where} is not JSON, or cut short: {error}") from None
+        raise SourceError(f"{CONFIG} is not JSON, or cut short: {error}") from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise SourceError(f"{where} is not that of a treedot model")
+        raise SourceError(f"{CONFIG} is not that of a treedot model")
     if config.get("version") != VERSION:
         raise SourceError(
-            f"{where} has version {config.get('version')!r}, and this treedot reads {VERSION}: train again"
+            f"{CONFIG} has version {config.get('version')!r}, and this treedot reads {VERSION}: train again"
         )
     if config.pop("digest", None) != _digest_of(config):
-        raise SourceError(f"{where} was changed after it was written: its digest is another")
+        raise SourceError(f"{CONFIG} was changed after it was written: its digest is another")
     kinds = {"inputs": list, "classes": list, "facts": dict, "weights": str}
     if not all(isinstance(config.get(name), kind) for name, kind in kinds.items()):
-        raise SourceError(f"{where} lacks one of {', '.join(kinds)}")
+        raise SourceError(f"{CONFIG} lacks one of {', '.join(kinds)}")
     return config
 
 

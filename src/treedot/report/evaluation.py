@@ -48,6 +48,7 @@ def as_json(report: EvaluationReport) -> dict[str, Any]:
         "macro_f1": found.macro_f1,
         "classes": [figures._asdict() for figures in found.classes],
         "confusion": found.confusion.tolist(),
+        "unknown": found.unknown,
         "mistakes": [mistake._asdict() for mistake in report.mistakes],
     }
     if report.other is not None and report.test is not None:
@@ -111,6 +112,10 @@ def as_page(report: EvaluationReport) -> str:
 def _summary(report: EvaluationReport) -> list[str]:
     """Return the accuracy, and how it compares with a second model, a line each."""
     lines = [f"{report.model}: {_accuracy(report.found)}, macro F1 {report.found.macro_f1:.3f}"]
+    lines += [
+        f"{count:,} trees of {name!r}, which the model does not know, count as wrong"
+        for name, count in report.found.unknown.items()
+    ]
     if report.other is not None and report.test is not None:
         lines.append(f"{report.against}: {_accuracy(report.other)}, macro F1 {report.other.macro_f1:.3f}")
         lines.append(

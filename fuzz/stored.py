@@ -170,7 +170,7 @@ def _unit_indexes() -> list[bytes]:
     return [_split_header(data) for data in made]
 
 
-def _check_facts(path: Path) -> None:
+def check_facts(path: Path) -> None:
     """Describe a file, as ``treedot info`` does; what is refused here may still be read."""
     try:
         facts = file_facts(path)
@@ -182,7 +182,7 @@ def _check_facts(path: Path) -> None:
 
 
 def _check_vectors(path: Path) -> None:
-    _check_facts(path)
+    check_facts(path)
     vectors = load_vectors(path)
     with np.errstate(all="ignore"):  # values may be damaged: there is no sum to check them by
         products = dot_products(vectors)
@@ -190,20 +190,20 @@ def _check_vectors(path: Path) -> None:
 
 
 def _check_arrays(path: Path) -> None:
-    _check_facts(path)
+    check_facts(path)
     _, arrays = read_arrays(path)
     total = sum(array.nbytes for array in arrays.values())
     require(total <= path.stat().st_size, "there is more in the arrays than in the file")
 
 
 def _check_vectorizer(path: Path) -> None:
-    _check_facts(path)
+    check_facts(path)
     rows = FragmentVectorizer.load(path).transform(_forest())
     require(np.isfinite(rows.data).all(), "a row is not finite")
 
 
 def _check_index(path: Path) -> None:
-    _check_facts(path)
+    check_facts(path)
     index = TreeIndex.open(path)
     rows, values = index.search(_forest()[:5], k=3)
     require(np.isfinite(values).all(), "a product is not finite")

@@ -8,6 +8,7 @@ from random import Random
 from fuzz.code import CODE
 from fuzz.computations import COMPUTATIONS
 from fuzz.documents import DOCUMENTS
+from fuzz.models import MODELS
 from fuzz.objects import OBJECTS
 from fuzz.projects import PROJECTS
 from fuzz.readers import READERS
@@ -15,7 +16,7 @@ from fuzz.stored import STORED
 from fuzz.target import Target
 
 _ALL: dict[str, Target] = {
-    **READERS, **DOCUMENTS, **CODE, **PROJECTS, **OBJECTS, **STORED, **COMPUTATIONS,
+    **READERS, **DOCUMENTS, **CODE, **PROJECTS, **OBJECTS, **STORED, **MODELS, **COMPUTATIONS,
 }  # fmt: skip
 
 

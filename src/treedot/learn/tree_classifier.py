@@ -31,7 +31,13 @@ from treedot.model.number_input import NumberInput
 from treedot.model.table import Columns, Table, read_table
 from treedot.model.text_input import TextInput
 from treedot.model.tree_inputs import KernelInput
-from treedot.parameters import checked_decay, checked_integer, checked_positive, n_threads
+from treedot.parameters import (
+    checked_decay,
+    checked_integer,
+    checked_positive,
+    checked_share,
+    n_threads,
+)
 from treedot.trees import Forest
 
 DECAYS = (0.1, 0.2, 0.4)
@@ -238,10 +244,10 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
     def _of_model(cls, model: LinearModel, path: str | os.PathLike[str]) -> Self:
         try:
             training = model.facts["training"]
-            C, gap = checked_positive("C", training["C"]), float(training["gap"])
-            decay = None if training["decay"] is None else checked_decay(training["decay"])
-            trials = [Trial(**trial) for trial in training["trials"]]
-        except (KeyError, TypeError, ValueError):
+            C, gap = checked_positive("C", training["C"]), checked_share("gap", training["gap"])
+            decay = _checked_decay(training["decay"])
+            trials = [_checked_trial(**trial) for trial in training["trials"]]
+        except (KeyError, TypeError, ParameterError):
             raise SourceError(
                 f"cannot read the model {path}: it does not say how a TreeClassifier was trained; "
                 "LinearModel.load needs less"
@@ -325,6 +331,14 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         if weights.size == 2:
             return np.asarray(weights, np.float64)[None]
         return np.stack([np.ones(weights.size), weights], axis=1)
+
+
+def _checked_decay(decay: Any) -> float | None:
+    return None if decay is None else checked_decay(decay)
+
+
+def _checked_trial(decay: Any, C: Any, accuracy: Any) -> Trial:
+    return Trial(_checked_decay(decay), checked_positive("C", C), checked_share("accuracy", accuracy))
 
 
 def _tree_input(column: str | None, encoder: Any) -> ModelInput:

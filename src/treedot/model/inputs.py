@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treedot.array_types import Array, FloatArray, IntArray
-from treedot.errors import SourceError
+from treedot.errors import RangeError, SourceError
 from treedot.model.model_input import ModelInput, StoredInput
 from treedot.model.number_input import NumberInput
 from treedot.model.table import Columns, Table
@@ -43,9 +43,15 @@ def linear_scores(
 ) -> FloatArray:  # fmt: skip
     """Return ``w · x + b`` of examples, whose other columns weigh nothing; one score each for two classes."""
     scores = np.tile(bias, (len(table), 1))
-    for each, span, first in spans(inputs, columns):
-        own = columns[span] - first if first else columns[span]
-        scores += each.scores(table, own, weights[span], n_jobs)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for each, span, first in spans(inputs, columns):
+            own = columns[span] - first if first else columns[span]
+            scores += each.scores(table, own, weights[span], n_jobs)
+    if not np.isfinite(scores).all():
+        row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
+        raise RangeError(
+            f"the scores of example {row + 1} are too large for a float: its numbers are far off"
+        )
     return scores[:, 0] if bias.size == 1 else scores
 
 
@@ -61,15 +67,15 @@ def restored(configs: Sequence[Any], arrays: Mapping[str, Array]) -> list[Stored
     """Return the inputs that ``described`` wrote down; what makes no sense is refused."""
     if not 1 <= len(configs) <= MAX_INPUTS:
         raise SourceError(f"it has {len(configs)} inputs, and not 1 to {MAX_INPUTS}")
-    made = []
+    made, left = [], dict(arrays)
     for k, config in enumerate(configs):
         kind = KINDS.get(str(config.get("kind"))) if isinstance(config, dict) else None
         if kind is None:
             raise SourceError(f"an input is of a kind that is not known: {', '.join(KINDS)} are")
-        own = f"input{k}."
-        made.append(
-            kind.restored(config, {n.removeprefix(own): x for n, x in arrays.items() if n.startswith(own)})
-        )
+        own = {name: left.pop(name) for name in list(left) if name.startswith(f"input{k}.")}
+        made.append(kind.restored(config, {n.removeprefix(f"input{k}."): x for n, x in own.items()}))
+    if left:
+        raise SourceError(f"it has arrays that belong to no input: {', '.join(list(left)[:3])}")
     trees, numbers, texts = columns_of(made)
     every = [*trees, *numbers, *texts]
     if not trees or len(set(every)) != len(every) or (None in every and len(every) > 1):

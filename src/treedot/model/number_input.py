@@ -13,6 +13,8 @@ from treedot.errors import ParameterError, SourceError
 from treedot.model.model_input import StoredInput, check_arrays, entry
 from treedot.model.table import Columns, Table
 
+ROUNDING = 1e-12  # as a share of a column's largest number: deviations up to this are none
+
 
 @dataclass(frozen=True, eq=False)
 class NumberInput(StoredInput):
@@ -67,7 +69,8 @@ class NumberInput(StoredInput):
         fine = np.isfinite(mean) & np.isfinite(deviation)
         if not fine.all():
             raise ParameterError(f"the numbers in column {self.columns[fine.argmin()]!r} are too large")
-        made = type(self)(self.columns, mean, np.where(deviation > 0, deviation, 1.0))
+        constant = deviation <= ROUNDING * np.abs(matrix).max(axis=0, initial=0.0)
+        made = type(self)(self.columns, mean, np.where(constant, 1.0, deviation))
         return made, made.transform(table)
 
     def _matrix(self, table: Table) -> FloatArray:

@@ -36,6 +36,8 @@ from treedot.cli import main
 trees = [f"(S (NP (D the) (N tree{k % 7})) (VP (V grows) (A (B b{k % 3}))))" for k in range(40)]
 Path("t.mrg").write_text("\n".join(trees))
 Path("t.tsv").write_text("label\ttree\n" + "".join(f"{k % 2}\t{tree}\n" for k, tree in enumerate(trees)))
+rows = [f"{k % 2}\t{tree}\t{trees[k // 2]}\t{k}\tnote {k}\n" for k, tree in enumerate(trees)]
+Path("pairs.tsv").write_text("label\ttree\tother\tsize\tnote\n" + "".join(rows))
 Path("t.py").write_text("def f(x):\n    return x + 1\n")
 commands = ["info t.mrg", "info t.tsv", "info t.py", "gram t.mrg --against t.tsv -o K.npy"]
 for kind in ("", "--rest dense", "--rest blocks", "--damping log1p", "--no-normalize", "--dtype float64"):
@@ -49,6 +51,10 @@ for kind in ("subset", "subtree", "bounded"):
     commands += [f"kernel t.mrg t.tsv --kernel {kind}", f"kernel t.mrg t.tsv --kernel {kind} --normalize"]
 commands += ["index t.py t.mrg -o c.index", "index t.py -o c.index --update", "search c.index t.py"]
 commands += ["similar t.py t.py", "cluster t.py t.mrg -o c.csv"]
+for kind in ("", "--vectors dense -d 1024", "--rest dense", "--kernel subset", "--kernel bounded"):
+    commands += [f"train t.tsv --label label -o m --overwrite --C 1 10 {kind}", "predict m t.mrg"]
+columns = "--tree-column tree --tree-column other --number-column size --text-column note"
+commands += [f"train pairs.tsv --label label -o m --overwrite {columns}", "explain m pairs.tsv --number 2"]
 for command in commands:
     with contextlib.redirect_stdout(io.StringIO()):
         assert main(command.split()) == 0, command

@@ -163,11 +163,16 @@ def _clusters(forest: Forest) -> None:
 
 
 def _training() -> None:
-    for dtype in DTYPES:
-        vectorizer = td.FragmentVectorizer(n_features=2**30, dtype=dtype)
-        classifier = td.TreeClassifier(vectorizer=vectorizer, C=(1, 10), cv=2)
+    ways: list[dict[str, Any]] = [
+        *({"vectorizer": td.FragmentVectorizer(n_features=2**30, dtype=dtype)} for dtype in DTYPES),
+        {"kernel": td.SubsetTreeKernel(normalize=True)},
+    ]
+    pairs = {"a": TREES * 2, "b": TREES[::-1] * 2, "size": [1, 2, 3] * 2}
+    for way in ways:
         for classes in (CLASSES, [0, 1, 2]):
-            classifier.fit(TREES * 2, classes * 2).predict(TREES)
+            td.TreeClassifier(**way, C=(1, 10), cv=2).fit(TREES * 2, classes * 2).predict(TREES)
+    columns: dict[str, Any] = {"tree_columns": ["a", "b"], "number_columns": ["size"]}
+    td.TreeClassifier(**columns, C=(1, 10), cv=2).fit(pairs, CLASSES * 2).predict(pairs)
 
 
 def _selection() -> None:

@@ -74,8 +74,8 @@ def flip_words(found: Explanation) -> str:
 
 def _fragment_line(share: FragmentShare | SharedFragment | FragmentWeight) -> str:
     column = getattr(share, "column", None)
-    where = "" if column is None else f"  ({printable(column)})"
-    return f"  {share.value:+.3f}  {printable(str(share.fragment))}{where}"
+    where = "" if column is None else f"{printable(column)}: "
+    return f"  {share.value:+.3f}  {where}{printable(str(share.fragment))}"
 
 
 def _tree_lines(tree: Tree, values: Sequence[float], color: bool) -> Iterator[str]:

@@ -35,7 +35,7 @@ from treedot import (
     TreeClassifier,
 )
 from treedot.encode import DenseSpec
-from treedot.model.model_folder import CONFIG, WEIGHTS, _digest_file, _digest_of
+from treedot.model.model_folder import CONFIG, WEIGHTS, digest_of_config, digest_of_file
 from treedot.model.vectorizer_state import VectorizerState
 from treedot.safetensors import read_arrays, write_arrays
 
@@ -160,11 +160,11 @@ def _signed(files: Files) -> Files:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, WEIGHTS)
             path.write_bytes(files[WEIGHTS])
-            config["weights"] = _digest_file(path)
+            config["weights"] = digest_of_file(path)
             with contextlib.suppress(Exception):  # they have none
                 _sign_inputs(config["inputs"], read_arrays(path)[1])
         config.pop("digest", None)
-        config["digest"] = _digest_of(config)
+        config["digest"] = digest_of_config(config)
         return files | {CONFIG: json.dumps(config).encode()}
     except Exception:  # it is no longer a configuration
         return files

@@ -41,7 +41,7 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     check_target(target)
     _remove_stale(target)
     # The name is known before the file exists, so that no signal can come between the two.
-    aside = _beside(target, ".part")
+    aside = _aside(target)
     _unfinished.add(aside)
     try:
         with _locked(aside):
@@ -59,12 +59,12 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         _unfinished.discard(aside)
 
 
-def _beside(target: Path, suffix: str) -> Path:
-    """Return a new hidden name beside a target."""
+def _aside(target: Path, suffix: str = ".part") -> Path:
+    """Return a new name beside a target, by which what was left there is known."""
     return target.with_name(f".{target.name}.{secrets.token_hex(8)}{suffix}")
 
 
-def _is_beside(name: str, target: Path, suffix: str) -> bool:
+def _is_aside(name: str, target: Path, suffix: str) -> bool:
     return re.fullmatch(re.escape(f".{target.name}.") + r"[0-9a-f]{16}" + re.escape(suffix), name) is not None
 
 
@@ -85,7 +85,7 @@ def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     _check_parent(target)
     _remove_stale(target)
-    aside = _beside(target, ".part")
+    aside = _aside(target)
     _unfinished.add(aside)
     try:
         aside.mkdir(mode=0o777 & ~_umask())
@@ -105,7 +105,7 @@ def existing_folder(path: str | os.PathLike[str]) -> Path:
     if not target.exists():
         with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
             for entry in entries:
-                if _is_beside(entry.name, target, ".old") and entry.is_dir(follow_symlinks=False):
+                if _is_aside(entry.name, target, ".old") and entry.is_dir(follow_symlinks=False):
                     return Path(entry.path)
     return target
 
@@ -115,7 +115,7 @@ def _replace_folder(new: Path, target: Path) -> None:
     if not target.is_dir():
         new.rename(target)
     elif not _exchange(new, target):
-        old = _beside(target, ".old")
+        old = _aside(target, ".old")
         target.rename(old)
         try:
             new.rename(target)
@@ -218,7 +218,7 @@ def _remove_stale(target: Path) -> None:
     suffixes = (".part", ".old") if target.exists() else (".part",)
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
-            stale = any(_is_beside(entry.name, target, suffix) for suffix in suffixes)
+            stale = any(_is_aside(entry.name, target, suffix) for suffix in suffixes)
             if not stale or entry.is_symlink():
                 continue
             with contextlib.suppress(OSError):

@@ -39,7 +39,7 @@ def rewrite(folder, change):
     config = json.loads((folder / "config.json").read_text())
     del config["digest"]
     change(config)
-    config["digest"] = model_folder._digest_of(config)
+    config["digest"] = model_folder.digest_of_config(config)
     (folder / "config.json").write_text(json.dumps(config))
 
 
@@ -258,7 +258,7 @@ def test_weights_that_make_no_sense_are_refused(folder, trained, change, message
     }  # fmt: skip
     change(arrays)
     write_arrays(folder / "weights.safetensors", {}, arrays)
-    digest = model_folder._digest_file(folder / "weights.safetensors")
+    digest = model_folder.digest_of_file(folder / "weights.safetensors")
     rewrite(folder, lambda config: config.update(weights=digest))
     with pytest.raises(SourceError, match=message):
         LinearModel.load(folder)

@@ -70,7 +70,7 @@ def train(options: argparse.Namespace) -> None:
 
 def _vectorizer_or_kernel(options: argparse.Namespace) -> dict[str, Any]:
     """Return what makes rows of trees, as the options ask; its λ is chosen later."""
-    from treedot.learn.tree_classifier import N_FEATURES
+    from treedot.learn.candidates import N_FEATURES
 
     vectors = "sparse" if options.vectors is None and options.kernel is None else options.vectors
     chosen = argparse.Namespace(**(vars(options) | {"vectors": vectors, "decay": 0.4, "normalize": None}))

@@ -133,7 +133,7 @@ def _descend(
     )
     order, left = np.arange(n_rows), np.arange(problems)
     for done in range(1, max_passes + 1):
-        _shuffle(order, np.uint64(mix(seed + done * GOLDEN)))
+        shuffle(order, np.uint64(mix(seed + done * GOLDEN)))
         _pass(rows, squares, order, state)
         if done % PASSES_PER_CHECK == 0 or done == max_passes:
             gap = _relative_gap(rows, state)
@@ -147,8 +147,8 @@ def _descend(
 
 
 @njit
-def _shuffle(order: IntArray, key: np.uint64) -> None:
-    """Put the rows in a random order (Fisher and Yates)."""
+def shuffle(order: IntArray, key: np.uint64) -> None:
+    """Put numbers in a random order that follows from a key (Fisher and Yates)."""
     for i in range(order.size - 1, 0, -1):
         key = mix64(key + np.uint64(i))
         j = np.int64(key % np.uint64(i + 1))

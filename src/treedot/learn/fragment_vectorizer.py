@@ -167,7 +167,8 @@ class FragmentVectorizer(SparseTreeTransformer):
                 what = "every tree is a single node" if self.dictionary_.n_trees else "there is no tree"
                 raise SourceError(f"there are no fragments to learn: {what}")
         elif idf is True:
-            self.documents_ = self._count_documents(X)
+            encoder = kept_encoder(spec, (), partial(SparseEncoder, spec))
+            self.documents_ = DocumentCounts.of(encoder.encode(b, n_jobs=self.n_jobs) for b in _batches(X))
         else:
             check_source(X)
         self._fitted_to = _learned_with(spec)
@@ -320,20 +321,6 @@ class FragmentVectorizer(SparseTreeTransformer):
         if n_columns is None and not before_fit and hasattr(self, "dictionary_"):
             n_columns = len(self.dictionary_)
         return checked_idf(self.idf, n_columns, self.rest)
-
-    def _count_documents(self, X: Any) -> DocumentCounts:
-        encoder, n_trees = kept_encoder(self.spec, (), partial(SparseEncoder, self.spec)), 0
-        columns, documents = np.zeros((2, 0), np.int64)
-        for batch in _batches(X):
-            rows = encoder.encode(batch, n_jobs=self.n_jobs)
-            both = np.concatenate([columns, rows.indices])
-            counts = np.concatenate([documents, np.ones(rows.nnz, np.int64)])
-            columns, group = np.unique(both, return_inverse=True)
-            documents = np.bincount(group, counts, columns.size).astype(np.int64)
-            n_trees += len(batch)
-        if not n_trees:
-            raise SourceError("there is no tree to count columns of")
-        return DocumentCounts(columns, documents, n_trees)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,7 +14,7 @@ import numpy as np
 from treedot.algebra.splitmix import GOLDEN, mix
 from treedot.array_types import BoolArray, FloatArray, IntArray
 from treedot.jit import njit
-from treedot.learn.coordinate_descent import PASSES_PER_CHECK, LinearFit, _shuffle
+from treedot.learn.coordinate_descent import PASSES_PER_CHECK, LinearFit, shuffle
 from treedot.parameters import n_threads
 from treedot.threads import thread_map
 
@@ -70,7 +70,7 @@ def _descend(
     order, left = np.arange(n), np.ones(problems, bool)
     gap, passes = np.ones(problems), np.zeros(problems, np.int64)
     for done in range(1, max_passes + 1):
-        _shuffle(order, np.uint64(mix(seed + done * GOLDEN)))
+        shuffle(order, np.uint64(mix(seed + done * GOLDEN)))
         _pass(gram, order, state, left)
         if done % PASSES_PER_CHECK == 0 or done == max_passes:
             gap[left], passes[left] = _relative_gap(state)[left], done

@@ -1,4 +1,4 @@
-"""Support vector machines for several classes: one class against the rest, trained on a Gram matrix."""
+"""Several classes: one against the rest, what errors cost, and training on a Gram matrix by libsvm."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.svm import SVC
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from treedot.errors import ParameterError
+from treedot.parameters import checked_positive
 from treedot.threads import thread_map
 
 
@@ -35,6 +37,25 @@ def one_vs_rest(y: Any, n_examples: int, at_least: int = 2) -> tuple[np.ndarray,
         raise ParameterError(f"y must hold at least two classes, not {classes.size} class")
     sides = number == np.arange(classes.size)[:, None]
     return classes, sides[1:] if classes.size == 2 else sides
+
+
+def class_costs(class_weight: Any, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return what C is multiplied by on the negative and the positive side of each problem.
+
+    ``counts`` says how many examples are of each class.
+    """
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        weights = counts.sum() / (classes.size * counts.astype(np.float64))
+    else:
+        try:
+            weights = compute_class_weight(class_weight, classes=classes, y=classes)
+        except (ValueError, TypeError) as error:
+            raise ParameterError(f"class_weight: {error}") from None
+    for weight in weights:
+        checked_positive("class_weight", float(weight))
+    if weights.size == 2:
+        return np.asarray(weights, np.float64)[None]
+    return np.stack([np.ones(weights.size), weights], axis=1)
 
 
 def train_svms(gram: np.ndarray, sides: np.ndarray, C: float, n_jobs: int | None) -> list[SVC]:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.array_types import Array, BoolArray, FloatArray, IntArray
+from treedot.learn.candidates import Candidate
 from treedot.learn.coordinate_descent import LinearFit, train_linear
-from treedot.learn.folds import Fold, by_kind, kernel_folds, narrowed, row_folds, side_by_side
+from treedot.learn.folds import Fold, kernel_folds, narrowed, row_folds, side_by_side
 from treedot.learn.kernel_descent import train_kernel
 from treedot.model.inputs import Inputs
 from treedot.model.linear_model import best_class
@@ -37,18 +38,6 @@ class Task(NamedTuple):
     classes: Array
     positive: BoolArray  # (examples, problems)
     costs: FloatArray  # (problems, 2), for C = 1
-
-
-class Candidate(NamedTuple):
-    """Inputs that are not fitted yet, and the λ that they have."""
-
-    decay: float | None
-    inputs: Inputs
-
-    @property
-    def is_kernel(self) -> bool:
-        """Whether examples are compared by an exact kernel."""
-        return bool(by_kind(self.inputs)[0])
 
 
 class Trained(NamedTuple):

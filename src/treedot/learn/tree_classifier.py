@@ -8,41 +8,28 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.array_types import FloatArray
-from treedot.errors import ParameterError, SourceError
+from treedot.errors import SourceError
 from treedot.kernels.base import TreeKernel
-from treedot.learn.base import TreeInput, checked_kernel
+from treedot.learn.base import TreeInput
+from treedot.learn.candidates import candidates
 from treedot.learn.folds import by_kind, split_folds
-from treedot.learn.fragment_vectorizer import FragmentVectorizer
-from treedot.learn.one_vs_rest import one_vs_rest
-from treedot.learn.training import Candidate, Task, Trainer, Trial, train, try_all
+from treedot.learn.one_vs_rest import class_costs, one_vs_rest
+from treedot.learn.training import Task, Trainer, Trial, train, try_all
 from treedot.learn.vectorizer_input import VectorizerInput, from_stored, to_stored
 from treedot.model import LinearModel
 from treedot.model.inputs import columns_of, linear_scores
 from treedot.model.labels import check_labels
 from treedot.model.linear_model import best_class
-from treedot.model.model_input import ModelInput
-from treedot.model.number_input import NumberInput
 from treedot.model.table import Columns, Table, read_table
-from treedot.model.text_input import TextInput
-from treedot.model.tree_inputs import KernelInput
-from treedot.parameters import (
-    checked_decay,
-    checked_integer,
-    checked_positive,
-    checked_share,
-    n_threads,
-)
-from treedot.trees import Forest
+from treedot.parameters import checked_decay, checked_integer, checked_positive, checked_share
 
 DECAYS = (0.1, 0.2, 0.4)
 COSTS = (1.0, 10.0, 100.0)
-N_FEATURES = 2**30  # hardly any two fragments share a column
 
 
 class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
@@ -176,19 +163,19 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         progress : callable, optional
             Called with the number of trials that are done, and of all, for each fold.
         """
-        candidates, trainer = self._candidates(), self._trainer()
-        costs = _values("C", self.C, checked_positive)
+        (choices, costs), trainer = candidates(self), self._trainer()
         table = self._table(X, self._columns())
         check_labels(np.asarray(y, object).ravel().tolist())
         self.classes_, sides = one_vs_rest(y, len(table))
         y = np.asarray(y)
-        task = Task(table, y, self.classes_, sides.T, self._class_costs(y))
+        counts = np.unique(y, return_counts=True)[1]
+        task = Task(table, y, self.classes_, sides.T, class_costs(self.class_weight, self.classes_, counts))
         self.trials_, chosen = list[Trial](), 0
-        if len(candidates) * len(costs) > 1:
+        if len(choices) * len(costs) > 1:
             folds = split_folds(y, self.cv, groups)
-            self.trials_ = try_all(candidates, costs, task, folds, trainer, self.n_jobs, progress)
+            self.trials_ = try_all(choices, costs, task, folds, trainer, self.n_jobs, progress)
             chosen = int(np.argmax([trial.accuracy for trial in self.trials_]))
-        candidate, self.C_ = candidates[chosen // len(costs)], costs[chosen % len(costs)]
+        candidate, self.C_ = choices[chosen // len(costs)], costs[chosen % len(costs)]
         trained = train(candidate, self.C_, task, trainer, self.n_jobs)
         self.decay_, self.inputs_, self.columns_ = candidate.decay, trained.inputs, trained.columns
         self.weights_ = trained.weights.astype(np.float32)
@@ -244,10 +231,10 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
     def _of_model(cls, model: LinearModel, path: str | os.PathLike[str]) -> Self:
         try:
             training = model.facts["training"]
-            C, gap = checked_positive("C", training["C"]), checked_share("gap", training["gap"])
+            C, gap = checked_positive("C", training["C"]), float(training["gap"])
             decay = _checked_decay(training["decay"])
             trials = [_checked_trial(**trial) for trial in training["trials"]]
-        except (KeyError, TypeError, ParameterError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise SourceError(
                 f"cannot read the model {path}: it does not say how a TreeClassifier was trained; "
                 "LinearModel.load needs less"
@@ -285,53 +272,6 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
             checked_integer("random_state", self.random_state),
         )
 
-    def _candidates(self) -> list[Candidate]:
-        """Return the inputs for every λ."""
-        n_threads(self.n_jobs)
-        columns = self._columns()
-        decays = [None] if self.decay is None else _values("decay", self.decay, lambda _, x: checked_decay(x))
-        encoder = self._encoder()
-        own = _decay_names(encoder)
-        if decays != [None] and not own:
-            raise ParameterError(f"{type(encoder).__name__} has no decay: give decay=None")
-        candidates = []
-        for decay in decays:
-            made = clone(encoder)
-            if decay is not None:
-                made.set_params(**dict.fromkeys(own, decay))
-            inputs: list[ModelInput] = [_tree_input(name, made) for name in columns.trees]
-            if columns.numbers:
-                inputs.append(NumberInput.make(columns.numbers))
-            inputs += [TextInput(name) for name in columns.texts]
-            candidates.append(Candidate(made.get_params().get("decay", decay), inputs))
-        return candidates
-
-    def _encoder(self) -> Any:
-        """Return the kernel or the vectorizer that is given, or the default."""
-        if self.kernel is not None:
-            if self.vectorizer is not None:
-                raise ParameterError("give a vectorizer or a kernel, not both")
-            return checked_kernel("kernel", self.kernel)
-        if self.vectorizer is None:
-            return FragmentVectorizer(n_features=N_FEATURES, n_jobs=self.n_jobs)
-        if isinstance(self.vectorizer, type) or not hasattr(self.vectorizer, "fit_transform"):
-            raise ParameterError(
-                f"vectorizer must be one such as FragmentVectorizer(budget=3), not {self.vectorizer!r}"
-            )
-        return self.vectorizer
-
-    def _class_costs(self, y: np.ndarray) -> FloatArray:
-        """Return what C is multiplied by on the negative and the positive side of each problem."""
-        try:
-            weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        except (ValueError, TypeError) as error:
-            raise ParameterError(f"class_weight: {error}") from None
-        for weight in weights:
-            checked_positive("class_weight", float(weight))
-        if weights.size == 2:
-            return np.asarray(weights, np.float64)[None]
-        return np.stack([np.ones(weights.size), weights], axis=1)
-
 
 def _checked_decay(decay: Any) -> float | None:
     return None if decay is None else checked_decay(decay)
@@ -339,22 +279,3 @@ def _checked_decay(decay: Any) -> float | None:
 
 def _checked_trial(decay: Any, C: Any, accuracy: Any) -> Trial:
     return Trial(_checked_decay(decay), checked_positive("C", C), checked_share("accuracy", accuracy))
-
-
-def _tree_input(column: str | None, encoder: Any) -> ModelInput:
-    if isinstance(encoder, TreeKernel):
-        return KernelInput(column, encoder, Forest([], [], [0], []))
-    return VectorizerInput(column, encoder)
-
-
-def _decay_names(encoder: Any) -> list[str]:
-    """Return the names of all parameters that are a decay, those of nested vectorizers and kernels too."""
-    return [name for name in encoder.get_params(deep=True) if name.split("__")[-1] == "decay"]
-
-
-def _values(name: str, values: Any, check: Callable[[str, Any], float]) -> list[float]:
-    """Return the values to choose from, one or several."""
-    several = list(values) if isinstance(values, (list, tuple, np.ndarray)) else [values]
-    if not several:
-        raise ParameterError(f"{name} must be a number or several to choose from, not none")
-    return sorted({check(name, value) for value in several})

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from treedot.array_types import Array, FloatArray, IntArray
-from treedot.errors import ParameterError
+from treedot.errors import ParameterError, SourceError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 MAX_WEIGHTS = 2**26  # columns that weights can be given for
 MAX_WEIGHT = 1e100
@@ -22,6 +26,20 @@ class DocumentCounts(NamedTuple):
     columns: Array
     counts: IntArray
     n_trees: int
+
+    @classmethod
+    def of(cls, batches: Iterable[csr_matrix]) -> Self:
+        """Count the columns of rows that come in batches."""
+        n_trees, columns, documents = 0, np.zeros(0, np.int64), np.zeros(0, np.int64)
+        for rows in batches:
+            both = np.concatenate([columns, rows.indices])
+            counts = np.concatenate([documents, np.ones(rows.nnz, np.int64)])
+            columns, group = np.unique(both, return_inverse=True)
+            documents = np.bincount(group, counts, columns.size).astype(np.int64)
+            n_trees += rows.shape[0]
+        if not n_trees:
+            raise SourceError("there is no tree to count columns of")
+        return cls(columns, documents, n_trees)
 
 
 def inverse_frequency(counts: Array, n_trees: int) -> FloatArray:

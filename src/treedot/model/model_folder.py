@@ -61,9 +61,9 @@ def write_model(
             "inputs": configs,
             "classes": classes.tolist(),
             "facts": dict(facts),
-            "weights": _digest_file(aside / WEIGHTS),
+            "weights": digest_of_file(aside / WEIGHTS),
         }
-        config["digest"] = _digest_of(config)
+        config["digest"] = digest_of_config(config)
         text = json.dumps(config, ensure_ascii=False, indent=2, allow_nan=False)
         (aside / CONFIG).write_text(text + "\n", encoding="utf-8")
 
@@ -118,7 +118,7 @@ def _read_folder(folder: Path) -> StoredModel:
         raise SourceError("there is no such folder")
     config = _read_config(_regular(folder / CONFIG))
     weights = _regular(folder / WEIGHTS)
-    if _digest_file(weights) != config["weights"]:
+    if digest_of_file(weights) != config["weights"]:
         raise SourceError(f"{WEIGHTS} is damaged, or of another model")
     classes = _checked_classes(config["classes"])
     try:
@@ -152,7 +152,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise SourceError(
             f"{CONFIG} has version {config.get('version')!r}, and this treedot reads {VERSION}: train again"
         )
-    if config.pop("digest", None) != _digest_of(config):
+    if config.pop("digest", None) != digest_of_config(config):
         raise SourceError(f"{CONFIG} was changed after it was written: its digest is another")
     kinds = {"inputs": list, "classes": list, "facts": dict, "weights": str}
     if not all(isinstance(config.get(name), kind) for name, kind in kinds.items()):
@@ -191,11 +191,13 @@ def _check_arrays(arrays: Mapping[str, Array], problems: int, inputs: Inputs) ->
         raise SourceError(f"{WEIGHTS} has weights that are not finite")
 
 
-def _digest_file(path: Path) -> str:
+def digest_of_file(path: Path) -> str:
+    """Return the digest of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).hexdigest()
 
 
-def _digest_of(config: Mapping[str, Any]) -> str:
+def digest_of_config(config: Mapping[str, Any]) -> str:
+    """Return the digest of a configuration that has none yet."""
     text = json.dumps(config, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -210,11 +210,12 @@ class _Explained(NamedTuple):
     forest: Forest
     found: Occurrences
     contribution: np.ndarray
+    order: np.ndarray  # of the fragments, the largest contribution first
 
     def strongest(self, sign: int, wanted: int) -> list[FragmentShare]:
         """Return the fragments that raise the score the most, or lower it with the sign -1."""
-        order = np.argsort(-self.contribution, kind="stable")[::sign][:wanted]
-        return [self._share(k) for k in order.tolist() if sign * self.contribution[k] > 0]
+        chosen = self.order[::sign][:wanted].tolist()
+        return [self._share(k) for k in chosen if sign * self.contribution[k] > 0]
 
     def _share(self, number: int) -> FragmentShare:
         nodes = self.found.nodes_of(number)
@@ -236,7 +237,7 @@ def _explained(part: Part, forest: Forest, row: int, sign: float) -> _Explained:
     contribution = np.zeros(found.value.size)
     contribution[known] = sign * part.weights_at(found.column[known])[row] * found.value[known]
     values = TreeValues(part.column, forest[0], node_shares(found, contribution, forest.n_nodes))
-    return _Explained(values, forest, found, contribution)
+    return _Explained(values, forest, found, contribution, np.argsort(-contribution, kind="stable"))
 
 
 def _others(linear: LinearFunction, table: Table, row: int, sign: float) -> dict[str, float]:

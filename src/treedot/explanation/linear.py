@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treedot.errors import ParameterError
 from treedot.learn import FragmentVectorizer, TreeClassifier
+from treedot.learn.folds import to_csr
 from treedot.learn.vectorizer_input import VectorizerInput, from_stored
 from treedot.model import LinearModel
 from treedot.model.inputs import Inputs, columns_of, spans
@@ -42,7 +43,7 @@ class Part(NamedTuple):
 
     def scores(self, table: Table) -> np.ndarray:
         """Return what the input adds to the scores of every example."""
-        rows = csr_matrix(self.input.transform(table))
+        rows = to_csr(self.input.transform(table))
         columns, number = np.unique(rows.indices, return_inverse=True)  # the weights of all may be gigabytes
         narrow = csr_matrix((rows.data.astype(float), number, rows.indptr), (len(table), columns.size))
         return np.asarray(narrow @ self.weights_at(columns).T)
@@ -90,8 +91,8 @@ class LinearFunction(NamedTuple):
         cls, inputs: Inputs, columns: np.ndarray, weights: np.ndarray, bias: np.ndarray, classes: np.ndarray
     ) -> Self:
         parts = [
-            Part(_checked(each), partial(_listed, columns[span] - first, weights[span].T))
-            for each, span, first in spans(inputs, columns)
+            Part(_checked(each), partial(_listed, which, own.T))
+            for each, which, own in spans(inputs, columns, weights)
         ]
         return cls(parts, bias, classes.tolist())
 

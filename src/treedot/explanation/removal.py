@@ -62,14 +62,21 @@ def smallest_flip(model: LinearFunction, table: Table) -> Removal | None:
     """
     if model.classes is None:
         return None
-    whole = model.scores(table)
-    found = [_smallest(model, part, table[part.column], whole - part.scores(table)) for part in model.trees]
+    scores = [part.scores(table) for part in model.parts]
+    whole = model.bias + sum(scores)
+    before = int(model.best(whole)[0])
+    found = [
+        _smallest(model, part, table[part.column], whole - own, before)
+        for part, own in zip(model.parts, scores, strict=True)
+        if part.vectorizer is not None
+    ]
     return min((flip for flip in found if flip is not None), key=lambda flip: flip.subtree.size, default=None)
 
 
-def _smallest(model: LinearFunction, part: Part, forest: Forest, others: np.ndarray) -> Removal | None:
+def _smallest(
+    model: LinearFunction, part: Part, forest: Forest, others: np.ndarray, before: int
+) -> Removal | None:
     """Return the smallest such subtree of one tree, given what all else adds to the scores."""
-    before = model.best(others + part.scores(Table({part.column: forest})))[0]
     inner = np.flatnonzero(forest.arity > 0)
     if inner.size * forest.n_nodes > MAX_NODES:
         raise LimitError(

@@ -41,6 +41,8 @@ class VectorizerInput(ModelInput):
         """Return the input with a fitted clone of the vectorizer, and the rows of the examples."""
         made = clone(self.vectorizer)
         rows = _matrix(made.fit_transform(table[self.column], y))
+        if not np.isfinite(rows.data if issparse(rows) else rows).all():
+            raise ParameterError(f"the {type(made).__name__} makes rows that hold NaN or infinite values")
         return type(self)(self.column, made, rows.shape[1], not issparse(rows)), rows
 
     def transform(self, table: Table, n_jobs: int | None = None) -> Any:
@@ -49,11 +51,8 @@ class VectorizerInput(ModelInput):
 
 
 def _matrix(rows: Any) -> Any:
-    """Return CSR rows or an array, all of it finite."""
-    rows = rows.tocsr() if issparse(rows) else np.asarray(rows)
-    if not np.isfinite(rows.data if issparse(rows) else rows).all():
-        raise ParameterError("the vectorizer makes rows that hold NaN or infinite values")
-    return rows
+    """Return CSR rows or an array."""
+    return rows.tocsr() if issparse(rows) else np.asarray(rows)
 
 
 def to_stored(each: ModelInput) -> StoredInput:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,16 +26,22 @@ Inputs = Sequence[ModelInput]
 
 def columns_of(inputs: Inputs) -> Columns:
     """Return the names of all columns that inputs read."""
+    if len(inputs) == 1:
+        return inputs[0].reads
     return Columns._make(sum(names, ()) for names in zip(*(each.reads for each in inputs), strict=True))
 
 
-def spans(inputs: Inputs, columns: IntArray) -> Iterator[tuple[ModelInput, slice, int]]:
-    """Yield every input, which of the columns with weights are its own, and the first column of its rows."""
-    first = 0
+def spans(inputs: Inputs, columns: IntArray, weights: Array) -> Iterator[tuple[ModelInput, IntArray, Array]]:
+    """Yield every input, which columns of its rows have weights, and these."""
+    if len(inputs) == 1:
+        yield inputs[0], columns, weights
+        return
+    first = start = 0
     for each in inputs:
-        start, stop = np.searchsorted(columns, [first, first + each.width])
-        yield each, slice(int(start), int(stop)), first
-        first += each.width
+        end = first + each.width
+        stop = int(np.searchsorted(columns, end))
+        yield each, columns[start:stop] - first, weights[start:stop]
+        first, start = end, stop
 
 
 def linear_scores(
@@ -42,17 +49,19 @@ def linear_scores(
     n_jobs: int | None = None,
 ) -> FloatArray:  # fmt: skip
     """Return ``w · x + b`` of examples, whose other columns weigh nothing; one score each for two classes."""
-    scores = np.tile(bias, (len(table), 1))
+    scores: FloatArray = bias
     with np.errstate(over="ignore", invalid="ignore"):
-        for each, span, first in spans(inputs, columns):
-            own = columns[span] - first if first else columns[span]
-            scores += each.scores(table, own, weights[span], n_jobs)
-    if not np.isfinite(scores).all():
-        row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
-        raise RangeError(
-            f"the scores of example {row + 1} are too large for a float: its numbers are far off"
-        )
+        for each, which, own in spans(inputs, columns, weights):
+            scores = scores + each.scores(table, which, own, n_jobs)
+        if not math.isfinite(scores.sum()):
+            _check_finite(scores)
     return scores[:, 0] if bias.size == 1 else scores
+
+
+def _check_finite(scores: FloatArray) -> None:
+    bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+    if bad.size:
+        raise RangeError(f"the scores of example {bad[0] + 1} are too large for a float: look at its numbers")
 
 
 def described(inputs: Sequence[StoredInput]) -> tuple[list[dict[str, Any]], dict[str, Array]]:

@@ -182,8 +182,8 @@ def _check_arrays(arrays: Mapping[str, Array], problems: int, inputs: Inputs) ->
     width = sum(each.width for each in inputs)
     if columns.size and (columns[0] < 0 or columns[-1] >= width or (np.diff(columns) <= 0).any()):
         raise SourceError(f"{WEIGHTS} has columns that are out of order or range")
-    for each, span, _ in spans(inputs, columns):
-        if each.is_dense and span.stop - span.start != each.width:
+    for each, which, _ in spans(inputs, columns, weights):
+        if each.is_dense and which.size != each.width:
             raise SourceError(
                 f"{WEIGHTS} has not one weight for each of the {each.width} columns of an input"
             )

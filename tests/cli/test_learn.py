@@ -210,6 +210,24 @@ def test_a_model_of_several_columns_is_trained_and_takes_its_columns_from_tables
     assert '"columns": ["overlap"]' in capsys.readouterr().out
 
 
+def test_the_trees_beside_numbers_are_in_the_column_that_is_read(pairs, tmp_path, capsys):
+    table, _ = pairs
+    command = [
+        "train",
+        str(table),
+        "--label",
+        "value",
+        "--number-column",
+        "overlap",
+        "-o",
+        str(tmp_path / "m"),
+    ]
+    assert main([*command, "--column", "hypothesis", "--decay", "0.2", "--C", "1"]) == 0
+    assert LinearModel.load(tmp_path / "m").reads == (("hypothesis",), ("overlap",), ())
+    assert main([*command, "--overwrite"]) == 1
+    assert "no column 'tree'" in capsys.readouterr().err
+
+
 def test_what_the_columns_of_a_model_lack_is_told_in_one_line(pairs, capsys, tmp_path):
     table, model = pairs
     lines = [line.split("\t") for line in table.read_text().splitlines()]

@@ -1,9 +1,13 @@
 """Classifiers of examples with several trees, numbers and texts."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix, hstack
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -18,6 +22,7 @@ from treedot import (
     FragmentVectorizer,
     LinearModel,
     ParameterError,
+    RangeError,
     SourceError,
     SubsetTreeKernel,
     TreeClassifier,
@@ -249,3 +254,44 @@ def test_a_flip_changes_the_decision_with_all_else_as_it_is():
             if row[flip.column].count(str(flip.subtree)) == 1:
                 after = {name: [value] for name, value in (row | {flip.column: changed}).items()}
                 assert model.predict(after)[0] == flip.decision
+
+
+class Broken(BaseEstimator, TransformerMixin):
+    """Makes rows of numbers that a test sets."""
+
+    def __init__(self, value=np.nan):
+        self.value = value
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return np.full((len(X), 2), self.value)
+
+
+def test_rows_that_are_not_finite_are_refused():
+    with pytest.raises(ParameterError, match="Broken makes rows that hold NaN"):
+        TreeClassifier(vectorizer=Broken(), decay=None, C=1).fit(FRAME["text"], CLASSES)
+    model = TreeClassifier(**NAMES, decay=0.3, C=1).fit(FRAME, CLASSES)
+    far = FRAME[:2].assign(overlap=[0.5, 1e308])
+    model.inputs_[2].scale[0] = 1e-10
+    with pytest.raises(RangeError, match="the scores of example 2 are too large"):
+        model.predict(far)
+
+
+def test_every_kind_of_model_is_loaded_without_scikit_learn(tmp_path):
+    TreeClassifier(**NAMES, kernel=SubsetTreeKernel(normalize=True), decay=0.3, C=1).fit(FRAME, CLASSES).save(
+        tmp_path / "kernel"
+    )
+    dense = DistributedTreeVectorizer(n_components=256)
+    TreeClassifier(**NAMES, vectorizer=dense, decay=0.3, C=1).fit(FRAME, CLASSES).save(tmp_path / "dense")
+    FRAME.to_csv(tmp_path / "t.tsv", sep="\t", index=False)
+    code = f"""
+import sys
+from treedot import LinearModel
+for kind in ("kernel", "dense"):
+    print(len(LinearModel.load(f"{tmp_path}/{{kind}}").predict("{tmp_path}/t.tsv")))
+assert "sklearn" not in sys.modules and "pandas" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"{N}\n{N}\n", "")

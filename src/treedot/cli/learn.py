@@ -38,6 +38,9 @@ def train(options: argparse.Namespace) -> None:
     from treedot.learn.tree_classifier import COSTS, DECAYS
 
     check_model_target(Path(options.output), options.overwrite)
+    others = options.number_column is not None or options.text_column is not None
+    if others and options.tree_column is None and options.column is not None:
+        options.tree_column, options.column = [options.column], None
     columns = Columns.make(options.tree_column, options.number_column, options.text_column)
     classifier = TreeClassifier(
         tree_columns=options.tree_column,

@@ -243,7 +243,9 @@ def _add_vectors(command: argparse.ArgumentParser) -> None:
         help="of all random signs and vectors: only vectors with the same seed can be compared (default: 0)",
     )
     both.add_argument("--dtype", choices=DTYPES, help="type of the vectors (default: float32)")
-    both.add_argument("-j", "--jobs", type=int, metavar="N", help="threads (default: -1, all cores)")
+    command.add_argument(
+        "-j", "--jobs", type=int, default=-1, metavar="N", help="threads (default: -1, all cores)"
+    )
 
 
 def _integer(text: str) -> int:

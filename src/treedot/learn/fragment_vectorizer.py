@@ -177,7 +177,7 @@ class FragmentVectorizer(SparseTreeTransformer):
         """Return one sparse row per tree, for any source of trees (see ``read_trees``)."""
         encoder = self._encoder()
         forest = read_trees(X)
-        log_norms = None if self.rest is None else _log_norms(forest, encoder.spec.decay)
+        log_norms = None if self.rest is None else _log_norms(forest, encoder.spec.decay, self.n_jobs)
         return encoder.encode(forest, log_norms, self.n_jobs)
 
     def transform_fragment(self, fragment: Any) -> csr_matrix:
@@ -384,11 +384,11 @@ def _learned_with(spec: SparseSpec) -> tuple[Any, ...]:
     return spec.n_features, spec.budget, spec.seed
 
 
-def _log_norms(forest: Forest, decay: float) -> np.ndarray:
+def _log_norms(forest: Forest, decay: float, n_jobs: int | None = None) -> np.ndarray:
     """Return the exact lengths, or say which tree is too much for the exact kernel."""
     kernel = SubsetTreeKernel(decay)
     try:
-        return kernel.log_norms(forest)
+        return kernel.log_norms(forest, n_jobs=n_jobs)
     except LimitError:
         for i in range(len(forest)):
             try:

@@ -32,10 +32,14 @@ class Threads:
         Where it fails, nothing more is begun, and the error is that of the first span that failed: the same
         for any number of threads.
         """
+        if self.count == 1 or len(spans) <= 1:
+            for span in spans:
+                work(*span)
+            return
         waiting = enumerate(spans)
         failed: dict[int, Exception] = {}
 
-        def pull(_: int = 0) -> None:
+        def pull(_: int) -> None:
             for number, span in waiting:
                 try:
                     work(*span)
@@ -44,10 +48,7 @@ class Threads:
                     _exhaust(waiting)
 
         try:
-            if self.count == 1 or len(spans) <= 1:
-                pull()
-            else:
-                _exhaust(self.map(pull, range(min(self.count, len(spans)))))
+            _exhaust(self.map(pull, range(min(self.count, len(spans)))))
         finally:
             _exhaust(waiting)  # where the call was interrupted
         if failed:
@@ -72,6 +73,8 @@ class Threads:
         parts = 1 if self.count == 1 else max(1, min(PARTS * self.count, total // at_least))
         if at_most is not None:
             parts = max(parts, -(-total // at_most))
+        if parts == 1:
+            return [(0, work.size - 1)] if work.size > 1 else []
         limits = np.searchsorted(work, np.linspace(work[0], work[-1], parts + 1))
         limits[-1] = work.size - 1
         limits = np.unique(limits)

@@ -85,7 +85,8 @@ class DenseEncoder:
         result = np.empty(shape, self.spec.dtype) if out is None else self._checked(out, shape)
         with open_threads(n_jobs, len(forest)) as threads:
             for first, last, used in self._sections(forest, 0, len(forest)):
-                with self._labels.rows([forest.labels[k] for k in used], threads) as (rows, table):
+                texts = [forest.labels[k] for k in used.tolist()]
+                with self._labels.rows(texts, threads) as (rows, table):
                     row_of_label = np.empty(len(forest.labels), np.int32)
                     row_of_label[used] = rows
                     run = self._encoding(forest, row_of_label, table, result, progress)
@@ -96,7 +97,7 @@ class DenseEncoder:
         """Cut trees where they hold more labels than are kept; yield their limits and labels."""
         here = np.zeros(len(forest.labels), bool)
         here[forest.label[forest.offsets[first] : forest.offsets[last]]] = True
-        used = np.flatnonzero(here)
+        (used,) = here.nonzero()
         if used.size <= self._labels.capacity or last - first == 1:
             yield first, last, used
         else:

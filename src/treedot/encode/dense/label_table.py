@@ -35,40 +35,41 @@ class LabelTable:
         self.capacity = max(1, TABLE_BYTES // row_bytes)
         self._row: dict[str, int] = {}
         self._text: list[str] = []
-        self._used = np.zeros(0, np.int64)  # when each row was last asked for
-        self._holders = np.zeros(0, np.int64)  # how many calls are using each row
-        self._now = 0
+        self._used = np.zeros(0, np.int64)  # by which call each row was last asked for
+        self._last = 0  # call
+        self._under_way: list[int] = []  # calls
         self._lock = Lock()
 
     @property
     def is_busy(self) -> bool:
         """Whether any thread is using the table."""
-        return self._lock.locked() or bool(self._holders.any())
+        return self._lock.locked() or bool(self._under_way)
 
     @contextlib.contextmanager
     def rows(self, texts: Sequence[str], threads: Threads) -> Iterator[tuple[IntArray, Any]]:
         """Give the rows of different texts, and the table, in which they stay as they are meanwhile."""
         with self._lock:
-            rows = self._find(texts, threads)
-            self._holders[rows] += 1
-            table = self._table
+            self._last += 1
+            call = self._last
+            rows, table = self._find(texts, threads), self._table
+            self._under_way.append(call)
         try:
             yield rows, table
         finally:
-            with self._lock:
-                self._holders[rows] -= 1
+            self._under_way.remove(call)
 
     def _find(self, texts: Sequence[str], threads: Threads) -> IntArray:
-        self._now += 1
-        rows = np.array([self._row.get(text, -1) for text in texts], np.int32)
-        self._used[rows[rows >= 0]] = self._now
-        missing = np.flatnonzero(rows < 0)
-        if missing.size:
-            rows[missing] = self._draw([texts[k] for k in missing.tolist()], threads)
+        known = self._row
+        missing = [text for text in texts if text not in known]
+        if missing:
+            self._used[[known[text] for text in texts if text in known]] = self._last
+            self._draw(missing, threads)
+        rows = np.array([known[text] for text in texts], np.int32)
+        self._used[rows] = self._last
         return rows
 
-    def _draw(self, texts: list[str], threads: Threads) -> IntArray:
-        """Make the vectors of new texts, and return their rows."""
+    def _draw(self, texts: list[str], threads: Threads) -> None:
+        """Make the vectors of new texts."""
         rows = self._free_rows(len(texts))
 
         def draw(first: int, last: int) -> None:
@@ -81,13 +82,11 @@ class LabelTable:
         for text, row in zip(texts, rows.tolist(), strict=True):
             self._row[text] = row
             self._text[row] = text
-        self._used[rows] = self._now
-        return rows
 
     def _free_rows(self, count: int) -> IntArray:
-        """Return rows to write to: those never used, then those of texts that no one is using."""
+        """Return rows to write to: those never used, then those that no call under way has asked for."""
         taken = len(self._text)
-        idle = np.flatnonzero((self._holders[:taken] == 0) & (self._used[:taken] < self._now))
+        idle = np.flatnonzero(self._used[:taken] < min(self._under_way, default=self._last))
         if taken - idle.size + count > len(self._used):
             self._enlarge(max(self.capacity, taken - idle.size + count))
         never = min(len(self._used) - taken, count)
@@ -104,6 +103,4 @@ class LabelTable:
         for array, values in zip(table, self._table, strict=True):
             array[:old] = values
         self._table = type(self._table)(*table)
-        self._used, self._holders = (
-            np.concatenate([array, np.zeros(size - old, np.int64)]) for array in (self._used, self._holders)
-        )
+        self._used = np.concatenate([self._used, np.zeros(size - old, np.int64)])

@@ -29,11 +29,19 @@ def benchmark_forest(data: str | None, name: str) -> tuple[Forest, str]:
     """Return trees and what they are: the corpus with a name, or functions where it is missing."""
     if name == JSON:
         return json_lists(1000), JSON
-    if data and name in CORPORA:
-        file, column = CORPORA[name]
-        if (Path(data) / file).exists():
-            return read_trees(Path(data) / file, column=column), name
+    found = corpus(data, name)
+    if found is not None:
+        return found, name
     return standard_library(Path(sysconfig.get_paths()["stdlib"]), 1000), PYTHON
+
+
+def corpus(data: str | None, name: str) -> Forest | None:
+    """Return the corpus with a name, None where it is missing."""
+    if data is None or name not in CORPORA:
+        return None
+    file, column = CORPORA[name]
+    path = Path(data) / file
+    return read_trees(path, column=column) if path.exists() else None
 
 
 def json_lists(count: int) -> Forest:

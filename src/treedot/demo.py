@@ -184,7 +184,9 @@ METHODS: dict[str, Callable[[float], Any]] = {
 
 def compare(forest: Forest, method: str, decay: float) -> Comparison:
     """Measure one kind of vectors at one λ."""
-    exact, exact_seconds = timed(lambda: SubsetTreeKernel(decay=decay, normalize=True).gram(forest))
+    exact, exact_seconds = timed(
+        lambda: SubsetTreeKernel(decay=decay, normalize=True).gram(forest, n_jobs=-1)
+    )
     vectors, encode_seconds = timed(lambda: METHODS[method](decay).transform(forest))
     estimate, product_seconds = timed(lambda: dot_products(vectors, n_jobs=-1))
     return Comparison(

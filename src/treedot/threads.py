@@ -3,22 +3,107 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from treedot.array_types import Array
 from treedot.parameters import n_threads
+
+PARTS = 8  # that work is cut into for each thread, since some take longer than others
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Some threads, and ``map`` over them; a single one is the calling thread itself."""
+
+    count: int
+    map: Callable[..., Iterator[Any]]
+
+    def run(self, work: Callable[[int, int], object], spans: Sequence[Span]) -> None:
+        """Call ``work`` with the limits of every span, in order, by whichever thread is free.
+
+        Where it fails, nothing more is begun, and the error is that of the first span that failed: the same
+        for any number of threads.
+        """
+        if self.count == 1 or len(spans) <= 1:
+            for span in spans:
+                work(*span)
+            return
+        waiting = enumerate(spans)
+        failed: dict[int, Exception] = {}
+
+        def pull(_: int) -> None:
+            for number, span in waiting:
+                try:
+                    work(*span)
+                except Exception as error:
+                    failed[number] = error
+                    _exhaust(waiting)
+
+        try:
+            _exhaust(self.map(pull, range(min(self.count, len(spans)))))
+        finally:
+            _exhaust(waiting)  # where the call was interrupted
+        if failed:
+            raise failed[min(failed)]
+
+    def spans(self, size: int) -> list[Span]:
+        """Cut ``0 … size`` into as many parts as there is use for: one for a single thread."""
+        return self.even_spans(np.arange(size + 1))
+
+    def row_spans(self, rows: int, triangular: bool) -> list[Span]:
+        """Cut the rows of a matrix into parts; ``triangular`` where every row is longer than the last."""
+        before = np.arange(rows + 1)
+        return self.even_spans(before * (before + 1) if triangular else before)
+
+    def even_spans(self, work: Array, at_least: int = 1, at_most: int | None = None) -> list[Span]:
+        """Cut a range into parts of about equally much work, ``at_least`` and ``at_most`` so much each.
+
+        ``work[k]`` is how much lies before ``k``, the last one how much there is. What cannot be cut may be
+        more than ``at_most``.
+        """
+        total = int(work[-1] - work[0])
+        parts = 1 if self.count == 1 else max(1, min(PARTS * self.count, total // at_least))
+        if at_most is not None:
+            parts = max(parts, -(-total // at_most))
+        if parts == 1:
+            return [(0, work.size - 1)] if work.size > 1 else []
+        limits = np.searchsorted(work, np.linspace(work[0], work[-1], parts + 1))
+        limits[-1] = work.size - 1
+        limits = np.unique(limits)
+        return list(zip(limits[:-1].tolist(), limits[1:].tolist(), strict=True))
+
+
+ONE_THREAD = Threads(1, map)
+
+
+@contextlib.contextmanager
+def open_threads(n_jobs: int | None, tasks: int | None = None) -> Iterator[Threads]:
+    """Give as many threads as ``n_jobs`` asks for, only one where there is but one task.
+
+    Starting a thread takes longer than encoding a tree.
+    """
+    count = n_threads(n_jobs)
+    if count == 1 or (tasks is not None and tasks <= 1):
+        yield ONE_THREAD
+    else:
+        with ThreadPoolExecutor(count) as pool:
+            yield Threads(count, pool.map)
 
 
 @contextlib.contextmanager
 def thread_map(n_jobs: int | None, tasks: int | None = None) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Give ``map`` over as many threads as ``n_jobs`` asks for, at most one for each task.
+    """Give ``map`` over as many threads as ``n_jobs`` asks for, only the plain one for one task."""
+    with open_threads(n_jobs, tasks) as threads:
+        yield threads.map
 
-    With one thread it is the plain ``map``: starting a thread takes longer than encoding a tree.
-    """
-    threads = n_threads(n_jobs)
-    if min(threads, threads if tasks is None else tasks) <= 1:
-        yield map
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            yield pool.map
+
+def _exhaust(iterator: Iterator[Any]) -> None:
+    deque(iterator, maxlen=0)

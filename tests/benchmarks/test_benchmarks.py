@@ -24,6 +24,7 @@ from benchmarks import (
     passes,
     rows,
     templates,
+    threads,
     trees,
 )
 from strategies import random_forest
@@ -47,6 +48,10 @@ def _hurry(monkeypatch):
     monkeypatch.setattr(code, "ROUNDS", 1)
     monkeypatch.setattr(index, "QUERIES", 2)
     monkeypatch.setattr(find, "QUERIES", 2)
+    monkeypatch.setattr(threads, "ROUNDS", 1)
+    monkeypatch.setattr(threads, "MANY", 20)
+    monkeypatch.setattr(threads, "QUESTIONS", 20)
+    monkeypatch.setattr(threads, "LOOPS", 100)
     monkeypatch.setattr(growth, "NODES", (10, 20))
     monkeypatch.setattr(growth, "SIZES", (256, 512))
     monkeypatch.setattr(growth, "COUNTS", (2, 4))
@@ -84,6 +89,7 @@ def test_every_program_is_tried_here():
         passes,
         rows,
         templates,
+        threads,
     }
     assert {module.__name__ for module in PROGRAMS} == {module.__name__ for module in tried}
 
@@ -118,6 +124,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (passes, []),
         (rows, ["--trees", "4", "--seeds", "1", "--neighbours", "20"]),
         (templates, ["--seeds", "1", "--pages", "1"]),
+        (threads, ["--threads", "1"]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -125,6 +132,16 @@ def test_every_program_prints_what_it_measured(module, options, data, capsys, mo
     monkeypatch.setenv("TREEDOT_DATA", data)
     module.main(options)
     assert len(capsys.readouterr().out.splitlines()) > 3
+
+
+def test_threads_are_compared_with_a_loop_and_with_processes(capsys, monkeypatch):
+    monkeypatch.delenv("TREEDOT_DATA", raising=False)
+    threads.main(["--threads", "2", "--only", "bounded"])
+    title, _, head, loop, rows = capsys.readouterr().out.splitlines()
+    assert "generated, 20 trees" in title
+    assert head.split()[:6] == ["threads", "trees/s", "at", "1", "1", "2"]
+    assert loop.startswith("independent loop")
+    assert len(rows.split()) == 2 + 1 + 2 + 2 + 3 + 3  # name, rate, ratios, beside others, serial, CPU
 
 
 def test_growth_prints_exponents_and_draws(tmp_path, capsys):

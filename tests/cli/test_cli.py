@@ -193,6 +193,18 @@ def test_numbers_of_columns_may_be_written_as_powers(trees, tmp_path, text):
     assert load_npz(tmp_path / "v.npz").shape == (12, 2**24)
 
 
+@pytest.mark.parametrize("options", [[], ["--kernel", "subtree"], ["--vectors", "sparse"]])
+def test_kernels_are_the_same_whatever_the_threads(trees, tmp_path, capsys, options):
+    _, path = trees
+    written, printed = set(), set()
+    for jobs in "1", "3":
+        assert main(["gram", path, "-o", str(tmp_path / "K.npy"), "-j", jobs, *options]) == 0
+        written.add((tmp_path / "K.npy").read_bytes())
+        assert main(["kernel", path, path, "--jobs", jobs, *options]) == 0
+        printed.add(capsys.readouterr().out)
+    assert len(written) == len(printed) == 1
+
+
 def test_gram_writes_a_matrix(trees, tmp_path, capsys):
     forest, path = trees
     target = str(tmp_path / "K.npy")
@@ -320,7 +332,7 @@ def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch)
         (["gram", "good.mrg", "-o", "K.npy", "--kernel", "subset", *DENSE], 1, "leave out one of them"),
         (["gram", "good.mrg", "-o", "K.npy", "--budget", "4"], 1, "--vectors sparse or --kernel bounded"),
         (["gram", "good.mrg", "-o", "K.npy", "--seed", "0"], 1, "--seed has no effect with --kernel subset"),
-        (["gram", "good.mrg", "-o", "K.npy", "--jobs", "1"], 1, "--jobs has no effect"),
+        (["gram", "good.mrg", "-o", "K.npy", "--jobs", "0"], 1, "n_jobs must not be 0"),
         (["kernel", "(a b)", "(a b)", "-d", "256"], 1, "--n-components has no effect with --kernel subset"),
         (["kernel", "(a b)", "(a b)", "--kernel", "bounded", "--dtype", "float64"], 1, "no effect"),
         (["kernel", "(a b)", "(a b)", "--kernel", "bounded", "--budget", "-1"], 1, "at least 0"),

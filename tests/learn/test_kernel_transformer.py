@@ -62,7 +62,7 @@ def test_parameters_can_be_searched():
 
 def test_the_default_kernel_has_parameters_too():
     assert KernelTransformer().get_params()["kernel__decay"] == 0.4
-    assert KernelTransformer().get_params(deep=False) == {"kernel": None}
+    assert KernelTransformer().get_params(deep=False) == {"kernel": None, "n_jobs": None}
     wanted = SubsetTreeKernel(0.2, normalize=True)
     assert KernelTransformer().set_params(kernel__decay=0.2).kernel == wanted
     for model in (KernelTransformer(), KernelTransformer(kernel=SubtreeKernel())):

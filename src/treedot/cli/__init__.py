@@ -264,7 +264,9 @@ def _add_vectors(command: argparse.ArgumentParser, jobs: bool = True) -> None:
     )
     both.add_argument("--dtype", choices=DTYPES, help="type of the vectors (default: float32)")
     if jobs:
-        both.add_argument("-j", "--jobs", type=int, metavar="N", help="threads (default: -1, all cores)")
+        command.add_argument(
+            "-j", "--jobs", type=int, default=-1, metavar="N", help="threads (default: -1, all cores)"
+        )
 
 
 def _integer(text: str) -> int:

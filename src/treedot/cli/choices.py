@@ -24,7 +24,6 @@ APPLY_TO = {
     "composition": (DENSE,),
     "seed": (SPARSE, DENSE),
     "dtype": (SPARSE, DENSE),
-    "jobs": (SPARSE, DENSE),
 }
 
 
@@ -86,7 +85,7 @@ def _vectorizer(options: argparse.Namespace, defaults: dict[str, Any]) -> Any:
         "normalize": options.normalize,
         "random_state": options.seed,
         "dtype": options.dtype,
-        "n_jobs": -1 if options.jobs is None else options.jobs,
+        "n_jobs": options.jobs,
     }
     known = made.get_params()
     settings = defaults | {name: x for name, x in given.items() if x is not None}

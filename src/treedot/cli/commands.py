@@ -37,6 +37,7 @@ from treedot.parameters import checked_integer
 from treedot.readers import is_known
 from treedot.readers.folders import Skipped as LeftOut
 from treedot.readers.folders import walk
+from treedot.threads import thread_map
 from treedot.timing import timed
 from treedot.trees.writers import check_suffix, forest_file
 from treedot.vectors.products import dot_products
@@ -106,13 +107,19 @@ def kernel(options: argparse.Namespace) -> None:
     pairs = max(len(a), len(b))
     if options.vectors is None:
         exact = make_kernel(options)
-        values: Iterator[float] = (exact(a[i % len(a)], b[i % len(b)]) for i in range(pairs))
+
+        def value(i: int) -> float:
+            return float(exact(a[i % len(a)], b[i % len(b)]))
     else:
         vectorizer = make_kernel_vectorizer(options)
         x, y = (vectorizer.transform(trees).astype(float) for trees in (a, b))
-        values = (float(_finite_products(x[[i % len(a)]], y[[i % len(b)]], 1)[0, 0]) for i in range(pairs))
-    for value in values:
-        print(f"{value:.10g}")
+
+        def value(i: int) -> float:
+            return float(_finite_products(x[[i % len(a)]], y[[i % len(b)]], 1)[0, 0])
+
+    with thread_map(options.jobs, pairs) as run_all:
+        for found in run_all(value, range(pairs)):
+            print(f"{found:.10g}")
 
 
 def gram(options: argparse.Namespace) -> None:
@@ -129,7 +136,7 @@ def gram(options: argparse.Namespace) -> None:
     columns = read_all(options.against, options, skipped) if options.against else None
     if options.vectors is None:
         exact = make_kernel(options)
-        matrix, made = exact.gram(rows, columns), describe_kernel(exact)
+        matrix, made = exact.gram(rows, columns, n_jobs=options.jobs), describe_kernel(exact)
     else:
         vectorizer = make_kernel_vectorizer(options)
         x = vectorizer.transform(rows)

@@ -13,7 +13,7 @@ import numpy as np
 
 from treedot.array_types import Array, IntArray, Row, WordArray
 from treedot.errors import LimitError, ParameterError
-from treedot.threads import thread_map
+from treedot.threads import ONE_THREAD, PARTS, Span, Threads
 from treedot.trees import Forest
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 CHUNK_TREES = 512
 CHUNK_NODES = 1 << 16
+LEAST_TREES = 64  # that are worth being given to a thread
 FRAGMENTS = 1 << 10  # of one tree, that there is working memory for to begin with
 MAX_FRAGMENTS = 1 << 22
 
@@ -47,7 +48,7 @@ class Chunk:
             forest.offsets[first : last + 1], forest.arity, forest.label, label_keys
         )  # fmt: skip
         self.n_nodes = int(forest.offsets[last] - forest.offsets[first])
-        self.most_nodes = self.n_nodes if self.n_trees == 1 else int(forest.sizes[first:last].max())
+        self.most_nodes = self.n_nodes if self.n_trees == 1 else int(np.diff(self.arrays[0]).max())
 
     def name(self, tree: int) -> str:
         """Return how messages call a tree."""
@@ -96,15 +97,22 @@ def forest_chunks(forest: Forest, trees: int, nodes: int) -> Iterator[tuple[int,
 
 
 def in_chunks(
-    run: Callable[[Chunk], T], forest: Forest, label_keys: WordArray, scale: int, n_jobs: int | None
-) -> Iterator[T]:
-    """Yield the results for all chunks of a forest, in order; ``scale`` times the usual size."""
-    if 0 < len(forest) <= scale * CHUNK_TREES and forest.n_nodes <= scale * CHUNK_NODES:
-        yield run(Chunk(forest, label_keys, 0, len(forest)))
-        return
-    limits = list(forest_chunks(forest, scale * CHUNK_TREES, scale * CHUNK_NODES))
-    with thread_map(n_jobs, len(limits)) as run_all:
-        yield from run_all(lambda ends: run(Chunk(forest, label_keys, *ends)), limits)
+    run: Callable[[Chunk], T], forest: Forest, label_keys: WordArray, scale: int, threads: Threads
+) -> list[T]:
+    """Return the results for all chunks of a forest, in order; of at most ``scale`` times the usual size."""
+    trees, nodes = scale * CHUNK_TREES, scale * CHUNK_NODES
+    if threads.count > 1:  # something for each
+        trees = min(trees, max(LEAST_TREES, len(forest) // (PARTS * threads.count)))
+    if 0 < len(forest) <= trees and forest.n_nodes <= nodes:
+        return [run(Chunk(forest, label_keys, 0, len(forest)))]
+    limits = list(forest_chunks(forest, trees, nodes))
+    results: dict[Span, T] = {}
+
+    def run_one(first: int, last: int) -> None:
+        results[first, last] = run(Chunk(forest, label_keys, first, last))
+
+    threads.run(run_one, limits)
+    return [results[ends] for ends in limits]
 
 
 def run_to_end(
@@ -160,17 +168,33 @@ def rows_of(written: NonZeros, indptr: IntArray) -> Rows:
     return Rows(indptr[1:] - indptr[:-1], indices[: indptr[-1]], values[: indptr[-1]])
 
 
-def matrix_of(parts: list[Rows], n_columns: int, dtype: str) -> csr_matrix:
+def matrix_of(parts: list[Rows], n_columns: int, dtype: str, threads: Threads = ONE_THREAD) -> csr_matrix:
     """Return rows as a matrix, whose columns are known to be sorted and distinct."""
     from scipy.sparse import csr_matrix
 
     if not parts:
         return csr_matrix((0, n_columns), dtype=dtype)
-    lengths, indices, values = (
-        parts[0] if len(parts) == 1 else (np.concatenate(part) for part in zip(*parts, strict=True))
-    )
+    lengths, indices, values = parts[0] if len(parts) == 1 else _joined(parts, threads)
     indptr = np.zeros(lengths.size + 1, np.int32 if indices.size < 2**31 else np.int64)
     lengths.cumsum(out=indptr[1:])
     matrix = csr_matrix((values.astype(dtype, copy=False), indices, indptr), shape=(lengths.size, n_columns))
     matrix.has_canonical_format = True
     return matrix
+
+
+def _joined(parts: list[Rows], threads: Threads) -> Rows:
+    """Return the rows of all parts, one behind the other: each copied by one thread."""
+    ends = np.cumsum([part.indices.size for part in parts])
+    joined = Rows(
+        np.concatenate([part.lengths for part in parts]),
+        np.empty(ends[-1], parts[0].indices.dtype),
+        np.empty(ends[-1], parts[0].values.dtype),
+    )
+
+    def copy(first: int, last: int) -> None:
+        for part, end in zip(parts[first:last], ends[first:last], strict=True):
+            joined.indices[end - part.indices.size : end] = part.indices
+            joined.values[end - part.values.size : end] = part.values
+
+    threads.run(copy, [(k, k + 1) for k in range(len(parts))])
+    return joined

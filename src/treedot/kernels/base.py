@@ -7,22 +7,21 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from treedot.array_types import FloatArray, IntArray
 from treedot.errors import LimitError, ParameterError, RangeError
+from treedot.kernels.normalisation import Norms, log_of_norms, mirror, normalized, row_blocks
 from treedot.parameters import checked_decay, checked_flag, checked_integer
 from treedot.readers import read_tree, read_trees
+from treedot.threads import ONE_THREAD, Threads, open_threads
 from treedot.trees import Forest
 
 MAX_PAIRS = 2**27
-MIRRORED_ROWS = 256  # at a time
 CONVENTIONS = ("paper", "collins-duffy")
-
-T = TypeVar("T")
 
 
 class TreeKernel(ABC):
@@ -103,7 +102,7 @@ class TreeKernel(ABC):
             if math.isfinite(value):
                 return value
             raise self._too_large(0, 0)
-        return _normalized(value, self._raw_pair(x, x), self._raw_pair(y, y), self._log_pair, x, y)
+        return normalized(value, self._raw_pair(x, x), self._raw_pair(y, y), self._log_pair, x, y)
 
     def log(self, a: Any, b: Any) -> float:
         """Return the natural logarithm of the kernel, also where the kernel itself is too large for a float.
@@ -113,69 +112,92 @@ class TreeKernel(ABC):
         x, y = read_tree(a), read_tree(b)
         value = self._log_pair(x, y)
         if self.normalize and value > -math.inf:
-            return value - _log_of_norms(self._log_pair, x, y)
+            return value - log_of_norms(self._log_pair, x, y)
         return value
 
-    def gram(self, X: Any, Y: Any = None) -> FloatArray:
+    def gram(self, X: Any, Y: Any = None, *, n_jobs: int | None = None) -> FloatArray:
         """Return the matrix of kernels between the trees of X and of Y (or of X itself).
 
-        Without Y it equals its transpose to the last bit.
+        Without Y it equals its transpose to the last bit. Whatever the threads, the bytes are the same.
+
+        Parameters
+        ----------
+        X, Y : anything readable
+            The trees of the rows; and of the columns, where those are others.
+        n_jobs : int, optional
+            Threads; -1 for all cores.
         """
         x, y = read_sides(X, Y)
-        raw = self._raw_gram(x, y)
-        rows, columns = np.arange(len(x))[:, None], np.arange(raw.shape[1])
-        if not self.normalize:
-            result = self._finite(raw, rows, columns)
-            return mirrored(result) if y is None else result
-        if y is None:
-            return mirrored(self._normalized(raw, np.diagonal(raw), rows, columns, x))
-        own = np.concatenate([self._raw_diagonal(x), self._raw_diagonal(y)])
-        return self._normalized(raw, own, rows, len(x) + columns, x, y)
+        with open_threads(n_jobs) as threads:
+            matrix = self._raw_gram(x, y, threads)
+            rows, columns = np.arange(len(x))[:, None], np.arange(matrix.shape[1])
+            if y is None:
+                finish = self._finishing(np.diagonal(matrix).copy(), x)
+                threads.run(lambda a, b: finish(matrix[a:b, :b], columns[:b], rows[a:b]), row_blocks(len(x)))
+                mirror(matrix, threads)
+            else:
+                own = [self._raw_diagonal(side, threads) for side in (x, y) if self.normalize]
+                finish = self._finishing(np.concatenate([np.zeros(0), *own]), x, y)
+                threads.run(lambda a, b: finish(matrix[a:b], rows[a:b], len(x) + columns), row_blocks(len(x)))
+        return matrix
 
-    def diagonal(self, X: Any) -> FloatArray:
-        """Return the kernel of every tree with itself."""
+    def diagonal(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the kernel of every tree with itself, by ``n_jobs`` threads."""
         x = read_trees(X)
-        raw, every = self._raw_diagonal(x), np.arange(len(x))
-        return (raw > 0).astype(float) if self.normalize else self._finite(raw, every, every)
+        with open_threads(n_jobs) as threads:
+            raw, every = self._raw_diagonal(x, threads), np.arange(len(x))
+        if self.normalize:
+            return (raw > 0).astype(float)
+        self._check_finite(raw, every, every)
+        return raw
 
-    def pairs(self, X: Any, rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatArray:
+    def pairs(
+        self, X: Any, rows: npt.ArrayLike, columns: npt.ArrayLike, *, n_jobs: int | None = None
+    ) -> FloatArray:
         """Return the kernel of tree ``rows[k]`` of X with its tree ``columns[k]``, for every k.
 
-        The pairs are computed one after another; nothing is shared between them but what is prepared
-        once for each tree. Negative numbers count from the end.
+        Every pair is computed on its own; nothing is shared between them but what is prepared once for each
+        tree. Negative numbers count from the end. Whatever the number of threads, ``n_jobs``, the bytes are
+        the same.
         """
         x = read_trees(X)
         i, j = _tree_numbers("rows", rows, len(x)), _tree_numbers("columns", columns, len(x))
         if i.size != j.size:
             raise ParameterError(f"rows has {i.size} trees and columns {j.size}: give as many of each")
-        raw = self._raw_pairs(x, i, j)
-        if not self.normalize:
-            return self._finite(raw, i, j)
-        used = np.unique(np.concatenate([i, j]))
-        own = np.zeros(len(x))
-        own[used] = self._raw_pairs(x, used, used)
-        return self._normalized(raw, own, i, j, x)
+        with open_threads(n_jobs) as threads:
+            kernels, own = self._raw_pairs(x, i, j, threads), np.zeros(len(x))
+            if self.normalize:
+                used = np.unique(np.concatenate([i, j]))
+                own[used] = self._raw_pairs(x, used, used, threads)
+            finish = self._finishing(own, x)
+            threads.run(lambda a, b: finish(kernels[a:b], i[a:b], j[a:b]), threads.spans(i.size))
+        return kernels
 
-    def log_norms(self, X: Any) -> FloatArray:
+    def log_norms(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Return the logarithm of √K(a, a), the length of a tree's vector of fragments, for every tree.
 
-        It is -inf where there are no fragments. ``normalize`` makes no difference.
+        It is -inf where there are no fragments. ``normalize`` makes no difference, nor does the number of
+        threads, ``n_jobs``.
         """
         x = read_trees(X)
-        with np.errstate(divide="ignore"):
-            own: FloatArray = 0.5 * np.log(self._raw_diagonal(x))
-        for i in np.flatnonzero(~(own < math.inf)):
-            own[i] = 0.5 * self._log_pair(x[[i]], x[[i]])
+        with open_threads(n_jobs) as threads:
+            with np.errstate(divide="ignore"):
+                own: FloatArray = 0.5 * np.log(self._raw_diagonal(x, threads))
+            far = np.flatnonzero(~(own < math.inf))
+            own[far] = [0.5 * log for log in threads.map(lambda i: self._log_pair(x[[i]], x[[i]]), far)]
         return own
 
-    def norms(self, X: Any) -> FloatArray:
+    def norms(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Return √K(a, a) of every tree; inf only where even the root is too large for a float."""
         with np.errstate(over="ignore"):
-            return np.exp(self.log_norms(X))
+            return np.exp(self.log_norms(X, n_jobs=n_jobs))
 
     @abstractmethod
-    def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
-        """Return the unnormalised matrix; entries too large for a float may be inf or nan."""
+    def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
+        """Return the unnormalised matrix; entries too large for a float may be inf or nan.
+
+        Without y, what stands above the diagonal makes no difference.
+        """
 
     @abstractmethod
     def _log_pair(self, x: Forest, y: Forest) -> float:
@@ -185,22 +207,41 @@ class TreeKernel(ABC):
         """Return the unnormalised kernel of two one-tree forests."""
         return float(self._raw_gram(x, y)[0, 0])
 
-    def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
+    def _raw_pairs(
+        self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
+    ) -> FloatArray:
         """Return the unnormalised kernels of some pairs of trees."""
-        pairs = zip(rows, columns, strict=True)
-        return np.array([self._raw_gram(x[[i]], None if i == j else x[[j]])[0, 0] for i, j in pairs], float)
 
-    def _raw_diagonal(self, x: Forest) -> FloatArray:
+        def kernel(i: int, j: int) -> float:
+            return float(self._raw_gram(x[[i]], None if i == j else x[[j]])[0, 0])
+
+        return np.array(list(threads.map(kernel, rows, columns)), float)
+
+    def _raw_diagonal(self, x: Forest, threads: Threads = ONE_THREAD) -> FloatArray:
         every = np.arange(len(x))
-        return self._raw_pairs(x, every, every)
+        return self._raw_pairs(x, every, every, threads)
 
-    def _finite(self, raw: FloatArray, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Return kernels of trees ``rows`` and ``columns`` as they are, or raise where one is too large."""
-        bad = np.argwhere(~np.isfinite(raw))
-        if bad.size:
-            at = tuple(bad[0])
-            raise self._too_large(*(int(numbers[at]) for numbers in np.broadcast_arrays(rows, columns)))
-        return raw
+    def _finishing(
+        self, own: FloatArray, *forests: Forest
+    ) -> Callable[[FloatArray, IntArray, IntArray], None]:
+        """Return what normalises kernels in place, or raises where one is too large, given their trees.
+
+        Trees are numbered through the forests, and ``own`` holds K(a, a) of all.
+        """
+        if not self.normalize:
+            return self._check_finite
+
+        def log(a: int, b: int) -> float:
+            return self._log_pair(_tree(forests, a), _tree(forests, b))
+
+        return Norms(own, log).divide
+
+    def _check_finite(self, kernels: FloatArray, a: IntArray, b: IntArray) -> None:
+        """Raise where a kernel of the trees ``a`` and ``b`` is too large."""
+        finite = np.isfinite(kernels)
+        if not finite.all():
+            at = np.unravel_index(np.argmin(finite), kernels.shape)
+            raise self._too_large(*(int(numbers[at]) for numbers in np.broadcast_arrays(a, b)))
 
     def _too_large(self, i: int, j: int) -> RangeError:
         return RangeError(
@@ -208,58 +249,11 @@ class TreeKernel(ABC):
             "use normalize=True, a smaller decay, or log(a, b)"
         )
 
-    def _normalized(
-        self, raw: FloatArray, own: FloatArray, rows: IntArray, columns: IntArray, *forests: Forest
-    ) -> FloatArray:
-        """Normalise the kernels of trees ``rows`` and ``columns``, which broadcast to the shape of ``raw``.
-
-        ``own`` holds K(a, a) of all trees, in the order of the forests, through which they are numbered.
-        """
-        norm = np.sqrt(np.where(own == 0, 1.0, own))  # K(a, b) is 0 as well where K(a, a) is
-        i, j = np.broadcast_arrays(rows, columns)
-        with np.errstate(invalid="ignore"):
-            result: FloatArray = raw / norm[rows]
-            result /= norm[columns]
-        if not (np.isfinite(own).all() and np.isfinite(raw).all()):
-
-            @cache
-            def log(a: int, b: int) -> float:
-                return self._log_pair(_tree(forests, a), _tree(forests, b))
-
-            fits = np.isfinite(raw) & np.isfinite(own)[rows] & np.isfinite(own)[columns]
-            for at in zip(*np.nonzero(~fits), strict=True):
-                a, b = int(i[at]), int(j[at])
-                result[at] = _normalized(float(raw[at]), own[a], own[b], log, a, b)
-        same = np.unravel_index(np.flatnonzero(rows == columns), raw.shape)  # faster than nonzero
-        result[same] = own[i[same]] != 0  # exactly 1, whatever rounding does
-        return result
-
 
 @cache
 def _defaults(kernel: type[TreeKernel]) -> dict[str, Any]:
     """Return the parameters of a type of kernels, with their defaults."""
     return {name: parameter.default for name, parameter in inspect.signature(kernel).parameters.items()}
-
-
-def over_norms(values: FloatArray, norms: FloatArray) -> FloatArray:
-    """Divide what each tree counts for (a row of values) by its norm; a tree without fragments counts 0."""
-    column = norms[:, None]
-    return np.divide(values, column, out=np.zeros_like(values), where=column > 0)
-
-
-def _normalized(value: float, own_a: float, own_b: float, log: Callable[[T, T], float], a: T, b: T) -> float:
-    """Return K(a, b) / √(K(a, a) K(b, b)), by logarithms where one of the three is too large for a float."""
-    if value == 0 or own_a == 0 or own_b == 0:
-        return 0.0  # a tree without fragments is like nothing, itself included
-    if math.isfinite(value) and math.isfinite(own_a) and math.isfinite(own_b):
-        return value / math.sqrt(own_a) / math.sqrt(own_b)
-    log_value = math.log(value) if math.isfinite(value) else log(a, b)
-    return math.exp(log_value - _log_of_norms(log, a, b))
-
-
-def _log_of_norms(log: Callable[[T, T], float], a: T, b: T) -> float:
-    """Return the logarithm of √(K(a, a) K(b, b))."""
-    return 0.5 * (log(a, a) + log(b, b))
 
 
 def _tree(forests: Sequence[Forest], number: int) -> Forest:
@@ -271,20 +265,6 @@ def _tree(forests: Sequence[Forest], number: int) -> Forest:
 def read_sides(X: Any, Y: Any) -> tuple[Forest, Forest | None]:
     """Read the trees of both sides of a Gram matrix; without Y, it is that of X with itself."""
     return read_trees(X), None if Y is None else read_trees(Y)
-
-
-def mirrored(matrix: FloatArray) -> FloatArray:
-    """Copy the upper triangle of a square matrix into the lower one, in place, and return the matrix.
-
-    What is computed for (b, a) in another order than for (a, b) differs in the last bit.
-    """
-    for end in range(MIRRORED_ROWS, matrix.shape[0] + MIRRORED_ROWS, MIRRORED_ROWS):
-        start = end - MIRRORED_ROWS
-        matrix[start:end, :start] = matrix[:start, start:end].T
-        corner = matrix[start:end, start:end]
-        below = np.tril_indices(corner.shape[0], -1)
-        corner[below] = corner.T[below]
-    return matrix
 
 
 def check_pairs(pairs: int, max_pairs: int, kind: str = "matching pairs of nodes") -> None:

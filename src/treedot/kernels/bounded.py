@@ -9,6 +9,7 @@ from treedot.errors import ParameterError
 from treedot.kernels import pairwise, setwise, single_pair
 from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined
 from treedot.parameters import checked_integer
+from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 
@@ -62,18 +63,22 @@ class BoundedTreeKernel(TreeKernel):
                 f"budget must be at most {MAX_BUDGET}, not {self.budget}: SubsetTreeKernel has no bound"
             )
 
-    def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
+    def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
         both, n_columns = joined(x, y)
         whole = x.derived(setwise.shared_delta) if y is None else None
-        return setwise.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole, self.budget)
+        return setwise.gram(
+            Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole, self.budget, threads
+        )
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
         value = single_pair.sum_of_pair(x, y, self.decay, self.max_pairs, self.budget)
         return super()._raw_pair(x, y) if value is None else value
 
-    def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
+    def _raw_pairs(
+        self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
+    ) -> FloatArray:
         trees = x.derived(pairwise.trees_by_production)
-        return setwise.pairs(Nodes(x), trees, rows, columns, self.decay, self.max_pairs, self.budget)
+        return setwise.pairs(Nodes(x), trees, rows, columns, self.decay, self.max_pairs, self.budget, threads)
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
         value = self._raw_pair(x, y)

@@ -18,38 +18,64 @@ from treedot.jit import njit
 from treedot.trees.distinct import Counts, Subtrees
 
 UNBOUNDED = -1  # the budget of kernels that count all fragments
+COPIED = 32  # lines of Δ at a time
 
 
 class Layout(NamedTuple):
-    """Where Δ(u, v) is kept: ``base[production] + rank_u * width[production] + rank_v``.
+    """Where Δ(u, v) is kept, ``line[u] + rank[v]``, and in which order it can be computed.
 
-    ``members[first[p] : first[p + 1]]`` are the column subtrees of production ``p`` by rank.
+    ``members[first[p] : first[p + 1]]`` are the column subtrees of production ``p`` by rank. ``order`` holds
+    the row subtrees that are not leaves: lower ones first, of equal height those of a production side by
+    side. Where rows and columns are the same subtrees, ranks follow that order.
     """
 
-    base: IntArray
-    width: IntArray
-    row_rank: IntArray
-    column_rank: IntArray
+    line: IntArray
+    rank: IntArray
     first: IntArray
     members: IntArray
+    order: IntArray
+    height: IntArray  # of every row subtree
 
 
 def layout(rows: Subtrees, columns: Subtrees, n_productions: int) -> tuple[Layout, int]:
     """Return the layout of Δ and its number of entries, the number of matching pairs of subtrees."""
-    height, row_rank, _, _ = _ranks(rows.production, n_productions)
-    width, column_rank, first, members = _ranks(columns.production, n_productions)
-    base = np.concatenate([[0], np.cumsum(height * width)])
-    return Layout(base[:-1], width, row_rank, column_rank, first, members), int(base[-1])
+    height = _heights(rows.start, rows.child)
+    inner = np.flatnonzero(rows.production >= 0)
+    order = inner[np.lexsort((rows.production[inner], height[inner]))]
+    same = rows is columns
+    members = order if same else np.flatnonzero(columns.production >= 0)
+    members = members[np.argsort(columns.production[members], kind="stable")]
+    width, column_rank, first = _ranks(columns.production, members, n_productions)
+    if same:
+        count, row_rank = width, column_rank
+    else:
+        by = inner[np.argsort(rows.production[inner], kind="stable")]
+        count, row_rank, _ = _ranks(rows.production, by, n_productions)
+    base = np.concatenate([[0], np.cumsum(count * width)])
+    line = np.full(rows.production.size, -1, np.int64)
+    line[inner] = base[rows.production[inner]] + row_rank[inner] * width[rows.production[inner]]
+    return Layout(line, column_rank, first, members, order, height), int(base[-1])
 
 
-def _ranks(production: IntArray, n_productions: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    inner = np.flatnonzero(production >= 0)
-    members = inner[np.argsort(production[inner], kind="stable")]
-    count = np.bincount(production[inner], minlength=n_productions)
+def _ranks(
+    production: IntArray, members: IntArray, n_productions: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return how many members every production has, the rank of each among them, and where they begin."""
+    count = np.bincount(production[members], minlength=n_productions)
     first = np.concatenate([[0], np.cumsum(count)])
     rank = np.full(production.size, -1, np.int64)
     rank[members] = np.arange(members.size) - np.repeat(first[:-1], count)
-    return count, rank, first, members
+    return count, rank, first
+
+
+@njit
+def _heights(start: IntArray, child: IntArray) -> IntArray:
+    """Return how many nodes there are from each subtree's root down to its lowest leaf."""
+    height = np.ones(start.size - 1, np.int32)
+    for u in range(height.size):
+        for k in range(start[u], start[u + 1]):
+            height[u] = max(height[u], height[child[k]] + 1)
+    return height
 
 
 @njit
@@ -59,37 +85,56 @@ def coefficients(budget: int) -> int:
 
 
 @njit
-def _factor(
-    at: Layout, delta: FloatArray, decay: float, rows: Subtrees, columns: Subtrees, u: int, v: int
-) -> float:
-    """Return ∏ (1 + λ Δ) over the children of u and v, which have the same production."""
-    value = 1.0
-    begin, other = rows.start[u], columns.start[v]
-    for k in range(rows.start[u + 1] - begin):
-        a, b = rows.child[begin + k], columns.child[other + k]
-        p = rows.production[a]
-        if p >= 0 and p == columns.production[b]:
-            value *= 1.0 + decay * delta[at.base[p] + at.row_rank[a] * at.width[p] + at.column_rank[b]]
-    return value
+def fill(
+    rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool,
+    first: int, last: int, delta: FloatArray,
+) -> None:  # fmt: skip
+    """Compute Δ of the row subtrees ``order[first:last]``; that of all lower ones is there, or among them.
+
+    With ``symmetric``, rows and columns are the same subtrees, and half of Δ is copied from the other half:
+    for some subtrees of a production at a time, so that they fill whole cache lines.
+    """
+    while first < last:
+        u = at.order[first]
+        p = rows.production[u]
+        end = first
+        while (
+            end < min(first + COPIED, last)
+            and rows.production[at.order[end]] == p
+            and at.height[at.order[end]] == at.height[u]
+        ):
+            end += 1
+        partners = at.members[at.first[p] : at.first[p + 1]]
+        for k in range(first, end):
+            u = at.order[k]
+            count = at.rank[u] + 1 if symmetric else partners.size
+            _fill_line(rows, columns, at, decay, u, partners[:count], delta)
+        if symmetric:
+            rank = at.rank[at.order[first]]
+            for other in range(rank + end - first):
+                line = at.line[partners[other]]
+                for k in range(max(rank, other + 1), rank + end - first):
+                    delta[line + k] = delta[at.line[partners[k]] + other]
+        first = end
 
 
 @njit
-def fill(
-    rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool, delta: FloatArray
+def _fill_line(
+    rows: Subtrees, columns: Subtrees, at: Layout, decay: float, u: int, partners: IntArray, delta: FloatArray
 ) -> None:
-    """Compute Δ of all matching pairs; with ``symmetric`` rows and columns are the same subtrees."""
-    for u in range(rows.production.size):
-        p = rows.production[u]
+    """Write ∏ (1 + λ Δ) over the children of u and each of its partners, which have the same production."""
+    line = delta[at.line[u] : at.line[u] + partners.size]
+    line[:] = 1.0
+    for c in range(rows.start[u + 1] - rows.start[u]):
+        a = rows.child[rows.start[u] + c]
+        p = rows.production[a]
         if p < 0:
             continue
-        line = at.base[p] + at.row_rank[u] * at.width[p]
-        for rank in range(at.width[p]):
-            if symmetric and rank > at.row_rank[u]:
-                break
-            value = _factor(at, delta, decay, rows, columns, u, at.members[at.first[p] + rank])
-            delta[line + rank] = value
-            if symmetric:
-                delta[at.base[p] + rank * at.width[p] + at.row_rank[u]] = value
+        below = at.line[a]
+        for k in range(partners.size):
+            b = columns.child[columns.start[partners[k]] + c]
+            if columns.production[b] == p:
+                line[k] *= 1.0 + decay * delta[below + at.rank[b]]
 
 
 @njit
@@ -105,38 +150,34 @@ def times_expanded(product: FloatArray, below: FloatArray, decay: float, step: i
 @njit
 def fill_bounded(
     rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool,
-    delta: FloatArray, out: FloatArray,
+    first: int, last: int, delta: FloatArray, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Compute Δ of all matching pairs as polynomials in the cost of fragments, and the sums of each.
+    """Do the same for polynomials in the cost of fragments, and write the sum of each.
 
     Row ``k`` of ``delta`` has one coefficient for every cost from 0 to the budget, ``out[k]`` their sum.
     With ``symmetric``, only ``out`` is filled beyond the lower half.
     """
-    for u in range(rows.production.size):
+    for u in at.order[first:last]:
         p = rows.production[u]
-        if p < 0:
-            continue
-        begin, own = rows.start[u], at.row_rank[u]
-        arity = rows.start[u + 1] - begin
-        for rank in range(own + 1 if symmetric else at.width[p]):
-            entry = at.base[p] + own * at.width[p] + rank
-            product = delta[entry]
+        begin, arity = rows.start[u], rows.start[u + 1] - rows.start[u]
+        for rank in range(at.rank[u] + 1 if symmetric else at.first[p + 1] - at.first[p]):
+            partner = at.members[at.first[p] + rank]
+            product = delta[at.line[u] + rank]
             product[:] = 0.0
             product[0] = 1.0
             value = 1.0
-            other = columns.start[at.members[at.first[p] + rank]]
+            other = columns.start[partner]
             for k in range(arity if arity < product.size else 0):
                 a, b = rows.child[begin + k], columns.child[other + k]
                 q = rows.production[a]
                 if q >= 0 and q == columns.production[b]:
-                    high, low = at.row_rank[a], at.column_rank[b]
-                    if symmetric and high < low:
-                        high, low = low, high
-                    times_expanded(product, delta[at.base[q] + high * at.width[q] + low], decay, arity)
+                    if symmetric and at.rank[a] < at.rank[b]:
+                        a, b = b, a
+                    times_expanded(product, delta[at.line[a] + at.rank[b]], decay, arity)
                     value = product.sum()
-            out[entry] = value
+            out[at.line[u] + rank] = value
             if symmetric:
-                out[at.base[p] + rank * at.width[p] + own] = value
+                out[at.line[partner] + at.rank[u]] = value
 
 
 @njit
@@ -153,8 +194,7 @@ def fill_scaled(
         p = rows.production[u]
         if p < 0:
             continue
-        line = at.base[p] + at.row_rank[u] * at.width[p]
-        for rank in range(at.width[p]):
+        for rank in range(at.first[p + 1] - at.first[p]):
             v = at.members[at.first[p] + rank]
             value, power = 1.0, 0
             begin, other = rows.start[u], columns.start[v]
@@ -162,7 +202,7 @@ def fill_scaled(
                 a, b = rows.child[begin + k], columns.child[other + k]
                 q = rows.production[a]
                 if q >= 0 and q == columns.production[b]:
-                    below = at.base[q] + at.row_rank[a] * at.width[q] + at.column_rank[b]
+                    below = at.line[a] + at.rank[b]
                     if exponent[below] > 100 and decay > 0.0:  # 1 is far below the last bit
                         value, shift = math.frexp(value * decay * mantissa[below])
                         power += shift + int(exponent[below])
@@ -170,7 +210,7 @@ def fill_scaled(
                         single = math.ldexp(mantissa[below], int(exponent[below]))
                         value, shift = math.frexp(value * (1.0 + decay * single))
                         power += shift
-            mantissa[line + rank], exponent[line + rank] = value, power
+            mantissa[at.line[u] + rank], exponent[at.line[u] + rank] = value, power
             if power > total_exponent:
                 total = math.ldexp(total, max(total_exponent - power, -2000))
                 total_exponent = power
@@ -184,27 +224,29 @@ def fill_scaled(
 @njit
 def gram(
     rows: Subtrees, at: Layout, delta: FloatArray, row_counts: Counts, column_counts: Counts,
-    symmetric: bool, out: FloatArray,
+    symmetric: bool, first: int, last: int, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Sum Δ over the subtrees of every pair of trees: K = C Δ Cᵀ, one row of K at a time."""
-    row_start, row_subtree, row_count = row_counts
-    column_start, column_subtree, column_count = column_counts
-    weight = np.zeros(at.column_rank.size)  # of every column subtree: its Δ with all subtrees of tree i
-    for i in range(out.shape[0]):
-        weight[:] = 0.0
-        for k in range(row_start[i], row_start[i + 1]):
-            u, count = row_subtree[k], row_count[k]
+    """Sum Δ over the subtrees of every pair of trees: rows ``first … last - 1`` of K = C Δ Cᵀ.
+
+    Column subtrees are counted by their places in ``members``. With ``symmetric``, only the lower half of K
+    is written.
+    """
+    weight = np.zeros(at.members.size)  # of every column subtree: its Δ with all subtrees of tree i
+    for i in range(first, last):
+        for k in range(row_counts.start[i], row_counts.start[i + 1]):
+            u, count = row_counts.subtree[k], row_counts.copies[k]
             p = rows.production[u]
-            line = at.base[p] + at.row_rank[u] * at.width[p]
-            for rank in range(at.width[p]):
-                weight[at.members[at.first[p] + rank]] += count * delta[line + rank]
+            line = at.line[u] - at.first[p]
+            for place in range(at.first[p], at.first[p + 1]):
+                weight[place] += count * delta[line + place]
         for j in range(i + 1 if symmetric else out.shape[1]):
             value = 0.0
-            for k in range(column_start[j], column_start[j + 1]):
-                value += column_count[k] * weight[column_subtree[k]]
+            for k in range(column_counts.start[j], column_counts.start[j + 1]):
+                value += column_counts.copies[k] * weight[column_counts.subtree[k]]
             out[i, j] = value
-            if symmetric:
-                out[j, i] = value
+        for k in range(row_counts.start[i], row_counts.start[i + 1]):
+            p = rows.production[row_counts.subtree[k]]
+            weight[at.first[p] : at.first[p + 1]] = 0.0
 
 
 @njit
@@ -216,12 +258,11 @@ def production_sums(
         p = rows.production[u]
         if p < 0:
             continue
-        line = at.base[p] + at.row_rank[u] * at.width[p]
         value = 0.0
-        for rank in range(at.width[p]):
+        for rank in range(at.first[p + 1] - at.first[p]):
             v = at.members[at.first[p] + rank]
             product = 0.0
             for k in range(left.shape[1]):
                 product += left[u, k] * right[v, k]
-            value += product * delta[line + rank]
+            value += product * delta[at.line[u] + rank]
         out[p] += value

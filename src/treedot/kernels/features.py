@@ -7,32 +7,46 @@ from typing import Any
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
+from treedot.threads import ONE_THREAD, Threads
 
 
 def feature_gram(
-    tree: IntArray, feature: IntArray, weight: FloatArray, n: int, n_rows: int, symmetric: bool
-) -> FloatArray:
+    tree: IntArray, feature: IntArray, weight: FloatArray, n: int, n_rows: int, symmetric: bool,
+    threads: Threads = ONE_THREAD,
+) -> FloatArray:  # fmt: skip
     """Return the products of the vectors of ``n`` trees, given as (tree, feature, weight) triples.
 
     Rows are the first ``n_rows`` trees; columns are the same, or the rest.
     """
-    return gram_of(_vectors(tree, feature, weight, n), n_rows, symmetric)
+    return gram_of(_vectors(tree, feature, weight, n), n_rows, symmetric, threads)
 
 
-def gram_of(vectors: Any, n_rows: int, symmetric: bool) -> FloatArray:
+def gram_of(vectors: Any, n_rows: int, symmetric: bool, threads: Threads = ONE_THREAD) -> FloatArray:
     """Return the products of the first ``n_rows`` sparse rows with each other, or with the rest."""
-    columns = vectors[:n_rows] if symmetric else vectors[n_rows:]
-    result: FloatArray = (vectors[:n_rows] @ columns.T).toarray()
-    return result
+    columns = (vectors[:n_rows] if symmetric else vectors[n_rows:]).T.tocsr()
+    out = np.empty((n_rows, columns.shape[1]))
+
+    def run(first: int, last: int) -> None:
+        out[first:last] = (vectors[first:last] @ columns).toarray()
+
+    threads.run(run, threads.spans(n_rows))
+    return out
 
 
 def feature_pairs(
-    tree: IntArray, feature: IntArray, weight: FloatArray, n: int, rows: IntArray, columns: IntArray
-) -> FloatArray:
+    tree: IntArray, feature: IntArray, weight: FloatArray, n: int, rows: IntArray, columns: IntArray,
+    threads: Threads = ONE_THREAD,
+) -> FloatArray:  # fmt: skip
     """Return the products of the vectors of trees ``rows[k]`` and ``columns[k]``, for every k."""
     vectors = _vectors(tree, feature, weight, n)
-    products = vectors[rows].multiply(vectors[columns])
-    return np.asarray(products.sum(axis=1), float).ravel()
+    out = np.empty(rows.size)
+
+    def run(first: int, last: int) -> None:
+        products = vectors[rows[first:last]].multiply(vectors[columns[first:last]])
+        out[first:last] = np.asarray(products.sum(axis=1), float).ravel()
+
+    threads.run(run, threads.spans(rows.size))
+    return out
 
 
 def _vectors(tree: IntArray, feature: IntArray, weight: FloatArray, n: int) -> Any:

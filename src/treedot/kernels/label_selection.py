@@ -13,8 +13,10 @@ import numpy as np
 from treedot.array_types import FloatArray, IntArray
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels import pairwise, setwise
-from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined, over_norms, read_sides
+from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined, read_sides
+from treedot.kernels.normalisation import over_norms
 from treedot.kernels.subset import SubsetTreeKernel
+from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 
@@ -73,13 +75,15 @@ class LabelSelectionKernel(TreeKernel):
         both, n_columns = joined(x, y)
         return Nodes(both, self.labels), len(x), n_columns
 
-    def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
-        return setwise.gram(*self._joined(x, y), self.decay, self.max_pairs)
+    def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
+        return setwise.gram(*self._joined(x, y), self.decay, self.max_pairs, threads=threads)
 
-    def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
+    def _raw_pairs(
+        self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
+    ) -> FloatArray:
         nodes = Nodes(x, self.labels)
         trees = pairwise.trees_of(nodes)
-        return setwise.pairs(nodes, trees, rows, columns, self.decay, self.max_pairs)
+        return setwise.pairs(nodes, trees, rows, columns, self.decay, self.max_pairs, threads=threads)
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
         return setwise.log_pair(Nodes(x + y, self.labels), self.decay, self.max_pairs)
@@ -91,8 +95,9 @@ def label_counts(forest: Forest) -> IntArray:
 
 
 def label_alignment(
-    forest: Forest, weights: FloatArray, decay: float, normalize: bool = False, max_pairs: int = MAX_PAIRS
-) -> FloatArray:
+    forest: Forest, weights: FloatArray, decay: float, normalize: bool = False, max_pairs: int = MAX_PAIRS,
+    threads: Threads = ONE_THREAD,
+) -> FloatArray:  # fmt: skip
     """Return for every label s of a forest Σ ⟨weights[i], weights[j]⟩ K_s(i, j) over trees i ≠ j.
 
     K_s is the part of the exact kernel (all labels selected) that pairs of nodes labelled s contribute.
@@ -101,11 +106,11 @@ def label_alignment(
     """
     nodes, whole = Nodes(forest), forest.derived(setwise.shared_delta)
     if normalize:
-        own = SubsetTreeKernel(decay, max_pairs=max_pairs)._raw_diagonal(forest)
+        own = SubsetTreeKernel(decay, max_pairs=max_pairs)._raw_diagonal(forest, threads)
         weights = over_norms(weights, np.sqrt(own))
     total: FloatArray = np.zeros(nodes.n_productions)
     for tile in setwise.tiles(nodes, (0, len(forest)), None, max_pairs, whole):
-        total += tile.production_sums(decay, weights) * (1 if tile.symmetric else 2)
+        total += tile.production_sums(decay, weights, threads) * (1 if tile.symmetric else 2)
     own = pairwise.own_production_sums(nodes, (weights**2).sum(axis=1), decay, max_pairs)
     total, own = _by_label(forest, total), _by_label(forest, own)
     if not np.isfinite(total).all():

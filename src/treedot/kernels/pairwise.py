@@ -10,6 +10,7 @@ from treedot.array_types import FloatArray, IntArray
 from treedot.jit import njit
 from treedot.kernels.base import check_pairs
 from treedot.kernels.delta_table import UNBOUNDED, coefficients, times_expanded
+from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 
@@ -230,21 +231,36 @@ def table(
         out[k] = value
 
 
-def table_pairs(trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int) -> FloatArray:
+def table_pairs(
+    trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int,
+    threads: Threads = ONE_THREAD,
+) -> FloatArray:  # fmt: skip
     """Return ΣΔ of pairs of trees by tables over all pairs of nodes."""
-    size = int((trees.sizes(rows) * trees.sizes(columns)).max(initial=0))
-    check_pairs(size, max_pairs, "pairs of nodes")
+    sizes = trees.sizes(rows) * trees.sizes(columns)
+    check_pairs(int(sizes.max(initial=0)), max_pairs, "pairs of nodes")
     out = np.empty(rows.size)
-    table(trees, rows, columns, decay, np.empty(size), out)
+
+    def run(first: int, last: int) -> None:
+        part = slice(first, last)
+        table(trees, rows[part], columns[part], decay, np.empty(sizes[part].max()), out[part])
+
+    threads.run(run, threads.even_spans(np.concatenate([[0], np.cumsum(sizes)])))
     return out
 
 
 def fast_pairs(
-    trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int, budget: int = UNBOUNDED
-) -> PairSums:
-    """Return ΣΔ of pairs of trees, one after another, where Δ takes at most ``max_pairs`` entries."""
+    trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int, budget: int = UNBOUNDED,
+    threads: Threads = ONE_THREAD,
+) -> PairSums:  # fmt: skip
+    """Return ΣΔ of pairs of trees, each on its own, where Δ takes at most ``max_pairs`` entries."""
     out = PairSums(np.empty(rows.size), np.empty(rows.size, np.int64))
-    fast(trees, rows, columns, decay, budget, max_pairs, _scratch(trees, rows), out)
+
+    def run(first: int, last: int) -> None:
+        part = slice(first, last)
+        own = PairSums(out.values[part], out.entries[part])
+        fast(trees, rows[part], columns[part], decay, budget, max_pairs, _scratch(trees, rows[part]), own)
+
+    threads.run(run, threads.even_spans(np.concatenate([[0], np.cumsum(trees.sizes(rows))])))
     return out
 
 

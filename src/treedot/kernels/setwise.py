@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -11,11 +13,12 @@ from treedot.array_types import FloatArray, IntArray
 from treedot.kernels import delta_table, pairwise
 from treedot.kernels.base import check_pairs
 from treedot.kernels.delta_table import UNBOUNDED
+from treedot.threads import ONE_THREAD, Span, Threads
 from treedot.trees import Forest
 from treedot.trees.distinct import DistinctSubtrees
 from treedot.trees.nodes import Nodes
 
-Span = tuple[int, int]
+SHARED_WORK = 1 << 15  # entries of Δ that are worth being given to a thread
 
 
 class SharedDelta:
@@ -40,28 +43,53 @@ class SharedDelta:
             return self.size
         return (self.size + int(np.count_nonzero(self.rows.subtrees.production >= 0))) // 2
 
-    def values(self, decay: float, budget: int = UNBOUNDED) -> FloatArray:
+    def values(self, decay: float, budget: int = UNBOUNDED, threads: Threads = ONE_THREAD) -> FloatArray:
         """Return Δ for one λ, of all fragments or of those within a budget."""
         values = np.empty(self.size)
+        given = self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric
         if budget == UNBOUNDED:
-            delta_table.fill(
-                self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric, values
-            )
+            fill = partial(delta_table.fill, *given)
+            outputs: tuple[FloatArray, ...] = (values,)
         else:
-            by_cost = np.empty((self.size, delta_table.coefficients(budget)))
-            delta_table.fill_bounded(
-                self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric, by_cost, values
-            )
+            fill = partial(delta_table.fill_bounded, *given)
+            outputs = np.empty((self.size, delta_table.coefficients(budget))), values
+        for spans in self._steps(threads):
+            threads.run(lambda first, last: fill(first, last, *outputs), spans)
         return values
 
-    def gram(self, decay: float, budget: int = UNBOUNDED) -> FloatArray:
-        """Return the Gram matrix for one λ."""
+    def _steps(self, threads: Threads) -> Iterator[list[Span]]:
+        """Yield, one after another, lists of spans of ``layout.order`` that can be filled at the same time.
+
+        Subtrees of one height depend on lower ones alone.
+        """
+        _, rank, first, _, order, height = self.layout
+        if threads.count == 1:
+            yield [(0, order.size)]
+            return
+        production = self.rows.subtrees.production[order]
+        entries = rank[order] + 1 if self.symmetric else np.diff(first)[production]
+        work = np.concatenate([[0], np.cumsum(entries)])
+        levels = np.flatnonzero(np.diff(height[order], prepend=0, append=0))
+        done = 0
+        for start, end in itertools.pairwise(levels.tolist()):
+            spans = threads.even_spans(work[start : end + 1], SHARED_WORK)
+            if len(spans) > 1:  # what was left for later comes first
+                yield [(done, start)]
+                yield [(start + begin, start + stop) for begin, stop in spans]
+                done = end
+        yield [(done, order.size)]
+
+    def gram(self, decay: float, budget: int = UNBOUNDED, threads: Threads = ONE_THREAD) -> FloatArray:
+        """Return the Gram matrix for one λ; of a symmetric one, the lower half."""
         (first, last), (begin, end) = self.spans
-        out = np.empty((last - first, end - begin))
-        delta_table.gram(
-            self.rows.subtrees, self.layout, self.values(decay, budget),
-            self.rows.counts, self.columns.counts, self.symmetric, out,
-        )  # fmt: skip
+        out = np.zeros((last - first, end - begin))
+        delta = self.values(decay, budget, threads)
+        subtrees, at = self.rows.subtrees, self.layout
+        counts = self.columns.counts
+        place = at.first[self.columns.subtrees.production[counts.subtree]] + at.rank[counts.subtree]
+        given = subtrees, at, delta, self.rows.counts, counts._replace(subtree=place), self.symmetric
+        rows = threads.row_spans(last - first, self.symmetric)
+        threads.run(lambda start, stop: delta_table.gram(*given, start, stop, out), rows)
         return out
 
     def log_sum(self, decay: float) -> float:
@@ -72,13 +100,14 @@ class SharedDelta:
         )  # fmt: skip
         return math.log(mantissa) + exponent * math.log(2.0) if mantissa > 0 else -math.inf
 
-    def production_sums(self, decay: float, weights: FloatArray) -> FloatArray:
+    def production_sums(self, decay: float, weights: FloatArray, threads: Threads = ONE_THREAD) -> FloatArray:
         """Return every production's part in Σ ⟨weights[i], weights[j]⟩ K(i, j) over rows i and columns j."""
         rows, columns = self.spans
         left = self.rows.weight_sums(weights[slice(*rows)])
         right = left if self.symmetric else self.columns.weight_sums(weights[slice(*columns)])
-        out = np.zeros(self.layout.base.size)
-        delta_table.production_sums(self.rows.subtrees, self.layout, self.values(decay), left, right, out)
+        out = np.zeros(self.layout.first.size - 1)
+        delta = self.values(decay, threads=threads)
+        delta_table.production_sums(self.rows.subtrees, self.layout, delta, left, right, out)
         return out
 
 
@@ -117,39 +146,42 @@ def tiles(
 
 def gram(
     nodes: Nodes, n_rows: int, n_columns: int | None, decay: float, max_pairs: int,
-    whole: SharedDelta | None = None, budget: int = UNBOUNDED,
+    whole: SharedDelta | None = None, budget: int = UNBOUNDED, threads: Threads = ONE_THREAD,
 ) -> FloatArray:  # fmt: skip
-    """Return the kernels of the first ``n_rows`` trees with each other, or with the ``n_columns`` after."""
+    """Return the kernels of the first ``n_rows`` trees with each other, or with the ``n_columns`` after.
+
+    With each other, it is the lower half.
+    """
     columns = None if n_columns is None else (n_rows, n_rows + n_columns)
     shift = 0 if n_columns is None else n_rows
-    out = np.empty((n_rows, n_rows if n_columns is None else n_columns))
+    out = np.zeros((n_rows, n_rows if n_columns is None else n_columns))
     for tile in tiles(nodes, (0, n_rows), columns, max_pairs, whole, budget):
         (first, last), (begin, end) = tile.spans
-        values = tile.gram(decay, budget)
+        values = tile.gram(decay, budget, threads)
+        if values.shape == out.shape:
+            return values
         out[first:last, begin - shift : end - shift] = values
-        if n_columns is None and not tile.symmetric:
-            out[begin:end, first:last] = values.T
     return out
 
 
 def pairs(
     nodes: Nodes, trees: pairwise.Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int,
-    budget: int = UNBOUNDED,
+    budget: int = UNBOUNDED, threads: Threads = ONE_THREAD,
 ) -> FloatArray:  # fmt: skip
-    """Return the kernels of pairs of trees, one after another, by the nodes of both that match.
+    """Return the kernels of pairs of trees, each by the nodes of both that match.
 
     Where they match in too many ways, equal subtrees are taken together.
     """
-    raw, entries = pairwise.fast_pairs(trees, rows, columns, decay, max_pairs, budget)
+    raw, entries = pairwise.fast_pairs(trees, rows, columns, decay, max_pairs, budget, threads)
     for k in np.flatnonzero(entries > max_pairs):
-        raw[k] = _pair(nodes, rows[k], columns[k], decay, max_pairs, budget)
+        raw[k] = _pair(nodes, rows[k], columns[k], decay, max_pairs, budget, threads)
     return raw
 
 
-def _pair(nodes: Nodes, i: int, j: int, decay: float, max_pairs: int, budget: int) -> float:
+def _pair(nodes: Nodes, i: int, j: int, decay: float, max_pairs: int, budget: int, threads: Threads) -> float:
     """Return the kernel of two trees."""
     (tile,) = tiles(nodes, (i, i + 1), None if i == j else (j, j + 1), max_pairs, budget=budget)
-    return float(tile.gram(decay, budget)[0, 0])
+    return float(tile.gram(decay, budget, threads)[0, 0])
 
 
 def log_pair(nodes: Nodes, decay: float, max_pairs: int) -> float:

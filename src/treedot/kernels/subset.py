@@ -18,12 +18,12 @@ from treedot.kernels.base import (
     TreeKernel,
     check_pairs,
     joined,
-    mirrored,
     read_sides,
     unit,
 )
 from treedot.kernels.features import feature_gram, feature_pairs, gram_of
 from treedot.parameters import checked_choice, checked_flag
+from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 
@@ -117,16 +117,18 @@ class SubsetTreeKernel(TreeKernel):
             return self.algorithm
         return "FTK" if len(x) == 1 and (y is None or len(y) == 1) else "shared"
 
-    def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
+    def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
         if self.weighting == "distinct":
-            raw = _explicit_gram(x, y, self.decay)
+            raw = _explicit_gram(x, y, self.decay, threads)
         elif self._algorithm(x, y) == "shared":
-            raw = self._shared_gram(x, y)
+            raw = self._shared_gram(x, y, threads)
         else:
-            raw = self._looped_gram(x, y)
+            raw = self._looped_gram(x, y, threads)
         if self.leaves:
-            raw += _leaf_gram(x, y)
-        return unit(self.convention, self.decay) * raw
+            raw += _leaf_gram(x, y, threads)
+        if self.convention != "paper":
+            raw *= unit(self.convention, self.decay)
+        return raw
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
         if self.weighting == "distinct" or self.algorithm not in ("auto", "FTK"):
@@ -138,32 +140,45 @@ class SubsetTreeKernel(TreeKernel):
             value += _leaf_pair(x, y)
         return unit(self.convention, self.decay) * value
 
-    def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
+    def _raw_pairs(
+        self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
+    ) -> FloatArray:
         if self.weighting == "distinct":
-            return super()._raw_pairs(x, rows, columns)
-        raw = self._sums(x, rows, columns)
+            return super()._raw_pairs(x, rows, columns, threads)
+        raw = self._sums(x, rows, columns, threads)
         if self.leaves:
-            raw += _leaf_pairs(x, rows, columns)
+            raw += _leaf_pairs(x, rows, columns, threads)
         return unit(self.convention, self.decay) * raw
 
-    def _sums(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Return ΣΔ for pairs of trees, one after another."""
+    def _sums(self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads) -> FloatArray:
+        """Return ΣΔ for pairs of trees, each on its own."""
         trees = x.derived(pairwise.trees_by_production)
         if self.algorithm == "TK":
-            return pairwise.table_pairs(trees, rows, columns, self.decay, self.max_pairs)
+            return pairwise.table_pairs(trees, rows, columns, self.decay, self.max_pairs, threads)
         if self.algorithm == "FTK":
-            raw, entries = pairwise.fast_pairs(trees, rows, columns, self.decay, self.max_pairs)
+            raw, entries = pairwise.fast_pairs(
+                trees, rows, columns, self.decay, self.max_pairs, threads=threads
+            )
             check_pairs(int(entries.max(initial=0)), self.max_pairs)
             return raw
-        return setwise.pairs(Nodes(x), trees, rows, columns, self.decay, self.max_pairs)
+        return setwise.pairs(Nodes(x), trees, rows, columns, self.decay, self.max_pairs, threads=threads)
 
-    def _looped_gram(self, x: Forest, y: Forest | None) -> FloatArray:
+    def _looped_gram(self, x: Forest, y: Forest | None, threads: Threads) -> FloatArray:
         both, n_columns = joined(x, y)
-        out = np.empty((len(x), len(x) if n_columns is None else n_columns))
-        for i in range(len(x)):
-            columns = np.arange(i if y is None else len(x), len(both))
-            out[i, columns - (len(both) - out.shape[1])] = self._sums(both, np.full(columns.size, i), columns)
-        return mirrored(out) if y is None else out
+        out = np.zeros((len(x), len(x) if n_columns is None else n_columns))
+
+        def run(first: int, last: int) -> None:
+            for i in range(first, last):
+                others = np.arange(i if y is None else len(x), len(both))
+                sums = self._sums(both, np.full(others.size, i), others, ONE_THREAD)
+                if y is None:
+                    out[i:, i] = sums
+                else:
+                    out[i] = sums
+
+        both.derived(pairwise.trees_by_production)  # once, before the threads ask for it
+        threads.run(run, threads.spans(len(x)))
+        return out
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
         if self.weighting == "distinct":
@@ -176,10 +191,12 @@ class SubsetTreeKernel(TreeKernel):
         share = unit(self.convention, self.decay)
         return result + math.log(share) if share > 0 else -math.inf
 
-    def _shared_gram(self, x: Forest, y: Forest | None) -> FloatArray:
+    def _shared_gram(self, x: Forest, y: Forest | None, threads: Threads) -> FloatArray:
         both, n_columns = joined(x, y)
         whole = x.derived(setwise.shared_delta) if y is None else None
-        return setwise.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole)
+        return setwise.gram(
+            Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole, threads=threads
+        )
 
 
 def _table_work(sizes: IntArray, n_rows: int, n_columns: int | None) -> int:
@@ -199,12 +216,12 @@ def _fast_work(nodes: Nodes, n_rows: int, n_columns: int | None) -> int:
     return (int(rows @ rows) + int(own @ own)) // 2
 
 
-def _leaf_gram(x: Forest, y: Forest | None) -> FloatArray:
+def _leaf_gram(x: Forest, y: Forest | None, threads: Threads) -> FloatArray:
     """Return the number of pairs of equal leaves for every pair of trees."""
     both = x if y is None else x + y
     leaf = both.arity == 0
     tree = both.tree_of_node[leaf]
-    return feature_gram(tree, both.label[leaf], np.ones(tree.size), len(both), len(x), y is None)
+    return feature_gram(tree, both.label[leaf], np.ones(tree.size), len(both), len(x), y is None, threads)
 
 
 def _leaf_pair(x: Forest, y: Forest) -> int:
@@ -218,15 +235,15 @@ def _leaf_counts(forest: Forest) -> Counter[str]:
     return Counter(forest.labels[k] for k in forest.label[forest.arity == 0].tolist())
 
 
-def _leaf_pairs(x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
+def _leaf_pairs(x: Forest, rows: IntArray, columns: IntArray, threads: Threads) -> FloatArray:
     leaf = x.arity == 0
     tree = x.tree_of_node[leaf]
-    return feature_pairs(tree, x.label[leaf], np.ones(tree.size), len(x), rows, columns)
+    return feature_pairs(tree, x.label[leaf], np.ones(tree.size), len(x), rows, columns, threads)
 
 
-def _explicit_gram(x: Forest, y: Forest | None, decay: float) -> FloatArray:
+def _explicit_gram(x: Forest, y: Forest | None, decay: float, threads: Threads) -> FloatArray:
     """Return the kernel in which a fragment counts once per tree, by writing all fragments out."""
     both = x if y is None else x + y
     space, vectors = write_out(both)
     vectors.data = space.weights(decay)[vectors.indices]
-    return gram_of(vectors, len(x), y is None)
+    return gram_of(vectors, len(x), y is None, threads)

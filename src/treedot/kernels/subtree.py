@@ -10,6 +10,7 @@ from treedot.array_types import FloatArray, IntArray
 from treedot.kernels.base import CONVENTIONS, MAX_PAIRS, TreeKernel, unit
 from treedot.kernels.features import feature_gram, feature_pairs
 from treedot.parameters import checked_choice, checked_flag
+from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 
 
@@ -49,13 +50,15 @@ class SubtreeKernel(TreeKernel):
         self.convention = checked_choice("convention", convention, CONVENTIONS)
         self.leaves = checked_flag("leaves", leaves)
 
-    def _raw_gram(self, x: Forest, y: Forest | None) -> FloatArray:
+    def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
         both = x if y is None else x + y
-        raw = feature_gram(*self._subtrees(both), len(both), len(x), y is None)
+        raw = feature_gram(*self._subtrees(both), len(both), len(x), y is None, threads)
         return unit(self.convention, self.decay) * raw
 
-    def _raw_pairs(self, x: Forest, rows: IntArray, columns: IntArray) -> FloatArray:
-        raw = feature_pairs(*self._subtrees(x), len(x), rows, columns)
+    def _raw_pairs(
+        self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
+    ) -> FloatArray:
+        raw = feature_pairs(*self._subtrees(x), len(x), rows, columns, threads)
         return unit(self.convention, self.decay) * raw
 
     def _log_pair(self, x: Forest, y: Forest) -> float:

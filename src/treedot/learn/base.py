@@ -96,6 +96,7 @@ class KernelMatrixTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
 
     kernel_: TreeKernel
     trees_: Forest
+    n_jobs: int | None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Set ``kernel_`` and ``trees_``."""
@@ -104,12 +105,12 @@ class KernelMatrixTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Return the Gram matrix of the training trees."""
         self.fit(X, y)
-        return self.kernel_.gram(self.trees_)
+        return self.kernel_.gram(self.trees_, n_jobs=self.n_jobs)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the kernels of every tree of X with every training tree."""
         check_is_fitted(self)
-        return self.kernel_.gram(read_trees(X), self.trees_)
+        return self.kernel_.gram(read_trees(X), self.trees_, n_jobs=self.n_jobs)
 
     @property
     def _n_features_out(self) -> int:

@@ -22,6 +22,8 @@ class KernelTransformer(KernelMatrixTransformer):
     kernel : TreeKernel, optional
         The kernel, such as ``BoundedTreeKernel(normalize=True)``; by default
         ``SubsetTreeKernel(normalize=True)``. Its parameters can be searched: ``kernel__decay``.
+    n_jobs : int, optional
+        Threads; -1 for all cores. The matrix is the same, to the byte, for any number.
 
     Attributes
     ----------
@@ -50,8 +52,9 @@ class KernelTransformer(KernelMatrixTransformer):
     1.0
     """
 
-    def __init__(self, *, kernel: TreeKernel | None = None) -> None:
+    def __init__(self, *, kernel: TreeKernel | None = None, n_jobs: int | None = None) -> None:
         self.kernel = kernel
+        self.n_jobs = n_jobs
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``kernel__decay`` and its like set those of the kernel, of the default one too."""

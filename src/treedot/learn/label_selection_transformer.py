@@ -16,6 +16,7 @@ from treedot.learn.base import KernelMatrixTransformer
 from treedot.learn.one_vs_rest import one_vs_rest
 from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import read_trees
+from treedot.threads import open_threads
 from treedot.trees import Forest
 
 SLACK = 1e-12  # by which a sum of rounded costs may exceed the share
@@ -51,6 +52,8 @@ class LabelSelectionTransformer(KernelMatrixTransformer):
         Learn from a sample of so many trees, where all would take too long.
     random_state : int
         The seed of the sample.
+    n_jobs : int, optional
+        Threads; -1 for all cores.
 
     Attributes
     ----------
@@ -85,6 +88,7 @@ class LabelSelectionTransformer(KernelMatrixTransformer):
         max_trees: int | None = None,
         random_state: int = 0,
         max_pairs: int = MAX_PAIRS,
+        n_jobs: int | None = None,
     ) -> None:
         self.comparisons = comparisons
         self.decay = decay
@@ -93,6 +97,7 @@ class LabelSelectionTransformer(KernelMatrixTransformer):
         self.max_trees = max_trees
         self.random_state = random_state
         self.max_pairs = max_pairs
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Select labels, and keep the training trees."""
@@ -127,7 +132,10 @@ class LabelSelectionTransformer(KernelMatrixTransformer):
             trees = forest[sample]
 
         def aligned(codes: np.ndarray) -> np.ndarray:
-            found = label_alignment(trees, codes[sample], kernel.decay, kernel.normalize, kernel.max_pairs)
+            with open_threads(self.n_jobs) as threads:
+                found = label_alignment(
+                    trees, codes[sample], kernel.decay, kernel.normalize, kernel.max_pairs, threads
+                )
             index = {text: k for k, text in enumerate(trees.labels)}
             return np.array([found[index[text]] if text in index else 0.0 for text in forest.labels])
 

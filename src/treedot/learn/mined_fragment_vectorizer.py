@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from treedot.errors import ParameterError, SourceError
 from treedot.fragments.mining import BEAM, mine
 from treedot.kernels import SubsetTreeKernel
-from treedot.kernels.base import MAX_PAIRS, over_norms
+from treedot.kernels.base import MAX_PAIRS
+from treedot.kernels.normalisation import over_norms
 from treedot.learn.base import SparseTreeTransformer
 from treedot.learn.one_vs_rest import one_vs_rest, train_svms
 from treedot.parameters import checked_integer, checked_positive, checked_share
@@ -111,11 +112,11 @@ class MinedFragmentVectorizer(SparseTreeTransformer):
         kernel = SubsetTreeKernel(self.decay, normalize=self.normalize, max_pairs=self.max_pairs)
         trees = read_trees(X)
         self.classes_, sides = one_vs_rest(y, len(trees))
-        dual = _dual_coefficients(kernel.gram(trees), sides, C, self.n_jobs)
+        dual = _dual_coefficients(kernel.gram(trees, n_jobs=self.n_jobs), sides, C, self.n_jobs)
         support = np.flatnonzero(dual.any(axis=1))
         trees, dual = trees[support], dual[support]
         if self.normalize:
-            dual = over_norms(dual, kernel.norms(trees))
+            dual = over_norms(dual, kernel.norms(trees, n_jobs=self.n_jobs))
         self._space, self.weights_, self.exact_ = mine(trees, dual, kernel.decay, **settings)
         if not self._space.sizes.size:
             raise SourceError("there is no fragment in these trees: each is a single node")
@@ -133,7 +134,8 @@ class MinedFragmentVectorizer(SparseTreeTransformer):
         rows = self._space.count(trees)
         rows.data *= self._space.weights(self.decay)[rows.indices]
         if self.normalize:
-            rows.data /= np.repeat(SubsetTreeKernel(self.decay).norms(trees), np.diff(rows.indptr))
+            norms = SubsetTreeKernel(self.decay).norms(trees, n_jobs=self.n_jobs)
+            rows.data /= np.repeat(norms, np.diff(rows.indptr))
         return rows
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

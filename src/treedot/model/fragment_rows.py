@@ -86,15 +86,15 @@ class FragmentRows(NamedTuple):
 def encode_rows(encoder: SparseEncoder, forest: Forest, n_jobs: int | None = None) -> csr_matrix:
     """Return the rows of trees; those with a rest get the length that the exact kernel says."""
     spec = encoder.spec
-    log_norms = None if spec.rest is None else exact_log_norms(forest, spec.decay)
+    log_norms = None if spec.rest is None else exact_log_norms(forest, spec.decay, n_jobs)
     return encoder.encode(forest, log_norms, n_jobs)
 
 
-def exact_log_norms(forest: Forest, decay: float) -> FloatArray:
+def exact_log_norms(forest: Forest, decay: float, n_jobs: int | None = None) -> FloatArray:
     """Return the logarithms of the exact lengths, or say which tree is too much for the exact kernel."""
     kernel = SubsetTreeKernel(decay)
     try:
-        return kernel.log_norms(forest)
+        return kernel.log_norms(forest, n_jobs=n_jobs)
     except LimitError:
         for i in range(len(forest)):
             try:

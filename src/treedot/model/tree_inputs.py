@@ -156,7 +156,7 @@ class KernelInput(StoredInput):
 
     def transform(self, table: Table, n_jobs: int | None = None) -> FloatArray:
         """Return the kernels of each tree with all support vectors."""
-        return self.kernel.gram(table[self.column], self.trees)
+        return self.kernel.gram(table[self.column], self.trees, n_jobs=n_jobs)
 
     def config(self) -> dict[str, Any]:
         """Return the kernel and its parameters."""

@@ -291,7 +291,7 @@ class TreeIndex:
         )
         if rerank is None:
             return rows, values
-        return ranked_again(rerank, queries, self.forest, rows, k)
+        return ranked_again(rerank, queries, self.forest, rows, k, n_jobs)
 
     def __repr__(self) -> str:
         return (

@@ -113,7 +113,7 @@ def nearest(
         rows, values = _dense_nearest(X, other, wanted, n_jobs)
     if forests is None:
         return rows, values
-    return ranked_again(rerank, forests[0], forests[1].__getitem__, rows, k)
+    return ranked_again(rerank, forests[0], forests[1].__getitem__, rows, k, n_jobs)
 
 
 def _forests(trees: Any, rows: int, others: int | None) -> tuple[Forest, Forest]:

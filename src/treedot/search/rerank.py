@@ -11,6 +11,7 @@ from treedot.errors import ParameterError
 from treedot.learn.base import checked_kernel
 from treedot.parameters import checked_integer
 from treedot.search import top_k
+from treedot.threads import thread_map
 from treedot.trees import Forest
 
 
@@ -26,10 +27,15 @@ def checked_candidates(kernel: Any, candidates: Any, k: int) -> int:
 
 
 def ranked_again(
-    kernel: Any, queries: Forest, trees: Callable[[np.ndarray], Forest], rows: np.ndarray, k: int
-) -> tuple[np.ndarray, np.ndarray]:
+    kernel: Any, queries: Forest, trees: Callable[[np.ndarray], Forest], rows: np.ndarray, k: int,
+    n_jobs: int | None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return the k best of some rows for every query, and their exact kernels; ``trees`` fetches rows."""
-    exact = np.empty(rows.shape)
-    for i in range(len(queries)):
-        exact[i] = kernel.gram(queries[[i]], trees(rows[i]))[0]
+
+    def kernels(i: int) -> np.ndarray:
+        values: np.ndarray = kernel.gram(queries[[i]], trees(rows[i]))[0]
+        return values
+
+    with thread_map(n_jobs, len(queries)) as run_all:
+        exact = np.array(list(run_all(kernels, range(len(queries))))).reshape(rows.shape)
     return top_k.ranked(rows, exact, k)

@@ -18,7 +18,7 @@ from treedot import Forest, Tree, read_trees
 from treedot.algebra import ALGEBRAS
 from treedot.encode import DenseEncoder, DenseSpec
 from treedot.encode.dense import encoder as encoder_module
-from treedot.encode.dense import reference, rescaling
+from treedot.encode.dense import label_table, reference, rescaling
 from treedot.errors import ParameterError, RangeError, SpecMismatchError
 from treedot.fragments import list_fragments
 from treedot.jit import COMPILED
@@ -131,8 +131,8 @@ def test_vectors_do_not_depend_on_threads_chunks_order_or_neighbours(name, monke
     assert DenseEncoder(spec).encode(forest, n_jobs=3).tobytes() == once.tobytes()
     assert DenseEncoder(spec).encode(forest[::-1])[::-1].tobytes() == once.tobytes()
     assert b"".join(DenseEncoder(spec).encode(forest[[i]]).tobytes() for i in range(40)) == once.tobytes()
-    monkeypatch.setattr(encoder_module, "CHUNK_TREES", 3)
-    monkeypatch.setattr(encoder_module, "TABLE_BYTES", 100_000)
+    monkeypatch.setattr(encoder_module, "PART_NODES", 50)
+    monkeypatch.setattr(label_table, "TABLE_BYTES", 100_000)
     small = DenseEncoder(spec)
     assert small.encode(forest, n_jobs=2).tobytes() == once.tobytes()
     assert small.encode(forest, n_jobs=2).tobytes() == once.tobytes()
@@ -237,7 +237,9 @@ def test_rows_in_use_follow_open_ancestors_not_children(name):
     from treedot.encode.dense.schedule import make_schedule
 
     families = read_trees(["(n" + " (m x)" * 1000 + ")", "(n " * 1000 + "x" + ")" * 1000])
-    schedule = make_schedule(families, families.label, from_right=not ALGEBRAS[name].folds_left)
+    schedule = make_schedule(
+        families.arity, families.offsets.copy(), families.label, not ALGEBRAS[name].folds_left
+    )
     assert schedule.height.max() <= 2
 
 

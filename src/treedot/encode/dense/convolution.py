@@ -46,12 +46,11 @@ class ConvolutionEncoder:
         return Labels(left, right)
 
     def encode(
-        self, schedule: Schedule, labels: Labels, first: int, last: int,
-        root_decay: float, normalize: bool, out: Matrix,
-    ) -> int:  # fmt: skip
-        """Encode the trees ``first … last - 1`` into ``out``; return ``last``, or the first too large one."""
+        self, schedule: Schedule, labels: Labels, root_decay: float, normalize: bool, out: Matrix
+    ) -> int:
+        """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
         work = fourier.plan(self.algebra.size, self.dtype)
-        return _encode(schedule, labels, first, last, self.p1, self.p2, work, root_decay, normalize, out)
+        return _encode(schedule, labels, self.p1, self.p2, work, root_decay, normalize, out)
 
 
 @njit
@@ -80,7 +79,7 @@ def _convolve(x: Row, y: Row, product: Row, work: fourier.Plan, row: Row) -> Non
 
 @njit
 def _encode(
-    schedule: Schedule, labels: Labels, first: int, last: int, p1: IntArray, p2: IntArray, work: fourier.Plan,
+    schedule: Schedule, labels: Labels, p1: IntArray, p2: IntArray, work: fourier.Plan,
     root_decay: float, normalize: bool, out: Matrix,
 ) -> int:  # fmt: skip
     """Visit the nodes of each tree, children from right to left, and compose each into its parent.
@@ -90,12 +89,12 @@ def _encode(
     """
     number = out.dtype.type
     size = out.shape[1]
-    height = stack_height(schedule, first, last)
+    height = stack_height(schedule)
     rows = np.empty((height, 2, size // 2 + 1), out.dtype)
     exponent = np.zeros(height, np.int64)
     total, composed = np.empty(size, out.dtype), np.empty(size, out.dtype)
     expanded, product = np.empty_like(rows[0]), np.empty_like(rows[0])
-    for tree in range(first, last):
+    for tree in range(len(out)):
         total[:] = 0
         total_exponent = rescaling.NO_VALUE
         for step in range(schedule.offsets[tree], schedule.offsets[tree + 1]):
@@ -127,4 +126,4 @@ def _encode(
         composed[0::2], composed[1::2] = total[: size // 2], total[size // 2 :]  # see fourier.planar
         if not rescaling.write(composed, total_exponent, normalize, out[tree]):
             return tree
-    return last
+    return len(out)

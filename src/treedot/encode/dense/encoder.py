@@ -1,9 +1,9 @@
-"""Forest in, dense vectors out: chunks of trees, threads over trees, one table of label vectors."""
+"""Forest in, dense vectors out: threads over parts of the trees, one table of label vectors."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 from typing import Any, Protocol
 from weakref import WeakSet
@@ -12,17 +12,15 @@ import numpy as np
 
 from treedot.algebra import Algebra, MixedProduct, ShuffledConvolution, ShuffledProduct
 from treedot.array_types import IntArray, Matrix
-from treedot.encode.chunks import check_forest, forest_chunks
+from treedot.encode.chunks import check_forest
+from treedot.encode.dense.label_table import LabelTable
 from treedot.encode.dense.schedule import Schedule, make_schedule
 from treedot.encode.spec import DenseSpec
 from treedot.errors import ParameterError, RangeError
-from treedot.parameters import n_threads
-from treedot.threads import thread_map
+from treedot.threads import Threads, open_threads
 from treedot.trees import Forest
 
-CHUNK_TREES = 2048
-CHUNK_NODES = 1 << 20
-TABLE_BYTES = 1 << 29  # for label vectors that are kept
+PART_NODES = 1 << 16  # that are prepared at a time, at most; a larger tree is a part of its own
 
 
 class DenseEncoder:
@@ -50,21 +48,16 @@ class DenseEncoder:
     def __init__(self, spec: DenseSpec) -> None:
         self.spec = spec
         self._compiled = _compiled_encoder(spec.algebra(), spec.dtype)
-        self._share()
+        self._labels = LabelTable(self._compiled.label_table)
         _encoders.add(self)
 
-    def _share(self) -> None:
-        """Start an empty table of labels, and the lock of the threads that share it."""
-        self._labels = _LabelTable(self._compiled.label_table)
-        self._lock = Lock()
-
     def _after_fork(self) -> None:
-        """Go on in a child process, where the thread that held the lock does not exist.
+        """Go on in a child process, where the threads that were using the table do not exist.
 
-        It may have been amidst a change of the table, which is left to the parent then.
+        One may have been amidst a change of it. So it is left to the parent.
         """
-        if self._lock.locked():
-            self._share()
+        if self._labels.is_busy:
+            self._labels = LabelTable(self._compiled.label_table)
 
     def encode(
         self,
@@ -84,19 +77,33 @@ class DenseEncoder:
         n_jobs : int, optional
             Threads; -1 for all cores.
         progress : callable, optional
-            Called now and then with the number of trees that were finished since the last call.
+            Called now and then, by one thread at a time, with the number of trees that were finished since
+            the last call.
         """
         check_forest(forest)
         shape = (len(forest), self.spec.n_components)
         result = np.empty(shape, self.spec.dtype) if out is None else self._checked(out, shape)
-        with thread_map(n_jobs, len(forest)) as run_all:
-            for first, last in forest_chunks(forest, CHUNK_TREES, CHUNK_NODES):
-                chunk = forest if last - first == len(forest) else forest[first:last]
-                with self._lock:  # the label table serves one chunk at a time
-                    self._encode_chunk(chunk, result[first:last], first, run_all, n_jobs)
-                if progress is not None:
-                    progress(last - first)
+        with open_threads(n_jobs, len(forest)) as threads:
+            for first, last, used in self._sections(forest, 0, len(forest)):
+                texts = [forest.labels[k] for k in used.tolist()]
+                with self._labels.rows(texts, threads) as (rows, table):
+                    row_of_label = np.empty(len(forest.labels), np.int32)
+                    row_of_label[used] = rows
+                    run = self._encoding(forest, row_of_label, table, result, progress)
+                    threads.run(run, _parts(forest, first, last, threads))
         return result
+
+    def _sections(self, forest: Forest, first: int, last: int) -> Iterator[tuple[int, int, IntArray]]:
+        """Cut trees where they hold more labels than are kept; yield their limits and labels."""
+        here = np.zeros(len(forest.labels), bool)
+        here[forest.label[forest.offsets[first] : forest.offsets[last]]] = True
+        (used,) = here.nonzero()
+        if used.size <= self._labels.capacity or last - first == 1:
+            yield first, last, used
+        else:
+            middle = (first + last) // 2
+            yield from self._sections(forest, first, middle)
+            yield from self._sections(forest, middle, last)
 
     def _checked(self, out: Matrix, shape: tuple[int, int]) -> Matrix:
         if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != self.spec.dtype:
@@ -108,25 +115,39 @@ class DenseEncoder:
             raise ParameterError("out must be a writeable array in C order")
         return out
 
-    def _encode_chunk(
-        self, chunk: Forest, out: Matrix, first: int, run_all: Callable[..., Any], n_jobs: int | None
-    ) -> None:
-        rows, table = self._labels.lookup(chunk.labels)
-        schedule = make_schedule(chunk, rows[chunk.label], from_right=not self._compiled.folds_left)
-        root_decay = float(np.sqrt(self.spec.decay))
+    def _encoding(
+        self, forest: Forest, row_of_label: IntArray, table: Any, out: Matrix,
+        progress: Callable[[int], object] | None,
+    ) -> Callable[[int, int], None]:  # fmt: skip
+        """Return what encodes some neighbouring trees, whose labels are in the table."""
+        root_decay, from_right = float(np.sqrt(self.spec.decay)), not self._compiled.folds_left
+        one_at_a_time = Lock()
 
-        def run(start: int, stop: int) -> int:
-            return self._compiled.encode(schedule, table, start, stop, root_decay, self.spec.normalize, out)
-
-        threads = n_threads(n_jobs)
-        limits = [0, len(chunk)] if threads == 1 else _even_parts(chunk, 8 * threads)
-        for done, stop in zip(run_all(run, limits[:-1], limits[1:]), limits[1:], strict=True):
-            if done < stop:
+        def run(first: int, last: int) -> None:
+            offsets = forest.offsets[first : last + 1]
+            nodes = slice(offsets[0], offsets[-1])
+            label = row_of_label[forest.label[nodes]]
+            schedule = make_schedule(forest.arity[nodes], offsets - offsets[0], label, from_right)
+            done = first + self._compiled.encode(
+                schedule, table, root_decay, self.spec.normalize, out[first:last]
+            )
+            if done < last:
                 raise RangeError(
-                    f"the vector of tree {first + done + 1} ({chunk.sizes[done]} nodes) is too "
+                    f"the vector of tree {done + 1} ({forest.sizes[done]} nodes) is too "
                     f"large for {self.spec.dtype} with decay={self.spec.decay}: use normalize=True, "
                     "dtype='float64' or a smaller decay"
                 )
+            if progress is not None:
+                with one_at_a_time:
+                    progress(last - first)
+
+        return run
+
+
+def _parts(forest: Forest, first: int, last: int, threads: Threads) -> list[tuple[int, int]]:
+    """Cut trees into parts with about equally many nodes."""
+    spans = threads.even_spans(forest.offsets[first : last + 1], at_most=PART_NODES)
+    return [(first + start, first + stop) for start, stop in spans]
 
 
 _encoders: WeakSet[DenseEncoder] = WeakSet()
@@ -149,14 +170,8 @@ class CompiledEncoder(Protocol):
     def label_table(self, texts: Sequence[str]) -> Any:
         """Return a named tuple of arrays with one row per label."""
 
-    def encode(
-        self, schedule: Schedule, labels: Any, first: int, last: int,
-        root_decay: float, normalize: bool, out: Matrix,
-    ) -> int:  # fmt: skip
-        """Encode the trees ``first … last - 1`` into ``out``; return ``last``, or the first too large tree.
-
-        Nothing is encoded behind a tree whose vector is too large for its type.
-        """
+    def encode(self, schedule: Schedule, labels: Any, root_decay: float, normalize: bool, out: Matrix) -> int:
+        """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
 
 
 def _compiled_encoder(algebra: Algebra, dtype: str) -> CompiledEncoder:
@@ -173,62 +188,3 @@ def _compiled_encoder(algebra: Algebra, dtype: str) -> CompiledEncoder:
 
         return ConvolutionEncoder(algebra, dtype)
     raise TypeError(f"there is no encoder for {algebra.name}")
-
-
-class _LabelTable:
-    """The labels met so far, in at most ``TABLE_BYTES``: new ones replace those not used for longest.
-
-    Only a chunk that has more labels of its own makes the table larger.
-    """
-
-    def __init__(self, make: Callable[[Sequence[str]], Any]) -> None:
-        self._make = make
-        self._row: dict[str, int] = {}
-        self._text: list[str] = []
-        self._used = np.zeros(0, np.int64)  # when each row was last asked for
-        self._now = 0
-        self._table: Any = None
-
-    def lookup(self, texts: Sequence[str]) -> tuple[IntArray, Any]:
-        """Return the row of every text, and the table, which stays as it is until the next call."""
-        self._now += 1
-        known = [self._row[text] for text in texts if text in self._row]
-        self._used[known] = self._now
-        new = [text for text in texts if text not in self._row]
-        if new:
-            fresh = self._make(new)
-            rows = self._rows_for(new, fresh)
-            for array, values in zip(self._table, fresh, strict=True):
-                array[rows] = values
-            self._used[rows] = self._now
-        return np.array([self._row[text] for text in texts], np.int32), self._table
-
-    def _rows_for(self, new: list[str], fresh: Any) -> IntArray:
-        """Give rows to new texts: free ones first, then those of texts that were not asked for now."""
-        row_bytes = sum(array.nbytes for array in fresh) // len(new)
-        capacity = 0 if self._table is None else len(self._table[0])
-        in_use = int((self._used[: len(self._text)] == self._now).sum())
-        if self._table is None or in_use + len(new) > capacity:
-            larger = max(TABLE_BYTES // row_bytes, in_use + len(new))
-            table = [np.empty((larger, *array.shape[1:]), array.dtype) for array in fresh]
-            for array, old in zip(table, self._table or (), strict=False):
-                array[:capacity] = old
-            self._table = type(fresh)(*table)
-            self._used = np.concatenate([self._used, np.zeros(larger - capacity, np.int64)])
-            capacity = larger
-        free = min(capacity - len(self._text), len(new))
-        oldest = np.argsort(self._used[: len(self._text)], kind="stable")[: len(new) - free]
-        for row in oldest:
-            del self._row[self._text[row]]
-        rows = np.concatenate([oldest, np.arange(len(self._text), len(self._text) + free)])
-        self._text += [""] * free
-        for text, row in zip(new, rows.tolist(), strict=True):
-            self._row[text] = row
-            self._text[row] = text
-        return rows
-
-
-def _even_parts(forest: Forest, parts: int) -> list[int]:
-    """Return the limits of at most ``parts`` runs of trees with about equally many nodes."""
-    nodes = np.linspace(0, forest.n_nodes, parts + 1)
-    return [int(limit) for limit in np.unique(np.searchsorted(forest.offsets, nodes))]

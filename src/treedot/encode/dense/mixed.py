@@ -91,11 +91,10 @@ class MixedEncoder:
         return Labels(head, child)
 
     def encode(
-        self, schedule: Schedule, labels: Labels, first: int, last: int,
-        root_decay: float, normalize: bool, out: Matrix,
-    ) -> int:  # fmt: skip
-        """Encode the trees ``first … last - 1`` into ``out``; return ``last``, or the first too large one."""
-        return _encode(schedule, labels, first, last, self.m1, self.m2, root_decay, normalize, out)
+        self, schedule: Schedule, labels: Labels, root_decay: float, normalize: bool, out: Matrix
+    ) -> int:
+        """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
+        return _encode(schedule, labels, self.m1, self.m2, root_decay, normalize, out)
 
 
 @njit
@@ -200,7 +199,7 @@ def _mix_signs_plus(x: SignWords, shuffle: Shuffle, plus: Sum, out: Row) -> None
 
 @njit
 def _encode(
-    schedule: Schedule, labels: Labels, first: int, last: int, m1: Shuffle, m2: Shuffle,
+    schedule: Schedule, labels: Labels, m1: Shuffle, m2: Shuffle,
     root_decay: float, normalize: bool, out: Matrix,
 ) -> int:  # fmt: skip
     """Visit the nodes of each tree, children first, and compose each finished one into its parent.
@@ -211,7 +210,7 @@ def _encode(
     """
     number = out.dtype.type
     size = out.shape[1]
-    height = stack_height(schedule, first, last)
+    height = stack_height(schedule)
     rows = np.empty((height + 1, size), out.dtype)
     row_of = np.arange(height)  # which of the rows is at each height of the stack
     spare = height  # the row that the next result is written to
@@ -220,7 +219,7 @@ def _encode(
     edge = np.empty(EDGE, out.dtype)
     preterminal = np.empty(size // LANES, np.uint16)  # s(n) of the last one
     signs, label = np.empty(size // LANES, np.uint16), np.empty(size // LANES, np.uint16)
-    for tree in range(first, last):
+    for tree in range(len(out)):
         total[:] = 0
         total_exponent = rescaling.NO_VALUE
         for node in range(schedule.offsets[tree], schedule.offsets[tree + 1]):
@@ -277,4 +276,4 @@ def _encode(
                 exponent[above] += grown
         if not rescaling.write(total, total_exponent, normalize, out[tree]):
             return tree
-    return last
+    return len(out)

@@ -68,11 +68,10 @@ class ProductEncoder:
         return table
 
     def encode(
-        self, schedule: Schedule, labels: Labels, first: int, last: int,
-        root_decay: float, normalize: bool, out: Matrix,
-    ) -> int:  # fmt: skip
-        """Encode the trees ``first … last - 1`` into ``out``; return ``last``, or the first too large one."""
-        return _encode(schedule, labels, first, last, self.shuffles, root_decay, normalize, out)
+        self, schedule: Schedule, labels: Labels, root_decay: float, normalize: bool, out: Matrix
+    ) -> int:
+        """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
+        return _encode(schedule, labels, self.shuffles, root_decay, normalize, out)
 
 
 @njit
@@ -100,7 +99,7 @@ def _gather_times(x: Row, order: IntArray, row: Row) -> None:
 
 @njit
 def _encode(
-    schedule: Schedule, labels: Labels, first: int, last: int, shuffles: Shuffles,
+    schedule: Schedule, labels: Labels, shuffles: Shuffles,
     root_decay: float, normalize: bool, out: Matrix,
 ) -> int:  # fmt: skip
     """Visit the nodes of each tree, children from right to left, and compose each into its parent.
@@ -110,12 +109,12 @@ def _encode(
     """
     number = out.dtype.type
     size = out.shape[1]
-    height = stack_height(schedule, first, last)
+    height = stack_height(schedule)
     rows = np.empty((height, size), out.dtype)
     exponent, bound = np.zeros(height, np.int64), np.zeros(height)
     remaining = np.zeros(height, np.int64)  # children to compose, the last of which is the next
     total, expanded = np.empty(size, out.dtype), np.empty(size, out.dtype)
-    for tree in range(first, last):
+    for tree in range(len(out)):
         total[:] = 0
         total_exponent = rescaling.NO_VALUE
         for step in range(schedule.offsets[tree], schedule.offsets[tree + 1]):
@@ -160,4 +159,4 @@ def _encode(
                 exponent[above] += grown
         if not rescaling.write(total, total_exponent, normalize, out[tree]):
             return tree
-    return last
+    return len(out)

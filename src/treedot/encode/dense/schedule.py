@@ -8,7 +8,7 @@ import numpy as np
 
 from treedot.array_types import BoolArray, IntArray
 from treedot.jit import njit
-from treedot.trees import Forest
+from treedot.trees.derived import parents, subtree_sizes
 
 
 class Schedule(NamedTuple):
@@ -29,14 +29,15 @@ class Schedule(NamedTuple):
     height: IntArray  # by tree: of the stack
 
 
-def make_schedule(forest: Forest, label: IntArray, from_right: bool) -> Schedule:
-    """Return the schedule of a forest whose nodes have the rows ``label`` of the label table."""
+def make_schedule(arity: IntArray, offsets: IntArray, label: IntArray, from_right: bool) -> Schedule:
+    """Return the schedule of neighbouring trees whose nodes have the rows ``label`` of the label table."""
+    parent = parents(arity)
     if from_right:
-        order = _mirrored(forest.parent, forest.subtree_size, forest.offsets)
+        order = _mirrored(parent, subtree_sizes(parent), offsets)
     else:
-        order = np.arange(forest.n_nodes, dtype=np.int32)
-    stack_row, is_first, height = _stack(order, forest.arity, forest.parent, forest.offsets)
-    return Schedule(order, label, forest.arity, forest.parent, stack_row, is_first, forest.offsets, height)
+        order = np.arange(arity.size, dtype=np.int32)
+    stack_row, is_first, height = _stack(order, arity, parent, offsets)
+    return Schedule(order, label, arity, parent, stack_row, is_first, offsets, height)
 
 
 @njit
@@ -82,9 +83,9 @@ def _stack(
 
 
 @njit
-def stack_height(schedule: Schedule, first: int, last: int) -> int:
-    """Return how many stack rows the trees ``first … last - 1`` need at most, and at least one."""
+def stack_height(schedule: Schedule) -> int:
+    """Return how many stack rows the trees need at most, and at least one."""
     highest = 1
-    for tree in range(first, last):
-        highest = max(highest, schedule.height[tree])
+    for height in schedule.height:
+        highest = max(highest, height)
     return highest

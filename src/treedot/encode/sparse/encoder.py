@@ -29,7 +29,7 @@ from treedot.encode.sparse.rows import LearnedColumns, Part, RowMemory, Rules, j
 from treedot.encode.spec import SparseSpec
 from treedot.errors import ParameterError, RangeError
 from treedot.fragments.cost import fragment_cost
-from treedot.parameters import n_threads
+from treedot.threads import open_threads
 from treedot.trees import Forest, Tree
 
 if TYPE_CHECKING:
@@ -108,10 +108,11 @@ class SparseEncoder:
             own = None if log_norms is None else log_norms[chunk.first : chunk.first + chunk.n_trees]
             return self._with_rest(self._rest, rows, squares, own, chunk)
 
-        # Fewer, larger chunks where there is nothing to share out.
-        scale = 16 if n_threads(n_jobs) == 1 and self._rest is None else 1
-        parts = in_chunks(run, forest, self.label_keys(forest.labels), scale, n_jobs)
-        return matrix_of(list(parts), self.n_columns, self.spec.dtype)
+        keys = self.label_keys(forest.labels)
+        with open_threads(n_jobs, len(forest)) as threads:
+            # A rest takes more memory while it is made.
+            parts = in_chunks(run, forest, keys, 16 if self._rest is None else 1, threads)
+            return matrix_of(parts, self.n_columns, self.spec.dtype, threads)
 
     def encode_fragment(self, fragment: Tree) -> csr_matrix:
         """Return the row of one fragment: ±1 in its column, or its vector in the rest.
@@ -139,7 +140,8 @@ class SparseEncoder:
         """Return the distinct bounded fragments of some trees, and how many trees hold each."""
         check_forest(forest)
         keys = self.label_keys(forest.labels)
-        return joined(list(in_chunks(self._list_bounded, forest, keys, 1, n_jobs)))
+        with open_threads(n_jobs, len(forest)) as threads:
+            return joined(in_chunks(self._list_bounded, forest, keys, 1, threads))
 
     def occurrences(self, forest: Forest, log_norm: float | None = None) -> Occurrences:
         """Return the bounded fragments of the one tree of a forest, occurrence by occurrence.
@@ -159,12 +161,14 @@ class SparseEncoder:
     def label_keys(self, texts: tuple[str, ...]) -> WordArray:
         """Return the keys of labels; those of the last calls are kept."""
         known = self._keys
-        new = [text for text in texts if text not in known]
+        try:
+            return np.fromiter(map(known.__getitem__, texts), np.uint64, len(texts))
+        except KeyError:  # most labels come again and again, so that nothing is spent on others before
+            new = [text for text in texts if text not in known]
         if len(known) + len(new) > KEPT_LABELS:  # other threads go on with the old ones
             self._keys = known = {}
             new = list(texts)
-        if new:
-            known.update(zip(new, label_keys(self.spec.seed, new).tolist(), strict=True))
+        known.update(zip(new, label_keys(self.spec.seed, new).tolist(), strict=True))
         return np.array([known[text] for text in texts], np.uint64)
 
     def _bounded_rows(self, chunk: Chunk) -> tuple[Rows, FloatArray]:

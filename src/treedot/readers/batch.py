@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from treedot.array_types import IntArray
@@ -104,10 +106,12 @@ class Batch:
         """Return the forest of all trees that were added, and forget them and their tokens."""
         label, arity, offsets = _joined(self._scans)
         tokens = self._tokens[: label.max(initial=-1) + 1]  # without those of a tree that is not finished
-        if self._has_escapes:  # two tokens may stand for one label
-            index: dict[str, int] = {}
-            moves = np.array([index.setdefault(unescape(token), len(index)) for token in tokens], np.int32)
-            label, tokens = moves[label] if label.size else label, list(index)
+        if self._has_escapes:
+            tokens = [unescape(token) for token in tokens]
+            index = dict(zip(dict.fromkeys(tokens), itertools.count()))
+            if len(index) < len(tokens):  # two of them stand for one label
+                moves = np.array([index[token] for token in tokens], np.int32)
+                label, tokens = moves[label], list(index)
         forest = Forest._trusted(label, arity, offsets, tuple(tokens))
         if not self._all_there:
             forest = forest[:]  # without the labels that only trees left out have

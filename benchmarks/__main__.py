@@ -14,6 +14,7 @@ import platform
 import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -27,7 +28,7 @@ from benchmarks import growth
 from benchmarks.templates import pages
 from benchmarks.timing import seconds
 from benchmarks.trees import PYTHON, benchmark_forest
-from treedot import Forest, SubsetTreeKernel, dot_products, nearest, read_trees
+from treedot import Forest, SubsetTreeKernel, dot_products, iter_trees, nearest, read_trees
 from treedot.encode import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
 from treedot.encode.dense import fourier
 from treedot.files import write_whole
@@ -37,6 +38,7 @@ from treedot.timing import timed
 
 SIZE = 8192
 SEARCHED = 8192  # vectors
+READ = ("questions", "Penn sentences", "Java functions", PYTHON)
 CROSSING = ("questions", "Penn sentences", "RTE-5 texts", "Java functions", PYTHON)
 
 
@@ -82,10 +84,26 @@ def transform() -> float:
     return seconds(lambda: _transforms(row, order, work, re, im, 100)) / 200
 
 
-def reading(forest: Forest) -> list[Figure]:
-    text = "\n".join(map(str, forest)).encode()
-    took = seconds(lambda: read_trees(io.BytesIO(text)))
-    return [Figure("read brackets into a Forest", forest.n_nodes / took / 1e6, "M nodes/s", bar=">= 1.5")]
+def reading(data: str | None, wanted: str) -> list[Figure]:
+    """Measure what is read into a Forest from a file of brackets, from texts in memory and from a table."""
+    forest, name = benchmark_forest(data, wanted)
+    if name != wanted:
+        return []
+    figures = []
+    with tempfile.TemporaryDirectory() as folder:
+        brackets, table = Path(folder, "trees.mrg"), Path(folder, "trees.tsv")
+        forest.write_brackets(brackets)
+        texts = brackets.read_text(encoding="utf-8").splitlines()
+        table.write_text("\n".join(["tree", *texts]), encoding="utf-8")
+        for what, work, bar in (
+            ("brackets", lambda: read_trees(brackets), ">= 15"),
+            ("brackets in batches", lambda: list(map(len, iter_trees(brackets))), ">= 15"),
+            ("texts in memory", lambda: read_trees(texts), ""),
+            ("TSV", lambda: read_trees(table), ""),
+        ):
+            rate = forest.n_nodes / seconds(work) / 1e6
+            figures.append(Figure(f"read {what}, {name}", rate, "M nodes/s", bar=bar))
+    return figures
 
 
 def reading_documents() -> list[Figure]:
@@ -259,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{'':<48}{'measured':>10} {'':<11}{'floor':>10}  {'ratio':>6}  bar")
     figures: list[Figure] = []
     for part in (
-        lambda: reading(questions),
+        *(partial(reading, options.data, name) for name in READ),
         reading_documents,
         lambda: encoding(questions[:1000]),
         lambda: fragments(questions[:2000]),

@@ -1,6 +1,7 @@
 import gzip
 import io
 import lzma
+import re
 import sys
 import tracemalloc
 
@@ -37,6 +38,115 @@ def test_the_fast_reader_accepts_and_refuses_what_the_plain_one_does(text):
     except SourceError:
         found = None
     assert found == expected
+
+
+def plain_forest(text: str) -> Forest | None:
+    """Read sound bracket text token by token; None where it is not sound."""
+    tokens = re.findall(r"[()]|[^()\s]+", text, re.ASCII)
+    number: dict[str, int] = {}
+    label, arity, offsets = [], [], [0]
+    open_nodes: list[list[int]] = []
+    after_bracket = False
+    for token in [*tokens, None]:
+        if after_bracket:
+            name = "" if token in ("(", ")", None) else token
+            open_nodes.append([number.setdefault(name, len(number)), 0])
+            after_bracket = False
+            if name:
+                continue
+        if token is None:
+            break
+        after_bracket = token == "("
+        if after_bracket:
+            continue
+        if not open_nodes:
+            return None
+        closed = open_nodes.pop() if token == ")" else [number.setdefault(token, len(number)), 0]
+        label.append(closed[0])
+        arity.append(closed[1])
+        if open_nodes:
+            open_nodes[-1][1] += 1
+        else:
+            offsets.append(len(label))
+    return None if open_nodes else Forest(label, arity, offsets, list(number))
+
+
+LENGTHS = st.sampled_from([0, 1, 2, 7, 8, 9, 15, 16, 17, 24, 25, 31, 32, 33, 63, 64, 65, 130])
+TOKENS = st.builds(
+    lambda length, first, last: (first + "-" * length + last)[:length] if length else "",
+    LENGTHS,
+    st.sampled_from("abä\0"),
+    st.sampled_from("ab\0"),
+)
+
+
+@given(
+    st.lists(trees(TOKENS, max_leaves=12), min_size=1, max_size=5),
+    st.sampled_from([" ", "\n", "", "\r\n\t "]),
+    st.sampled_from([1, 5, 64, 1 << 20]),
+)
+def test_arrays_and_labels_are_those_of_a_plain_reader(given_trees, gap, chunk):
+    text = gap.join(f"({tree})" for tree in given_trees)
+    expected = plain_forest(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(brackets, "CHUNK_BYTES", chunk)
+        found = [read_trees(io.BytesIO(text.encode()))]
+    if "\n" not in gap:
+        found.append(read_trees([f"({tree})" for tree in given_trees]))
+    for forest in found:
+        for name in ("label", "arity", "offsets"):
+            assert getattr(forest, name).tolist() == getattr(expected, name).tolist()
+        assert forest.labels == expected.labels
+
+
+@given(st.text(st.sampled_from("()ab \n"), max_size=40), st.sampled_from([1, 3, 1 << 20]))
+def test_files_are_refused_where_a_plain_reader_refuses_them(text, chunk):
+    expected = plain_forest(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(brackets, "CHUNK_BYTES", chunk)
+        try:
+            found = read_trees(io.BytesIO(text.encode()))
+        except SourceError:
+            found = None
+    assert found == (expected if expected else None)
+
+
+@pytest.mark.parametrize("text", ["()" * 3000, "(a b c d e)" * 500, "(" * 3000 + ")" * 3000])
+def test_there_is_room_for_as_many_nodes_and_trees_as_a_text_can_have(text):
+    assert read_trees(io.BytesIO(text.encode())) == plain_forest(text)
+
+
+@pytest.mark.parametrize("chunk", [64, 4096, 1 << 20])
+def test_there_is_room_for_any_number_of_labels(monkeypatch, chunk):
+    text = "".join(f"(tree{i % 7} a-rather-long-label-{i} w{i % 1000})\n" for i in range(5000))
+    monkeypatch.setattr(brackets, "CHUNK_BYTES", chunk)
+    forest = read_trees(io.BytesIO(text.encode()))
+    assert forest == plain_forest(text)
+    assert len(set(forest.labels)) == len(forest.labels) == 7 + 5000 + 1000
+
+
+def test_batches_have_their_own_labels_and_no_others():
+    parts = list(iter_trees(io.BytesIO(b"(a b)(c d)(a d)\n(e (f"), batch_size=2, on_bad=lambda error: None))
+    assert [part.labels for part in parts] == [("a", "b", "c", "d"), ("a", "d")]
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 1 << 20])
+@pytest.mark.parametrize("batch", [1, 2, 100])
+def test_errors_name_the_same_places_whatever_the_chunks_and_batches(monkeypatch, chunk, batch):
+    text = "(ä b) (c d)\n(e f) (g h) stray-text (i j))\n (k l) (m".encode()
+    monkeypatch.setattr(brackets, "CHUNK_BYTES", chunk)
+    errors: list[SourceError] = []
+    assert sum(map(len, iter_trees(io.BytesIO(text), batch_size=batch, on_bad=errors.append))) == 6
+    assert [str(error) for error in errors] == [
+        "<stream>:2:13 (tree 5): text outside a tree: 'stray-text'; a tree starts with '('",
+        "<stream>:2:29 (tree 6): a closing bracket without an opening one",
+        "<stream>:3:8 (tree 7): this tree is never closed: 1 closing bracket(s) missing",
+    ]
+
+
+def test_the_place_in_a_text_is_counted_from_its_beginning():
+    with pytest.raises(TreeSyntaxError, match="tree 1, character 13: this tree is never closed"):
+        read_trees(["(a) (b) (c) (d"])
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 64])

@@ -19,6 +19,7 @@ TREES = [
     "(S (NP (NN a)))",
 ]
 CLASSES = [0, 1, 1]
+MANY_LABELS = f"(S {' '.join(map(str, range(1000)))})"  # more than the first table of a reader holds
 
 
 def kinds() -> dict[str, Callable[[], object]]:
@@ -50,6 +51,7 @@ def _read(forest: Forest) -> None:
         path = Path(folder, "trees.mrg")
         path.write_text("\n".join(TREES), encoding="utf-8")
         td.read_trees(path)
+        td.read_trees([MANY_LABELS] * 2)
         Path(folder, "code.py").write_text("def f(): pass", encoding="utf-8")
         td.read_trees(Path(folder, "code.py"))
     for name in ("depth", "sizes", "root_subtree", "distinct_subtrees", "n_productions", "arity"):

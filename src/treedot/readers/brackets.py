@@ -14,13 +14,16 @@ import numpy as np
 from treedot.errors import SourceError, TreeSyntaxError
 from treedot.files import read_chunk
 from treedot.readers import scanner
+from treedot.readers.batch import Batch
 from treedot.readers.problems import OnBad
 from treedot.readers.recognition import HEAD, refuse_other_files, table_hint
+from treedot.readers.scanner import Scan
+from treedot.readers.words import PADDING, Text, padded
 from treedot.trees import Forest
-from treedot.trees.brackets import unescape
 
 CHUNK_BYTES = 1 << 20
 BLANK_BYTES = 1 << 20
+SHORT = 1 << 14  # bytes of a tree that is read by itself
 _TOKEN = re.compile(rb"\)|[^\s()]+|\(")
 
 _COMPLAINTS = {
@@ -33,18 +36,24 @@ _COMPLAINTS = {
 
 
 class _Window:
-    """The part of a stream that is being scanned, and how many lines went before it."""
+    """The part of a stream that is still to be scanned, and where in the stream it begins."""
 
     def __init__(self, stream: IO[Any], name: str, one_tree: bool = False) -> None:
         self.stream, self.name, self.one_tree = stream, name, one_tree
-        self.text = np.zeros(0, np.uint8)
-        self.lines_before = 0
+        self.padded = padded()
+        self.bytes_before, self.lines_before = 0, 0
+        self.column_before = 0  # the characters before it in its first line
         self.line, self.line_start = 0, 0  # of the last place that was asked for: the next ones lie after it
         self.at_end = False
         self.fresh = True
 
+    @property
+    def text(self) -> Text:
+        """The bytes themselves."""
+        return self.padded[:-PADDING]
+
     def grow(self) -> None:
-        """Read on; at least doubling keeps scanning again what is still open linear in all."""
+        """Read on; at least doubling keeps scanning again a tree that is still open linear in all."""
         chunk = read_chunk(self.stream, max(CHUNK_BYTES, self.text.size), self.name)
         self.at_end = not chunk
         if self.fresh:
@@ -52,11 +61,17 @@ class _Window:
                 refuse_other_files(chunk, self.name)
             chunk = chunk.removeprefix(codecs.BOM_UTF8)
             self.fresh = False
-        self.text = np.concatenate([self.text, np.frombuffer(chunk, np.uint8)])
+        self.padded = padded(self.text, chunk)
 
     def drop(self, length: int) -> None:
-        self.lines_before += int(np.count_nonzero(self.text[:length] == 10))
-        self.text = self.text[length:]
+        """Move on by so many bytes."""
+        dropped = self.text[:length].tobytes()
+        breaks = dropped.count(b"\n")
+        last_line = dropped[dropped.rfind(b"\n") + 1 :].decode(errors="replace")
+        self.column_before = len(last_line) + (0 if breaks else self.column_before)
+        self.lines_before += breaks
+        self.bytes_before += length
+        self.padded = self.padded[length:]
         self.line, self.line_start = 0, 0
 
     def drop_to_bracket(self, position: int, column_one: bool) -> None:
@@ -73,7 +88,7 @@ class _Window:
     def place(self, position: int, tree: int) -> str:
         """Say where a position is: line and column in a file, the character in the text of one tree."""
         if self.one_tree:
-            return f"{self.name}, character {position + 1}"
+            return f"{self.name}, character {self.bytes_before + position + 1}"
         if position < self.line_start:
             self.line, self.line_start = 0, 0
         before = self.text[self.line_start : position].tobytes()
@@ -81,14 +96,17 @@ class _Window:
         self.line += before.count(10)
         self.line_start += line_start
         column = len(before[line_start:].decode(errors="replace")) + 1
+        column += self.column_before if self.line == 0 else 0
         return f"{self.name}:{self.lines_before + self.line + 1}:{column} (tree {tree})"
 
     def complaint(self, stop: int, position: int) -> str:
+        while self.text.size < position + HEAD and not self.at_end:
+            self.grow()
         rest = self.text[position:]
         missing, hint = 0, ""
         if stop == scanner.OPEN:
             missing = int(np.count_nonzero(rest == ord("(")) - np.count_nonzero(rest == ord(")")))
-        if not self.one_tree and self.lines_before == 0 and not self.text[:position].tobytes().strip():
+        if not self.one_tree and self.bytes_before == 0 and not self.text[:position].tobytes().strip():
             hint = table_hint(rest[:HEAD].tobytes())
         token = _TOKEN.search(rest[:160].tobytes())
         shown = token[0].decode(errors="replace")[:40] if token else ""
@@ -107,27 +125,28 @@ def read_brackets(stream: IO[Any], name: str, batch_size: int, on_bad: OnBad) ->
 
 
 def _read_window(window: _Window, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
+    batch = Batch(CHUNK_BYTES)
     trees = 0
     column_one = False  # whether a bracket at the beginning of a line begins a tree, come what may
     while True:
-        scan = scanner.scan(window.text, batch_size, column_one, scanner.BYTE_KIND)
-        found = scan.ends.size
+        scan = batch.scan(window.padded, batch_size - batch.n_trees, column_one)
         unfinished = scan.stop == scanner.OPEN and window.at_end
         broken = scan.stop > scanner.OPEN or unfinished
-        # What follows the last tree can put it in doubt: wait for it where errors are to be survived.
-        wanting = found < batch_size or (on_bad.skips and scan.used == window.text.size)
-        blanks = scan.stop == scanner.COMPLETE and _ends_blank(window.text)
-        if wanting and not broken and not blanks and not window.at_end:
-            window.grow()
-            continue
+        read_on = not broken and (scan.stop == scanner.OPEN or scan.used == window.text.size)
         again = broken and on_bad.skips and not column_one and _in_doubt(window.text, scan)
         if again:
-            keep = found if unfinished else found - 1
-            scan = scanner.scan(window.text, keep, False, scanner.BYTE_KIND)
-            found, column_one = keep, True
-        if found:
-            forest = _forest(window, scan, trees, on_bad)
-            trees += found
+            scan = scan if unfinished else _without_last(scan)
+            column_one = True
+        elif read_on and on_bad.skips and not window.at_end and _may_be_closed_again(scan):
+            scan = _without_last(scan)
+        if bad := batch.add(scan):
+            text = window.text.tobytes()
+            for tree, raw in bad.items():
+                where = window.place(text.find(raw, scan.starts[tree]), trees + tree + 1)
+                on_bad(SourceError(f"{where}: the bytes {raw[:40]!r} are not UTF-8"))
+        trees += scan.starts.size
+        if broken or batch.n_trees == batch_size or (read_on and window.at_end):
+            forest = batch.take()
             if len(forest):
                 yield forest
         if broken and not again:
@@ -137,18 +156,34 @@ def _read_window(window: _Window, batch_size: int, on_bad: OnBad) -> Iterator[Fo
             trees += not between
             column_one = column_one or not between
             window.drop_to_bracket(scan.position, column_one=not between)
-        elif found < batch_size and window.at_end and not again:
+            continue
+        window.drop(scan.used)
+        if read_on and window.at_end:
             return
-        else:
-            window.drop(scan.used)
+        if read_on:
+            window.grow()
 
 
-def _ends_blank(text: scanner.Text) -> bool:
-    """Tell whether a text ends in so many blanks that they are not to be kept."""
-    return text.size >= BLANK_BYTES and not scanner.BYTE_KIND[text[-BLANK_BYTES:]].any()  # blanks are kind 0
+def _without_last(scan: Scan) -> Scan:
+    """Return a scan without its last tree, which is still to be used."""
+    nodes = scan.offsets[-2]
+    return scan._replace(
+        used=int(scan.starts[-1]),
+        label=scan.label[:nodes],
+        arity=scan.arity[:nodes],
+        offsets=scan.offsets[:-1],
+        starts=scan.starts[:-1],
+        ends=scan.ends[:-1],
+    )
 
 
-def _in_doubt(text: scanner.Text, scan: scanner.Scan) -> bool:
+def _may_be_closed_again(scan: Scan) -> bool:
+    """Tell whether what follows can put the last tree in doubt: it may, until so many blanks have come."""
+    finished = scan.stop == scanner.COMPLETE and scan.ends.size > 0
+    return finished and scan.used - int(scan.ends[-1]) < BLANK_BYTES
+
+
+def _in_doubt(text: Text, scan: Scan) -> bool:
     """Tell whether an error may come from a tree that runs on over the beginning of another line's tree."""
     if scan.stop == scanner.OPEN:
         start, end = scan.position, text.size
@@ -160,37 +195,46 @@ def _in_doubt(text: scanner.Text, scan: scanner.Scan) -> bool:
 
 
 def read_cell(cell: str) -> Forest | None:
-    """Pack the text of one tree; return None where it is anything else."""
+    """Pack the text of one tree by a short way; return None where it is long, or anything else."""
     raw = cell.encode(errors="surrogatepass")
-    scan = scanner.scan(np.frombuffer(raw, np.uint8), 2, False, scanner.BYTE_KIND)
-    if scan.stop != scanner.COMPLETE or scan.ends.size != 1:
+    if len(raw) > SHORT or b"\\x" in raw:
+        return None
+    scan, tokens = scanner.scan_alone(padded(raw, b"\n"), 2)
+    if scan.stop != scanner.COMPLETE or scan.starts.size != 1:
         return None
     try:
-        return _packed(_tokens(raw, scan), scan, b"\\x" not in raw)
+        labels = tokens.tobytes().decode().split("\n")
     except UnicodeDecodeError:
         return None
+    return Forest._trusted(scan.label, scan.arity, scan.offsets, tuple(labels[:-1]))
+
+
+def _read_whole(cells: Sequence[str]) -> Forest | None:
+    """Pack texts of one tree each; return None where one is anything else."""
+    joined = "\n".join(cells)
+    raw = joined.encode(errors="surrogatepass")
+    if joined.isascii():
+        sizes = [len(cell) + 1 for cell in cells]
+    else:
+        sizes = [len(cell.encode(errors="surrogatepass")) + 1 for cell in cells]
+    batch = Batch(len(raw))
+    scan = batch.scan(padded(raw, b"\n"), len(cells) + 1)
+    if scan.stop != scanner.COMPLETE or scan.starts.size != len(cells):
+        return None
+    limits = np.cumsum(sizes)
+    if (scan.ends >= limits).any() or (scan.starts[1:] < limits[:-1]).any():
+        return None  # a tree that more than one text make up
+    return None if batch.add(scan) else batch.take()
 
 
 def read_cells(cells: Sequence[str | None], places: Sequence[str], on_bad: OnBad) -> tuple[Forest, list[int]]:
     """Pack texts of one tree each; return the forest and the indices of the texts that were good."""
-    if len(cells) == 1 and cells[0] is not None and (one := read_cell(cells[0])) is not None:
-        return one, [0]
     texts = [cell for cell in cells if cell is not None]
     if len(texts) == len(cells):
-        raw = [text.encode(errors="surrogatepass") for text in texts]
-        window = _Window(io.BytesIO(), "")
-        window.text = np.frombuffer(b"".join(text + b"\n" for text in raw), np.uint8)
-        limits = np.cumsum([0] + [len(text) + 1 for text in raw])
-        scan = scanner.scan(window.text, len(cells) + 1, False, scanner.BYTE_KIND)
-        if scan.stop == scanner.COMPLETE and scan.starts.size == len(cells):
-            # Every text is balanced and every tree starts in a text of its own: so it ends there too.
-            opening, closing = window.text == ord("("), window.text == ord(")")
-            balance = np.add.reduceat(opening.astype(np.int64) - closing, limits[:-1])
-            inside = (limits[:-1] <= scan.starts) & (scan.starts < limits[1:]) & (balance == 0)
-            errors: list[SourceError] = []
-            forest = _forest(window, scan, 0, OnBad(errors.append))
-            if inside.all() and not errors:
-                return forest, list(range(len(cells)))
+        forest = read_cell(texts[0]) if len(texts) == 1 else None
+        forest = _read_whole(texts) if forest is None else forest
+        if forest is not None:
+            return forest, list(range(len(cells)))
     # Something is wrong: find out where, text by text.
     good: list[int] = []
     forests = [Forest([], [], [0], [])]
@@ -214,50 +258,3 @@ def read_cells(cells: Sequence[str | None], places: Sequence[str], on_bad: OnBad
             forests += found
             good.append(i)
     return Forest.concat(forests), good
-
-
-def _tokens(raw: bytes, scan: scanner.Scan) -> list[str]:
-    """Return the distinct tokens that the scanner found in a text."""
-    extents = zip(scan.token_start.tolist(), scan.token_end.tolist(), strict=True)
-    if raw.isascii():
-        text = raw.decode()
-        return [text[a:b] for a, b in extents]
-    return [raw[a:b].decode() for a, b in extents]
-
-
-def _packed(tokens: list[str], scan: scanner.Scan, one_to_one: bool) -> Forest:
-    """Return the forest that the scanner found; unless ``one_to_one``, two tokens may stand for one label."""
-    label = scan.label
-    if not one_to_one:
-        index: dict[str, int] = {}
-        moves = np.array([index.setdefault(unescape(token), len(index)) for token in tokens], np.int32)
-        label, tokens = moves[label] if label.size else label, list(index)
-    offsets = np.zeros(scan.ends.size + 1, np.int64)
-    offsets[1:] = scan.ends
-    return Forest._trusted(label, scan.arity, offsets, tuple(tokens))
-
-
-def _forest(window: _Window, scan: scanner.Scan, trees_before: int, on_bad: OnBad) -> Forest:
-    """Name the scanned labels; trees with labels that are not UTF-8 go to ``on_bad``."""
-    text = window.text[: scan.token_end.max(initial=0)].tobytes()
-    try:
-        return _packed(_tokens(text, scan), scan, b"\\x" not in text)
-    except UnicodeDecodeError:
-        pass
-    tokens: list[str] = []
-    broken: dict[int, bytes] = {}
-    for k, (a, b) in enumerate(zip(scan.token_start.tolist(), scan.token_end.tolist(), strict=True)):
-        try:
-            tokens.append(text[a:b].decode())
-        except UnicodeDecodeError:
-            broken[k] = text[a:b]
-            tokens.append("")  # only until its trees are left out
-    forest = _packed(tokens, scan, False)
-    nodes = np.flatnonzero(np.isin(scan.label, list(broken)))
-    bad_trees, first = np.unique(np.searchsorted(scan.ends, nodes, side="right"), return_index=True)
-    for tree, node in zip(bad_trees, nodes[first], strict=True):
-        raw = broken[scan.label[node]]
-        start = int(scan.starts[tree])
-        where = window.place(text.find(raw, start), trees_before + tree + 1)
-        on_bad(SourceError(f"{where}: the bytes {raw[:40]!r} are not UTF-8"))
-    return forest[np.setdiff1d(np.arange(len(forest)), bad_trees)]

@@ -1,0 +1,92 @@
+"""The distinct tokens of bracket text, numbered as they first occur, in a hash table of compiled code."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.array_types import IntArray
+from treedot.jit import inlined, njit
+from treedot.readers.words import Text, first_bytes, scrambled, word_at
+
+
+class Table(NamedTuple):
+    """A hash table of tokens, at least half of which is free."""
+
+    slot: IntArray  # the number of a token, -1 where there is none; its hash says where to look for it
+    place: IntArray  # for every token, the slot that it is in
+    head: npt.NDArray[np.uint64]  # its first eight bytes
+    start: IntArray  # where it begins in the pool, and, as the last one, where the next will
+    pool: Text  # the tokens one after the other, each with a line break behind it
+
+
+@inlined
+def find(table: Table, text: Text, at: int, length: int) -> int:
+    """Return the slot of the token ``text[at : at + length]``, or the free one where it belongs."""
+    head = word_at(text, at)
+    last = at + length - 8
+    if length <= 8:
+        head = first_bytes(head, length)
+        code = scrambled(0, head)
+    else:
+        code = scrambled(0, head)
+        for k in range(at + 8, last, 8):
+            code = scrambled(code, word_at(text, k))
+        code = scrambled(code, word_at(text, last))
+    slot = int(np.int64(code) & (table.slot.size - 1))
+    searching = True
+    while searching:  # left at one place alone: with two of them, Numba would count references in here
+        known = table.slot[slot]
+        if known < 0:
+            searching = False
+        else:
+            start = table.start[known]
+            same = table.head[known] == head and table.start[known + 1] - start == length + 1
+            if same and length > 8:
+                for k in range(at + 8, last, 8):
+                    same = same and word_at(table.pool, start + k - at) == word_at(text, k)
+                same = same and word_at(table.pool, start + length - 8) == word_at(text, last)
+            if same:
+                searching = False
+            else:
+                slot = (slot + 1) & (table.slot.size - 1)
+    return slot
+
+
+@njit
+def add(table: Table, slot: int, number: int, text: Text, at: int, length: int) -> None:
+    """Put the token ``text[at : at + length]`` into a free slot; there is room for it in the pool."""
+    start = table.start[number]
+    table.slot[slot], table.place[number] = number, slot
+    table.head[number] = first_bytes(word_at(text, at), min(length, 8))
+    for k in range(length):
+        table.pool[start + k] = text[at + k]
+    table.pool[start + length] = 10
+    table.start[number + 1] = start + length + 1
+
+
+@njit
+def empty_table(slots: int, pool: Text) -> Table:
+    """Return a table without tokens; the number of slots is a power of two."""
+    return Table(
+        np.full(slots, -1, np.int32),
+        np.empty(slots // 2, np.int32),
+        np.empty(slots // 2, np.uint64),
+        np.zeros(slots // 2 + 1, np.int64),
+        pool,
+    )
+
+
+@njit
+def larger_table(table: Table, slots: int) -> Table:
+    """Return a table of more slots with the tokens of one that is full."""
+    larger = empty_table(slots, table.pool)
+    tokens = table.head.size
+    larger.head[:tokens], larger.start[: tokens + 1] = table.head, table.start
+    for token in range(tokens):
+        start = table.start[token]
+        slot = find(larger, table.pool, start, table.start[token + 1] - start - 1)
+        larger.slot[slot], larger.place[token] = token, slot
+    return larger

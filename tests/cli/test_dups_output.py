@@ -1,8 +1,10 @@
 """The command dups: what it writes where, what it exits with, and the hook that calls it."""
 
 import json
+import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -127,3 +129,19 @@ def the_hook():
     yaml = pytest.importorskip("yaml")
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     return hook
+
+
+@pytest.mark.parametrize("streams", [["stdout"], ["stderr"], ["stdout", "stderr"]])
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--fail-on-new"], 1), ([], 0), (["--fail-on-new", "missing"], 2)]
+)
+def test_the_exit_code_is_the_same_where_no_one_reads_the_output(
+    project, monkeypatch, streams, arguments, code
+):
+    (project / "bad.py").write_text("def half(:\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w", encoding="utf-8") as pipe:
+        for stream in streams:
+            monkeypatch.setattr(sys, stream, pipe)
+        assert main(["dups", *arguments]) == code

@@ -1,5 +1,6 @@
 """The command dups: what it writes where, what it exits with, and the hook that calls it."""
 
+import importlib
 import json
 import os
 import shlex
@@ -129,6 +130,16 @@ def the_hook():
     yaml = pytest.importorskip("yaml")
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     return hook
+
+
+def test_limits_are_told(project, capsys, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("treedot.search.similarity"), "MAX_SIMILAR", 1)
+    for k in range(3):
+        (project / f"c{k}.py").write_text(
+            MEAN.replace("count += 1", "count += 1" + "\n            n()" * (k + 1))
+        )
+    assert main(["dups"]) == 0
+    assert "treedot: 2 functions met a limit: so much is like them" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("streams", [["stdout"], ["stderr"], ["stdout", "stderr"]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from treedot.cli.changes import Changes
@@ -59,8 +59,13 @@ def run(options: argparse.Namespace) -> int:
     bad: list[SourceError] = []
     forest = _read(options, skipped, bad)
     _check_targets(options, set(forest.columns.get("file", ())))
+    limited: list[int] = []
     groups = find_duplicates(
-        forest, threshold=options.threshold, min_nodes=options.min_nodes, n_jobs=options.jobs
+        forest,
+        threshold=options.threshold,
+        min_nodes=options.min_nodes,
+        n_jobs=options.jobs,
+        on_limit=limited.append,
     )
     if options.write_baseline is not None:
         write_baseline(Path(options.write_baseline), forest, groups)
@@ -78,8 +83,8 @@ def run(options: argparse.Namespace) -> int:
         with write_whole(Path(options.output)) as aside:
             aside.write_text(report, encoding="utf-8")
     with reader_may_leave():
-        for error in bad:
-            print(f"treedot: left out {printable(str(error))}", file=sys.stderr)
+        for note in _notes(options, bad, limited):
+            print(f"treedot: {note}", file=sys.stderr)
         _say(options, forest, groups, skipped)
     return 1 if options.fail_on_new and groups else 0
 
@@ -118,6 +123,17 @@ def _is_touched(forest: Forest, group: DuplicateGroup, changes: Changes) -> bool
 def _lines(language: str | None) -> Callable[[str], list[str]]:
     """Return what reads the lines of a source file."""
     return lambda file: source_lines(file, language or language_of(file) or "")
+
+
+def _notes(options: argparse.Namespace, bad: Iterable[SourceError], limited: Iterable[int]) -> Iterator[str]:
+    """Yield what is to be said of files that could not be read, and of limits."""
+    for error in bad:
+        yield f"left out {printable(str(error))}"
+    for count in limited:
+        yield (
+            f"{count_of(count, options.unit)} met a limit: so much is like them that not all of it was "
+            "compared; leave generated code out by --exclude, or raise --threshold"
+        )
 
 
 def _say(

@@ -29,6 +29,9 @@ class Language:
         Types that are no part of a tree: comments, quotation marks.
     interpolations : tuple of str
         Types of expressions inside a literal: a literal with one of them is not a leaf.
+    keywords : frozenset of str
+        Words that are part of the language itself, and never names; those that are keywords in some places
+        and names in others are left out.
     with_body : tuple of str
         Those of ``classes`` that define one only where they have a body, and mention one elsewhere.
     grammar : str
@@ -43,8 +46,13 @@ class Language:
     literals: tuple[str, ...]
     omitted: tuple[str, ...] = ("comment",)
     interpolations: tuple[str, ...] = ()
+    keywords: frozenset[str] = frozenset()
     with_body: tuple[str, ...] = ()
     grammar: str = "language"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
 _JAVASCRIPT_FUNCTIONS = (
@@ -72,6 +80,11 @@ _JAVASCRIPT_LITERALS = (
     "string_fragment",
     "template_string",
 )
+_JAVASCRIPT_KEYWORDS = _words(
+    "async await break case catch class const continue debugger default delete do else export extends "
+    "false finally for function if import in instanceof let new null return static super switch this "
+    "throw true try typeof var void while with yield"
+)
 _C_IDENTIFIERS = (
     "field_identifier",
     "identifier",
@@ -80,6 +93,11 @@ _C_IDENTIFIERS = (
     "type_identifier",
 )
 _C_LITERALS = ("char_literal", "number_literal", "string_literal", "system_lib_string")
+_C_KEYWORDS = _words(
+    "NULL auto break case const continue default do else enum extern false for goto if inline long "
+    "register restrict return short signed sizeof static struct switch true typedef union unsigned "
+    "volatile while"
+)
 
 
 def _typescript(suffixes: tuple[str, ...], grammar: str) -> Language:
@@ -92,6 +110,11 @@ def _typescript(suffixes: tuple[str, ...], grammar: str) -> Language:
         literals=_JAVASCRIPT_LITERALS,
         omitted=("comment", "hash_bang_line", "html_comment"),
         interpolations=("template_substitution",),
+        keywords=_JAVASCRIPT_KEYWORDS
+        | _words(
+            "abstract as declare enum implements interface keyof namespace private protected public "
+            "readonly satisfies"
+        ),
         grammar=grammar,
     )
 
@@ -106,6 +129,11 @@ LANGUAGES: dict[str, Language] = {
         literals=("escape_interpolation", "escape_sequence", "float", "integer", "string", "string_content"),
         omitted=("comment", "line_continuation", "string_end", "string_start"),
         interpolations=("interpolation",),
+        keywords=_words(
+            "False None True and as assert async await break class continue def del elif else except "
+            "finally for from global if import in is lambda nonlocal not or pass raise return try while "
+            "with yield"
+        ),
     ),
     "javascript": Language(
         suffixes=(".cjs", ".js", ".jsx", ".mjs"),
@@ -116,6 +144,7 @@ LANGUAGES: dict[str, Language] = {
         literals=_JAVASCRIPT_LITERALS,
         omitted=("comment", "hash_bang_line", "html_comment"),
         interpolations=("template_substitution",),
+        keywords=_JAVASCRIPT_KEYWORDS,
     ),
     "typescript": _typescript((".cts", ".mts", ".ts"), "language_typescript"),
     "tsx": _typescript((".tsx",), "language_tsx"),
@@ -147,6 +176,12 @@ LANGUAGES: dict[str, Language] = {
         ),
         omitted=("block_comment", "line_comment"),
         interpolations=("string_interpolation",),
+        keywords=_words(
+            "abstract assert break case catch class const continue default do else enum extends false "
+            "final finally for goto if implements import instanceof interface native new null package "
+            "private protected public return static strictfp super switch synchronized this throw "
+            "throws transient true try volatile while"
+        ),
     ),
     "c": Language(
         suffixes=(".c", ".h"),
@@ -155,6 +190,7 @@ LANGUAGES: dict[str, Language] = {
         classes=("struct_specifier", "union_specifier"),
         identifiers=_C_IDENTIFIERS,
         literals=_C_LITERALS,
+        keywords=_C_KEYWORDS,
         with_body=("struct_specifier", "union_specifier"),
     ),
     "cpp": Language(
@@ -164,6 +200,14 @@ LANGUAGES: dict[str, Language] = {
         classes=("class_specifier", "struct_specifier", "union_specifier"),
         identifiers=(*_C_IDENTIFIERS, "namespace_identifier"),
         literals=(*_C_LITERALS, "raw_string_literal", "user_defined_literal"),
+        keywords=_C_KEYWORDS
+        | _words(
+            "alignas alignof and and_eq asm bitand bitor catch class co_await co_return co_yield compl "
+            "concept const_cast consteval constexpr constinit decltype delete dynamic_cast explicit "
+            "export friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private "
+            "protected public reinterpret_cast requires static_assert static_cast template this "
+            "thread_local throw try typeid typename using virtual xor xor_eq"
+        ),
         with_body=("class_specifier", "struct_specifier", "union_specifier"),
     ),
     "go": Language(
@@ -187,6 +231,10 @@ LANGUAGES: dict[str, Language] = {
             "raw_string_literal",
             "rune_literal",
         ),
+        keywords=_words(
+            "break case chan const continue default defer else fallthrough false for func go goto if "
+            "import interface map nil package range return select struct switch true type var"
+        ),
     ),
     "rust": Language(
         suffixes=(".rs",),
@@ -209,6 +257,11 @@ LANGUAGES: dict[str, Language] = {
             "string_literal",
         ),
         omitted=("block_comment", "line_comment", "shebang"),
+        keywords=_words(
+            "Self as async await break const continue crate dyn else enum extern false fn for if impl "
+            "in let loop match mod move mut pub ref return self static struct super trait true type "
+            "unsafe use where while"
+        ),
     ),
     "csharp": Language(
         suffixes=(".cs",),
@@ -234,6 +287,13 @@ LANGUAGES: dict[str, Language] = {
             "verbatim_string_literal",
         ),
         omitted=("comment", "interpolation_brace", "interpolation_quote", "interpolation_start"),
+        keywords=_words(
+            "abstract as async await base break case catch checked class const continue default "
+            "delegate do else enum event explicit extern false finally fixed for foreach goto if "
+            "implicit in interface internal is lock namespace new null operator out override params "
+            "private protected public readonly ref return sealed sizeof stackalloc static struct switch "
+            "this throw true try typeof unchecked unsafe using var virtual volatile while yield"
+        ),
     ),
     "ruby": Language(
         suffixes=(".rake", ".rb"),
@@ -265,6 +325,11 @@ LANGUAGES: dict[str, Language] = {
         ),
         omitted=("comment", "heredoc_beginning", "heredoc_end"),
         interpolations=("interpolation",),
+        keywords=_words(
+            "BEGIN END __ENCODING__ __FILE__ __LINE__ alias and begin break case class def do else "
+            "elsif end ensure false for if in module next nil not or redo rescue retry return self "
+            "super then true undef unless until when while yield"
+        ),
     ),
 }
 

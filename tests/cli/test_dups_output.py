@@ -1,8 +1,11 @@
 """The command dups: what it writes where, what it exits with, and the hook that calls it."""
 
+import importlib
 import json
+import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -127,3 +130,29 @@ def the_hook():
     yaml = pytest.importorskip("yaml")
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     return hook
+
+
+def test_limits_are_told(project, capsys, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("treedot.search.similarity"), "MAX_SIMILAR", 1)
+    for k in range(3):
+        (project / f"c{k}.py").write_text(
+            MEAN.replace("count += 1", "count += 1" + "\n            n()" * (k + 1))
+        )
+    assert main(["dups"]) == 0
+    assert "treedot: 2 functions met a limit: so much is like them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("streams", [["stdout"], ["stderr"], ["stdout", "stderr"]])
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--fail-on-new"], 1), ([], 0), (["--fail-on-new", "missing"], 2)]
+)
+def test_the_exit_code_is_the_same_where_no_one_reads_the_output(
+    project, monkeypatch, streams, arguments, code
+):
+    (project / "bad.py").write_text("def half(:\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w", encoding="utf-8") as pipe:
+        for stream in streams:
+            monkeypatch.setattr(sys, stream, pipe)
+        assert main(["dups", *arguments]) == code

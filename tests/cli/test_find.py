@@ -94,6 +94,27 @@ def test_an_update_reads_what_changed_and_removes_what_is_gone(code, capsys, mon
     assert TreeIndex.open(code / "x.index").column("file") == index.column("file")
 
 
+@pytest.mark.parametrize("again", ["./src", "../{}/src", "{}/src", "linked/src"])
+def test_an_update_knows_a_file_however_its_path_is_written(code, again):
+    (code / "linked").symlink_to(code)
+    main(["index", "src", "-o", "x.index"])
+    (code / "src" / "b.py").write_text(RENAMED + "\n\ndef more(a):\n    return a\n")
+    (code / "src" / "c.py").unlink()
+    path = again.format(code.name if again.startswith("..") else code)
+    assert main(["index", path, "-o", "x.index", "--update"]) == 0
+    index = TreeIndex.open(code / "x.index")
+    assert index.column("name") == ["add", "plus", "more"]
+    assert index.column("file") == ["src/a.py", "src/b.py", "src/b.py"]
+
+
+def test_an_update_joins_the_two_names_of_one_file(code):
+    trees = random_forest(0, 2)
+    trees.columns["file"] = ["src/a.py", str(code / "src" / "a.py")]
+    TreeIndex.build(trees, code / "x.index")
+    assert main(["index", "src", "-o", "x.index", "--update"]) == 0
+    assert sorted(TreeIndex.open(code / "x.index").column("name")) == ["Shape.area", "add", "plus"]
+
+
 def original(*arguments):
     from treedot.readers.code.source_files import read_units
 
@@ -129,11 +150,11 @@ def test_a_file_of_trees_is_the_same_however_it_is_named(tmp_path, monkeypatch, 
 
 
 def test_an_index_with_odd_names_of_files_can_be_updated(code):
-    trees = random_forest(0, 2)
-    trees.columns["file"] = [["a", "list"], {"an": "object"}]
+    trees = random_forest(0, 3)
+    trees.columns["file"] = [["a", "list"], {"an": "object"}, "a\0name"]
     TreeIndex.build(trees, code / "x.index")
     assert main(["index", "src", "-o", "x.index", "--update"]) == 0
-    assert len(TreeIndex.open(code / "x.index")) == 5
+    assert len(TreeIndex.open(code / "x.index")) == 6
 
 
 def test_files_of_trees_can_be_indexed_and_updated(tmp_path, capsys):

@@ -1,9 +1,14 @@
 """What differs between two texts, in one line."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treedot import Forest, Tree
+from treedot.languages import LANGUAGES
 from treedot.report.differences import Difference, difference
+from treedot.report.findings import findings
+from treedot.search import DuplicateGroup
 
 TEXTS = st.lists(
     st.lists(st.sampled_from(["x", "y", "=", "(", ")", "1", "if"]), max_size=4).map(" ".join), max_size=6
@@ -56,3 +61,21 @@ def test_the_most_frequent_names_come_first_and_the_rest_is_counted():
 def test_a_number_is_no_name_and_a_line_more_is_one_difference():
     assert str(difference(FUNCTION, renamed(FUNCTION, "0", "7"))) == "1 of 4 lines differ"
     assert str(difference(FUNCTION, FUNCTION[:2])) == "2 of 4 lines differ"
+
+
+def test_words_of_the_language_are_no_names():
+    a = ["for x in xs:", "    if x and True:", "        break"]
+    b = ["for y in xs:", "    if y or z:", "        continue"]
+    keywords = LANGUAGES["python"].keywords
+    assert difference(a, b, keywords) == Difference(3, 3, (("x", "y"),))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_keywords_are_those_of_the_language_of_the_members(language):
+    keyword = sorted(LANGUAGES[language].keywords)[0]
+    texts = {"a": [f"{keyword} x"], "b": ["other y"]}
+    places = {"file": ["a", "b"], "start": [1, 1], "end": [1, 1], "language": [language] * 2}
+    forest = Forest.from_trees([Tree.parse("(A b)")] * 2, places)
+    group = DuplicateGroup((0, 1), 1.0, 1.0, 1.0, 2, "renamed")
+    (found,) = findings(forest, [group], texts.__getitem__)
+    assert found.difference == Difference(1, 1, (("x", "y"),))

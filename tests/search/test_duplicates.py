@@ -1,5 +1,7 @@
 """Groups of near-duplicates: which trees are in them, in which order, and what is said of them."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -167,6 +169,19 @@ def test_the_order_of_the_trees_changes_their_numbers_alone(order):
     back = [(tuple(sorted(order[i] for i in g.members)), g.similarity, g.bits, g.nodes) for g in found]
     assert sorted(back) == sorted((g.members, g.similarity, g.bits, g.nodes) for g in expected)
     assert len(expected) >= 4
+
+
+def test_of_too_many_trees_that_are_alike_some_pairs_are_left_out_and_that_is_told(monkeypatch):
+    trees = [Tree("f", [*STATEMENTS, Tree(f"t{k}", ["x"])]) for k in range(30)]
+    told = []
+    (group,) = find_duplicates(trees, on_limit=told.append)
+    assert (len(group.members), told) == (30, [])
+    monkeypatch.setattr(sys.modules["treedot.search.similarity"], "MAX_SIMILAR", 5)
+    groups = find_duplicates(trees, on_limit=told.append)
+    assert told == [24]
+    assert max(len(group.members) for group in groups) <= 6
+    for group in groups:
+        assert group.similarity == similarity(trees[group.members[0]], trees[group.members[1]])
 
 
 def test_small_trees_are_left_out_and_numbers_are_those_of_all_trees():

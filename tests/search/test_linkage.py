@@ -2,15 +2,22 @@
 
 from itertools import combinations, product
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treedot.search.linkage import complete_linkage
+from treedot.search.linkage import Linked, complete_linkage
+from treedot.search.similarity import SimilarPairs
 
 PAIRS = st.dictionaries(
     st.tuples(st.integers(0, 8), st.integers(0, 8)).filter(lambda pair: pair[0] < pair[1]),
     st.sampled_from([0.5, 0.6, 0.7, 0.8, 0.9, 1.0]),
 )
+
+
+def linked(pairs: list[tuple[int, int, float]]) -> list[Linked]:
+    table = np.array(pairs).reshape(-1, 3)
+    return complete_linkage(SimilarPairs(*table[:, :2].astype(int).T, table[:, 2]))
 
 
 def by_hand(pairs: dict[tuple[int, int], float]) -> list[tuple[list[int], float]]:
@@ -31,10 +38,10 @@ def by_hand(pairs: dict[tuple[int, int], float]) -> list[tuple[list[int], float]
 def test_groups_are_those_of_the_definition_in_any_order_of_the_pairs(pairs, chance):
     listed = [(a, b, s) for (a, b), s in pairs.items()]
     chance.shuffle(listed)
-    assert [tuple(group) for group in complete_linkage(listed)] == by_hand(pairs)
+    assert [tuple(group) for group in linked(listed)] == by_hand(pairs)
 
 
 @given(PAIRS)
 def test_every_two_members_are_a_pair_at_least_as_similar_as_the_group_says(pairs):
-    for members, similarity in complete_linkage([(a, b, s) for (a, b), s in pairs.items()]):
+    for members, similarity in linked([(a, b, s) for (a, b), s in pairs.items()]):
         assert min(pairs[pair] for pair in combinations(members, 2)) == similarity

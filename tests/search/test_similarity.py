@@ -1,5 +1,7 @@
 """Similarities against the definition, and all similar pairs against comparing all."""
 
+import importlib
+import random
 from collections import Counter
 from itertools import combinations
 
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 from strategies import all_trees, trees
 from treedot import Forest, ParameterError, Tree, similarity
 from treedot.search.similarity import Multisets, production_multisets, similar_pairs
+
+similarity_module = importlib.import_module("treedot.search.similarity")
 
 
 def productions(tree: Tree) -> Counter:
@@ -84,5 +88,61 @@ def test_threads_find_the_same_pairs_in_the_same_order():
     sets = production_multisets(Forest.from_trees(all_trees(5, "ab")))
     one, three = similar_pairs(sets, 0.5), similar_pairs(sets, 0.5, n_jobs=3)
     assert len(one.a) > 100
-    for x, y in zip(one, three, strict=True):
+    for x, y in zip(one[:3], three[:3], strict=True):
         assert x.tobytes() == y.tobytes()
+
+
+@pytest.fixture
+def limits(monkeypatch):
+    """Return a function that sets the limits, and a list of how many trees each tree was compared with."""
+    compared = []
+    partners = similarity_module._partners
+
+    def counting(x, *arguments):
+        found = partners(x, *arguments)
+        compared.append(int((arguments[6] == x).sum()))
+        return found
+
+    def set_limits(max_compared, max_similar):
+        monkeypatch.setattr(similarity_module, "_partners", counting)
+        monkeypatch.setattr(similarity_module, "MAX_COMPARED", max_compared)
+        monkeypatch.setattr(similarity_module, "MAX_SIMILAR", max_similar)
+        return compared
+
+    return set_limits
+
+
+def alike(count: int) -> Forest:
+    """Return different trees of which every two share almost all productions."""
+    common = [Tree(f"s{k}", ["x"]) for k in range(38)]
+    return Forest.from_trees(Tree("f", [*common, Tree(f"t{k}", ["x"])]) for k in range(count))
+
+
+def test_many_trees_that_are_alike_have_a_limited_number_of_pairs(limits):
+    sets = production_multisets(alike(60))
+    assert len(similar_pairs(sets, 0.5).a) == 60 * 59 / 2
+    compared = limits(10_000, 7)
+    found = similar_pairs(sets, 0.5)
+    assert max(compared) == 7
+    assert len(found.a) == sum(min(x, 7) for x in range(60))
+    assert found.n_limited == 60 - 8
+
+
+def test_many_trees_that_share_something_rare_are_compared_with_a_limited_number(limits):
+    chance = random.Random(0)
+    common = [Tree(f"s{k}", ["x"]) for k in range(40)]
+    rare = [[Tree("r", ["x"])]] * 60 + [[]] * 60
+    sets = production_multisets(
+        Forest.from_trees(Tree("f", [*first, *chance.sample(common, 26)]) for first in rare)
+    )
+    compared = limits(9, 500)
+    found = similar_pairs(sets, 0.8)
+    assert max(compared) == 9
+    assert len(found.a) == 0
+    assert found.n_limited >= 50
+
+
+def test_nothing_is_limited_where_the_numbers_are_just_reached(limits):
+    sets = production_multisets(alike(20))
+    limits(19, 19)
+    assert (len(similar_pairs(sets, 0.5).a), similar_pairs(sets, 0.5).n_limited) == (20 * 19 / 2, 0)

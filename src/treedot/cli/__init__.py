@@ -17,6 +17,7 @@ from typing import Any
 from treedot import __version__
 from treedot.cli.find_options import add_find_commands
 from treedot.cli.learn_options import add_learn_commands
+from treedot.cli.pipes import reader_may_leave
 from treedot.errors import TreedotError
 from treedot.files import remove_unfinished
 from treedot.parameters import CODE_UNITS, COMPOSITIONS, DAMPINGS, DOCUMENT_UNITS, DTYPES, FORMATS, RESTS
@@ -331,28 +332,23 @@ def _run(options: argparse.Namespace) -> int:
     failed = 2 if options.command == "dups" else 1  # where 1 says that there are duplicates
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # of characters that its encoding lacks
+    code = 0
     try:
-        code: int = getattr(commands, options.command)(options) or 0
-        if sys.stdout is not None:  # it is closed in `treedot check >&-`
-            sys.stdout.flush()
-    except TreedotError as error:
-        _say(error)
+        with reader_may_leave():
+            code = getattr(commands, options.command)(options) or 0
+    except (TreedotError, OSError) as error:
+        _say(str(error))
         return failed
-    except BrokenPipeError:  # the reader of a pipeline has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
-        print("treedot: interrupted", file=sys.stderr)
+        _say("interrupted")
         return 130
-    except OSError as error:
-        _say(error)
-        return failed
     except MemoryError as error:
-        print(f"treedot: not enough memory ({error})", file=sys.stderr)
+        _say(f"not enough memory ({error})")
         return failed
     return code
 
 
-def _say(error: Exception) -> None:
+def _say(text: str) -> None:
     """Print an error, which may have several lines, and hold names that would disturb a terminal."""
-    print("treedot:", "\n".join(map(printable, str(error).split("\n"))), file=sys.stderr)
+    with reader_may_leave():
+        print("treedot:", "\n".join(map(printable, text.split("\n"))), file=sys.stderr)

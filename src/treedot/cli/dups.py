@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from treedot.cli.changes import Changes
+from treedot.cli.pipes import reader_may_leave
 from treedot.cli.progress import Count
 from treedot.cli.settings import apply_settings
 from treedot.errors import ParameterError, SourceError
@@ -55,10 +56,16 @@ def run(options: argparse.Namespace) -> int:
     changes = None if options.changed_since is None else Changes(options.changed_since, Path.cwd())
 
     skipped = Skipped()
-    forest = _read(options, skipped)
+    bad: list[SourceError] = []
+    forest = _read(options, skipped, bad)
     _check_targets(options, set(forest.columns.get("file", ())))
+    limited: list[int] = []
     groups = find_duplicates(
-        forest, threshold=options.threshold, min_nodes=options.min_nodes, n_jobs=options.jobs
+        forest,
+        threshold=options.threshold,
+        min_nodes=options.min_nodes,
+        n_jobs=options.jobs,
+        on_limit=limited.append,
     )
     if options.write_baseline is not None:
         write_baseline(Path(options.write_baseline), forest, groups)
@@ -70,20 +77,23 @@ def run(options: argparse.Namespace) -> int:
         forest, groups[: options.top], options.format, sources=_lines(options.language)
     )
     if options.output is None:
-        print(report, end="")
+        with reader_may_leave():
+            print(report, end="")
     else:
         with write_whole(Path(options.output)) as aside:
             aside.write_text(report, encoding="utf-8")
-    _say(options, forest, groups, skipped)
+    with reader_may_leave():
+        for note in _notes(options, bad, limited):
+            print(f"treedot: {note}", file=sys.stderr)
+        _say(options, forest, groups, skipped)
     return 1 if options.fail_on_new and groups else 0
 
 
-def _read(options: argparse.Namespace, skipped: Skipped) -> Forest:
-    """Read what is compared, without names and literals; say which files could not be read."""
-    bad: list[SourceError] = []
+def _read(options: argparse.Namespace, skipped: Skipped, bad: list[SourceError]) -> Forest:
+    """Read what is compared, without names and literals; note which files could not be read."""
     settings = CodeSettings(options.unit, "blur", "blur", options.min_nodes, blurred=True)
     with Count() as count:
-        forest = count.over(
+        return count.over(
             iter_code(
                 options.paths,
                 settings=settings,
@@ -94,9 +104,6 @@ def _read(options: argparse.Namespace, skipped: Skipped) -> Forest:
                 n_jobs=options.jobs,
             )
         )
-    for error in bad:
-        print(f"treedot: left out {printable(str(error))}", file=sys.stderr)
-    return forest
 
 
 def _check_targets(options: argparse.Namespace, sources: Iterable[str]) -> None:
@@ -116,6 +123,17 @@ def _is_touched(forest: Forest, group: DuplicateGroup, changes: Changes) -> bool
 def _lines(language: str | None) -> Callable[[str], list[str]]:
     """Return what reads the lines of a source file."""
     return lambda file: source_lines(file, language or language_of(file) or "")
+
+
+def _notes(options: argparse.Namespace, bad: Iterable[SourceError], limited: Iterable[int]) -> Iterator[str]:
+    """Yield what is to be said of files that could not be read, and of limits."""
+    for error in bad:
+        yield f"left out {printable(str(error))}"
+    for count in limited:
+        yield (
+            f"{count_of(count, options.unit)} met a limit: so much is like them that not all of it was "
+            "compared; leave generated code out by --exclude, or raise --threshold"
+        )
 
 
 def _say(

@@ -6,7 +6,7 @@ import argparse
 import csv
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from treedot.cli.units import (
     main_language,
     place_of,
     read_query,
+    real_path,
     report_skipped,
 )
 from treedot.errors import ParameterError, SourceError
@@ -89,21 +90,36 @@ def _update(found: TreeIndex, options: argparse.Namespace) -> None:
     reading = Reading.of(found.reading)
     columns = zip(found.column("file"), found.column("digest"), strict=True)
     old = {file: content for file, content in columns if isinstance(file, str)}
-    same = {file for file in code_files(options.paths, reading.language) if old.get(file) == digest(file)}
-    changed = {file for file in old if file not in same and is_under(file, options.paths)}
+    known = {real_path(file): file for file in old}
+
+    def name(path: str) -> str:
+        """Return the name by which the index knows a file, however its path is written now."""
+        return known.get(real_path(path), path)
+
+    files = ((name(path), path) for path in code_files(options.paths, reading.language))
+    same = {file for file, path in files if old.get(file) == digest(path)}
+    tops = [real_path(path) for path in options.paths]
+    changed = {file for file in old if file not in same and is_under(real_path(file), tops)}
     before, skipped = len(found), Skipped()
     with Count() as count:
         forests = iter_units(
             options.paths,
             reading,
-            only=lambda path: path not in same,
+            only=lambda path: name(path) not in same,
             on_skip=skipped,
             n_jobs=options.jobs,
             digest=digest,
         )
-        found.update(forests, files=changed, n_jobs=options.jobs, progress=count)
+        found.update(_named(forests, name), files=changed, n_jobs=options.jobs, progress=count)
     report_skipped(skipped)
     print(f"{len(found):,} units in {options.output}, before {before:,}; {len(same):,} files were unchanged")
+
+
+def _named(forests: Iterable[Forest], name: Callable[[str], str]) -> Iterator[Forest]:
+    for forest in forests:
+        names = {file: name(file) for file in set(forest.columns["file"])}
+        forest.columns["file"] = [names[file] for file in forest.columns["file"]]
+        yield forest
 
 
 def search(options: argparse.Namespace) -> None:

@@ -114,12 +114,17 @@ def digest(path: str) -> str:
         return ""
 
 
-def is_under(file: Any, paths: Iterable[str]) -> bool:
-    """Tell whether a file is one of some paths, or inside of one."""
-    if not isinstance(file, str):
-        return False
-    tops = (os.path.normpath(path).replace(os.sep, "/") for path in paths)
-    return any(top == "." or file == top or file.startswith(top.rstrip("/") + "/") for top in tops)
+def real_path(path: str) -> str:
+    """Return what is the same for a file however its path is written; a text that is no path as it is."""
+    try:
+        return os.path.realpath(path)
+    except ValueError:  # the names in an index may be anything
+        return path
+
+
+def is_under(file: str, paths: Iterable[str]) -> bool:
+    """Tell whether a file is one of some paths, or inside of one; all are real paths."""
+    return any(file == path or file.startswith(path.rstrip(os.sep) + os.sep) for path in paths)
 
 
 def read_query(text: str, reading: Reading, language: str, *, one: bool = False, **changes: Any) -> Forest:

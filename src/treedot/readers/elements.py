@@ -5,8 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Collection, Mapping
 
-from treedot.readers.packer import Packer
-from treedot.trees import Forest
+from treedot.readers.packer import END, Packer
 
 
 class Elements(Packer):
@@ -27,73 +26,106 @@ class Elements(Packer):
     ) -> None:
         super().__init__(file, language, named)
         self._once, self._begun = frozenset(once), set[str]()
-        self._attributes, self._text = policies["attributes"], policies["text"]
-        self._comments = policies["comments"]
-        self._blurred: dict[tuple[str, ...], array[int]] = {}  # the labels of attributes that occur together
-        self._pieces: list[str] = []
-        self.data: Callable[[str], object] = self._pieces.append  # a text may come in pieces
+        self._attributes, self._comments = policies["attributes"], policies["comments"]
+        self._known: dict[str, int] = {}  # the events of tags that begin
+        self._together: dict[tuple[str, ...], array[int]] = {}  # those of attributes that occur together
+        self._pieces: list[str] = []  # of the text that goes on here, unless it is blank
+        self.data, self._end_text = self._text_handlers(policies["text"])
+        self.start, self.end = self._element_handlers()
 
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Begin an element; this is ``begin`` written out, as ``end`` is ``finish``, for speed."""
-        if self._pieces:
-            self._end_text()
-        if tag in self._once:
-            if tag in self._begun:
-                return
-            self._begun.add(tag)
-        self._children[-1] += 1
-        self._open.append(self._number[tag])
-        self._children.append(0)
-        if attributes:
-            self._add_attributes(attributes)
-
-    def end(self, tag: str) -> None:
-        """End an element."""
-        if self._pieces:
-            self._end_text()
-        if tag in self._once:
-            return
-        self._label.append(self._open.pop())
-        self._arity.append(self._children.pop())
+    @property
+    def has_begun(self) -> bool:
+        """Whether there was an element of those that occur once."""
+        return bool(self._begun)
 
     def comment(self, text: str) -> None:
-        """Add a comment inside an element."""
+        """Add a comment."""
         if self._pieces:
             self._end_text()
-        if self._open:
-            self.add("#comment", text.strip(), self._comments)
+        self.add("#comment", text.strip(), self._comments)
 
     def close(self) -> None:
         """Do nothing: the parser says that it is done."""
 
-    def take(self) -> Forest:
-        """Return the finished trees, and forget them."""
-        self._blurred.clear()  # labels are numbered anew
-        return super().take()
+    def forget_unfinished(self) -> None:
+        """Drop the nodes since the last tree, which are no part of one."""
+        self._pieces.clear()
+        super().forget_unfinished()
+
+    def _forget(self, n_events: int, texts: tuple[str, ...]) -> None:
+        self._known.clear()
+        self._together.clear()
+        super()._forget(n_events, texts)
+
+    def _element_handlers(
+        self,
+    ) -> tuple[Callable[[str, Mapping[str, str]], None], Callable[[str], None]]:
+        """Return what is called where an element begins and ends: functions of few steps, for speed."""
+        pieces, end_text, once = self._pieces, self._end_text, self._once
+        known, together = self._known.get, self._together.get
+        add, extend = self._events.append, self._events.extend
+
+        def start(tag: str, attributes: Mapping[str, str]) -> None:
+            if pieces:
+                end_text()
+            event = known(tag)
+            if event is not None:
+                add(event)
+            elif not self._begins(tag):
+                return
+            if attributes:
+                events = together(tuple(attributes))
+                if events is not None:
+                    extend(events)
+                else:
+                    self._add_attributes(attributes)
+
+        def end(tag: str) -> None:
+            if pieces:
+                end_text()
+            if tag not in once:
+                add(END)
+
+        return start, end
+
+    def _begins(self, tag: str) -> bool:
+        """Begin an element whose tag is new, unless it has occurred and may not again."""
+        if tag not in self._once:
+            self._known[tag] = 2 * self._number[tag]
+        elif tag in self._begun:
+            return False
+        elif not self._begun:
+            self.forget_unfinished()  # comments before the page
+        self._begun.update(self._once & {tag})
+        self.begin(tag)
+        return True
 
     def _add_attributes(self, attributes: Mapping[str, str]) -> None:
-        if self._attributes == "blur":
-            names = tuple(attributes)
-            labels = self._blurred.get(names)
-            if labels is None:
-                labels = array("i", [self._number["@" + name] for name in sorted(names)])
-                self._blurred[names] = labels
-            self._label.extend(labels)
-            self._arity.extend(array("i", bytes(labels.itemsize * len(labels))))
-            self._children[-1] += len(labels)
-        else:
-            for name in sorted(attributes):
-                self.add("@" + name, attributes[name], self._attributes)
+        before = len(self._events)
+        for name in sorted(attributes):
+            self.add("@" + name, attributes[name], self._attributes)
+        if self._attributes != "keep":
+            self._together[tuple(attributes)] = self._events[before:]
 
-    def _end_text(self) -> None:
-        pieces = self._pieces
-        text = pieces[0] if len(pieces) == 1 else "".join(pieces)
-        pieces.clear()
-        if text.isspace() or not self._open:
-            return
-        if self._text == "blur":
-            self._children[-1] += 1
-            self._label.append(self._number["#text"])
-            self._arity.append(0)
-        else:
-            self.add("#text", text.strip(), self._text)
+    def _text_handlers(self, policy: str) -> tuple[Callable[[str], object], Callable[[], object]]:
+        """Return what is called with a piece of text, and where a text ends of which there were pieces."""
+        pieces, number, add = self._pieces, self._number, self._events.append
+
+        def blur(text: str) -> None:
+            if not (pieces or text.isspace()):
+                add(2 * number["#text"] + 1)
+                pieces.append(text)
+
+        def end_kept() -> None:
+            text = "".join(pieces)
+            pieces.clear()
+            if not text.isspace():
+                self.add("#text", text.strip(), "keep")
+
+        if policy == "keep":
+            return pieces.append, end_kept
+        return blur if policy == "blur" else _ignore, pieces.clear
+
+
+def _ignore(text: str) -> None:
+    pass

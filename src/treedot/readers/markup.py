@@ -42,14 +42,14 @@ def read_page(stream: IO[Any], name: str, on_bad: OnBad, policies: Mapping[str, 
         if len(raw) > MAX_BYTES:
             raise SourceError(f"{name}: a page of more than {MAX_BYTES >> 20} MiB, which is the limit")
         _feed_page(parser, _in_utf8(raw), elements, name)
-        if not elements.n_roots:
+        if not elements.has_begun:
             raise SourceError(f"{name}: this is not HTML: no element found")
     except etree.LxmlError as error:
         on_bad(SourceError(f"{name}: this is not HTML: {error}"))
     except SourceError as error:
         on_bad(error)
     else:
-        while elements.depth:
+        for _ in range(elements.depth):
             elements.finish()
         elements.finish_tree(1, _lines(raw))
         yield elements.take()
@@ -80,6 +80,8 @@ def _in_utf8(raw: bytes) -> bytes:
     marked = next((_MARKS[mark] for mark in _MARKS if raw.startswith(mark)), None)
     try:
         text = raw.decode(marked, errors="replace") if marked else raw.decode()
+        if not marked and b"\0" not in raw:
+            return raw
     except UnicodeDecodeError:
         declared = _CHARSET.search(raw[:1024])
         try:
@@ -140,7 +142,7 @@ class _Document(Elements):
     def _started(self, tag: str, attributes: dict[str, str]) -> None:
         if self._level == self._roots:
             self._first_line = self.parser.CurrentLineNumber
-            self._pieces.clear()
+            self.forget_unfinished()  # what stands between the trees
         if self._level >= self._roots:
             self.start(tag, attributes)
         self._level += 1

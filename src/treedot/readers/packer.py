@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from array import array
 
 import numpy as np
 
+from treedot.array_types import IntArray
 from treedot.errors import SourceError
+from treedot.jit import njit
 from treedot.trees import Forest
 
 MAX_TEXT = 1 << 24  # characters of a label
+END = -1  # of a node that was begun
 
 
 class Numbers(dict[str, int]):
@@ -30,6 +34,8 @@ class Numbers(dict[str, int]):
 class Packer:
     """Takes nodes in the order of the source: a node begins, is filled and ends, a leaf comes whole.
 
+    What comes is noted as numbers, and put in order by compiled code when trees are taken.
+
     Parameters
     ----------
     file, language : str
@@ -41,11 +47,10 @@ class Packer:
     def __init__(self, file: str, language: str, named: bool) -> None:
         self._file, self._language, self._named = file, language, named
         self._number = Numbers(self._file)
-        self._label, self._arity = array("i"), array("i")
-        self._ends = [0]
+        self._events = array("i")  # 2 label where a node begins, 2 label + 1 of a leaf, or END
+        self._ends = [0]  # of the trees that are finished, among the events
         self._lines: list[tuple[int, int]] = []  # of each tree, the first and the last
-        self._open: list[int] = []  # the labels of the nodes that are open
-        self._children = [0]  # how many the nodes that are open have so far, after the trees themselves
+        self._counted = self._depth = 0  # events, and how many nodes are open behind them
         self._taken = 0  # how many trees were taken
 
     def __len__(self) -> int:
@@ -53,31 +58,24 @@ class Packer:
         return len(self._lines)
 
     @property
-    def n_roots(self) -> int:
-        """The number of nodes outside of all others since the last tree was finished."""
-        return self._children[0]
-
-    @property
     def depth(self) -> int:
         """The number of nodes that are open."""
-        return len(self._open)
+        new = np.frombuffer(self._events[self._counted :], np.int32)
+        self._counted += new.size
+        self._depth += int(np.count_nonzero((new & 1) == 0)) - int(np.count_nonzero(new == END))
+        return self._depth
 
     def leaf(self, label: str) -> None:
         """Add a node without children."""
-        self._children[-1] += 1
-        self._label.append(self._number[label])
-        self._arity.append(0)
+        self._events.append(2 * self._number[label] + 1)
 
     def begin(self, label: str) -> None:
         """Begin a node."""
-        self._children[-1] += 1
-        self._open.append(self._number[label])
-        self._children.append(0)
+        self._events.append(2 * self._number[label])
 
     def finish(self) -> None:
         """End the node that was begun last."""
-        self._label.append(self._open.pop())
-        self._arity.append(self._children.pop())
+        self._events.append(END)
 
     def add(self, kind: str, text: str, policy: str) -> None:
         """Add a node of some kind with its text below it ("keep"), without ("blur"), or nothing ("drop")."""
@@ -90,27 +88,22 @@ class Packer:
 
     def finish_tree(self, start: int, end: int) -> None:
         """Note that all nodes since the last tree are one, which stands in the lines ``start`` to ``end``."""
-        self._ends.append(len(self._label))
+        self._ends.append(len(self._events))
         self._lines.append((start, end))
-        self._children[0] = 0
 
     def forget_unfinished(self) -> None:
-        """Drop the nodes of a tree that is not finished, and never will be."""
-        nodes = self._ends[-1]
-        del self._label[nodes:], self._arity[nodes:]
-        self._open, self._children = [], [0]
+        """Drop the nodes since the last tree, which are no part of one."""
+        del self._events[self._ends[-1] :]
+        self._counted = self._depth = 0
 
     def take(self) -> Forest:
         """Return the finished trees, and forget them."""
-        nodes, count = self._ends[-1], len(self)
+        events, count = np.frombuffer(self._events[: self._ends[-1]], np.int32), len(self)
+        label, arity, offsets = _in_post_order(events, np.array(self._ends, np.int64))
         texts = tuple(self._number)
-        used, label = np.unique(np.array(self._label[:nodes], np.int32), return_inverse=True)
-        forest = Forest._trusted(
-            label.astype(np.int32),
-            np.array(self._arity[:nodes], np.int32),
-            np.array(self._ends, np.int64),
-            tuple(texts[k] for k in used),
-        )
+        used = np.bincount(label, minlength=len(texts)) > 0
+        number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        forest = Forest._trusted(number[label], arity, offsets, tuple(itertools.compress(texts, used)))
         forest.columns.update(
             file=[self._file] * count,
             start=[start for start, _ in self._lines],
@@ -118,10 +111,43 @@ class Packer:
             name=[str(self._taken + k) if self._named else "" for k in range(count)],
             language=[self._language] * count,
         )
-        self._ends, self._lines = [0], []
         self._taken += count
-        del self._arity[:nodes]
-        self._number = Numbers(self._file)  # the labels of a tree that is not finished are numbered anew
-        self._label = array("i", [self._number[texts[k]] for k in self._label[nodes:]])
-        self._open = [self._number[texts[k]] for k in self._open]
+        self._forget(events.size, texts)
         return forest
+
+    def _forget(self, n_events: int, texts: tuple[str, ...]) -> None:
+        """Go on without some events; the labels of a tree that is not finished are numbered anew."""
+        self._ends, self._lines = [0], []
+        self._counted = self._depth = 0
+        self._number.clear()
+        del self._events[:n_events]  # it stays the same array, to which parsers append
+        for k, event in enumerate(self._events):
+            if event != END:
+                self._events[k] = 2 * self._number[texts[event >> 1]] + (event & 1)
+
+
+@njit
+def _in_post_order(events: IntArray, ends: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the labels, arities and offsets of the trees that end at some of the events."""
+    n_begun = np.count_nonzero((events & 1) == 0)
+    label, arity = np.empty(events.size - n_begun, np.int32), np.zeros(events.size - n_begun, np.int32)
+    offsets = np.zeros(ends.size, np.int64)
+    above, children = np.empty(n_begun + 1, np.int32), np.zeros(n_begun + 2, np.int32)  # of what is open
+    node = depth = 0
+    for tree in range(1, ends.size):
+        for k in range(ends[tree - 1], ends[tree]):
+            event = events[k]
+            if event & 1 == 0:
+                above[depth] = event >> 1
+                depth += 1
+                children[depth] = 0
+                continue
+            if event == END:
+                label[node], arity[node] = above[depth - 1], children[depth]
+                depth -= 1
+            else:
+                label[node] = event >> 1
+            children[depth] += 1
+            node += 1
+        offsets[tree] = node
+    return label, arity, offsets

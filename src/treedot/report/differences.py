@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 WORD = re.compile(r"\w+|[^\w\s]")
@@ -48,8 +48,8 @@ class Difference:
         return text
 
 
-def difference(a: Sequence[str], b: Sequence[str]) -> Difference:
-    """Return what differs between the lines of two texts.
+def difference(a: Sequence[str], b: Sequence[str], keywords: Collection[str] = ()) -> Difference:
+    """Return what differs between the lines of two texts, in a language whose keywords are no names.
 
     Examples
     --------
@@ -70,13 +70,13 @@ def difference(a: Sequence[str], b: Sequence[str]) -> Difference:
             continue
         for old, new in zip(x[x0:x1], y[y0:y1], strict=True):
             different += old != new
-            renamed.update(pair for pair in zip(old, new, strict=True) if _is_renaming(*pair))
+            renamed.update(
+                (was, now)
+                for was, now in zip(old, new, strict=True)
+                if was != now and all(word.isidentifier() and word not in keywords for word in (was, now))
+            )
     return Difference(lines, different, tuple(pair for pair, _ in renamed.most_common()))
 
 
 def _short(name: str) -> str:
     return name if len(name) <= LONG else name[: LONG - 1] + "…"
-
-
-def _is_renaming(old: str, new: str) -> bool:
-    return old != new and old.isidentifier() and new.isidentifier()

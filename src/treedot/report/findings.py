@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from treedot.errors import ParameterError
+from treedot.languages import LANGUAGES
 from treedot.printable import printable
 from treedot.report.differences import Difference, difference
 from treedot.search import DuplicateGroup
@@ -99,7 +100,9 @@ def _finding(rank: int, group: DuplicateGroup, members: tuple[Member, ...]) -> F
     first = Counter(members[0].lines)
     other = max(range(1, len(members)), key=lambda k: (Counter(members[k].lines) - first).total())
     pair = members[0].lines, members[other].lines
-    return Finding(rank, group, members, other, difference(*pair) if all(pair) else None)
+    known = LANGUAGES.get(members[0].language)
+    found = difference(*pair, known.keywords if known else ()) if all(pair) else None
+    return Finding(rank, group, members, other, found)
 
 
 def _members(forest: Forest, numbers: Sequence[int], sources: Sources) -> dict[int, Member]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import IntArray
+from treedot.array_types import FloatArray, IntArray
+from treedot.jit import njit
 from treedot.parameters import checked_integer, checked_positive, checked_share
 from treedot.readers import read_trees
 from treedot.search.linkage import Linked, complete_linkage
 from treedot.search.places import Places
 from treedot.search.similarity import (
     Multisets,
+    SimilarPairs,
     multiset_similarity,
     production_multisets,
     similar_pairs,
@@ -31,6 +33,8 @@ NEAR = 0.8
 OTHER_NAMES = 0.5  # agreement of names below which the shape alone is shared
 BACKGROUND = 100  # trees without a production that are taken as seen: a few trees do not tell what is common
 FINENESS = 2**20  # of a bit: whole numbers have the same sum in any order
+
+OnLimit = Callable[[int], object]
 
 
 @dataclass(frozen=True)
@@ -81,15 +85,21 @@ def find_duplicates(
     threshold: float = THRESHOLD,
     min_nodes: int = MIN_NODES,
     n_jobs: int | None = None,
+    on_limit: OnLimit | None = None,
 ) -> list[DuplicateGroup]:
     """Return the groups of near-duplicates among trees, those that matter most first.
 
     Two trees are near-duplicates if their similarity, the share of productions (a node's label with its
     children's labels) of either that occur in both, is at least ``threshold + 0.1``; or at least
     ``threshold`` where what they share is rare enough to rule out chance, 50 bits (see ``DuplicateGroup``).
-    All such pairs are found, exactly. Groups come from complete linkage: every two members are
-    near-duplicates. Trees of one file that overlap, as their columns ``file``, ``start`` and ``end`` say, are
-    not duplicates of each other, and a group that lies inside another one is left out.
+    Groups come from complete linkage: every two members are near-duplicates. Trees of one file that overlap,
+    as their columns ``file``, ``start`` and ``end`` say, are not duplicates of each other, and a group that
+    lies inside another one is left out.
+
+    All such pairs are found, exactly, up to two limits that keep the work proportional to the number of
+    trees: a tree is compared with at most 10,000 others that are no larger, and found to be similar to at
+    most 500, beginning with those that share what is rarest; equal trees count once. The limits are met where
+    thousands of trees are alike but not equal, as in generated code.
 
     Parameters
     ----------
@@ -100,6 +110,9 @@ def find_duplicates(
         Smaller trees are left out.
     n_jobs : int, optional
         Threads; -1 for one per core. The groups do not depend on it.
+    on_limit : callable, optional
+        Called with the number of trees that met a limit, where any did: of these, not all near-duplicates may
+        be found.
 
     Examples
     --------
@@ -112,6 +125,7 @@ def find_duplicates(
     min_nodes = checked_integer("min_nodes", min_nodes, at_least=2)
     forest = read_trees(trees)
     places = Places(forest)
+    large_enough = np.flatnonzero(forest.sizes >= min_nodes)
     groups = [
         DuplicateGroup(
             tuple(found.members),
@@ -121,7 +135,7 @@ def find_duplicates(
             int(forest.sizes[found.members].max()),
             _band(forest, found),
         )
-        for found in _found(forest, places, threshold, np.flatnonzero(forest.sizes >= min_nodes), n_jobs)
+        for found in _found(forest, places, threshold, large_enough, n_jobs, on_limit)
     ]
     groups.sort(key=lambda group: (group.is_shape_only, -group.score, group.members))
     return [groups[k] for k in places.not_inside_others([group.members for group in groups])]
@@ -137,22 +151,28 @@ class _Found(NamedTuple):
 
 
 def _found(
-    forest: Forest, places: Places, threshold: float, numbers: IntArray, n_jobs: int | None
+    forest: Forest,
+    places: Places,
+    threshold: float,
+    numbers: IntArray,
+    n_jobs: int | None,
+    on_limit: OnLimit | None,
 ) -> Iterator[_Found]:
     """Yield the groups among the trees of some numbers."""
+    if not len(numbers):
+        return
     _, first, kind = np.unique(forest[numbers].root_subtree, return_index=True, return_inverse=True)
     ends = np.cumsum(np.bincount(kind))[:-1]
     copies = [part.tolist() for part in np.split(numbers[np.argsort(kind, kind="stable")], ends)]
     distinct = forest[numbers[first]]
     information = _Information(distinct)
     multisets = production_multisets(distinct)
-    enough = min(1.0, threshold + MARGIN)
-    linked = complete_linkage(
-        (a, b, similarity)
-        for a, b, similarity in similar_pairs(multisets, threshold, n_jobs).rows()
-        if (similarity >= enough or information.shared((a, b)) >= ENOUGH_BITS)
-        and not places.all_overlap(copies[a], copies[b])
-    )
+    pairs = similar_pairs(multisets, threshold, n_jobs)
+    if pairs.n_limited and on_limit is not None:
+        on_limit(pairs.n_limited)
+    is_near = pairs.similarity >= min(1.0, threshold + MARGIN)
+    is_near[~is_near] = information.shared_by_two(pairs.a[~is_near], pairs.b[~is_near]) >= ENOUGH_BITS
+    linked = complete_linkage(_not_overlapping(pairs.where(is_near), places, copies))
     in_groups = {k for kinds, _ in linked for k in kinds}
     linked += [Linked([k], 1.0) for k in range(len(copies)) if k not in in_groups]
     for kinds, similarity in linked:
@@ -163,6 +183,15 @@ def _found(
             if len(left) < len(kinds):
                 similarity = _lowest(multisets, left)
             yield _Found(members, len(left) == 1, similarity, information.shared(left))
+
+
+def _not_overlapping(pairs: SimilarPairs, places: Places, copies: Sequence[Sequence[int]]) -> SimilarPairs:
+    """Leave out pairs of trees all of whose copies are parts of each other."""
+    file = places.file[[numbers[0] for numbers in copies]]
+    keep = file[pairs.a] != file[pairs.b]
+    for k in np.flatnonzero(~keep).tolist():
+        keep[k] = not places.all_overlap(copies[pairs.a[k]], copies[pairs.b[k]])
+    return pairs.where(keep)
 
 
 def _lowest(multisets: Multisets, trees: Sequence[int]) -> float:
@@ -191,6 +220,26 @@ class _Information:
         for other in others:
             common = np.intersect1d(common, other, assume_unique=True)
         return int(self.bits[common].sum()) / FINENESS
+
+    def shared_by_two(self, a: IntArray, b: IntArray) -> FloatArray:
+        """Return the bits of what is in both trees, for many pairs."""
+        return _shared_bits(self.productions, self.bounds, self.bits, a, b) / FINENESS
+
+
+@njit
+def _shared_bits(
+    productions: IntArray, bounds: IntArray, bits: IntArray, a: IntArray, b: IntArray
+) -> IntArray:
+    total = np.zeros(len(a), np.int64)
+    for k in range(len(a)):
+        i, j = bounds[a[k]], bounds[b[k]]
+        while i < bounds[a[k] + 1] and j < bounds[b[k] + 1]:
+            x, y = productions[i], productions[j]
+            if x == y:
+                total[k] += bits[x]
+            i += x <= y
+            j += y <= x
+    return total
 
 
 def _band(forest: Forest, found: _Found) -> str:

@@ -5,17 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from treedot.trees import Forest
 
 _Span = tuple[Any, Any, Any]  # a file, its first and its last line
 
 
 class Places:
-    """Where trees stand in files, as far as their columns tell."""
+    """Where trees stand in files, as far as their columns tell.
+
+    Attributes
+    ----------
+    file : array of int
+        The number of each tree's file; a number of its own where the place is not known.
+    """
 
     def __init__(self, forest: Forest) -> None:
         columns = [forest.columns.get(name, [None] * len(forest)) for name in ("file", "start", "end")]
         self._spans = [None if None in span else span for span in zip(*columns, strict=True)]
+        numbers: dict[Any, int] = {}
+        self.file = np.array(
+            [
+                -1 - i if span is None else numbers.setdefault(span[0], len(numbers))
+                for i, span in enumerate(self._spans)
+            ],
+            np.int64,
+        )
 
     def all_overlap(self, some: Sequence[int], others: Sequence[int]) -> bool:
         """Tell whether each tree of some is part of each of others, or that of it, by the lines of a file."""

@@ -4,11 +4,13 @@ The similarity is the Jaccard similarity of the multisets of productions: how ma
 how many occur in either. Two trees that are similar share one of their *rarest* productions, and their sizes
 are alike. So all pairs are found by comparing each tree only with those that share one of its rarest (prefix
 filtering: Bayardo, Ma & Srikant 2007; Xiao et al. 2008), by an inverted index of those alone: none is missed.
+
+Thousands of trees that are all alike have millions of pairs. So a tree is compared with a limited number of
+others, and only until it is similar to enough of them: the work grows with the trees, not with their square.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +22,8 @@ from treedot.threads import thread_map
 from treedot.trees import Forest
 
 BLOCK = 512  # trees that one task looks up
+MAX_COMPARED = 10_000  # trees that one is compared with; among 100,000 functions of packages, at most 3,200
+MAX_SIMILAR = 500  # trees that one is found to be similar to; among the same, at most 100
 ROUNDING = 1e-9  # on the safe side where a bound is computed from a threshold
 
 
@@ -53,10 +57,11 @@ class SimilarPairs(NamedTuple):
     a: IntArray
     b: IntArray
     similarity: FloatArray
+    n_limited: int = 0  # trees that were not compared with all others, because of the limits
 
-    def rows(self) -> Iterator[tuple[int, int, float]]:
-        """Return the pairs one by one."""
-        return zip(self.a.tolist(), self.b.tolist(), self.similarity.tolist(), strict=True)
+    def where(self, keep: Array) -> SimilarPairs:
+        """Return some of the pairs."""
+        return SimilarPairs(self.a[keep], self.b[keep], self.similarity[keep], self.n_limited)
 
 
 def similarity(a: Any, b: Any) -> float:
@@ -111,30 +116,30 @@ def production_multisets(forest: Forest) -> Multisets:
 
 def similarities(multisets: Multisets, a: IntArray, b: IntArray) -> FloatArray:
     """Return the similarity of given pairs: of all productions in either tree, the share that is in both."""
-    return _similarities(multisets.elements, multisets.bounds, np.asarray(a), np.asarray(b), 0.0)
+    return _similarities(multisets.elements, multisets.bounds, np.asarray(a), np.asarray(b))
 
 
 def similar_pairs(multisets: Multisets, threshold: float, n_jobs: int | None = None) -> SimilarPairs:
     """Return all pairs of trees whose similarity is at least ``threshold``, which is above 0.
 
-    A tree without productions is similar to none.
+    A tree without productions is similar to none. A tree is compared with at most 10,000 others that are no
+    larger than it, and found to be similar to at most 500, beginning with those that share what is rarest.
     """
     order = np.argsort(multisets.sizes, kind="stable")
     by_size = multisets.of(order)
     index = _inverted_index(by_size, threshold)
     tasks = range(0, len(order), BLOCK)
     with thread_map(n_jobs, len(tasks)) as run:
-        found = list(run(lambda start: _looked_up(by_size, index, start, threshold), tasks))
-    a, b, similarity = (
-        (np.concatenate(parts) for parts in zip(*found, strict=True)) if found else (_EMPTY,) * 3
-    )
+        found = [_NONE, *run(lambda start: _looked_up(by_size, index, start, threshold), tasks)]
+    a, b, similarity, limited = (np.concatenate(parts) for parts in zip(*found, strict=True))
     a, b = order[a], order[b]
     a, b = np.minimum(a, b), np.maximum(a, b)
     order = np.lexsort((b, a))
-    return SimilarPairs(a[order], b[order], similarity[order].astype(np.float64))
+    return SimilarPairs(a[order], b[order], similarity[order], len(limited))
 
 
-_EMPTY = np.zeros(0, np.int64)
+_Found = tuple[IntArray, IntArray, FloatArray, IntArray]  # pairs, and trees that were limited
+_NONE: _Found = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
 
 
 def _inverted_index(by_size: Multisets, threshold: float) -> tuple[IntArray, IntArray]:
@@ -153,76 +158,89 @@ def _inverted_index(by_size: Multisets, threshold: float) -> tuple[IntArray, Int
     return trees[order], bounds
 
 
-def _looked_up(
-    by_size: Multisets, index: tuple[IntArray, IntArray], start: int, threshold: float
-) -> tuple[Array, Array, Array]:
+def _looked_up(by_size: Multisets, index: tuple[IntArray, IntArray], start: int, threshold: float) -> _Found:
     """Return the pairs of the trees of one block with smaller ones."""
     end = min(start + BLOCK, len(by_size.bounds) - 1)
     seen = np.full(end, -1, np.int64)
-    candidates = np.empty(end, np.int64)
-    parts = []
+    found, similarity = np.empty(min(end, MAX_SIMILAR), np.int64), np.empty(min(end, MAX_SIMILAR))
+    parts, limited = [], []
     for x in range(start, end):
-        n = _candidates(x, by_size.elements, by_size.bounds, *index, threshold, seen, candidates)
-        found = candidates[:n]
-        similarity = _similarities(by_size.elements, by_size.bounds, np.full(n, x), found, threshold)
-        kept = similarity >= threshold
-        parts.append((np.full(kept.sum(), x), found[kept], similarity[kept]))
-    a, b, similarity = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return a, b, similarity
+        n, is_limited = _partners(
+            x, by_size.elements, by_size.bounds, *index, threshold, MAX_COMPARED, seen, found, similarity
+        )
+        parts.append((np.full(n, x), found[:n].copy(), similarity[:n].copy()))
+        if is_limited:
+            limited.append(x)
+    a, b, values = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return a, b, values, np.array(limited, np.int64)
 
 
 @njit
-def _candidates(
+def _partners(
     x: int,
     elements: IntArray,
     bounds: IntArray,
     trees: IntArray,
     lists: IntArray,
     threshold: float,
+    max_compared: int,
     seen: IntArray,
-    candidates: IntArray,
-) -> int:
-    """Write down the trees before x that are large enough and share one of x's rarest elements, each once."""
+    found: IntArray,
+    similarity: FloatArray,
+) -> tuple[int, bool]:
+    """Write down the trees before x that are similar to it, as many as there is room for.
+
+    Each tree that is large enough and shares one of x's rarest elements is compared once, beginning with the
+    rarest, and the trees nearest in size. Return how many were found, and whether a limit was met.
+    """
     size = bounds[x + 1] - bounds[x]
     smallest = threshold * size - ROUNDING
-    n = 0
+    compared = n = 0
     for i in range(bounds[x], min(bounds[x + 1], bounds[x + 1] - int(np.ceil(smallest)) + 1)):
         start, end = lists[elements[i]], lists[elements[i] + 1]
         for place in range(start + np.searchsorted(trees[start:end], x) - 1, start - 1, -1):
             y = trees[place]
             if bounds[y + 1] - bounds[y] < smallest:
                 break
-            if seen[y] != x:
-                seen[y] = x
-                candidates[n] = y
+            if seen[y] == x:
+                continue
+            if compared == max_compared or n == len(found):
+                return n, True
+            seen[y] = x
+            compared += 1
+            value = _similarity(elements, bounds, x, y, threshold)
+            if value >= threshold:
+                found[n], similarity[n] = y, value
                 n += 1
-    return n
+    return n, False
 
 
 @njit
-def _similarities(
-    elements: IntArray, bounds: IntArray, a: IntArray, b: IntArray, threshold: float
-) -> FloatArray:
-    """Return the similarity of every pair; 0 where it is below the threshold."""
+def _similarities(elements: IntArray, bounds: IntArray, a: IntArray, b: IntArray) -> FloatArray:
     result = np.zeros(len(a))
     for k in range(len(a)):
-        i, j, end_i, end_j = bounds[a[k]], bounds[b[k]], bounds[a[k] + 1], bounds[b[k] + 1]
-        either = (end_i - i) + (end_j - j)
-        needed = threshold / (1 + threshold) * either - ROUNDING
-        spare_i, spare_j = end_i - i - needed, end_j - j - needed  # elements that may have no partner
-        both = 0
-        while i < end_i and j < end_j and spare_i >= 0 and spare_j >= 0:
-            x, y = elements[i], elements[j]
-            if x == y:
-                both += 1
-                i += 1
-                j += 1
-            elif x < y:
-                spare_i -= 1
-                i += 1
-            else:
-                spare_j -= 1
-                j += 1
-        if both >= max(needed, 1):
-            result[k] = both / (either - both)
+        result[k] = _similarity(elements, bounds, a[k], b[k], 0.0)
     return result
+
+
+@njit
+def _similarity(elements: IntArray, bounds: IntArray, a: int, b: int, threshold: float) -> float:
+    """Return the similarity of two trees; 0 where it is below the threshold."""
+    i, j, end_i, end_j = bounds[a], bounds[b], bounds[a + 1], bounds[b + 1]
+    either = (end_i - i) + (end_j - j)
+    needed = threshold / (1 + threshold) * either - ROUNDING
+    spare_i, spare_j = end_i - i - needed, end_j - j - needed  # elements that may have no partner
+    both = 0
+    while i < end_i and j < end_j and spare_i >= 0 and spare_j >= 0:
+        x, y = elements[i], elements[j]
+        if x == y:
+            both += 1
+            i += 1
+            j += 1
+        elif x < y:
+            spare_i -= 1
+            i += 1
+        else:
+            spare_j -= 1
+            j += 1
+    return both / (either - both) if both >= max(needed, 1) else 0.0

@@ -22,9 +22,11 @@ MAX_WORDS = 500
 EXPLANATION_STYLE = f"""{STYLE}
 .words {{ line-height: 2.2; overflow-wrap: anywhere }}
 .words span {{ padding: 0.2em 0.3em; border-radius: 4px }}
-.fragments {{ display: flex; flex-wrap: wrap; gap: 0.8rem 1.6rem; align-items: start; margin: 0.5rem 0 }}
-.fragments > div {{ max-width: 100%; text-align: center; font-variant-numeric: tabular-nums }}
-.fragments .tree {{ font-size: 0.9rem }}
+.words {{ width: fit-content; margin: 1rem auto }}
+.fragments {{ display: flex; flex-wrap: wrap; gap: 0.6rem; margin: 0.5rem 0 }}
+.fragments > div {{ max-width: 100%; box-sizing: border-box; padding: 0.4rem 0.8rem; text-align: center }}
+.fragments > div {{ border: 1px solid var(--line, #8884); border-radius: 6px }}
+.fragments b {{ display: block; margin-bottom: 0.4rem; font-variant-numeric: tabular-nums }}
 """
 
 _MEANING = """
@@ -46,7 +48,8 @@ large and small; the list has the strongest of the small ones.</p></details>
 
 def explanation_page(found: Explanation) -> str:
     """Return a whole page that explains a decision."""
-    return page("Explanation", _explanation(found), EXPLANATION_STYLE)
+    what = "this prediction" if found.target is None else str(found.target)
+    return page(f"Why {printable(what)}?", _explanation(found), EXPLANATION_STYLE)
 
 
 def explanation_body(found: Explanation) -> str:
@@ -113,7 +116,7 @@ def _pair(found: PairExplanation) -> str:
 def _strongest(title: str, shares: Sequence[FragmentShare | SharedFragment | FragmentWeight]) -> list[str]:
     if not shares:
         return []
-    drawn = [f"<div>{tree_html(share.fragment)}{_times(share)}</div>" for share in shares]
+    drawn = [f"<div><b>{_times(share)}</b>{tree_html(share.fragment)}</div>" for share in shares]
     return [f"<h2>{title}</h2>", f'<div class="fragments">{"".join(drawn)}</div>']
 
 

@@ -1,7 +1,8 @@
 """Trees as pictures: SVG inside HTML, with the values of nodes as colours. Large trees are drawn in parts.
 
 There is no script: a part that is folded is a link to a picture of its own below, and a number is shown
-where a node is pointed at, or touched.
+where a node is pointed at, or touched. A wide picture shrinks a little to fit; beyond that it scrolls, with a
+shadow where it goes on.
 """
 
 from __future__ import annotations
@@ -26,7 +27,15 @@ DARKEST = 0.5  # of a colour behind text
 
 STYLE = """
 .tree svg { display: block; font: 12px ui-monospace, monospace; margin: auto; overflow: visible }
-.tree { overflow-x: auto; max-width: 100% }
+.tree svg { width: 100%; height: auto; max-width: var(--width); min-width: calc(0.75 * var(--width)) }
+.tree { overflow-x: auto; max-width: 100%; --cover: var(--back, Canvas) 0.7rem, transparent; background:
+linear-gradient(to right, var(--cover)) left / 3rem 100% no-repeat local,
+linear-gradient(to left, var(--cover)) right / 3rem 100% no-repeat local,
+linear-gradient(to right, #8886, transparent) left / 0.7rem 100% no-repeat,
+linear-gradient(to left, #8886, transparent) right / 0.7rem 100% no-repeat }
+.legend { font-size: 0.85rem; opacity: 0.8; margin: 0.2rem 0; text-align: center }
+.legend i { padding: 0 0.6em; margin: 0 0.2em; border-radius: 3px }
+.legend .up { background: var(--accent, #3b82b8) } .legend .down { background: var(--bad, #d05a40) }
 .tree path { stroke: currentColor; opacity: 0.35; fill: none }
 .tree text { fill: currentColor; text-anchor: middle }
 .tree rect { fill: transparent; rx: 4px }
@@ -98,11 +107,24 @@ class _Drawing:
             inside = f'<div id="{self.name}-{root}">{picture}</div>'
             parts.append(f"<details><summary>{title}</summary>{inside}</details>")
             waiting += folded
+        whole += self._legend()
         if not parts:
             return whole
         more = f"<p>{len(waiting):,} more are not drawn.</p>" if waiting else ""
         title = f"{len(parts):,} folded subtrees"
         return f"{whole}\n<details><summary>{title}</summary>\n{''.join(parts)}{more}</details>"
+
+    def _legend(self) -> str:
+        """Return what the colours of the picture mean, those that there are."""
+        values = self.values or [0.0]
+        kinds = (("up", "adds", max(values) > 0), ("down", "takes away", min(values) < 0))
+        texts = [f'<i class="{name}"></i> {text}' for name, text, is_there in kinds if is_there]
+        if not texts:
+            return ""
+        return (
+            f'<p class="legend">{", ".join(texts)}; the stronger, the more. '
+            "Point at a node, or touch it, for its value.</p>"
+        )
 
     def _picture(self, root: int) -> tuple[str, list[int]]:
         """Return the picture of a subtree, and the nodes that are folded in it."""
@@ -138,6 +160,7 @@ class _Drawing:
             ]
         drawn = f'<path d="{"".join(lines)}"/>{"".join(boxes)}'
         size = f'width="{width:.0f}" height="{height}" viewBox="0 0 {width:.0f} {height}"'
+        size += f' style="--width: {width:.0f}px"'
         title = html.escape(f"tree with the root {_shortened(self.label[root])}", quote=True)
         return f'<div class="tree"><svg {size} role="figure" aria-label="{title}">{drawn}</svg></div>'
 

@@ -57,13 +57,13 @@ def _accuracies(gram: np.ndarray, y: np.ndarray) -> list[float]:
 def _predicted(gram: np.ndarray, across: np.ndarray, y: np.ndarray, cost: float) -> np.ndarray:
     classes, sides = one_vs_rest(y, len(gram))
     with thread_map(-1) as run_all:
-        found = run_all(lambda side: train_gram(gram, np.where(side, 1.0, -1.0), cost), sides)
+        found = run_all(lambda side: train_gram(gram, np.where(side, 1.0, -1.0), cost, TOLERANCE), sides)
         scores = np.stack([across @ weights + weights.sum() for weights in found], axis=1)
     return best_class(classes, scores[:, 0] if classes.size == 2 else scores)
 
 
 @njit
-def train_gram(gram: np.ndarray, side: np.ndarray, cost: float) -> np.ndarray:
+def train_gram(gram: np.ndarray, side: np.ndarray, cost: float, tol: float) -> np.ndarray:
     """Return y α of every example for the sides y = ±1; their sum is the bias."""
     n, ridge = side.size, 0.5 / cost
     alpha, scores = np.zeros(n), np.zeros(n)
@@ -80,6 +80,6 @@ def train_gram(gram: np.ndarray, side: np.ndarray, cost: float) -> np.ndarray:
         penalty = (alpha * side * scores).sum() / 2
         loss = cost * (np.maximum(0.0, 1.0 - side * scores) ** 2).sum()
         gain = alpha.sum() - (alpha**2).sum() * ridge / 2
-        if loss + 2 * penalty - gain <= TOLERANCE * (loss + penalty):
+        if loss + 2 * penalty - gain <= tol * (loss + penalty):
             break
     return alpha * side

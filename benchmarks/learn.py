@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.methods import METHODS, Result
+from benchmarks.methods import METHODS, Result, applies
 from benchmarks.tasks import TASKS, Task, read_task
 from treedot.files import write_whole
 from treedot.model.evaluation import mcnemar, wilson
@@ -36,9 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     accuracies, costs = [], []
     for name in options.only:
         task = read_task(Path(options.data), name)
-        found = {method: measured(task, method, options.cache) for method in options.methods}
-        accuracies.append([name, *_sizes(task), *(_accuracy(task, result) for result in found.values())])
-        costs.append([name, *_tests(task, found), *map(_cost, found.values())])
+        chosen = [method for method in options.methods if applies(method, task)]
+        found = {method: measured(task, method, options.cache) for method in chosen}
+        shown = [found.get(method) for method in options.methods]
+        accuracies.append([name, *_sizes(task), *(_accuracy(task, result) for result in shown)])
+        costs.append([name, *_tests(task, found), *map(_cost, shown)])
     _print_table(["task", "training", "test", "of these in training too", *options.methods], accuracies)
     _print_table(["task", "p against exact", "p against n-grams", *options.methods], costs)
 
@@ -60,8 +62,10 @@ def _sizes(task: Task) -> list[str]:
     return [f"{len(task.train):,}", f"{len(task.test):,}", f"{task.n_repeated:,}"]
 
 
-def _accuracy(task: Task, result: Result) -> str:
+def _accuracy(task: Task, result: Result | None) -> str:
     """Return the accuracy with its interval of 95 %."""
+    if result is None:
+        return ""
     right = int(np.count_nonzero(np.array(result.predicted) == task.classes[1]))
     low, high = wilson(right, len(task.test))
     return f"{_short(right / len(task.test))} ({_short(low)}–{_short(high)})"
@@ -79,8 +83,8 @@ def _tests(task: Task, found: Mapping[str, Result]) -> Iterator[str]:
             yield ""
 
 
-def _cost(result: Result) -> str:
-    return f"{result.seconds:.0f} s; {result.settings}" if result.settings else ""
+def _cost(result: Result | None) -> str:
+    return f"{result.seconds:.0f} s; {result.settings}" if result is not None and result.settings else ""
 
 
 def _short(share: float) -> str:

@@ -64,6 +64,11 @@ def majority(task: Task) -> Result:
     return Result([classes[counts.argmax()].item()] * test.size, "", 0.0)
 
 
+def overlap(task: Task) -> Result:
+    """See no tree at all: the share of the hypothesis's words that the text has; only of pairs."""
+    return _linear(task, FunctionTransformer(_no_columns), None)
+
+
 def bag_of_labels(task: Task) -> Result:
     """Count the labels of all nodes, whatever is above and below what."""
     return _linear(task, _counted(all_labels, 1), None)
@@ -96,6 +101,7 @@ def exact(task: Task) -> Result:
 
 METHODS: dict[str, Callable[[Task], Result]] = {
     "majority": majority,
+    "overlap": overlap,
     "labels": bag_of_labels,
     "n-grams": n_grams,
     "dense": dense,
@@ -104,8 +110,13 @@ METHODS: dict[str, Callable[[Task], Result]] = {
 }
 
 
+def applies(method: str, task: Task) -> bool:
+    """Tell whether a method makes sense for a task."""
+    return method != "overlap" or task.is_paired
+
+
 def _linear(task: Task, vectorizer: Any, decays: Any) -> Result:
-    if _is_paired(task):
+    if task.is_paired:
         vectorizer = PairVectorizer(vectorizer)
     start = time.process_time()
     y, _ = task.classes
@@ -117,7 +128,7 @@ def _linear(task: Task, vectorizer: Any, decays: Any) -> Result:
 
 def _kernel(task: Task, gram: Callable[[float, Forest, Forest | None], np.ndarray]) -> Result:
     """Train on kernels of all trees with all; of pairs, the sum of both and of products of overlaps."""
-    scaler = StandardScaler().fit(_overlap(task.train)) if _is_paired(task) else None
+    scaler = StandardScaler().fit(_overlap(task.train)) if task.is_paired else None
 
     def both(a: Forest, b: Forest | None, decay: float) -> np.ndarray:
         found = gram(decay, a, b)
@@ -147,9 +158,9 @@ def _same(tokens: list[str]) -> list[str]:
     return tokens
 
 
+def _no_columns(forest: Forest) -> csr_matrix:
+    return csr_matrix((len(forest), 0), dtype=np.float32)
+
+
 def _overlap(forest: Forest) -> np.ndarray:
     return np.array(forest.columns["overlap"], float)[:, None]
-
-
-def _is_paired(task: Task) -> bool:
-    return "overlap" in task.train.columns

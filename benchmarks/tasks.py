@@ -36,6 +36,11 @@ class Task(NamedTuple):
         return np.array(self.train.columns["label"]), np.array(self.test.columns["label"])
 
     @property
+    def is_paired(self) -> bool:
+        """Whether an example is two trees."""
+        return "overlap" in self.train.columns
+
+    @property
     def n_repeated(self) -> int:
         """How many trees to test with are among those to train on too."""
         known = set(_names(self.train))

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix, hstack
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 
-from benchmarks.gram_svm import choose_and_predict
-from benchmarks.tasks import Task, all_labels, hypotheses
-from treedot import (
-    DistributedTreeVectorizer,
-    Forest,
-    FragmentVectorizer,
-    SubsetTreeKernel,
-    TreeClassifier,
-    dot_products,
-)
-from treedot.learn.tree_classifier import DECAYS, N_FEATURES
+from benchmarks.tasks import PAIR, Task, all_labels
+from treedot import DistributedTreeVectorizer, Forest, SubsetTreeKernel, TreeClassifier, dot_products
+from treedot.kernels.base import TreeKernel
 
 THREADS = -1
 
@@ -37,24 +27,15 @@ class Result(NamedTuple):
     seconds: float
 
 
-class PairVectorizer(TransformerMixin, BaseEstimator):
-    """Rows of pairs of trees: those of the text, those of the hypothesis, and their overlap, standardised."""
+class DenseKernel(TreeKernel):
+    """Dot products of distributed trees: a Gram matrix is much smaller than vectors of 8192 for each tree."""
 
-    def __init__(self, vectorizer: Any, decay: float | None = None) -> None:
-        self.vectorizer = vectorizer
-        self.decay = decay
+    def _raw_gram(self, x: Forest, y: Forest | None) -> np.ndarray:
+        vectorizer = DistributedTreeVectorizer(decay=self.decay, n_jobs=THREADS)
+        return dot_products(*(vectorizer.transform(part) for part in (x, y) if part is not None))
 
-    def fit(self, X: Forest, y: Any = None) -> Self:
-        """Learn what the vectorizer learns from texts and from hypotheses, and the scale of the overlap."""
-        own = {} if self.decay is None else {"decay": self.decay}
-        self.parts_ = [clone(self.vectorizer).set_params(**own).fit(part) for part in (X, hypotheses(X))]
-        self.scaler_ = StandardScaler().fit(_overlap(X))
-        return self
-
-    def transform(self, X: Forest) -> csr_matrix:
-        """Return one row for each pair."""
-        rows = [part.transform(trees) for part, trees in zip(self.parts_, (X, hypotheses(X)), strict=True)]
-        return hstack([*map(csr_matrix, rows), csr_matrix(self.scaler_.transform(_overlap(X)))], format="csr")
+    def _log_pair(self, x: Forest, y: Forest) -> float:
+        return float(np.log(self._raw_gram(x, y)[0, 0]))
 
 
 def majority(task: Task) -> Result:
@@ -66,37 +47,32 @@ def majority(task: Task) -> Result:
 
 def overlap(task: Task) -> Result:
     """See no tree at all: the share of the hypothesis's words that the text has; only of pairs."""
-    return _linear(task, FunctionTransformer(_no_columns), None)
+    return _trained(task, vectorizer=FunctionTransformer(_no_columns), decay=None)
 
 
 def bag_of_labels(task: Task) -> Result:
     """Count the labels of all nodes, whatever is above and below what."""
-    return _linear(task, _counted(all_labels, 1), None)
+    return _trained(task, vectorizer=_counted(all_labels, 1), decay=None)
 
 
 def n_grams(task: Task) -> Result:
     """Count words, pairs and triples of neighbouring words."""
-    return _linear(task, _counted(task.tokens, 3), None)
-
-
-def sparse(task: Task) -> Result:
-    """Take the defaults of ``TreeClassifier``."""
-    return _linear(task, FragmentVectorizer(n_features=N_FEATURES, n_jobs=THREADS), DECAYS)
+    return _trained(task, vectorizer=_counted(task.tokens, 3), decay=None)
 
 
 def dense(task: Task) -> Result:
     """Take distributed trees."""
+    return _trained(task, kernel=DenseKernel())
 
-    def gram(decay: float, a: Forest, b: Forest | None) -> np.ndarray:
-        vectorizer = DistributedTreeVectorizer(decay=decay, n_jobs=THREADS)
-        return dot_products(*(vectorizer.transform(part) for part in (a, b) if part is not None))
 
-    return _kernel(task, gram)
+def sparse(task: Task) -> Result:
+    """Take the defaults of ``TreeClassifier``."""
+    return _trained(task)
 
 
 def exact(task: Task) -> Result:
     """Take the subset tree kernel."""
-    return _kernel(task, lambda decay, a, b: SubsetTreeKernel(decay, normalize=True).gram(a, b))
+    return _trained(task, kernel=SubsetTreeKernel(normalize=True))
 
 
 METHODS: dict[str, Callable[[Task], Result]] = {
@@ -115,34 +91,13 @@ def applies(method: str, task: Task) -> bool:
     return method != "overlap" or task.is_paired
 
 
-def _linear(task: Task, vectorizer: Any, decays: Any) -> Result:
-    if task.is_paired:
-        vectorizer = PairVectorizer(vectorizer)
+def _trained(task: Task, **settings: Any) -> Result:
+    columns = {"tree_columns": list(PAIR), "number_columns": ["overlap"]} if task.is_paired else {}
     start = time.process_time()
-    y, _ = task.classes
-    model = TreeClassifier(vectorizer=vectorizer, decay=decays, n_jobs=THREADS).fit(task.train, y)
+    model = TreeClassifier(n_jobs=THREADS, **columns, **settings).fit(task.train, task.classes[0])
     seconds = time.process_time() - start
-    settings = f"C {model.C_:g}" if model.decay_ is None else f"λ {model.decay_:g}, C {model.C_:g}"
-    return Result(model.predict(task.test).tolist(), settings, seconds)
-
-
-def _kernel(task: Task, gram: Callable[[float, Forest, Forest | None], np.ndarray]) -> Result:
-    """Train on kernels of all trees with all; of pairs, the sum of both and of products of overlaps."""
-    scaler = StandardScaler().fit(_overlap(task.train)) if task.is_paired else None
-
-    def both(a: Forest, b: Forest | None, decay: float) -> np.ndarray:
-        found = gram(decay, a, b)
-        if scaler is not None:
-            found = found + gram(decay, hypotheses(a), None if b is None else hypotheses(b))
-            left, right = (scaler.transform(_overlap(part)) for part in (a, a if b is None else b))
-            found = found + left @ right.T
-        return np.asarray(found, np.float32)
-
-    start = time.process_time()
-    y, _ = task.classes
-    found = choose_and_predict(partial(both, task.train, None), partial(both, task.test, task.train), y)
-    seconds = time.process_time() - start
-    return Result(found.predicted.tolist(), f"λ {found.decay:g}, C {found.C:g}", seconds)
+    decay = "" if model.decay_ is None else f"λ {model.decay_:g}, "
+    return Result(model.predict(task.test).tolist(), f"{decay}C {model.C_:g}", seconds)
 
 
 def _counted(tokens: Callable[[Forest], list[list[str]]], longest: int) -> Any:
@@ -160,7 +115,3 @@ def _same(tokens: list[str]) -> list[str]:
 
 def _no_columns(forest: Forest) -> csr_matrix:
     return csr_matrix((len(forest), 0), dtype=np.float32)
-
-
-def _overlap(forest: Forest) -> np.ndarray:
-    return np.array(forest.columns["overlap"], float)[:, None]

@@ -13,6 +13,7 @@ from treedot import Forest, read_trees
 
 TEST_FOLDS = {"8", "9"}  # of ten, where a corpus has folds and no test set
 NEUTRAL = "2"
+PAIR = "text_tree", "hypothesis_tree"  # columns
 PHRASE = "*"  # is no word of the reviews
 
 Tokens = Callable[[Forest], list[list[str]]]
@@ -62,11 +63,6 @@ def all_labels(forest: Forest) -> list[list[str]]:
     return _texts(forest, np.ones(forest.n_nodes, bool), forest.labels)
 
 
-def hypotheses(forest: Forest) -> Forest:
-    """Return the second trees of pairs."""
-    return read_trees(list(forest.columns["hypothesis_tree"]))
-
-
 def _questions(folder: Path, name: str) -> Task:
     parts = [read_trees(folder / f"qc_{part}.tsv.gz") for part in ("train", "test")]
     train, test = (_labelled(part, part.columns[name.removeprefix("QC ")]) for part in parts)
@@ -76,7 +72,7 @@ def _questions(folder: Path, name: str) -> Task:
 def _pairs(folder: Path, name: str) -> Task:
     stem = name.lower().replace(" ", "")
     train, test = (
-        _with_overlap(read_trees(folder / f"{stem}_{part}.tsv.gz", column="text_tree"))
+        _with_overlap(read_trees(folder / f"{stem}_{part}.tsv.gz", column=PAIR[0]))
         for part in ("dev", "test")
     )
     return Task(name, train, test, words)
@@ -136,13 +132,14 @@ def _labelled(forest: Forest, classes: object) -> Forest:
 
 
 def _with_overlap(texts: Forest) -> Forest:
-    pairs = zip(map(set, words(texts)), map(set, words(hypotheses(texts))), strict=True)
+    hypotheses = read_trees(list(texts.columns[PAIR[1]]))
+    pairs = zip(map(set, words(texts)), map(set, words(hypotheses)), strict=True)
     columns = {**texts.columns, "overlap": [len(text & asked) / len(asked) for text, asked in pairs]}
     return Forest(texts.label, texts.arity, texts.offsets, texts.labels, columns)
 
 
 def _names(forest: Forest) -> Iterator[str]:
-    second = forest.columns.get("hypothesis_tree", [""] * len(forest))
+    second = forest.columns.get(PAIR[1], [""] * len(forest))
     return (f"{tree} {other}" for tree, other in zip(forest, second, strict=True))
 
 

@@ -1,17 +1,12 @@
-"""The table of what trees are good for, on next to nothing; and its support vector machine."""
+"""The table of what trees are good for, on next to nothing."""
 
 import gzip
 
 import numpy as np
 import pytest
-from benchmarks.gram_svm import train_gram
-from benchmarks.methods import METHODS
-from benchmarks.tasks import TASKS, read_task
-from scipy.sparse import csr_matrix
 
-from benchmarks import learn
+from benchmarks import learn, methods, tasks
 from strategies import random_forest
-from treedot.learn.coordinate_descent import train_linear
 
 COLUMNS = {
     "tree": str, "text_tree": str, "hypothesis_tree": str, "iupac": "Gal(b1-4)Glc".format,
@@ -45,16 +40,16 @@ def test_every_method_is_measured_once_and_kept(data, tmp_path, capsys):
     command = ["--data", str(data), "--cache", str(tmp_path), "--only", "QC coarse", "RTE 1"]
     learn.main(command)
     first = capsys.readouterr().out
-    assert len(list(tmp_path.iterdir())) == 2 * len(METHODS) - 1  # questions have no overlap
+    assert len(list(tmp_path.iterdir())) == 2 * len(methods.METHODS) - 1  # questions have no overlap
     learn.main(command)
     assert capsys.readouterr().out == first
     assert first.count("| QC coarse | 24 | 24 | 24 | .500 ") == 1
     assert len(first.splitlines()) == 10
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", tasks.TASKS)
 def test_every_task_has_trees_and_classes_of_both_parts(data, name):
-    task = read_task(data, name)
+    task = tasks.read_task(data, name)
     train, test = task.classes
     assert (train.size, test.size) == (len(task.train), len(task.test))
     assert set(train) == set(test)
@@ -63,15 +58,6 @@ def test_every_task_has_trees_and_classes_of_both_parts(data, name):
 
 
 def test_labels_of_phrases_do_not_tell_the_class(data):
-    task = read_task(data, "SST 5")
+    task = tasks.read_task(data, "SST 5")
     inner = task.train.label[task.train.arity > 0]
     assert np.unique(inner).size == 1
-
-
-def test_the_machine_of_gram_matrices_is_that_of_rows():
-    rng = np.random.default_rng(0)
-    rows, positive = rng.normal(size=(40, 5)), rng.random(40) < 0.4
-    wanted = train_linear(csr_matrix(rows), positive[:, None], np.full((1, 2), 3.0), tol=1e-9)
-    weights = train_gram(rows @ rows.T, np.where(positive, 1.0, -1.0), 3.0, 1e-9)
-    np.testing.assert_allclose(rows.T @ weights, wanted.weights[:, 0], atol=1e-4)
-    assert weights.sum() == pytest.approx(wanted.bias[0], abs=1e-4)

@@ -31,8 +31,8 @@ STYLE = """
 .tree { overflow-x: auto; max-width: 100%; --cover: var(--back, Canvas) 0.7rem, transparent; background:
 linear-gradient(to right, var(--cover)) left / 3rem 100% no-repeat local,
 linear-gradient(to left, var(--cover)) right / 3rem 100% no-repeat local,
-linear-gradient(to right, #8886, transparent) left / 0.7rem 100% no-repeat,
-linear-gradient(to left, #8886, transparent) right / 0.7rem 100% no-repeat }
+linear-gradient(to right, #8886, transparent) left 1px top 1px / 0.6rem calc(100% - 2px) no-repeat,
+linear-gradient(to left, #8886, transparent) right 1px top 1px / 0.6rem calc(100% - 2px) no-repeat }
 .legend { font-size: 0.85rem; opacity: 0.8; margin: 0.2rem 0; text-align: center }
 .legend i { padding: 0 0.6em; margin: 0 0.2em; border-radius: 3px }
 .legend .up { background: var(--accent, #3b82b8) } .legend .down { background: var(--bad, #d05a40) }

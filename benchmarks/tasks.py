@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from treedot import Forest, read_trees
 
 TEST_FOLDS = {"8", "9"}  # of ten, where a corpus has folds and no test set
-NEUTRAL = "2"
+NEUTRAL = 2  # of five classes, 0 to 4
 PAIR = "text_tree", "hypothesis_tree"  # columns
 PHRASE = "*"  # is no word of the reviews
 
@@ -64,8 +64,8 @@ def all_labels(forest: Forest) -> list[list[str]]:
 
 
 def _questions(folder: Path, name: str) -> Task:
-    parts = [read_trees(folder / f"qc_{part}.tsv.gz") for part in ("train", "test")]
-    train, test = (_labelled(part, part.columns[name.removeprefix("QC ")]) for part in parts)
+    parts = (read_trees(folder / f"qc_{part}.tsv.gz") for part in ("train", "test"))
+    train, test = (_with(part, label=part.columns[name.removeprefix("QC ")]) for part in parts)
     return Task(name, train, test, words)
 
 
@@ -80,27 +80,15 @@ def _pairs(folder: Path, name: str) -> Task:
 
 def _sentiment(folder: Path, name: str) -> Task:
     """Read sentences without the labels of their phrases, which tell the class."""
-    parts = []
-    for part in ("train", "test"):
-        forest = read_trees(folder / f"sst_{part}.tsv.gz")
-        label = np.where(forest.arity == 0, forest.label, len(forest.labels))
-        classes = np.array(forest.columns["label"]).astype(str)
-        blank = Forest(label, forest.arity, forest.offsets, [*forest.labels, PHRASE],
-                       {"label": classes.tolist()})  # fmt: skip
-        if name == "SST 2":
-            blank = blank[classes != NEUTRAL]
-            blank = _labelled(blank, [int(label > NEUTRAL) for label in blank.columns["label"]])
-        parts.append(blank)
-    return Task(name, parts[0], parts[1], words)
+    parts = (read_trees(folder / f"sst_{part}.tsv.gz") for part in ("train", "test"))
+    train, test = (_without_labels(part, two_classes=name == "SST 2") for part in parts)
+    return Task(name, train, test, words)
 
 
 def _folded(file: str, label: str, tokens: Tokens) -> Callable[[Path, str], Task]:
     def read(folder: Path, name: str) -> Task:
         forest = read_trees(folder / file)
-        forest = Forest(
-            forest.label, forest.arity, forest.offsets, forest.labels,
-            {**forest.columns, "label": forest.columns[label]},
-        )  # fmt: skip
+        forest = _with(forest, label=forest.columns[label])
         tested = np.array([str(fold) in TEST_FOLDS for fold in forest.columns["fold"]])
         return Task(name, forest[~tested], forest[tested], tokens)
 
@@ -127,15 +115,27 @@ TASKS: dict[str, Callable[[Path, str], Task]] = {
 }
 
 
-def _labelled(forest: Forest, classes: object) -> Forest:
-    return Forest(forest.label, forest.arity, forest.offsets, forest.labels, {"label": list(classes)})
+def _with(forest: Forest, **columns: Sequence[Any]) -> Forest:
+    """Return the same trees with more columns."""
+    parts = forest.label, forest.arity, forest.offsets, forest.labels
+    return Forest(*parts, {**forest.columns, **columns})
 
 
 def _with_overlap(texts: Forest) -> Forest:
     hypotheses = read_trees(list(texts.columns[PAIR[1]]))
     pairs = zip(map(set, words(texts)), map(set, words(hypotheses)), strict=True)
-    columns = {**texts.columns, "overlap": [len(text & asked) / len(asked) for text, asked in pairs]}
-    return Forest(texts.label, texts.arity, texts.offsets, texts.labels, columns)
+    return _with(texts, overlap=[len(text & asked) / len(asked) for text, asked in pairs])
+
+
+def _without_labels(forest: Forest, two_classes: bool) -> Forest:
+    """Return sentences with one label for all phrases; of two classes, without the neutral ones."""
+    label = np.where(forest.arity == 0, forest.label, len(forest.labels))
+    stars = np.array(forest.columns["label"]).astype(int)
+    labels, columns = [*forest.labels, PHRASE], {"label": stars.tolist()}
+    blank = Forest(label, forest.arity, forest.offsets, labels, columns)
+    return (
+        _with(blank, label=(stars > NEUTRAL).astype(int).tolist())[stars != NEUTRAL] if two_classes else blank
+    )
 
 
 def _names(forest: Forest) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _names(forest: Forest) -> Iterator[str]:
     return (f"{tree} {other}" for tree, other in zip(forest, second, strict=True))
 
 
-def _texts(forest: Forest, chosen: np.ndarray, labels: object) -> list[list[str]]:
+def _texts(forest: Forest, chosen: np.ndarray, labels: Sequence[str]) -> list[list[str]]:
     found: list[list[str]] = [[] for _ in range(len(forest))]
     for tree, label in zip(forest.tree_of_node[chosen], forest.label[chosen], strict=True):
         found[tree].append(labels[label])

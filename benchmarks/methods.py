@@ -23,8 +23,9 @@ class Result(NamedTuple):
     """What one method predicts for the test trees of a task; seconds are of the processor, for training."""
 
     predicted: list[Any]
-    settings: str
-    seconds: float
+    seconds: float = 0.0
+    decay: float | None = None
+    C: float | None = None
 
 
 class DenseKernel(TreeKernel):
@@ -42,7 +43,7 @@ def majority(task: Task) -> Result:
     """Predict the most frequent class."""
     train, test = task.classes
     classes, counts = np.unique(train, return_counts=True)
-    return Result([classes[counts.argmax()].item()] * test.size, "", 0.0)
+    return Result([classes[counts.argmax()].item()] * test.size)
 
 
 def overlap(task: Task) -> Result:
@@ -60,30 +61,31 @@ def n_grams(task: Task) -> Result:
     return _trained(task, vectorizer=_counted(task.tokens, 3), decay=None)
 
 
-def dense(task: Task) -> Result:
-    """Take distributed trees."""
-    return _trained(task, kernel=DenseKernel())
-
-
 def sparse(task: Task) -> Result:
     """Take the defaults of ``TreeClassifier``."""
     return _trained(task)
 
 
-def exact(task: Task) -> Result:
+def dense(task: Task, **settings: float) -> Result:
+    """Take distributed trees."""
+    return _trained(task, kernel=DenseKernel(), **settings)
+
+
+def exact(task: Task, **settings: float) -> Result:
     """Take the subset tree kernel."""
-    return _trained(task, kernel=SubsetTreeKernel(normalize=True))
+    return _trained(task, kernel=SubsetTreeKernel(normalize=True), **settings)
 
 
-METHODS: dict[str, Callable[[Task], Result]] = {
+METHODS: dict[str, Callable[..., Result]] = {
     "majority": majority,
     "overlap": overlap,
     "labels": bag_of_labels,
     "n-grams": n_grams,
-    "dense": dense,
     "sparse": sparse,
+    "dense": dense,
     "exact": exact,
 }
+KERNELS = {"dense", "exact"}  # whose Gram matrices grow with the square of the trees
 
 
 def applies(method: str, task: Task) -> bool:
@@ -96,8 +98,7 @@ def _trained(task: Task, **settings: Any) -> Result:
     start = time.process_time()
     model = TreeClassifier(n_jobs=THREADS, **columns, **settings).fit(task.train, task.classes[0])
     seconds = time.process_time() - start
-    decay = "" if model.decay_ is None else f"λ {model.decay_:g}, "
-    return Result(model.predict(task.test).tolist(), f"{decay}C {model.C_:g}", seconds)
+    return Result(model.predict(task.test).tolist(), seconds, model.decay_, model.C_)
 
 
 def _counted(tokens: Callable[[Forest], list[list[str]]], longest: int) -> Any:

@@ -133,9 +133,9 @@ def _without_labels(forest: Forest, two_classes: bool) -> Forest:
     stars = np.array(forest.columns["label"]).astype(int)
     labels, columns = [*forest.labels, PHRASE], {"label": stars.tolist()}
     blank = Forest(label, forest.arity, forest.offsets, labels, columns)
-    return (
-        _with(blank, label=(stars > NEUTRAL).astype(int).tolist())[stars != NEUTRAL] if two_classes else blank
-    )
+    if not two_classes:
+        return blank
+    return _with(blank, label=(stars > NEUTRAL).astype(int).tolist())[stars != NEUTRAL]
 
 
 def _names(forest: Forest) -> Iterator[str]:

@@ -61,3 +61,10 @@ def test_labels_of_phrases_do_not_tell_the_class(data):
     task = tasks.read_task(data, "SST 5")
     inner = task.train.label[task.train.arity > 0]
     assert np.unique(inner).size == 1
+
+
+def test_kernels_of_many_trees_take_the_settings_of_the_sparse_rows(data, monkeypatch):
+    monkeypatch.setattr(learn, "LARGE", 10)
+    task = tasks.read_task(data, "RNA")
+    chosen, found = (learn.measured(task, method, None) for method in ("sparse", "exact"))
+    assert (found.decay, found.C) == (chosen.decay, chosen.C)

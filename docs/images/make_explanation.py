@@ -29,7 +29,7 @@ def draw_explanation() -> None:
         browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": WIDTH, "height": 1000}, device_scale_factor=1.2)
         page.set_content(explain(model, X_test[wrong], n_fragments=5).to_html())
-        bottom = page.get_by_text("Parts of the score").bounding_box()
+        bottom = page.get_by_text("What the numbers mean").bounding_box()
         assert bottom is not None
         clip = {"x": 0, "y": 0, "width": WIDTH, "height": bottom["y"] - 20}
         page.screenshot(path=HERE / "explanation.png", clip=clip, full_page=True)

@@ -47,7 +47,7 @@ linear-gradient(to left, #8886, transparent) right 1px top 1px / 0.6rem calc(100
 """
 
 
-def tree_html(tree: Tree, values: Sequence[float] | None = None) -> str:
+def tree_html(tree: Tree, values: Sequence[float] | None = None, largest: float | None = None) -> str:
     """Return a tree drawn as HTML, in several pictures where it is large; ``STYLE`` belongs to it.
 
     Parameters
@@ -56,7 +56,10 @@ def tree_html(tree: Tree, values: Sequence[float] | None = None) -> str:
         The tree.
     values : sequence of float, optional
         One for each node, in post-order: positive ones are shown in one colour, negative ones in another,
-        the larger the darker.
+        the larger the stronger.
+    largest : float, optional
+        The value, by size, that has the strongest colour: give the same to trees that are compared. By
+        default it is the largest there is.
 
     Examples
     --------
@@ -64,13 +67,13 @@ def tree_html(tree: Tree, values: Sequence[float] | None = None) -> str:
     >>> picture.count("<rect"), picture.count('class="for"'), picture.count('class="against"')
     (5, 2, 1)
     """
-    return _Drawing(tree, values).html()
+    return _Drawing(tree, values, largest).html()
 
 
 class _Drawing:
     """The nodes of a tree by their numbers in post-order, and what is known of each."""
 
-    def __init__(self, tree: Tree, values: Sequence[float] | None) -> None:
+    def __init__(self, tree: Tree, values: Sequence[float] | None, largest: float | None) -> None:
         self.label: list[str] = []
         self.children: list[list[int]] = []
         self.size: list[int] = []
@@ -82,7 +85,7 @@ class _Drawing:
             self.size.append(1 + sum(self.size[c] for c in waiting[first:]))
             waiting[first:] = [number]
         self.values = None if values is None else [float(value) for value in values]
-        self.largest = max((abs(v) for v in self.values or ()), default=0.0) or 1.0
+        self.largest = largest or max((abs(v) for v in self.values or ()), default=0.0) or 1.0
         self.name = "tree-" + hashlib.blake2b(str(tree).encode(), digest_size=4).hexdigest()
         self.interest = self._interest()
 

@@ -31,7 +31,7 @@ def draw_explanation() -> None:
         page.set_content(explain(model, X_test[wrong], n_fragments=5).to_html())
         bottom = page.get_by_text("What the numbers mean").bounding_box()
         assert bottom is not None
-        clip = {"x": 0, "y": 0, "width": WIDTH, "height": bottom["y"] - 20}
+        clip = {"x": 0, "y": 0, "width": WIDTH, "height": bottom["y"] - 8}
         page.screenshot(path=HERE / "explanation.png", clip=clip, full_page=True)
         browser.close()
 

@@ -13,8 +13,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from benchmarks.tasks import PAIR, Task, all_labels
-from treedot import DistributedTreeVectorizer, Forest, SubsetTreeKernel, TreeClassifier, dot_products
+from treedot import (
+    DistributedTreeVectorizer,
+    Forest,
+    FragmentVectorizer,
+    SubsetTreeKernel,
+    TreeClassifier,
+    dot_products,
+)
 from treedot.kernels.base import TreeKernel
+from treedot.learn.tree_classifier import N_FEATURES
 
 THREADS = -1
 
@@ -66,6 +74,11 @@ def sparse(task: Task) -> Result:
     return _trained(task)
 
 
+def sparse_idf(task: Task) -> Result:
+    """Take sparse rows with inverse frequencies, as n-grams have them."""
+    return _trained(task, vectorizer=FragmentVectorizer(n_features=N_FEATURES, idf=True, n_jobs=THREADS))
+
+
 def dense(task: Task, **settings: float) -> Result:
     """Take distributed trees."""
     return _trained(task, kernel=DenseKernel(), **settings)
@@ -82,6 +95,7 @@ METHODS: dict[str, Callable[..., Result]] = {
     "labels": bag_of_labels,
     "n-grams": n_grams,
     "sparse": sparse,
+    "sparse idf": sparse_idf,
     "dense": dense,
     "exact": exact,
 }

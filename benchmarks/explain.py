@@ -28,7 +28,7 @@ TIMED = 60  # nodes of the question whose explanation is timed, as nearly as the
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print how long an explanation takes, and two lines on removals."""
+    """Print how long an explanation takes, and a table of removals."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.explain", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
     options = parser.parse_args(arguments)
@@ -42,23 +42,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     whole = seconds(lambda: explain(model, chosen))
     parts = seconds(lambda: explain(model, chosen, find_flip=False))
     print(f"{chosen.n_nodes} nodes: {1000 * whole:.1f} ms, without removals {1000 * parts:.1f} ms")
+    print("\n| inner nodes | questions | top node: falls, by | another: falls, by | top node more |")
+    print("|---|---|---|---|---|")
     for least in (1, 3):
-        print(f"subtrees of at least {least} inner nodes: {removals(model, test, least)}")
+        print(f"| at least {least} | {removals(model, test, least)} |")
 
 
 def removals(model: object, forest: Forest, least: int) -> str:
-    """Return how the score falls when the top node's subtree goes, and when another's does."""
+    """Return cells of the table: how often and by how much the score falls when a subtree goes."""
     rng = np.random.default_rng(0)
     falls = [_falls(model, forest[[k]], least, rng) for k in range(len(forest))]
     both = np.array([pair for pair in falls if pair is not None]).reshape(-1, 2)
     if not both.size:
-        return "none"
-    lower, mean = (both > 0).mean(axis=0), both.mean(axis=0)
-    return (
-        f"{len(both)} trees; the score falls for the top node in {lower[0]:.3f}, by {mean[0]:.3f} on average"
-        f"; for another in {lower[1]:.3f}, by {mean[1]:.3f}; more for the top node in "
-        f"{(both[:, 0] > both[:, 1]).mean():.3f}"
+        return "0 | | |"
+    top, another = (
+        f"{share:.3f}, {mean:.3f}"
+        for share, mean in zip((both > 0).mean(axis=0), both.mean(axis=0), strict=True)
     )
+    return f"{len(both)} | {top} | {another} | {(both[:, 0] > both[:, 1]).mean():.3f}"
 
 
 def _falls(model: object, tree: Forest, least: int, rng: np.random.Generator) -> tuple[float, float] | None:

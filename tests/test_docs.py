@@ -1,6 +1,7 @@
 """The documentation against the package: names, links and pages."""
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import treedot
 from treedot import encode, report
+from treedot.cli import main
 from treedot.cli.dups import SETTINGS
 from treedot.vectors import fidelity
 
@@ -54,6 +56,18 @@ def test_recipes_for_ci_and_commits_can_be_read_and_name_what_exists():
     assert options == ["--changed-since", "--fail-on-new", "-o"]
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hooks["repos"][0]["hooks"][0]["id"] == hook["id"]
+
+
+def test_the_commands_of_the_tutorial_run(tmp_path, monkeypatch, capsys):
+    (commands,) = blocks((ROOT / "docs/tutorial.md").read_text(encoding="utf-8"), "sh")
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    monkeypatch.chdir(tmp_path)
+    for line in commands.splitlines():
+        program, *arguments = shlex.split(line)
+        assert (program, main(arguments)) == ("treedot", 0)
+    assert "accuracy 1.000" in capsys.readouterr().out
+    made = {path.name for path in tmp_path.iterdir()}
+    assert made == {"docs", "questions.model", "evaluation.html", "explanation.html", "classes.tsv"}
 
 
 def test_no_page_has_the_name_of_one_that_the_site_makes_itself():

@@ -1,17 +1,21 @@
-"""The pages of explanations in a real browser; skipped where there is no Playwright or no Chromium."""
+"""The pages of explanations and evaluations in a browser; skipped where Playwright or Chromium lacks."""
 
 import shutil
 
+import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
 from strategies import random_forest
 from treedot import DualLinearSVC, FragmentVectorizer, Tree, explain, explain_pair
+from treedot.model.evaluation import evaluate
+from treedot.report.evaluation import EvaluationReport, Mistake, as_page
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 
+CLASSES = np.array([f"a class with number {k}" for k in range(50)])
 HOSTILE = Tree.parse("(S (A </script><img\\x20src=x>) (B &amp;))")
 
 
@@ -25,6 +29,11 @@ def pages(tmp_path_factory):
         "large": explain(model, large).to_html(),
         "hostile": explain(model, HOSTILE).to_html(),
         "pair": explain_pair(forest[0], forest[3]).to_html(),
+        "evaluation": as_page(
+            EvaluationReport(
+                "m", evaluate(CLASSES, CLASSES, CLASSES[::-1]), [Mistake(1, "a", "b", 2.0, str(large))]
+            )
+        ),
     }
     folder = tmp_path_factory.mktemp("pages")
     for name, text in texts.items():
@@ -61,7 +70,7 @@ def open_page(browser, pages):
 
 
 @pytest.mark.parametrize("width", [400, 1200])
-@pytest.mark.parametrize("name", ["small", "large", "hostile", "pair"])
+@pytest.mark.parametrize("name", ["small", "large", "hostile", "pair", "evaluation"])
 def test_pages_fit_the_screen(open_page, name, width):
     page = open_page(name, width)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
@@ -84,6 +93,24 @@ def test_a_folded_subtree_is_a_link_to_its_own_picture(open_page):
     assert not target.is_visible()
     link.click()
     target.wait_for(state="visible")
+
+
+def test_a_mistake_opens_to_show_its_tree(open_page):
+    page = open_page("evaluation")
+    tree = page.locator(".mistake .tree").first
+    assert not tree.is_visible()
+    page.locator(".mistake summary").first.click()
+    tree.wait_for(state="visible")
+
+
+def test_a_wide_tree_shrinks_a_little_before_it_scrolls(open_page):
+    widths = [
+        open_page("large", width).evaluate(
+            "(({clientWidth, scrollWidth}) => [clientWidth, scrollWidth])(document.querySelector('.tree'))"
+        )
+        for width in (1200, 400)
+    ]
+    assert widths[1][0] < widths[1][1] <= widths[0][1]
 
 
 def test_labels_stay_text(open_page):

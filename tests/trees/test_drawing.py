@@ -52,6 +52,20 @@ def test_colours_follow_the_values():
     }  # fmt: skip
 
 
+def test_trees_that_are_compared_have_one_scale():
+    tree, values = Tree.parse("(A b)"), [0, 1]
+    assert 'fill-opacity="0.50"' in tree_html(tree, values)
+    assert 'fill-opacity="0.12"' in tree_html(tree, values, largest=4)
+
+
+def test_colours_are_explained_where_there_are_any():
+    tree = Tree.parse("(A (B b))")
+    legends = [re.findall('class="(up|down)"', tree_html(tree, values)) for values in ([0, 1, 0], [0, -1, 1])]
+    assert legends == [["up"], ["up", "down"]]
+    assert "legend" not in tree_html(tree)
+    assert "legend" not in tree_html(tree, [0, 0, 0])
+
+
 def test_large_trees_fold_where_there_is_least_to_see():
     tree = random_tree(np.random.default_rng(1), 500)
     values = np.zeros(tree.size)

@@ -11,14 +11,14 @@ from treedot.printable import printable
 from treedot.trees import Forest, Tree
 
 DEEPEST = 30  # levels that lines are indented for
+LONGEST = 120  # characters of a subtree in a sentence
 FOR, AGAINST = (195, 153, 117, 75), (224, 217, 210, 203)  # backgrounds of 256 colours, faint to strong
 BLACK, RESET = "\x1b[38;5;16m", "\x1b[0m"
 
 
 def explanation_text(found: Explanation, color: bool) -> str:
     """Return an explanation as text."""
-    parts = ", ".join(f"{printable(name)} {value:+.3f}" for name, value in found.parts)
-    lines = [f"{decision_words(found)} = {parts}"]
+    lines = [decision_words(found)]
     for column, tree, values in found.trees:
         lines += [""] if column is None else ["", f"{printable(column)}:"]
         lines += _tree_lines(tree, values.tolist(), color)
@@ -55,9 +55,10 @@ def extent_words(found: ModelExplanation) -> str:
 
 
 def decision_words(found: Explanation) -> str:
-    """Return what is explained, in a few words."""
+    """Return what is explained and what it is the sum of, in a few words."""
     what = "Prediction" if found.target is None else f"Class {printable(str(found.target))}, score"
-    return f"{what} {found.score:+.3f}"
+    parts = ", ".join(f"{printable(name)} {value:+.3f}" for name, value in found.parts)
+    return f"{what} {found.score:+.3f} = {parts}"
 
 
 def flip_words(found: Explanation) -> str:
@@ -66,10 +67,11 @@ def flip_words(found: Explanation) -> str:
         return ""
     if found.flip is None:
         return "The decision stays the same whichever subtree is removed."
-    subtree, decision = found.flip.subtree, printable(str(found.flip.decision))
-    leaf = printable(str(Tree(subtree.label)))
+    decision, leaf = printable(str(found.flip.decision)), printable(str(Tree(found.flip.subtree.label)))
+    subtree = printable(str(found.flip.subtree))
+    subtree = subtree if len(subtree) <= LONGEST else subtree[:LONGEST] + " …"
     where = "" if found.flip.column is None else f" in {printable(found.flip.column)}"
-    return f"With {leaf} in the place of {printable(str(subtree))}{where} the decision would be {decision}."
+    return f"With {leaf} in the place of {subtree}{where} the decision would be {decision}."
 
 
 def _fragment_line(share: FragmentShare | SharedFragment | FragmentWeight) -> str:

@@ -12,7 +12,7 @@ from treedot.explanation.decision import Explanation, FragmentShare
 from treedot.explanation.model import FragmentWeight, ModelExplanation
 from treedot.explanation.pair import PairExplanation, SharedFragment
 from treedot.explanation.text import decision_words, extent_words, flip_words
-from treedot.page import page, table
+from treedot.page import page
 from treedot.printable import printable
 from treedot.trees import Forest, Tree
 from treedot.trees.drawing import DARKEST, STYLE, tree_html
@@ -22,9 +22,11 @@ MAX_WORDS = 500
 EXPLANATION_STYLE = f"""{STYLE}
 .words {{ line-height: 2.2; overflow-wrap: anywhere }}
 .words span {{ padding: 0.2em 0.3em; border-radius: 4px }}
-.fragments {{ display: flex; flex-wrap: wrap; gap: 0.8rem 1.6rem; align-items: start; margin: 0.5rem 0 }}
-.fragments > div {{ max-width: 100%; text-align: center; font-variant-numeric: tabular-nums }}
-.fragments .tree {{ font-size: 0.9rem }}
+.words {{ width: fit-content; margin: 1rem auto }}
+.fragments {{ display: flex; flex-wrap: wrap; gap: 0.6rem; margin: 0.5rem 0 }}
+.fragments > div {{ max-width: 100%; box-sizing: border-box; padding: 0.4rem 0.8rem; text-align: center }}
+.fragments > div {{ border: 1px solid var(--line, #8884); border-radius: 6px }}
+.fragments b {{ display: block; margin-bottom: 0.4rem; font-variant-numeric: tabular-nums }}
 """
 
 _MEANING = """
@@ -46,7 +48,8 @@ large and small; the list has the strongest of the small ones.</p></details>
 
 def explanation_page(found: Explanation) -> str:
     """Return a whole page that explains a decision."""
-    return page("Explanation", _explanation(found), EXPLANATION_STYLE)
+    what = "this prediction" if found.target is None else str(found.target)
+    return page(f"Why {printable(what)}?", _explanation(found), EXPLANATION_STYLE)
 
 
 def explanation_body(found: Explanation) -> str:
@@ -74,30 +77,30 @@ def model_body(found: ModelExplanation) -> str:
 
 
 def _explanation(found: Explanation) -> str:
-    parts = [*found.parts, ("score", found.score)]
+    largest = max(float(abs(one.node_values).max()) for one in found.trees)
     return "\n".join(
         [
             f'<p class="says">{html.escape(decision_words(found))}</p>',
             f"<p>{html.escape(flip_words(found))}</p>",
-            *(_drawn(*one) for one in found.trees),
+            *(_drawn(one.tree, one.node_values, largest, one.column) for one in found.trees),
             *_strongest("For", found.supporting),
             *_strongest("Against", found.opposing),
-            "<h2>Parts of the score</h2>",
-            table(["part", "value"], [(html.escape(name), f"{value:+.3f}") for name, value in parts]),
             _MEANING,
         ]
     )
 
 
-def _drawn(column: str | None, tree: Tree, values: np.ndarray) -> str:
+def _drawn(tree: Tree, values: np.ndarray, largest: float, column: str | None = None) -> str:
+    """Return a tree and its words; what has the largest value of all trees has the strongest colour."""
     title = "" if column is None else f"<h2>{html.escape(printable(column))}</h2>"
-    return title + tree_html(tree, values.tolist()) + _words(tree, values.tolist())
+    return f"{title}{tree_html(tree, values.tolist(), largest)}{_words(tree, values.tolist(), largest)}"
 
 
 def _pair(found: PairExplanation) -> str:
-    sides = ((found.a, found.values_a.tolist()), (found.b, found.values_b.tolist()))
+    sides = (found.a, found.values_a), (found.b, found.values_b)
+    largest = max(float(abs(values).max()) for _, values in sides)
     others = [f"<p>{html.escape(name)}: {value:+.3f}</p>" for name, value in found.others.items()]
-    pictures = [f"<div>{tree_html(tree, values)}{_words(tree, values)}</div>" for tree, values in sides]
+    pictures = [f"<div>{_drawn(tree, values, largest)}</div>" for tree, values in sides]
     return "\n".join(
         [
             f'<p class="says">The kernel is {found.value:.6g}.</p>',
@@ -113,7 +116,7 @@ def _pair(found: PairExplanation) -> str:
 def _strongest(title: str, shares: Sequence[FragmentShare | SharedFragment | FragmentWeight]) -> list[str]:
     if not shares:
         return []
-    drawn = [f"<div>{tree_html(share.fragment)}{_times(share)}</div>" for share in shares]
+    drawn = [f"<div><b>{_times(share)}</b>{tree_html(share.fragment)}</div>" for share in shares]
     return [f"<h2>{title}</h2>", f'<div class="fragments">{"".join(drawn)}</div>']
 
 
@@ -125,12 +128,11 @@ def _times(share: Any) -> str:
     return f"{share.value:+.3f}{f', {often} times' if often else ''}{where}"
 
 
-def _words(tree: Tree, values: Sequence[float]) -> str:
+def _words(tree: Tree, values: Sequence[float], largest: float) -> str:
     """Return the leaves from left to right, each in the colour of its parent."""
     forest = Forest.from_tree(tree)
     leaves = [k for k in range(forest.n_nodes) if forest.arity[k] == 0 and forest.parent[k] >= 0]
-    largest = max(map(abs, values)) or 1.0
-    words = [_word(forest, k, values[forest.parent[k]], largest) for k in leaves[:MAX_WORDS]]
+    words = [_word(forest, k, values[forest.parent[k]], largest or 1.0) for k in leaves[:MAX_WORDS]]
     more = f" and {len(leaves) - MAX_WORDS:,} more" if len(leaves) > MAX_WORDS else ""
     return f'<p class="words">{" ".join(words)}{more}</p>'
 

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import html
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from treedot.model.evaluation import Evaluation, McNemar
 from treedot.page import page, table
+from treedot.printable import printable
+from treedot.trees import Tree
+from treedot.trees.drawing import STYLE as TREE_STYLE
+from treedot.trees.drawing import tree_html
 
-LONGEST = 1000  # characters of a tree on the page
+LONGEST, LONGEST_WORDS = 1000, 200  # characters of a tree, and of its words, on the page
+MANY = 15  # classes, from which on the matrix is drawn small
 
-STYLE = """
-.confusion td { text-align: right } .confusion th:first-child { text-align: right }
-.confusion td { background: color-mix(in srgb, var(--accent) calc(var(--share) * 55%), transparent) }
+STYLE = f"""{TREE_STYLE}
+th, td {{ text-align: right }} :is(th, td):first-child {{ text-align: left }}
+.confusion th, .confusion td {{ text-align: right; padding: 0.15rem 0.4rem; border: 0; min-width: 1.6rem }}
+.confusion thead th {{ writing-mode: vertical-rl; transform: rotate(180deg); text-align: left }}
+.confusion thead th {{ padding: 0 }}
+.confusion tbody th {{ position: sticky; left: 0; background: var(--back); white-space: nowrap }}
+.confusion td {{ background: color-mix(in srgb, var(--bad) calc(var(--share) * 60%), transparent) }}
+.confusion .right {{ background: color-mix(in srgb, var(--accent) calc(var(--share) * 60%), transparent) }}
+.confusion .none {{ color: var(--line) }}
+.many {{ font-size: 0.7rem }} .many :is(th, td) {{ padding: 0 0.1rem; min-width: 0.8rem }}
+.mistake summary span {{ color: var(--quiet) }}
 """
 
 
@@ -91,22 +105,16 @@ def as_page(report: EvaluationReport) -> str:
             for one in found.classes
         ],
     )
-    mistakes = table(
-        ("tree", "true class", "predicted", "margin", ""),
-        [
-            (one.number, html.escape(one.truth), html.escape(one.predicted), f"{one.margin:.2f}",
-             f"<code>{html.escape(_shortened(one.tree))}</code>")
-            for one in report.mistakes
-        ],
-    )  # fmt: skip
+    mistakes = "".join(map(_mistake, report.mistakes)) or "<p>There are none.</p>"
     summary = "".join(f'<p class="says">{html.escape(line)}</p>' for line in _summary(report))
     body = (
-        f"{summary}<h2>Confusion matrix</h2><p>True classes in lines, predicted ones in columns; the colour "
-        f"is the share of the true class.</p>{_matrix(found)}<h2>Classes</h2>{figures}"
+        f"{summary}<h2>Confusion matrix</h2><p>True classes in lines, predicted ones in columns; the "
+        f"stronger the colour, the larger a share of the true class it is.</p>{_matrix(found)}"
+        f"<h2>Classes</h2>{figures}"
         "<h2>Most confident mistakes</h2><p>The margin is the score of the predicted class less that of the "
-        f"true one.</p>{mistakes}"
+        f"true one. Open one to see its tree.</p>{mistakes}"
     )
-    return page(f"Evaluation of {report.model}", body, STYLE)
+    return page(f"How good is {Path(report.model).name}?", body, STYLE)
 
 
 def _summary(report: EvaluationReport) -> list[str]:
@@ -130,17 +138,39 @@ def _accuracy(found: Evaluation) -> str:
     return f"accuracy {found.accuracy:.3f} (95 %: {low:.3f} to {high:.3f}) on {found.n_trees:,} trees"
 
 
-def _shortened(tree: str) -> str:
-    return tree if len(tree) <= LONGEST else tree[:LONGEST] + " …"
+def _mistake(one: Mistake) -> str:
+    """Return a mistake with the words of its tree; it opens to show the tree."""
+    tree = Tree.parse(one.tree)
+    words = printable(" ".join(node.label for node in tree.postorder() if node.is_leaf))
+    title = f"{one.truth} taken for {one.predicted}: {_shortened(words, LONGEST_WORDS)}"
+    says = f"tree {one.number}, margin {one.margin:.2f}"
+    return (
+        f'<details class="mistake"><summary>{html.escape(title)} <span>{says}</span></summary>'
+        f"{tree_html(tree)}<p><code>{html.escape(_shortened(one.tree, LONGEST))}</code></p></details>\n"
+    )
+
+
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[:longest] + " …"
 
 
 def _matrix(found: Evaluation) -> str:
     names = [html.escape(figures.name) for figures in found.classes]
     head = "<th></th>" + "".join(f"<th>{name}</th>" for name in names)
     lines = []
-    for name, row in zip(names, found.confusion.tolist(), strict=True):
-        whole = max(1, sum(row))
-        cells = "".join(f'<td style="--share: {count / whole:.3f}">{count}</td>' for count in row)
+    for i, (name, row) in enumerate(zip(names, found.confusion.tolist(), strict=True)):
+        cells = "".join(_count(count, sum(row), i == j) for j, count in enumerate(row))
         lines.append(f"<tr><th>{name}</th>{cells}</tr>")
     rows = "\n".join(lines)
-    return f'<div class="wide"><table class="confusion"><tr>{head}</tr>\n{rows}\n</table></div>'
+    kind = "confusion many" if len(names) >= MANY else "confusion"
+    return (
+        f'<div class="wide"><table class="{kind}"><thead><tr>{head}</tr></thead>'
+        f"<tbody>\n{rows}\n</tbody></table></div>"
+    )
+
+
+def _count(count: int, whole: int, is_right: bool) -> str:
+    if count == 0:
+        return '<td class="none">0</td>'
+    kind = ' class="right"' if is_right else ""
+    return f'<td{kind} style="--share: {count / whole:.3f}">{count}</td>'

@@ -1,7 +1,8 @@
 """Trees as pictures: SVG inside HTML, with the values of nodes as colours. Large trees are drawn in parts.
 
 There is no script: a part that is folded is a link to a picture of its own below, and a number is shown
-where a node is pointed at, or touched.
+where a node is pointed at, or touched. A wide picture shrinks a little to fit; beyond that it scrolls, with a
+shadow where it goes on.
 """
 
 from __future__ import annotations
@@ -26,7 +27,15 @@ DARKEST = 0.5  # of a colour behind text
 
 STYLE = """
 .tree svg { display: block; font: 12px ui-monospace, monospace; margin: auto; overflow: visible }
-.tree { overflow-x: auto; max-width: 100% }
+.tree svg { width: 100%; height: auto; max-width: var(--width); min-width: calc(0.75 * var(--width)) }
+.tree { overflow-x: auto; max-width: 100%; --cover: var(--back, Canvas) 0.7rem, transparent; background:
+linear-gradient(to right, var(--cover)) left / 3rem 100% no-repeat local,
+linear-gradient(to left, var(--cover)) right / 3rem 100% no-repeat local,
+linear-gradient(to right, #8886, transparent) left 1px top 1px / 0.6rem calc(100% - 2px) no-repeat,
+linear-gradient(to left, #8886, transparent) right 1px top 1px / 0.6rem calc(100% - 2px) no-repeat }
+.legend { font-size: 0.85rem; opacity: 0.8; margin: 0.2rem 0; text-align: center }
+.legend i { padding: 0 0.6em; margin: 0 0.2em; border-radius: 3px }
+.legend .up { background: var(--accent, #3b82b8) } .legend .down { background: var(--bad, #d05a40) }
 .tree path { stroke: currentColor; opacity: 0.35; fill: none }
 .tree text { fill: currentColor; text-anchor: middle }
 .tree rect { fill: transparent; rx: 4px }
@@ -38,7 +47,7 @@ STYLE = """
 """
 
 
-def tree_html(tree: Tree, values: Sequence[float] | None = None) -> str:
+def tree_html(tree: Tree, values: Sequence[float] | None = None, largest: float | None = None) -> str:
     """Return a tree drawn as HTML, in several pictures where it is large; ``STYLE`` belongs to it.
 
     Parameters
@@ -47,7 +56,10 @@ def tree_html(tree: Tree, values: Sequence[float] | None = None) -> str:
         The tree.
     values : sequence of float, optional
         One for each node, in post-order: positive ones are shown in one colour, negative ones in another,
-        the larger the darker.
+        the larger the stronger.
+    largest : float, optional
+        The value, by size, that has the strongest colour: give the same to trees that are compared. By
+        default it is the largest there is.
 
     Examples
     --------
@@ -55,13 +67,13 @@ def tree_html(tree: Tree, values: Sequence[float] | None = None) -> str:
     >>> picture.count("<rect"), picture.count('class="for"'), picture.count('class="against"')
     (5, 2, 1)
     """
-    return _Drawing(tree, values).html()
+    return _Drawing(tree, values, largest).html()
 
 
 class _Drawing:
     """The nodes of a tree by their numbers in post-order, and what is known of each."""
 
-    def __init__(self, tree: Tree, values: Sequence[float] | None) -> None:
+    def __init__(self, tree: Tree, values: Sequence[float] | None, largest: float | None) -> None:
         self.label: list[str] = []
         self.children: list[list[int]] = []
         self.size: list[int] = []
@@ -73,7 +85,7 @@ class _Drawing:
             self.size.append(1 + sum(self.size[c] for c in waiting[first:]))
             waiting[first:] = [number]
         self.values = None if values is None else [float(value) for value in values]
-        self.largest = max((abs(v) for v in self.values or ()), default=0.0) or 1.0
+        self.largest = largest or max((abs(v) for v in self.values or ()), default=0.0) or 1.0
         self.name = "tree-" + hashlib.blake2b(str(tree).encode(), digest_size=4).hexdigest()
         self.interest = self._interest()
 
@@ -98,11 +110,24 @@ class _Drawing:
             inside = f'<div id="{self.name}-{root}">{picture}</div>'
             parts.append(f"<details><summary>{title}</summary>{inside}</details>")
             waiting += folded
+        whole += self._legend()
         if not parts:
             return whole
         more = f"<p>{len(waiting):,} more are not drawn.</p>" if waiting else ""
         title = f"{len(parts):,} folded subtrees"
         return f"{whole}\n<details><summary>{title}</summary>\n{''.join(parts)}{more}</details>"
+
+    def _legend(self) -> str:
+        """Return what the colours of the picture mean, those that there are."""
+        values = self.values or [0.0]
+        kinds = (("up", "adds", max(values) > 0), ("down", "takes away", min(values) < 0))
+        texts = [f'<i class="{name}"></i> {text}' for name, text, is_there in kinds if is_there]
+        if not texts:
+            return ""
+        return (
+            f'<p class="legend">{", ".join(texts)}; the stronger, the more. '
+            "Point at a node, or touch it, for its value.</p>"
+        )
 
     def _picture(self, root: int) -> tuple[str, list[int]]:
         """Return the picture of a subtree, and the nodes that are folded in it."""
@@ -138,6 +163,7 @@ class _Drawing:
             ]
         drawn = f'<path d="{"".join(lines)}"/>{"".join(boxes)}'
         size = f'width="{width:.0f}" height="{height}" viewBox="0 0 {width:.0f} {height}"'
+        size += f' style="--width: {width:.0f}px"'
         title = html.escape(f"tree with the root {_shortened(self.label[root])}", quote=True)
         return f'<div class="tree"><svg {size} role="figure" aria-label="{title}">{drawn}</svg></div>'
 

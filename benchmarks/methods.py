@@ -1,0 +1,132 @@
+"""What trees become before a support vector machine: labels, n-grams, vectors, rows, kernels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from benchmarks.tasks import PAIR, Task, all_labels
+from treedot import (
+    DistributedTreeVectorizer,
+    Forest,
+    FragmentVectorizer,
+    SubsetTreeKernel,
+    TreeClassifier,
+    dot_products,
+)
+from treedot.kernels.base import TreeKernel
+from treedot.learn.tree_classifier import N_FEATURES
+
+THREADS = -1
+
+
+class Result(NamedTuple):
+    """What one method predicts for the test trees of a task; seconds are of the processor, for training."""
+
+    predicted: list[Any]
+    seconds: float = 0.0
+    decay: float | None = None
+    C: float | None = None
+
+
+class DenseKernel(TreeKernel):
+    """Dot products of distributed trees: a Gram matrix is much smaller than vectors of 8192 for each tree."""
+
+    def _raw_gram(self, x: Forest, y: Forest | None) -> np.ndarray:
+        vectorizer = DistributedTreeVectorizer(decay=self.decay, n_jobs=THREADS)
+        return dot_products(*(vectorizer.transform(part) for part in (x, y) if part is not None))
+
+    def _log_pair(self, x: Forest, y: Forest) -> float:
+        return float(np.log(self._raw_gram(x, y)[0, 0]))
+
+
+def majority(task: Task) -> Result:
+    """Predict the most frequent class."""
+    train, test = task.classes
+    classes, counts = np.unique(train, return_counts=True)
+    return Result([classes[counts.argmax()].item()] * test.size)
+
+
+def overlap(task: Task) -> Result:
+    """See no tree at all: the share of the hypothesis's words that the text has; only of pairs."""
+    return _trained(task, vectorizer=FunctionTransformer(_no_columns), decay=None)
+
+
+def bag_of_labels(task: Task) -> Result:
+    """Count the labels of all nodes, whatever is above and below what."""
+    return _trained(task, vectorizer=_counted(all_labels, 1), decay=None)
+
+
+def n_grams(task: Task) -> Result:
+    """Count words, pairs and triples of neighbouring words."""
+    return _trained(task, vectorizer=_counted(task.tokens, 3), decay=None)
+
+
+def sparse(task: Task) -> Result:
+    """Take the defaults of ``TreeClassifier``."""
+    return _trained(task)
+
+
+def sparse_idf(task: Task) -> Result:
+    """Take sparse rows with inverse frequencies, as n-grams have them."""
+    return _trained(task, vectorizer=FragmentVectorizer(n_features=N_FEATURES, idf=True, n_jobs=THREADS))
+
+
+def dense(task: Task, **settings: float) -> Result:
+    """Take distributed trees."""
+    return _trained(task, kernel=DenseKernel(), **settings)
+
+
+def exact(task: Task, **settings: float) -> Result:
+    """Take the subset tree kernel."""
+    return _trained(task, kernel=SubsetTreeKernel(normalize=True), **settings)
+
+
+METHODS: dict[str, Callable[..., Result]] = {
+    "majority": majority,
+    "overlap": overlap,
+    "labels": bag_of_labels,
+    "n-grams": n_grams,
+    "sparse": sparse,
+    "sparse idf": sparse_idf,
+    "dense": dense,
+    "exact": exact,
+}
+KERNELS = {"dense", "exact"}  # whose Gram matrices grow with the square of the trees
+
+
+def applies(method: str, task: Task) -> bool:
+    """Tell whether a method makes sense for a task."""
+    return method != "overlap" or task.is_paired
+
+
+def _trained(task: Task, **settings: Any) -> Result:
+    columns = {"tree_columns": list(PAIR), "number_columns": ["overlap"]} if task.is_paired else {}
+    start = time.process_time()
+    model = TreeClassifier(n_jobs=THREADS, **columns, **settings).fit(task.train, task.classes[0])
+    seconds = time.process_time() - start
+    return Result(model.predict(task.test).tolist(), seconds, model.decay_, model.C_)
+
+
+def _counted(tokens: Callable[[Forest], list[list[str]]], longest: int) -> Any:
+    """Return a vectorizer of tokens and their n-grams."""
+    counter = TfidfVectorizer(
+        tokenizer=_same, preprocessor=_same, token_pattern=None, lowercase=False, sublinear_tf=True,
+        ngram_range=(1, longest), dtype=np.float32,
+    )  # fmt: skip
+    return make_pipeline(FunctionTransformer(tokens), counter)
+
+
+def _same(tokens: list[str]) -> list[str]:
+    return tokens
+
+
+def _no_columns(forest: Forest) -> csr_matrix:
+    return csr_matrix((len(forest), 0), dtype=np.float32)

@@ -165,7 +165,7 @@ def test_column_transformers_and_pipelines_are_vectorizers():
     with pytest.raises(ParameterError, match="those of ColumnTransformer cannot be kept"):
         model.to_model()
     short = make_pipeline(FragmentVectorizer(n_features=2**12), TruncatedSVD(5, random_state=0))
-    dense = TreeClassifier(vectorizer=short, C=1).fit(FRAME["text"], CLASSES)
+    dense = TreeClassifier(vectorizer=short, decay=0.4, C=1).fit(FRAME["text"], CLASSES)
     assert dense.weights_.shape == (5, 1)
     with pytest.raises(ParameterError, match="TruncatedSVD has no decay: give decay=None"):
         TreeClassifier(vectorizer=TruncatedSVD(5)).fit(FRAME["text"], CLASSES)

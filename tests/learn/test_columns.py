@@ -30,6 +30,7 @@ from treedot import (
     explain_model,
     read_trees,
 )
+from treedot.model.model_input import with_columns
 from treedot.model.table import Table
 from treedot.model.text_input import TextInput
 
@@ -64,8 +65,8 @@ def test_the_rows_of_all_columns_stand_side_by_side():
     model = TreeClassifier(**NAMES, vectorizer=vectorizer, **exact).fit(FRAME, THREE)
     numbers = StandardScaler().fit_transform(FRAME[["overlap", "length"]])
     texts = TextInput("note").transform(Table({"note": list(FRAME["note"])}))
-    used = np.unique(texts.indices)
-    X = hstack([rows("text"), rows("hypothesis"), csr_matrix(numbers), texts.tocsc()[:, used]]).tocsr()
+    texts = with_columns(texts, np.unique(texts.indices))
+    X = hstack([rows("text"), rows("hypothesis"), csr_matrix(numbers), texts]).tocsr()
     wanted = LinearSVC(C=2.0, tol=1e-9, max_iter=200_000).fit(X, THREE)
     np.testing.assert_allclose(model.decision_function(FRAME), wanted.decision_function(X), atol=2e-3)
     assert [each.reads.trees for each in model.inputs_] == [("text",), ("hypothesis",), (), ()]
@@ -151,8 +152,8 @@ def test_the_model_of_a_kernel_is_the_same_whatever_the_threads(n_jobs):
 def test_column_transformers_and_pipelines_are_vectorizers():
     columns = ColumnTransformer(
         [
-            ("text", FragmentVectorizer(), "text"),
-            ("other", FragmentVectorizer(), "hypothesis"),
+            ("text", FragmentVectorizer(n_features=2**12), "text"),
+            ("other", FragmentVectorizer(n_features=2**12), "hypothesis"),
             ("numbers", StandardScaler(), ["overlap", "length"]),
         ]
     )
@@ -164,7 +165,7 @@ def test_column_transformers_and_pipelines_are_vectorizers():
     with pytest.raises(ParameterError, match="those of ColumnTransformer cannot be kept"):
         model.to_model()
     short = make_pipeline(FragmentVectorizer(n_features=2**12), TruncatedSVD(5, random_state=0))
-    dense = TreeClassifier(vectorizer=short, C=1).fit(FRAME["text"], CLASSES)
+    dense = TreeClassifier(vectorizer=short, decay=0.4, C=1).fit(FRAME["text"], CLASSES)
     assert dense.weights_.shape == (5, 1)
     with pytest.raises(ParameterError, match="TruncatedSVD has no decay: give decay=None"):
         TreeClassifier(vectorizer=TruncatedSVD(5)).fit(FRAME["text"], CLASSES)

@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -129,8 +130,15 @@ def test_a_reader_sees_the_old_or_the_new_model_while_it_is_replaced(
 
     with ThreadPoolExecutor(2) as pool:
         readers = [pool.submit(read) for _ in range(2)]
+
+        def wait_for(number):
+            while number not in seen[-2:] and not any(reader.done() for reader in readers):
+                time.sleep(0.001)
+
+        wait_for(0)
         for number in range(60):
             models[number % 2].save(target, overwrite=True)
+        wait_for(1)
         done.set()
         for reader in readers:
             reader.result()

@@ -116,17 +116,17 @@ def _train_on_kernels(
 ) -> Trained:
     """Train on the sum of the kernels and dot products of all inputs.
 
-    Kernels are with the support vectors alone, and all others inputs get weights: ``Σ αᵢ yᵢ xᵢ``.
+    Kernels are then those with the support vectors alone, and all other inputs get weights, ``Σ αᵢ yᵢ xᵢ``.
     """
-    is_kernel = [isinstance(each, KernelInput) for each in made]
-    products = [own if exact else _products(own) for own, exact in zip(rows, is_kernel, strict=True)]
-    fit = trainer(sum(products), task.positive, task.costs * C, n_jobs)
+    products = [
+        own if isinstance(each, KernelInput) else _products(own) for each, own in zip(made, rows, strict=True)
+    ]
+    fit = trainer(np.sum(products, axis=0), task.positive, task.costs * C, n_jobs)
     support = np.flatnonzero(fit.weights.any(axis=1))
     inputs, columns, weights = list[ModelInput](), [], []
     for each, own in zip(made, rows, strict=True):
         if isinstance(each, KernelInput):
-            each = KernelInput(each.column, each.kernel, each.trees[support])
-            inputs.append(each)
+            inputs.append(KernelInput(each.column, each.kernel, each.trees[support]))
             columns.append(np.arange(support.size))
             weights.append(fit.weights[support])
         else:

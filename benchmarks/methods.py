@@ -22,7 +22,7 @@ from treedot import (
     dot_products,
 )
 from treedot.kernels.base import TreeKernel
-from treedot.learn.tree_classifier import N_FEATURES
+from treedot.learn.candidates import N_FEATURES
 
 THREADS = -1
 

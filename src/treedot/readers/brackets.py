@@ -43,6 +43,7 @@ class _Window:
         self.padded = padded()
         self.bytes_before, self.lines_before = 0, 0
         self.column_before = 0  # the characters before it in its first line
+        self.blank_before = True  # whether there are only blanks before it
         self.line, self.line_start = 0, 0  # of the last place that was asked for: the next ones lie after it
         self.at_end = False
         self.fresh = True
@@ -69,6 +70,7 @@ class _Window:
         breaks = dropped.count(b"\n")
         last_line = dropped[dropped.rfind(b"\n") + 1 :].decode(errors="replace")
         self.column_before = len(last_line) + (0 if breaks else self.column_before)
+        self.blank_before = self.blank_before and not dropped.strip()
         self.lines_before += breaks
         self.bytes_before += length
         self.padded = self.padded[length:]
@@ -106,7 +108,7 @@ class _Window:
         missing, hint = 0, ""
         if stop == scanner.OPEN:
             missing = int(np.count_nonzero(rest == ord("(")) - np.count_nonzero(rest == ord(")")))
-        if not self.one_tree and self.bytes_before == 0 and not self.text[:position].tobytes().strip():
+        if not self.one_tree and self.blank_before and not self.text[:position].tobytes().strip():
             hint = table_hint(rest[:HEAD].tobytes())
         token = _TOKEN.search(rest[:160].tobytes())
         shown = token[0].decode(errors="replace")[:40] if token else ""

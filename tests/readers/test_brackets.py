@@ -118,11 +118,11 @@ def test_there_is_room_for_as_many_nodes_and_trees_as_a_text_can_have(text):
 
 @pytest.mark.parametrize("chunk", [64, 4096, 1 << 20])
 def test_there_is_room_for_any_number_of_labels(monkeypatch, chunk):
-    text = "".join(f"(tree{i % 7} a-rather-long-label-{i} w{i % 1000})\n" for i in range(5000))
+    text = "".join(f"(tree{i % 7} a-rather-long-label-{i} w{i % 1000})\n" for i in range(2000))
     monkeypatch.setattr(brackets, "CHUNK_BYTES", chunk)
     forest = read_trees(io.BytesIO(text.encode()))
     assert forest == plain_forest(text)
-    assert len(set(forest.labels)) == len(forest.labels) == 7 + 5000 + 1000
+    assert len(set(forest.labels)) == len(forest.labels) == 7 + 2000 + 1000
 
 
 def test_batches_have_their_own_labels_and_no_others():
@@ -142,6 +142,13 @@ def test_errors_name_the_same_places_whatever_the_chunks_and_batches(monkeypatch
         "<stream>:2:29 (tree 6): a closing bracket without an opening one",
         "<stream>:3:8 (tree 7): this tree is never closed: 1 closing bracket(s) missing",
     ]
+
+
+@pytest.mark.parametrize("chunk", [2, 1 << 20])
+def test_a_table_is_recognised_behind_blanks(monkeypatch, chunk):
+    monkeypatch.setattr(brackets, "CHUNK_BYTES", chunk)
+    with pytest.raises(TreeSyntaxError, match=r":3:1 .*if this is a table, set the format: 'tsv'"):
+        read_trees(io.BytesIO(b"\n  \nid\ttree\n1\t(a b)\n"))
 
 
 def test_the_place_in_a_text_is_counted_from_its_beginning():

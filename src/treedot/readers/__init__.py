@@ -277,9 +277,8 @@ def _from_items(items: Iterable[Any], how: _How) -> Iterator[Forest]:
                     )
                 yield from _from_file(path, how)
             return
-        places = [f"tree {number + k + 1}" for k in range(len(batch))]
+        yield read_items(batch, lambda k, before=number: f"tree {before + k + 1}", how.on_bad)[0]  # type: ignore[misc]
         number += len(batch)
-        yield read_items(batch, places, how.on_bad)[0]
 
 
 def _not_empty(forests: Iterator[Forest], name: str) -> Iterator[Forest]:

@@ -6,7 +6,7 @@ import codecs
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -43,6 +43,7 @@ class _Window:
         self.padded = padded()
         self.bytes_before, self.lines_before = 0, 0
         self.column_before = 0  # the characters before it in its first line
+        self.blank_before = True  # whether there are only blanks before it
         self.line, self.line_start = 0, 0  # of the last place that was asked for: the next ones lie after it
         self.at_end = False
         self.fresh = True
@@ -69,6 +70,7 @@ class _Window:
         breaks = dropped.count(b"\n")
         last_line = dropped[dropped.rfind(b"\n") + 1 :].decode(errors="replace")
         self.column_before = len(last_line) + (0 if breaks else self.column_before)
+        self.blank_before = self.blank_before and not dropped.strip()
         self.lines_before += breaks
         self.bytes_before += length
         self.padded = self.padded[length:]
@@ -106,7 +108,7 @@ class _Window:
         missing, hint = 0, ""
         if stop == scanner.OPEN:
             missing = int(np.count_nonzero(rest == ord("(")) - np.count_nonzero(rest == ord(")")))
-        if not self.one_tree and self.bytes_before == 0 and not self.text[:position].tobytes().strip():
+        if not self.one_tree and self.blank_before and not self.text[:position].tobytes().strip():
             hint = table_hint(rest[:HEAD].tobytes())
         token = _TOKEN.search(rest[:160].tobytes())
         shown = token[0].decode(errors="replace")[:40] if token else ""
@@ -227,7 +229,9 @@ def _read_whole(cells: Sequence[str]) -> Forest | None:
     return None if batch.add(scan) else batch.take()
 
 
-def read_cells(cells: Sequence[str | None], places: Sequence[str], on_bad: OnBad) -> tuple[Forest, list[int]]:
+def read_cells(
+    cells: Sequence[str | None], place_of: Callable[[int], str], on_bad: OnBad
+) -> tuple[Forest, list[int]]:
     """Pack texts of one tree each; return the forest and the indices of the texts that were good."""
     texts = [cell for cell in cells if cell is not None]
     if len(texts) == len(cells):
@@ -239,19 +243,18 @@ def read_cells(cells: Sequence[str | None], places: Sequence[str], on_bad: OnBad
     good: list[int] = []
     forests = [Forest([], [], [0], [])]
     for i, cell in enumerate(cells):
+        place = place_of(i)
         try:
             if cell is None:
-                raise TreeSyntaxError(f"{places[i]}: expected a tree, found None")
+                raise TreeSyntaxError(f"{place}: expected a tree, found None")
             if not cell.lstrip().startswith("(") and os.path.isfile(cell):
                 raise TreeSyntaxError(
-                    f"{places[i]}: {cell!r} is not a tree but the name of a file: give pathlib.Path({cell!r})"
+                    f"{place}: {cell!r} is not a tree but the name of a file: give pathlib.Path({cell!r})"
                 )
             stream = io.BytesIO(cell.encode(errors="surrogatepass"))
-            found = list(_read_window(_Window(stream, places[i], one_tree=True), 2, OnBad()))
+            found = list(_read_window(_Window(stream, place, one_tree=True), 2, OnBad()))
             if [len(forest) for forest in found] != [1]:
-                raise TreeSyntaxError(
-                    f"{places[i]}: expected one tree, found {'several' if found else 'none'}"
-                )
+                raise TreeSyntaxError(f"{place}: expected one tree, found {'several' if found else 'none'}")
         except SourceError as error:
             on_bad(error)
         else:

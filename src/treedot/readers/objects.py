@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,18 @@ from treedot.trees.forest import MAX_NODES
 _CHECK_AFTER = 1 << 16  # nodes of one tree, after which its lists are looked through for a cycle
 
 
-def read_items(items: list[Any], places: list[str], on_bad: OnBad) -> tuple[Forest, list[int]]:
-    """Pack trees given as text or objects; return the forest and the indices of the items that were good."""
-    if all(isinstance(item, str) or item is None for item in items):
-        return read_cells(items, places, on_bad)
+def read_items(items: list[Any], place_of: Callable[[int], str], on_bad: OnBad) -> tuple[Forest, list[int]]:
+    """Pack trees given as text or objects; return the forest and the indices of the items that were good.
+
+    ``place_of`` says where an item stands, for errors.
+    """
+    if all(kind is type(None) or issubclass(kind, str) for kind in set(map(type, items))):
+        return read_cells(items, place_of, on_bad)
     if len(items) == 1 and isinstance(items[0], Tree):
         return Forest.from_tree(items[0]), [0]
     if any(hasattr(item, "as_py") for item in items):  # scalars of pyarrow
         return read_items(
-            [item.as_py() if hasattr(item, "as_py") else item for item in items], places, on_bad
+            [item.as_py() if hasattr(item, "as_py") else item for item in items], place_of, on_bad
         )
     if all(isinstance(item, Tree) for item in items):
         return Forest.from_trees(items), list(range(len(items)))
@@ -32,10 +36,11 @@ def read_items(items: list[Any], places: list[str], on_bad: OnBad) -> tuple[Fore
     labels: list[str] = []  # of all nodes in post-order
     arity: list[int] = []
     offsets = [0]
-    for i, (item, place) in enumerate(zip(items, places, strict=True)):
+    for i, item in enumerate(items):
+        place = place_of(i)
         try:
             if isinstance(item, str):
-                one = read_cells([item], [place], OnBad())[0]
+                one = read_cells([item], lambda _, place=place: place, OnBad())[0]  # type: ignore[misc]
                 labels.extend(one.labels[k] for k in one.label.tolist())
                 arity += one.arity.tolist()
             elif item is None:

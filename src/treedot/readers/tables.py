@@ -24,7 +24,7 @@ NO_QUOTES = (
 )
 VECTORS_KEY = b"treedot.spec"  # in the metadata of a Parquet file of vectors
 
-Row = tuple[str, dict[str, Any]]  # where it stands, and its values by column
+Row = tuple[int, dict[str, Any]]  # the number of its line, or of the row itself, and its values by column
 
 
 def read_tsv(
@@ -36,7 +36,7 @@ def read_tsv(
         records = ((number, line.split("\t")) for number, line in _decoded(stream, name, on_bad_row))
         return _rows(records, name, column, on_bad_row, quotes=False)
 
-    return _packed(rows, column, batch_size, on_bad)
+    return _packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad)
 
 
 def read_csv(
@@ -60,7 +60,7 @@ def read_csv(
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
         return _rows(records(on_bad_row), name, column, on_bad_row, quotes=True)
 
-    return _packed(rows, column, batch_size, on_bad, _FIELD_LIMIT)
+    return _packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad, _FIELD_LIMIT)
 
 
 class _FieldLimit:
@@ -102,13 +102,13 @@ def read_jsonl(
                 on_bad_row(SourceError(f"{name}:{number}: this line is not JSON ({error})"))
                 continue
             if isinstance(row, dict):
-                yield f"{name}:{number}", row
+                yield number, row
             else:
                 on_bad_row(
                     SourceError(f"{name}:{number}: expected a JSON object, found {type(row).__name__}")
                 )
 
-    return _packed(rows, column, batch_size, on_bad)
+    return _packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad)
 
 
 def read_arrow(path: str, kind: str, column: str | None, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
@@ -129,14 +129,14 @@ def read_arrow(path: str, kind: str, column: str | None, batch_size: int, on_bad
         raise _no_column(path, wanted, names)
 
     def rows(_: OnBad) -> Iterator[Row]:
-        row_number = itertools.count(1)
+        number = 0
         for batch in batches:
             with arrow.clear_errors(path):
                 values = batch.to_pylist()
-            for row in values:
-                yield f"{path} (row {next(row_number)})", row
+            yield from enumerate(values, number + 1)
+            number += len(values)
 
-    yield from _packed(rows, column, batch_size, on_bad)
+    yield from _packed(rows, lambda number: f"{path} (row {number})", column, batch_size, on_bad)
 
 
 def _decoded(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[tuple[int, str]]:
@@ -191,7 +191,7 @@ def _rows(
         if not quotes and row[wanted].startswith('"'):  # a tree begins with a bracket
             on_bad(SourceError(f"{name}:{number}, column {wanted!r}: {NO_QUOTES}"))
         else:
-            yield f"{name}:{number}", row
+            yield number, row
 
 
 def _no_column(place: str, wanted: str, names: Iterable[str]) -> SourceError:
@@ -203,6 +203,7 @@ def _no_column(place: str, wanted: str, names: Iterable[str]) -> SourceError:
 
 def _packed(
     open_rows: Callable[[OnBad], Iterator[Row]],
+    where: Callable[[int], str],
     column: str | None,
     batch_size: int,
     on_bad: OnBad,
@@ -217,6 +218,10 @@ def _packed(
     problems: list[tuple[int, SourceError]] = []  # of rows, with how many good ones of the batch went before
     rows = open_rows(OnBad(lambda error: problems.append((len(batch), error))))
     first = True
+
+    def place_of(i: int) -> str:
+        return f"{where(batch[i][0])}, column {wanted!r}"
+
     while True:
         with while_reading or nullcontext():
             for row in rows:
@@ -229,19 +234,20 @@ def _packed(
             return
         if first and batch:
             if wanted not in batch[0][1]:  # of JSON lines: all rows of the others have the same columns
-                raise _no_column(batch[0][0], wanted, batch[0][1])
+                raise _no_column(where(batch[0][0]), wanted, batch[0][1])
             first = False
-        places = [f"{place}, column {wanted!r}" for place, _ in batch]
+        values = [row for _, row in batch]
         errors: list[SourceError] = []
         on_bad_tree = OnBad(errors.append) if on_bad.skips else on_bad
-        forest, good = read_items([row.get(wanted) for _, row in batch], places, on_bad_tree)
+        forest, good = read_items([row.get(wanted) for row in values], place_of, on_bad_tree)
         if errors:
             bad = sorted(set(range(len(batch))).difference(good))
             problems.extend(zip(bad, errors, strict=True))
         for _, error in sorted(problems, key=lambda problem: problem[0]):
             on_bad(error)
-        names = dict.fromkeys(key for _, row in batch for key in row if key != wanted)
-        forest.columns.update({key: [batch[i][1].get(key) for i in good] for key in names})
+        kept = [values[i] for i in good]
+        names = [key for key in dict.fromkeys(itertools.chain.from_iterable(values)) if key != wanted]
+        forest.columns.update({key: [row.get(key) for row in kept] for key in names})
         batch, problems = [], []
         if len(forest):
             yield forest

@@ -35,7 +35,7 @@ if not COMPILED:
 
     def first_bytes(word: Any, length: int) -> Any:
         """Return a word without all bytes but its first ones, at most eight."""
-        return word & ((1 << (8 * length)) - 1)
+        return word & ((1 << (8 * int(length))) - 1)
 
     def label_bytes(text: Text, at: int) -> int:
         """Return how many bytes of a label come before the next blank or bracket: 32 if it is not near."""

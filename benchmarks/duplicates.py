@@ -18,7 +18,7 @@ import sysconfig
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -101,11 +101,12 @@ def library_files(root: Path, without: set[str]) -> list[Path]:
     return sorted(p for p in root.rglob("*.py") if not without & set(p.relative_to(root).parts))
 
 
-def some_files(files: Sequence[Path], functions: int, seed: int, options: argparse.Namespace) -> list[Path]:
-    """Return files chosen at random that have so many functions."""
-    known = Counter(read(files, options.min_nodes, options.n_jobs).columns["file"])
-    chosen = random.Random(seed).sample(files, len(files))
-    before = np.cumsum([0, *(known[path.as_posix()] for path in chosen)])
+def some_files(sizes: Mapping[Path, int], functions: int | None, seed: int) -> list[Path]:
+    """Return files chosen at random that have so many functions, or all; ``sizes`` says how many each has."""
+    if functions is None:
+        return list(sizes)
+    chosen = random.Random(seed).sample(list(sizes), len(sizes))
+    before = np.cumsum([0, *(sizes[path] for path in chosen)])
     return sorted(chosen[: int(np.searchsorted(before, functions))])
 
 
@@ -244,8 +245,12 @@ def print_planted(root: Path, files: Sequence[Path], options: argparse.Namespace
     """Print the table of planted copies, for several seeds."""
     print(f"planted copies seen within the first {FIRST} pairs (in the whole list); pairs for 50 %, 90 %")
     print(" " * 34 + "".join(f"{kind:>22}" for kind in KINDS))
+    found = Counter(
+        read(files, options.min_nodes, options.n_jobs).columns["file"] if options.functions else ()
+    )
+    sizes = {path: found[path.as_posix()] for path in files}
     for seed in range(options.seeds):
-        chosen = files if options.functions is None else some_files(files, options.functions, seed, options)
+        chosen = some_files(sizes, options.functions, seed)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             library = planted_library(root, chosen, folder, seed, options)

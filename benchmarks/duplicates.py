@@ -1,21 +1,24 @@
 """Show what ``find_duplicates`` finds, where the truth is known: ``python -m benchmarks.duplicates``.
 
-Functions of Python's standard library (without its tests) are copied, reformatted, and edited or renamed to
-known degrees; the copies are put among the library's own functions, each in a file of its own, and the list
-of groups is read from its beginning. A group of k members counts as k - 1 pairs to read, whether it was
-planted or is the library's own. Beside it jscpd and pyscn over the same files, where they are installed; of
-their pairs any that touches both functions counts.
+Functions of a library, by default Python's own without its tests, are copied, reformatted, and edited or
+renamed to known degrees; the copies are put among the library's own functions, each in a file of its own, and
+the list of groups is read from its beginning. A group of k members counts as k - 1 pairs to read, whether it
+was planted or is the library's own. Beside it jscpd and pyscn over the same files, where they are installed;
+of their pairs any that touches both functions counts. With ``--variants``, only how the time grows for many
+different copies of one function.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import random
 import resource
 import sysconfig
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +26,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
-from benchmarks.planting import KINDS, plant
+from benchmarks.planting import KINDS, plant, statements, variants
 from benchmarks.rivals import Pairs, Place, installed
 from treedot import Forest, find_duplicates
 from treedot.readers.code import read_code
@@ -62,7 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.duplicates", description=__doc__)
     parser.add_argument("--seeds", type=int, default=3, help="how many times to plant (default: 3)")
     parser.add_argument("--per-kind", type=int, default=50, help="copies of each kind (default: 50)")
-    parser.add_argument("--files", type=int, default=None, help="of the library (default: all)")
+    parser.add_argument("--folder", type=Path, help="of the library (default: that of Python's own)")
+    parser.add_argument("--with-tests", action="store_true", help="take the library with its tests")
+    parser.add_argument(
+        "--functions", type=int, help="how many of the library, in files chosen at random (default: all)"
+    )
     parser.add_argument(
         "--smallest", type=int, default=15, help="statements of a copied function (default: 15)"
     )
@@ -70,18 +77,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--min-nodes", type=int, default=40, help="of a function that is compared (default: 40)"
     )
     parser.add_argument("--n-jobs", type=int, default=-1, help="processes and threads (default: all cores)")
+    parser.add_argument(
+        "--variants",
+        type=int,
+        nargs="*",
+        help="how many copies of one function to compare, such as 3000 6000",
+    )
     options = parser.parse_args(arguments)
-    root = Path(sysconfig.get_paths()["stdlib"])
-    files = library_files(root, TESTS | OTHERS)[: options.files]
-    if options.files is None:
-        print_speed("standard library", files, options.n_jobs)
-        print_speed("with its tests", library_files(root, OTHERS), options.n_jobs)
+    root = options.folder or Path(sysconfig.get_paths()["stdlib"])
+    files = library_files(root, OTHERS if options.with_tests else TESTS | OTHERS)
+    if options.variants:
+        print_variants(files, options)
+        return
+    if options.functions is None:
+        print_speed("the library", files, options.n_jobs)
+        if not options.with_tests:
+            print_speed("with its tests", library_files(root, OTHERS), options.n_jobs)
     print_planted(root, files, options)
 
 
 def library_files(root: Path, without: set[str]) -> list[Path]:
-    """Return the source files of the standard library, but for some folders."""
+    """Return the source files of a library, but for some folders."""
     return sorted(p for p in root.rglob("*.py") if not without & set(p.relative_to(root).parts))
+
+
+def some_files(sizes: Mapping[Path, int], functions: int | None, seed: int) -> list[Path]:
+    """Return files chosen at random that have so many functions, or all; ``sizes`` says how many each has."""
+    if functions is None:
+        return list(sizes)
+    chosen = random.Random(seed).sample(list(sizes), len(sizes))
+    before = np.cumsum([0, *(sizes[path] for path in chosen)])
+    return sorted(chosen[: int(np.searchsorted(before, functions))])
 
 
 def read(paths: Sequence[Path], min_nodes: int, n_jobs: int) -> Forest:
@@ -132,7 +158,7 @@ def print_edit_distances(planted: Forest, truth: Sequence[tuple[str, int, int]])
 
 @dataclass(frozen=True)
 class Library:
-    """The standard library with planted copies."""
+    """A library with planted copies."""
 
     forest: Forest
     truth: list[tuple[str, int, int]]  # kind, original, copy
@@ -217,23 +243,48 @@ def looked_through_pairs(pairs: Pairs, library: Library, folder: Path) -> Found:
 
 def print_planted(root: Path, files: Sequence[Path], options: argparse.Namespace) -> None:
     """Print the table of planted copies, for several seeds."""
-    print(f"\nplanted copies seen within the first {FIRST} pairs (in the whole list); pairs for 50 %, 90 %")
+    print(f"planted copies seen within the first {FIRST} pairs (in the whole list); pairs for 50 %, 90 %")
     print(" " * 34 + "".join(f"{kind:>22}" for kind in KINDS))
+    found = Counter(
+        read(files, options.min_nodes, options.n_jobs).columns["file"] if options.functions else ()
+    )
+    sizes = {path: found[path.as_posix()] for path in files}
     for seed in range(options.seeds):
+        chosen = some_files(sizes, options.functions, seed)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            library = planted_library(root, files, folder, seed, options)
+            library = planted_library(root, chosen, folder, seed, options)
             groups, seconds = timed(
                 partial(find_duplicates, library.forest, min_nodes=options.min_nodes, n_jobs=options.n_jobs)
             )
             print_found(
-                f"seed {seed}, treedot", looked_through(groups, library.truth), library.seconds + seconds
+                f"seed {seed}, {len(library.forest):,} functions",
+                looked_through(groups, library.truth),
+                library.seconds + seconds,
             )
             for rival, run in installed():
                 pairs, seconds = timed(partial(run, folder))
                 print_found(f"seed {seed}, {rival}", looked_through_pairs(pairs, library, folder), seconds)
         if seed == 0:
             print_edit_distances(library.forest, library.truth)
+
+
+def print_variants(files: Sequence[Path], options: argparse.Namespace) -> None:
+    """Print how the time grows with the number of different copies of one function."""
+    functions = [function for _, function in library_functions(files)]
+    function = max(functions, key=lambda function: min(len(list(statements(function))), 40))
+    with tempfile.TemporaryDirectory() as name:
+        for number, copy in enumerate(variants(function, max(options.variants), share=0.1)):
+            (Path(name) / f"{number}.py").write_text(copy, encoding="utf-8")
+        every = read([Path(name)], options.min_nodes, options.n_jobs)
+    for count in sorted(options.variants):
+        forest, limited = every[:count], []
+        groups, took = timed(partial(find_duplicates, forest, n_jobs=1, on_limit=limited.append))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        print(
+            f"{len(forest):,} variants of {forest.n_nodes // len(forest)} nodes: {len(groups):,} groups, "
+            f"{sum(limited):,} met a limit; {took:.1f} s, peak {peak:.2f} GB"
+        )
 
 
 def print_found(name: str, found: Found, seconds: float) -> None:

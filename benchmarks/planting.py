@@ -31,9 +31,9 @@ class Planted:
 def plant(functions: Sequence[ast.FunctionDef], per_kind: int, seed: int, smallest: int) -> list[Planted]:
     """Return edited copies of randomly chosen functions of some statements, no function copied twice."""
     chance = random.Random(seed)
-    suitable = [k for k, f in enumerate(functions) if len(list(_statements(f))) >= smallest]
+    suitable = [k for k, f in enumerate(functions) if len(list(statements(f))) >= smallest]
     chosen = chance.sample(suitable, per_kind * len(KINDS))
-    donors = [s for k in chance.sample(suitable, min(300, len(suitable))) for s in _statements(functions[k])]
+    donors = [s for k in chance.sample(suitable, min(300, len(suitable))) for s in statements(functions[k])]
     found = []
     for number, kind in zip(chosen, list(KINDS) * per_kind, strict=True):
         share, renamed = KINDS[kind]
@@ -45,7 +45,17 @@ def plant(functions: Sequence[ast.FunctionDef], per_kind: int, seed: int, smalle
     return found
 
 
-def _statements(function: ast.AST) -> Iterator[ast.stmt]:
+def variants(function: ast.FunctionDef, count: int, share: float, seed: int = 0) -> Iterator[str]:
+    """Yield copies of one function with a share of its statements edited, by some of its own."""
+    chance = random.Random(seed)
+    donors = list(statements(function))
+    for _ in range(count):
+        edited = copy.deepcopy(function)
+        _edit(edited, share, donors, chance)
+        yield ast.unparse(ast.fix_missing_locations(edited)) + "\n"
+
+
+def statements(function: ast.AST) -> Iterator[ast.stmt]:
     """Yield the statements in a function's body, at every depth."""
     return (node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function)
 
@@ -60,7 +70,7 @@ def _bodies(function: ast.AST) -> Iterator[list[ast.stmt]]:
 
 def _edit(function: ast.FunctionDef, share: float, donors: Sequence[ast.stmt], chance: random.Random) -> None:
     """Insert, delete, replace or change as many statements as the share says."""
-    for _ in range(round(share * len(list(_statements(function))))):
+    for _ in range(round(share * len(list(statements(function))))):
         body = chance.choice([b for b in _bodies(function) for _ in b])  # any statement, with equal chances
         place = chance.randrange(len(body))
         donor = copy.deepcopy(

@@ -1,5 +1,9 @@
 """Pages made from templates, to measure whether clustering finds the templates again.
 
+By default the pages are generated. With ``--folder``, they are files in folders ``SITE/KIND``, each of which
+holds the pages of one template; then the folders are to be found again: all of them, one of each site, and
+those inside of each site.
+
 A site has a frame (head, navigation, footer) that all its templates share. A template has parts of its own,
 some of them optional, and one or two lists of 0 to 50 items, which are alike but for parts that only some of
 them have. Texts differ from page to page. Noise pages are grown at random from the same tags and belong to
@@ -9,17 +13,19 @@ no template.
 from __future__ import annotations
 
 import argparse
+import io
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from treedot import Forest, FragmentVectorizer, cluster_trees, read_html
-from treedot.timing import timed
+from treedot import Forest, FragmentVectorizer, cluster_trees, read_html, read_trees
 
 NOISE = -1
+ROUNDS = 3
 BLOCKS = ("div", "section", "article", "aside", "main")
 LEAVES = ("p", "h2", "h3", "span", "a", "img", "time", "button", "small", "em")
 LISTS = (("ul", "li"), ("ol", "li"), ("div", "div"), ("div", "article"), ("tbody", "tr"), ("dl", "dd"))
@@ -131,15 +137,26 @@ def clusters(trees: Forest, damping: str) -> list[int]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print how well the templates of generated pages are found, for each way to read and to count."""
-    from sklearn.metrics import adjusted_rand_score
-
+    """Print how well templates are found, and how fast pages are read."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.templates", description=__doc__)
     parser.add_argument("--seeds", type=int, default=3, help="how many sets of pages")
     parser.add_argument("--pages", type=int, default=25, help="how many pages of each template")
+    parser.add_argument(
+        "--folder", type=Path, help="of pages, in folders SITE/KIND, instead of generated ones"
+    )
     options = parser.parse_args(arguments)
-    sets = [pages(n_pages=options.pages, seed=seed) for seed in range(options.seeds)]
-    print("adjusted Rand index against the templates, lowest and mean of", options.seeds, "sets of pages")
+    if options.folder is None:
+        print_generated(options.seeds, options.pages)
+    else:
+        print_found(options.folder)
+
+
+def print_generated(seeds: int, n_pages: int) -> None:
+    """Print how well the templates of generated pages are found, for each way to read and to count."""
+    from sklearn.metrics import adjusted_rand_score
+
+    sets = [pages(n_pages=n_pages, seed=seed) for seed in range(seeds)]
+    print("adjusted Rand index against the templates, lowest and mean of", seeds, "sets of pages")
     print(f"{'attributes':<11}{'text':<6}{'damping':<9}{'lowest':>7}{'mean':>7}")
     for attributes, text in (("drop", "drop"), ("blur", "drop"), ("blur", "blur"), ("keep", "drop")):
         trees = [read_pages(made, attributes=attributes, text=text) for made, _ in sets]
@@ -151,9 +168,48 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(
                 f"{attributes:<11}{text:<6}{damping:<9}{min(scores):7.3f}{np.mean(scores):7.3f}", flush=True
             )
-    everything = [page for made, _ in sets for page in made]
-    forest, took = timed(lambda: read_pages(everything))
-    print(f"{len(forest)} pages, {forest.n_nodes / took / 1e6:.2f} M nodes/s with their files")
+    print_speed([page.encode() for made, _ in sets for page in made])
+
+
+def print_found(folder: Path) -> None:
+    """Print how well the folders of pages are found."""
+    forest = read_html(folder)
+    kinds = np.array([Path(file).parent.relative_to(folder).as_posix() for file in forest.columns["file"]])
+    sites = np.array([kind.split("/")[0] for kind in kinds])
+    firsts = {site: min(kinds[sites == site]) for site in np.unique(sites)}
+    print_score("all", forest, kinds)
+    print_score("one of each site", forest, kinds, np.isin(kinds, list(firsts.values())))
+    for site in firsts:
+        if len(set(kinds[sites == site])) > 1:
+            print_score(f"inside of {site}", forest, kinds, sites == site)
+    print_speed([Path(file).read_bytes() for file in forest.columns["file"]])
+
+
+def print_score(name: str, forest: Forest, kinds: np.ndarray, chosen: np.ndarray | None = None) -> None:
+    """Print how well the kinds of some pages are found."""
+    from sklearn.metrics import adjusted_rand_score
+
+    places = np.arange(len(kinds)) if chosen is None else np.flatnonzero(chosen)
+    found = cluster_trees(forest[places])
+    print(
+        f"{name}: {len(places):,} pages in {len(set(kinds[places]))} folders, {len(found.sizes)} clusters, "
+        f"{np.mean(found.labels < 0):.1%} in none; adjusted Rand index "
+        f"{adjusted_rand_score(kinds[places], found.labels):.3f}",
+        flush=True,
+    )
+
+
+def print_speed(made: Sequence[bytes]) -> None:
+    """Print how many nodes are read in a second of one processor, the best of some rounds."""
+    best, nodes = np.inf, 0
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        nodes = sum(read_trees(io.BytesIO(page), "html").n_nodes for page in made)
+        best = min(best, time.process_time() - start)
+    size = sum(map(len, made)) / 1e6
+    print(
+        f"{len(made):,} pages, {nodes / best / 1e6:.2f} M nodes and {size / best:.0f} MB a second of a core"
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Nothing is measured here: every benchmark runs once on next to nothing, so that none breaks unnoticed."""
 
+import email
 import gzip
 import importlib
 import json
@@ -35,6 +36,7 @@ MODULES = [
     importlib.import_module(f"benchmarks.{found.name}") for found in pkgutil.iter_modules(benchmarks.__path__)
 ]
 STANDARD_LIBRARY = cache(trees.standard_library)
+EMAIL = ("--folder", os.path.dirname(email.__file__))
 PROGRAMS = [module for module in MODULES if hasattr(module, "main")]
 
 
@@ -47,6 +49,7 @@ def _hurry(monkeypatch):
     monkeypatch.setattr(trees, "standard_library", STANDARD_LIBRARY)
     monkeypatch.setattr(pairs, "ROUNDS", 1)
     monkeypatch.setattr(code, "ROUNDS", 1)
+    monkeypatch.setattr(templates, "ROUNDS", 1)
     monkeypatch.setattr(index, "QUERIES", 2)
     monkeypatch.setattr(find, "QUERIES", 2)
     monkeypatch.setattr(threads, "ROUNDS", 1)
@@ -117,7 +120,8 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
     [
         (clones, ["--others", "50"]),
         (code, [benchmarks.__path__[0], "--files", "2"]),
-        (duplicates, ["--files", "60", "--seeds", "1", "--per-kind", "1", "--n-jobs", "1"]),
+        (duplicates, [*EMAIL, "--functions", "90", "--seeds", "1", "--per-kind", "1", "--n-jobs", "1"]),
+        (duplicates, [*EMAIL, "--variants", "1", "2", "3", "4"]),
         (explain, []),
         (fidelity, ["--trees", "4", "--seeds", "1", "--dim", "256"]),
         (find, [os.path.dirname(benchmarks.__file__), "--units", "20"]),
@@ -144,6 +148,20 @@ def test_threads_are_compared_with_a_loop_and_with_processes(capsys, monkeypatch
     assert head.split()[:6] == ["threads", "trees/s", "at", "1", "1", "2"]
     assert loop.startswith("independent loop")
     assert len(rows.split()) == 2 + 1 + 2 + 2 + 3 + 3  # name, rate, ratios, beside others, serial, CPU
+
+
+def test_folders_of_pages_are_found_again(tmp_path, capsys):
+    made, template = templates.pages(n_sites=2, n_templates=2, n_pages=6, n_noise=0)
+    for number, (page, kind) in enumerate(zip(made, template, strict=True)):
+        folder = tmp_path / f"site{kind // 2}" / f"kind{kind}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number}.html").write_text(page)
+    templates.main(["--folder", str(tmp_path)])
+    first, second, *inside, speed = capsys.readouterr().out.splitlines()
+    assert first.startswith("all: 24 pages in 4 folders, ")
+    assert second.startswith("one of each site: 12 pages in 2 folders, ")
+    assert [line.split(":")[0] for line in inside] == ["inside of site0", "inside of site1"]
+    assert speed.startswith("24 pages, ")
 
 
 def test_growth_prints_exponents_and_draws(tmp_path, capsys):

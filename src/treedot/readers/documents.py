@@ -20,6 +20,11 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 MARKUP = {"attributes": "blur", "text": "blur", "comments": "drop"}
 VALUES = {"values": "blur"}
+SUFFIXES = {
+    "html": (".html", ".htm", ".xhtml"),
+    "xml": (".xml",),
+    "json": (".json", ".jsonl", ".ndjson"),
+}
 
 
 def read_html(
@@ -65,8 +70,8 @@ def read_html(
     >>> print(read_html(page, attributes="keep", text="drop")[0])
     (html (body (p (@class a) br) p))
     """
-    policies = _checked({"attributes": attributes, "text": text, "comments": comments})
-    return _read(paths, "html", (".html", ".htm", ".xhtml"), "document", policies, on_bad, on_skip)
+    markup = {"attributes": attributes, "text": text, "comments": comments}
+    return _read(paths, "html", "document", markup, on_bad, on_skip)
 
 
 def read_xml(
@@ -103,8 +108,8 @@ def read_xml(
     (entry @id #text)
     (entry @id b)
     """
-    policies = _checked({"attributes": attributes, "text": text, "comments": comments})
-    return _read(paths, "xml", (".xml",), unit, policies, on_bad, on_skip)
+    markup = {"attributes": attributes, "text": text, "comments": comments}
+    return _read(paths, "xml", unit, markup, on_bad, on_skip)
 
 
 def read_json(
@@ -139,14 +144,12 @@ def read_json(
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.json"
     >>> _ = file.write_text('[{"name": "Ada", "born": 1815}, {"name": "Alan", "born": null}]')
-    >>> for tree in read_json(file, unit="record"):
-    ...     print(tree)
-    (object (name: string) (born: number))
-    (object (name: string) (born: null))
+    >>> print(read_json(file)[0])
+    (array (object (name: string) (born: number)) (object (name: string) (born: null)))
+    >>> print(read_json(file, unit="record", values="keep")[1])
+    (object (name: (string Alan)) (born: null))
     """
-    return _read(
-        paths, "json", (".json", ".jsonl", ".ndjson"), unit, _checked({"values": values}), on_bad, on_skip
-    )
+    return _read(paths, "json", unit, {"values": values}, on_bad, on_skip)
 
 
 def read_stream(
@@ -174,16 +177,17 @@ def read_stream(
 def _read(
     paths: Paths,
     kind: str,
-    suffixes: tuple[str, ...],
     unit: str,
     policies: dict[str, str],
     on_bad: Callable[[SourceError], object] | None,
     on_skip: OnSkip | None,
 ) -> Forest:
     checked_choice("unit", unit, DOCUMENT_UNITS)
+    for name, policy in policies.items():
+        checked_choice(name, policy, POLICIES)
     found = [Forest([], [], [0], [])]
     given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    for file in walk(given, lambda name: content_suffix(name) in suffixes, on_skip):
+    for file in walk(given, lambda name: content_suffix(name) in SUFFIXES[kind], on_skip):
         leave_out = None if file.named else partial(_leave_out, file.path, on_skip)
         report = OnBad(on_bad or leave_out)
         with open_raw(file.path) as raw:
@@ -195,9 +199,3 @@ def _read(
 def _leave_out(path: str, on_skip: OnSkip | None, error: SourceError) -> None:
     if on_skip is not None:
         on_skip(path, "syntax error" if isinstance(error, TreeSyntaxError) else "unreadable")
-
-
-def _checked(policies: dict[str, str]) -> dict[str, str]:
-    for name, policy in policies.items():
-        checked_choice(name, policy, POLICIES)
-    return policies

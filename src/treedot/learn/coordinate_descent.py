@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.algebra.splitmix import GOLDEN, mix, mix64
-from treedot.array_types import Array, BoolArray, FloatArray, IntArray
+from treedot.array_types import Array, BoolArray, FloatArray, IntArray, Matrix
+from treedot.encode.sparse.rows import sums_of_squares
 from treedot.jit import njit
 from treedot.parameters import n_threads
 from treedot.threads import thread_map
@@ -47,13 +48,18 @@ class LinearFit(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """Where the descent of some problems stands; compiled code changes it in place."""
+    """Where the descent of some problems stands; compiled code changes it in place.
+
+    Weights and α are of any precision; a change of α is what remains of it after rounding, so that
+    ``w = Σᵢ αᵢ yᵢ xᵢ`` holds for the α that are kept.
+    """
 
     positive: BoolArray  # (rows, problems): the sides
     cost: FloatArray  # (problems, 2): of the negative and of the positive side
-    alpha: FloatArray  # (rows, problems)
-    weights: FloatArray  # (columns, problems)
+    alpha: Matrix  # (rows, problems)
+    weights: Matrix  # (columns, problems)
     bias: FloatArray
+    loss: FloatArray  # the losses of all rows that were visited, each as it was met, added up
 
     def only(self, which: BoolArray) -> Descent:
         """Return some of the problems, their arrays contiguous as before."""
@@ -63,6 +69,7 @@ class Descent(NamedTuple):
             self.alpha.compress(which, axis=1),
             self.weights.compress(which, axis=1),
             self.bias[which],
+            self.loss[which],
         )
 
 
@@ -125,16 +132,16 @@ def _descend(
         np.zeros((n_rows, problems)),
         np.zeros((width, problems)),
         np.zeros(problems),
+        np.zeros(problems),
     )
-    row_of = np.repeat(np.arange(n_rows), np.diff(rows.indptr))
-    squares = np.bincount(row_of, rows.data.astype(np.float64) ** 2, n_rows).astype(np.float64)
     solved = LinearFit(
         np.zeros((width, problems)), np.zeros(problems), np.zeros(problems), np.zeros(problems, np.int64)
     )
+    squares = sums_of_squares(np.diff(rows.indptr), rows.data)
     order, left = np.arange(n_rows), np.arange(problems)
     for done in range(1, max_passes + 1):
-        _shuffle(order, np.uint64(mix(seed + done * GOLDEN)))
-        _pass(rows, squares, order, state)
+        shuffle(order, np.uint64(mix(seed + done * GOLDEN)))
+        visit_rows(rows, squares, order, state)
         if done % PASSES_PER_CHECK == 0 or done == max_passes:
             gap = _relative_gap(rows, state)
             ends = (gap <= tol) | (done == max_passes)
@@ -147,8 +154,8 @@ def _descend(
 
 
 @njit
-def _shuffle(order: IntArray, key: np.uint64) -> None:
-    """Put the rows in a random order (Fisher and Yates)."""
+def shuffle(order: IntArray, key: np.uint64) -> None:
+    """Put numbers in a random order that follows from a key (Fisher and Yates)."""
     for i in range(order.size - 1, 0, -1):
         key = mix64(key + np.uint64(i))
         j = np.int64(key % np.uint64(i + 1))
@@ -156,7 +163,7 @@ def _shuffle(order: IntArray, key: np.uint64) -> None:
 
 
 @njit
-def _scores(rows: Rows, i: int, state: Descent, scores: FloatArray) -> None:
+def _scores(rows: Rows, i: int, state: Descent, scores: Matrix) -> None:
     """Set w · xᵢ + b of every problem."""
     scores[:] = state.bias
     for place in range(rows.indptr[i], rows.indptr[i + 1]):
@@ -166,28 +173,31 @@ def _scores(rows: Rows, i: int, state: Descent, scores: FloatArray) -> None:
 
 
 @njit
-def _pass(rows: Rows, squares: FloatArray, order: IntArray, state: Descent) -> None:
-    """Solve for the α of one row after the other."""
-    scores, change = np.zeros(state.bias.size), np.zeros(state.bias.size)
+def visit_rows(rows: Rows, squares: FloatArray, order: IntArray, state: Descent) -> None:
+    """Solve for the α of one row after the other; ``squares`` are the rows' squared lengths."""
+    weights, alpha = state.weights, state.alpha
+    scores, change = np.zeros((2, state.bias.size), weights.dtype)
     changed = np.zeros(state.bias.size, np.int64)  # problems, often few of them
     for i in order:
         _scores(rows, i, state, scores)
         count = 0
         for k in range(scores.size):
             side = 1.0 if state.positive[i, k] else -1.0
-            ridge = 0.5 / state.cost[k, int(state.positive[i, k])]
-            old = state.alpha[i, k]
+            cost, old = state.cost[k, int(state.positive[i, k])], alpha[i, k]
+            ridge = 0.5 / cost
             slope = side * scores[k] - 1.0 + old * ridge
-            new = max(old - slope / (squares[i] + 1.0 + ridge), 0.0)
+            new = alpha.dtype.type(max(old - slope / (squares[i] + 1.0 + ridge), 0.0))
+            state.loss[k] += cost * max(0.0, 1.0 - side * scores[k]) ** 2
             if new != old:
-                state.alpha[i, k], change[k] = new, side * (new - old)
-                state.bias[k] += change[k]
+                step = side * (new - old)
+                alpha[i, k], change[k] = new, step
+                state.bias[k] += step
                 changed[count] = k
                 count += 1
         for place in range(rows.indptr[i], rows.indptr[i + 1]):
             column, value = rows.indices[place], rows.data[place]
             for k in changed[:count]:
-                state.weights[column, k] += value * change[k]
+                weights[column, k] += value * change[k]
 
 
 @njit

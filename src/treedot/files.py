@@ -92,6 +92,25 @@ def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
+def only_user(folder: Path) -> Iterator[None]:
+    """Keep other processes that ask for the same from a folder, where the system has locks."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SourceError(f"{folder} is in use by another process: wait for its end") from None
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
 def _held(folder: Path) -> Iterator[None]:
     """Hold a lock on a folder where the system has locks."""
     if fcntl is None:

@@ -14,6 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.array_types import BoolArray, FloatArray
+from treedot.encode import SparseSpec
 from treedot.errors import ParameterError, SourceError
 from treedot.learn.base import TreeInput
 from treedot.learn.coordinate_descent import LinearFit, train_linear
@@ -137,11 +138,12 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         progress : callable, optional
             Called with the number of trials that are done, and of all, for each fold.
         """
-        vectorizers, costs = self._vectorizers(), _values("C", self.C, checked_positive)
+        vectorizers, costs = candidates(self)
         trees = read_trees(X)
         check_labels(np.asarray(y, object).ravel().tolist())
         self.classes_, sides = one_vs_rest(y, len(trees))
-        task = _Task(trees, np.asarray(y), sides.T, self._class_costs(np.asarray(y)))
+        counts = np.unique(np.asarray(y), return_counts=True)[1]
+        task = _Task(trees, np.asarray(y), sides.T, class_costs(self.class_weight, self.classes_, counts))
         self.trials_, chosen = list[Trial](), 0
         if len(vectorizers) * len(costs) > 1:
             self.trials_ = self._try_all(task, vectorizers, costs, groups, progress)
@@ -215,49 +217,12 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
             n_jobs=n_jobs,
         )
 
-    def _vectorizers(self) -> list[Any]:
-        """Return one vectorizer for every λ."""
-        n_threads(self.n_jobs)
-        if self.vectorizer is None:
-            made = FragmentVectorizer(n_features=N_FEATURES, n_jobs=self.n_jobs)
-        elif isinstance(self.vectorizer, type) or not hasattr(self.vectorizer, "fit_transform"):
-            raise ParameterError(
-                f"vectorizer must be one such as FragmentVectorizer(budget=3), not {self.vectorizer!r}"
-            )
-        else:
-            made = clone(self.vectorizer)
-        if self.decay is None:
-            return [made]
-        if "decay" not in made.get_params():
-            raise ParameterError(f"{type(made).__name__} has no decay: give decay=None")
-        decays = _values("decay", self.decay, lambda name, value: checked_decay(value))
-        return [clone(made).set_params(decay=decay) for decay in decays]
-
-    def _class_costs(self, y: np.ndarray) -> FloatArray:
-        """Return what C is multiplied by on the negative and the positive side of each problem."""
-        try:
-            weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        except (ValueError, TypeError) as error:
-            raise ParameterError(f"class_weight: {error}") from None
-        for weight in weights:
-            checked_positive("class_weight", float(weight))
-        if weights.size == 2:
-            return np.asarray(weights, np.float64)[None]
-        return np.stack([np.ones(weights.size), weights], axis=1)
-
     def to_model(self, facts: dict[str, Any] | None = None) -> LinearModel:
         """Return all that a prediction needs; ``facts`` are kept with it, as JSON values."""
         check_is_fitted(self)
-        vectorizer = self.vectorizer_
-        hashed = isinstance(vectorizer, FragmentVectorizer) and vectorizer.n_features is not None
-        if not hashed or vectorizer.rest is not None or vectorizer.idf is not False:
-            raise ParameterError(
-                "a model that is kept has hashed columns, no rest and no idf, as the vectorizer "
-                f"FragmentVectorizer() has: this one is {vectorizer!r}"
-            )
         known = {"C": self.C_, "trials": [trial._asdict() for trial in self.trials_], "gap": self.gap_}
         return LinearModel(
-            vectorizer.spec, self.classes_, self.columns_, self.weights_, self.intercept_,
+            model_spec(self.vectorizer_), self.classes_, self.columns_, self.weights_, self.intercept_,
             {"training": known, **(facts or {})},
         )  # fmt: skip
 
@@ -297,6 +262,58 @@ class _Task(NamedTuple):
     y: np.ndarray
     positive: BoolArray  # (trees, problems)
     costs: FloatArray  # (problems, 2), for C = 1
+
+
+def candidates(classifier: TreeClassifier) -> tuple[list[Any], list[float]]:
+    """Return the vectorizers to choose from, one for every λ, and the C; wrong settings are told."""
+    n_threads(classifier.n_jobs)
+    costs = _values("C", classifier.C, checked_positive)
+    vectorizer, decay = classifier.vectorizer, classifier.decay
+    if vectorizer is None:
+        made = FragmentVectorizer(n_features=N_FEATURES, n_jobs=classifier.n_jobs)
+    elif isinstance(vectorizer, type) or not hasattr(vectorizer, "fit_transform"):
+        raise ParameterError(
+            f"vectorizer must be one such as FragmentVectorizer(budget=3), not {vectorizer!r}"
+        )
+    else:
+        made = clone(vectorizer)
+    if decay is None:
+        return [made], costs
+    if "decay" not in made.get_params():
+        raise ParameterError(f"{type(made).__name__} has no decay: give decay=None")
+    decays = _values("decay", decay, lambda name, value: checked_decay(value))
+    return [clone(made).set_params(decay=decay) for decay in decays], costs
+
+
+def model_spec(vectorizer: Any) -> SparseSpec:
+    """Return the spec of the rows of a model that is kept; other rows than hashed ones are refused."""
+    hashed = isinstance(vectorizer, FragmentVectorizer) and vectorizer.n_features is not None
+    if not hashed or vectorizer.rest is not None or vectorizer.idf is not False:
+        raise ParameterError(
+            "a model that is kept has hashed columns, no rest and no idf, as the vectorizer "
+            f"FragmentVectorizer() has: this one is {vectorizer!r}"
+        )
+    spec: SparseSpec = vectorizer.spec
+    return spec
+
+
+def class_costs(class_weight: Any, classes: np.ndarray, counts: np.ndarray) -> FloatArray:
+    """Return what C is multiplied by on the negative and the positive side of each problem.
+
+    ``counts`` says how many trees are of each class.
+    """
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        weights = counts.sum() / (classes.size * counts.astype(np.float64))
+    else:
+        try:
+            weights = compute_class_weight(class_weight, classes=classes, y=classes)
+        except (ValueError, TypeError) as error:
+            raise ParameterError(f"class_weight: {error}") from None
+    for weight in weights:
+        checked_positive("class_weight", float(weight))
+    if weights.size == 2:
+        return np.asarray(weights, np.float64)[None]
+    return np.stack([np.ones(weights.size), weights], axis=1)
 
 
 def _decay_of(vectorizer: Any) -> float | None:

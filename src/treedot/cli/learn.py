@@ -22,7 +22,7 @@ from treedot.files import check_target, write_whole
 from treedot.model import LinearModel
 from treedot.model.evaluation import evaluate as compare
 from treedot.model.evaluation import margins, mcnemar
-from treedot.model.labels import check_labels
+from treedot.model.labels import class_names
 from treedot.model.model_folder import check_model_target
 from treedot.parameters import checked_integer
 from treedot.trees import Forest
@@ -36,6 +36,11 @@ def train(options: argparse.Namespace) -> None:
     from treedot.learn.tree_classifier import COSTS, DECAYS, N_FEATURES
 
     check_model_target(Path(options.output), options.overwrite)
+    if options.checkpoint is not None:
+        from treedot.cli.train_files import train_streamed
+
+        train_streamed(options)
+        return
     trees = _forest(options)
     labels = _labels(trees, options.label)
     vectorizer = FragmentVectorizer(n_features=N_FEATURES, budget=options.budget, n_jobs=options.jobs)
@@ -45,6 +50,7 @@ def train(options: argparse.Namespace) -> None:
         C=options.C or COSTS,
         cv=options.cv,
         class_weight="balanced" if options.balanced else None,
+        max_passes=1000 if options.passes is None else options.passes,
         n_jobs=options.jobs,
     )
     groups = None if options.group is None else _labels(trees, options.group)
@@ -143,15 +149,7 @@ def _forest(options: argparse.Namespace) -> Forest:
 
 def _labels(trees: Forest, column: str) -> np.ndarray:
     """Return a column as texts; where one is missing, it is an error."""
-    if column not in trees.columns:
-        there = ", ".join(trees.columns) or "none: use a table, such as .tsv"
-        raise ParameterError(f"there is no column {column!r}; the columns are {there}")
-    values = trees.columns[column]
-    try:
-        check_labels(values)
-    except ParameterError as error:
-        raise ParameterError(f"column {column!r}: {error}") from None
-    return np.array([str(value) for value in values])
+    return np.array(class_names(trees, column))
 
 
 def _digest(trees: Forest, labels: np.ndarray) -> str:

@@ -109,8 +109,10 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
         shutil.rmtree(run.model)
         moments = random.Random(options.seed)
         for _ in range(options.kills):
-            run.killed(seconds * moments.uniform(0.3, 0.8))
-        run.to_end()
+            if not run.model.exists():
+                run.killed(seconds * moments.uniform(0.5, 1.1) / (options.kills + 1))
+        if not run.model.exists():
+            run.to_end()
         same = {path.name: path.read_bytes() for path in run.model.iterdir()} == alone
         print(f"killed {options.kills} times: the model is {'the same' if same else 'ANOTHER ONE'}")
 

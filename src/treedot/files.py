@@ -40,7 +40,7 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     check_target(target)
     _remove_stale(target)
     # The name is known before the file exists, so that no signal can come between the two.
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    aside = _aside(target)
     _unfinished.add(aside)
     try:
         with _locked(aside):
@@ -74,7 +74,7 @@ def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     _check_parent(target)
     _remove_stale(target)
-    aside, old = (target.with_name(f".{target.name}.{secrets.token_hex(8)}.part") for _ in range(2))
+    aside, old = _aside(target), _aside(target)
     _unfinished.add(aside)
     try:
         aside.mkdir(mode=0o777 & ~_umask())
@@ -89,6 +89,25 @@ def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         _remove(aside)
         _remove(old)
         _unfinished.discard(aside)
+
+
+def remove_folder(path: str | os.PathLike[str]) -> None:
+    """Remove a folder, moved aside first: what a killed process leaves of it is swept as all such is."""
+    target = Path(path)
+    aside = _aside(target)
+    _unfinished.add(aside)
+    try:
+        target.rename(aside)
+    except OSError as error:
+        raise SourceError(f"cannot remove {target}: {error.strerror or error}") from error
+    finally:
+        _remove(aside)
+        _unfinished.discard(aside)
+
+
+def _aside(target: Path) -> Path:
+    """Return a new name beside a target, by which what was left there is known."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
 
 
 @contextlib.contextmanager

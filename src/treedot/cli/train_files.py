@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from treedot import __version__
 from treedot.cli.progress import Passes
 from treedot.cli.reading import Skipped
 from treedot.errors import ParameterError
+from treedot.files import remove_folder
 from treedot.learn import FragmentVectorizer, train_files
 from treedot.learn.streaming import MAX_PASSES, N_FEATURES
 from treedot.learn.tree_classifier import COSTS, DECAYS
@@ -33,7 +33,7 @@ def train_streamed(options: argparse.Namespace) -> None:
         raise
     model.facts["treedot"] = __version__
     model.save(target, overwrite=options.overwrite)
-    shutil.rmtree(folder)
+    remove_folder(folder)
     training, n_trees = model.facts["training"], model.facts["data"]["trees"]
     print(f"{n_trees:,} trees of {model.classes.size} classes, with {model.columns.size:,} columns")
     for trial in training["trials"]:

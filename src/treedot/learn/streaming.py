@@ -11,20 +11,21 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
 from treedot.algebra.splitmix import GOLDEN, mix
-from treedot.array_types import BoolArray, FloatArray, IntArray, Matrix
+from treedot.array_types import Array, BoolArray, FloatArray, IntArray, Matrix
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.encode.sparse.rows import sums_of_squares
 from treedot.errors import ParameterError, SourceError
 from treedot.learn.coordinate_descent import Descent, Rows, shuffle, visit_rows
 from treedot.learn.fragment_vectorizer import FragmentVectorizer
 from treedot.learn.training_folder import State, TrainingFolder, training_folder
-from treedot.learn.tree_blocks import BLOCK_TREES, Block
+from treedot.learn.tree_blocks import BLOCK_TREES, Block, BlockFacts
 from treedot.learn.tree_classifier import TreeClassifier, candidates, class_costs, model_spec
 from treedot.model import LinearModel
 from treedot.parameters import checked_integer, checked_positive, n_threads
@@ -33,7 +34,7 @@ from treedot.timing import Stopwatch
 from treedot.trees import Forest
 
 N_FEATURES = 2**22
-MAX_FEATURES = 2**24  # all columns have weights, whether or not they occur
+MAX_WEIGHTS = 2**30  # all columns have weights, whether or not they occur
 MAX_PASSES = 20
 GROUP = 8  # blocks whose trees are visited in one random order
 SAMPLE = 20_000  # trees that settings are chosen on
@@ -68,7 +69,7 @@ def train_files(
     """Train a linear model on files of trees, in memory that does not grow with their number.
 
     It minimises what ``TreeClassifier`` minimises, and by the same steps, but with weights of single
-    precision for all columns. The trees are read once and kept in a folder, 70 bytes for one of 30 nodes.
+    precision for all columns. The trees are read once and kept in a folder, 100 bytes for one of 30 nodes.
     There each pass leaves what it found: a training that was killed goes on with the same call, and ends with
     the same model, to the byte, as one that was not.
 
@@ -88,8 +89,8 @@ def train_files(
         Called with a ``Progress`` after every batch.
     **settings
         The parameters of ``TreeClassifier``. Where there are several λ or C, they are chosen on a random
-        sample of 20,000 trees. The vectorizer hashes, by default into ``2**22`` columns and at most into
-        ``2**24``; ``max_passes`` is 20 by default.
+        sample of 20,000 trees. The vectorizer hashes, by default into ``2**22`` columns; ``max_passes`` is 20
+        by default.
 
     Returns
     -------
@@ -132,7 +133,8 @@ def train_files(
         "leaving out bad trees": on_bad is not None,
         **_described_settings(classifier),
     }
-    with training_folder(checkpoint, request, label, read) as folder:
+    check = partial(_problems, classifier)
+    with training_folder(checkpoint, request, label, read, check) as folder:
         return _train(folder, classifier, label, tell)
 
 
@@ -151,41 +153,63 @@ def _described_settings(classifier: TreeClassifier) -> dict[str, Any]:
     """Return the settings that a model depends on, checked, as JSON values."""
     vectorizers, costs = candidates(classifier)
     specs = [model_spec(vectorizer) for vectorizer in vectorizers]
-    if (specs[0].n_features or 0) > MAX_FEATURES:
-        raise ParameterError(
-            f"n_features must be at most 2**24 where each column has weights, not {specs[0].n_features}"
-        )
     checked_positive("tol", classifier.tol)
     checked_integer("max_passes", classifier.max_passes, at_least=1)
     weight = classifier.class_weight
+    if isinstance(weight, dict):
+        weight = {str(name): checked_positive("class_weight", value) for name, value in weight.items()}
+    else:
+        class_costs(weight, np.arange(2), np.ones(2))
     return {
         "decay": [spec.decay for spec in specs],
         "rows": [spec.fingerprint for spec in specs],
         "C": costs,
         "cv": checked_integer("cv", classifier.cv, at_least=2) if len(specs) * len(costs) > 1 else None,
-        "class_weight": {str(k): float(w) for k, w in weight.items()} if isinstance(weight, dict) else weight,
+        "class_weight": weight,
         "random_state": checked_integer("random_state", classifier.random_state),
     }
+
+
+class _Problems(NamedTuple):
+    """The problems of one class against the rest; a single one for two classes."""
+
+    classes: Array  # ascending
+    targets: IntArray  # the number of the class on the positive side of each problem
+    cost: FloatArray  # (problems, 2), for C = 1
+
+
+def _problems(classifier: TreeClassifier, facts: BlockFacts) -> _Problems:
+    """Return the problems of some trees; raise where they cannot be trained on."""
+    classes, order = np.unique(np.array(facts.names, str), return_index=True)
+    if classes.size < 2:
+        raise ParameterError(f"there must be trees of at least two classes: all are of {facts.names}")
+    targets = order[1:] if classes.size == 2 else order
+    spec = model_spec(candidates(classifier)[0][0])
+    if (spec.n_features or 0) * targets.size > MAX_WEIGHTS:
+        raise ParameterError(
+            f"{spec.n_features} columns are too many for {classes.size} classes, since all have weights: "
+            "give vectorizer=FragmentVectorizer(n_features=...) with fewer"
+        )
+    cost = class_costs(classifier.class_weight, classes, np.array(facts.counts)[order])
+    return _Problems(classes, targets, cost)
 
 
 def _train(
     folder: TrainingFolder, classifier: TreeClassifier, label: str, tell: Callable[[Progress], object]
 ) -> LinearModel:
     """Choose the settings, make the passes that are left, and return the model."""
-    names, order = np.unique(folder.facts.names, return_index=True)
-    per_class = class_costs(classifier.class_weight, names, np.array(folder.facts.counts)[order])
+    classes, targets, cost = _problems(classifier, folder.facts)
     choice = folder.choice(lambda: _choose(folder, classifier))
-    vectorizers, _ = candidates(classifier)
-    spec = next(made for made in map(model_spec, vectorizers) if made.decay == choice["decay"])
-    targets = order[1:] if names.size == 2 else order  # the classes on the positive sides
-    training = _Training(folder, spec, targets, per_class * choice["C"], classifier.random_state, tell)
+    specs = map(model_spec, candidates(classifier)[0])
+    spec = next(spec for spec in specs if spec.decay == choice["decay"])
+    training = _Training(folder, spec, targets, cost * choice["C"], classifier.random_state, tell)
     state = training.run(classifier.tol, classifier.max_passes, classifier.n_jobs)
     used = np.flatnonzero(state.weights.any(axis=1))
     facts = {
         "training": {**choice, "gap": float(state.gap.max()), "passes": int(state.progress[0])},
         "data": {"trees": folder.n_trees, "digest": folder.facts.digest, "label": label},
     }
-    return LinearModel(spec, names, used, state.weights[used], state.bias, facts)
+    return LinearModel(spec, classes, used, state.weights[used], state.bias, facts)
 
 
 def _choose(folder: TrainingFolder, classifier: TreeClassifier) -> dict[str, Any]:
@@ -232,21 +256,21 @@ class _Training:
 
     def run(self, tol: float, max_passes: int, n_jobs: int | None) -> State:
         """Make passes until the gap is small, or there were enough."""
-        state = self._state
+        state, threads = self._state, n_threads(n_jobs)
         self._tell_of_pass()
-        with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
+        with ThreadPoolExecutor(threads) as pool:
             while state.progress[0] < max_passes and state.gap.max() > tol:
-                self._pass(pool)
+                self._pass(pool, lead=2 * GROUP if threads > 1 else 0)
         return state
 
-    def _pass(self, pool: ThreadPoolExecutor) -> None:
+    def _pass(self, pool: ThreadPoolExecutor, lead: int) -> None:
         """Visit what is left of a pass, and keep the state after it and now and then."""
         state, watch = self._state, Stopwatch()
         passes, done = state.progress.tolist()
         order = _shuffled(len(self._folder.facts.sizes), _key(self._seed, passes))
         groups = [order[i : i + GROUP] for i in range(0, order.size, GROUP)]
         trees = sum(self._folder.facts.sizes[block] for block in order[: done * GROUP])
-        blocks = _ahead(pool, self._encoded, order[done * GROUP :].tolist(), 2 * GROUP)
+        blocks = _ahead(pool, self._encoded, order[done * GROUP :].tolist(), lead)
         for group in groups[done:]:
             trees += self._visit(group, [next(blocks) for _ in group])
             state.progress[1] += 1

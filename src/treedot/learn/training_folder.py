@@ -136,7 +136,11 @@ class TrainingFolder:
 
 @contextlib.contextmanager
 def training_folder(
-    path: str | os.PathLike[str], request: dict[str, Any], column: str, read: Callable[[], Iterable[Forest]]
+    path: str | os.PathLike[str],
+    request: dict[str, Any],
+    column: str,
+    read: Callable[[], Iterable[Forest]],
+    check: Callable[[BlockFacts], object],
 ) -> Iterator[TrainingFolder]:
     """Open the folder of a training, made now if there is none; no other process may have it open.
 
@@ -150,18 +154,19 @@ def training_folder(
         The column that holds the classes.
     read : callable
         Returns the trees, in forests.
+    check : callable
+        Raises where what was read cannot be trained on; then there is no folder.
     """
     folder = Path(path)
     if not folder.exists():
         with write_folder(folder) as aside:
             (aside / TREES).mkdir()
             facts = write_blocks(aside / TREES, read(), column)
-            if len(facts.names) < 2:
-                raise ParameterError(
-                    f"column {column!r} must hold at least two classes: all is {facts.names}"
-                )
+            check(facts)
             _write_json(aside / FACTS, facts._asdict())
             _write_json(aside / REQUEST, request)
+            if folder.exists():
+                raise SourceError(f"{folder} was made by another process while this one was reading")
     elif not (folder / REQUEST).is_file():
         raise SourceError(f"{folder} exists and holds no training: give a folder that does not exist")
     with only_user(folder):

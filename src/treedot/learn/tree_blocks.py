@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -60,9 +61,10 @@ def write_blocks(folder: Path, batches: Iterable[Forest], column: str) -> BlockF
         counts = np.bincount(classes, minlength=len(numbers)) + np.pad(
             counts, (0, len(numbers) - counts.size)
         )
-        texts = [text.encode() for text in forest.labels]
+        used = np.bincount(forest.label, minlength=len(forest.labels)) > 0
+        texts = [text.encode() for text in itertools.compress(forest.labels, used)]
         arrays = {
-            "label": forest.label,
+            "label": (np.cumsum(used) - 1)[forest.label],
             "arity": forest.arity,
             "nodes": forest.sizes,
             "class": classes,

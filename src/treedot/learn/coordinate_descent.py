@@ -8,7 +8,9 @@ y = ±1 and costs C, the weights of one class against the rest minimise ::
 (the squared hinge loss, the bias being one more weight, as in scikit-learn's ``LinearSVC``). They are
 ``w = Σᵢ αᵢ yᵢ xᵢ`` for the α ≥ 0 that maximise the dual ``D(α) = Σᵢ αᵢ - ½ (‖w‖² + b²) - Σᵢ αᵢ² / (4 Cᵢ)``,
 found by solving for one αᵢ after the other. ``P - D``, the *duality gap*, bounds how far P is from its least
-value.
+value. It is a sum over the rows: with ξᵢ = 1 - yᵢ (w · xᵢ + b), row i adds ::
+
+    Cᵢ max(0, ξᵢ)² + αᵢ² / (4 Cᵢ) - αᵢ ξᵢ ≥ 0
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ class Descent(NamedTuple):
     alpha: Matrix  # (rows, problems)
     weights: Matrix  # (columns, problems)
     bias: FloatArray
-    loss: FloatArray  # the losses of all rows that were visited, each as it was met, added up
+    loss: FloatArray  # what the rows that were visited add to P, each as it was met
+    excess: FloatArray  # and to P - D
 
     def only(self, which: BoolArray) -> Descent:
         """Return some of the problems, their arrays contiguous as before."""
@@ -70,6 +73,7 @@ class Descent(NamedTuple):
             self.weights.compress(which, axis=1),
             self.bias[which],
             self.loss[which],
+            self.excess[which],
         )
 
 
@@ -131,8 +135,7 @@ def _descend(
         np.ascontiguousarray(cost, np.float64),
         np.zeros((n_rows, problems)),
         np.zeros((width, problems)),
-        np.zeros(problems),
-        np.zeros(problems),
+        *np.zeros((3, problems)),
     )
     solved = LinearFit(
         np.zeros((width, problems)), np.zeros(problems), np.zeros(problems), np.zeros(problems, np.int64)
@@ -185,11 +188,13 @@ def visit_rows(rows: Rows, squares: FloatArray, order: IntArray, state: Descent)
             side = 1.0 if state.positive[i, k] else -1.0
             cost, old = state.cost[k, int(state.positive[i, k])], alpha[i, k]
             ridge = 0.5 / cost
-            slope = side * scores[k] - 1.0 + old * ridge
-            new = alpha.dtype.type(max(old - slope / (squares[i] + 1.0 + ridge), 0.0))
-            state.loss[k] += cost * max(0.0, 1.0 - side * scores[k]) ** 2
+            slack = 1.0 - side * scores[k]
+            loss = cost * max(0.0, slack) ** 2
+            state.loss[k] += loss
+            state.excess[k] += loss + old * (old * ridge / 2 - slack)
+            new = alpha.dtype.type(max(old + (slack - old * ridge) / (squares[i] + 1.0 + ridge), 0.0))
             if new != old:
-                step = side * (new - old)
+                step = side * new - side * old  # in double precision
                 alpha[i, k], change[k] = new, step
                 state.bias[k] += step
                 changed[count] = k

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
 from treedot.algebra.splitmix import GOLDEN, mix
-from treedot.array_types import Array, BoolArray, FloatArray, IntArray, Matrix
+from treedot.array_types import Array, FloatArray, IntArray, Matrix
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.encode.sparse.rows import sums_of_squares
 from treedot.errors import ParameterError, SourceError
@@ -99,9 +99,8 @@ def train_files(
 
     Notes
     -----
-    The duality gap compares P with its lower bound D, and to compute P takes a pass. Here the loss of each
-    row is taken as it was when the last pass met it, before that improved upon it: P is estimated, from above
-    as a rule. D is exact.
+    Each row adds to the duality gap, and to P. Here the rows are taken as the last pass met them, before it
+    improved upon them: to know the gap at the end takes one more pass.
 
     Examples
     --------
@@ -140,6 +139,8 @@ def train_files(
 
 def _described(files: list[Any]) -> dict[str, Any]:
     """Return what tells files from others, and from what they are after a change."""
+    if not files:
+        raise SourceError("there are no files to train on")
     found: dict[str, Any] = {"files": [os.path.abspath(path) for path in files]}
     for path in files:
         if not os.path.isfile(path):
@@ -279,8 +280,8 @@ class _Training:
                 self._folder.save(state)
                 watch.lap()
         penalty = (state.bias**2 + _squares(state.weights)) / 2
-        state.gap[:] = (state.loss + 2 * penalty - state.gain) / (state.loss + penalty)
-        state.loss[:], state.gain[:] = 0, 0
+        state.gap[:] = state.excess / (state.loss + penalty)
+        state.loss[:], state.excess[:] = 0, 0
         state.progress[:] = passes + 1, 0
         self._folder.save(state)
         self._tell_of_pass()
@@ -301,17 +302,10 @@ class _Training:
         positive = np.concatenate([block.classes for block in blocks])[:, None] == self._targets
         alpha = self._folder.read_alpha(passes, group, self._targets.size)
         order = _shuffled(len(alpha), _key(_key(self._seed, passes), done))
-        descent = Descent(positive, self._cost, alpha, state.weights, state.bias, state.loss)
+        descent = Descent(positive, self._cost, alpha, state.weights, state.bias, state.loss, state.excess)
         visit_rows(rows, sums_of_squares(np.diff(rows.indptr), rows.data), order, descent)
-        state.gain[:] += _gain(alpha, positive, self._cost)
         self._folder.write_alpha(passes + 1, group, alpha)
         return len(alpha)
-
-
-def _gain(alpha: Matrix, positive: BoolArray, cost: FloatArray) -> FloatArray:
-    """Return Σ α - α² / 4C of every problem."""
-    found: FloatArray = (alpha - alpha**2.0 / (4 * np.where(positive, cost[:, 1], cost[:, 0]))).sum(axis=0)
-    return found
 
 
 def _squares(weights: Matrix) -> FloatArray:

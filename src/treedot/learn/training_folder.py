@@ -41,17 +41,17 @@ class State(NamedTuple):
 
     weights: Matrix  # (columns, problems), float32
     bias: FloatArray
-    loss: FloatArray  # of the trees that the pass has visited, as they were met
-    gain: FloatArray  # Σ α - α² / 4C of the same trees
+    loss: FloatArray  # what the trees that the pass has visited add to P, as they were met
+    excess: FloatArray  # and to the duality gap
     gap: FloatArray  # after the last complete pass
     progress: IntArray  # complete passes, and groups of blocks visited in the next one
 
     @classmethod
     def begin(cls, columns: int, problems: int) -> State:
         """Return the state before the first pass."""
-        bias, loss, gain = np.zeros((3, problems))
+        bias, loss, excess = np.zeros((3, problems))
         gap = np.full(problems, np.inf)
-        return cls(np.zeros((columns, problems), np.float32), bias, loss, gain, gap, np.zeros(2, np.int64))
+        return cls(np.zeros((columns, problems), np.float32), bias, loss, excess, gap, np.zeros(2, np.int64))
 
 
 class TrainingFolder:

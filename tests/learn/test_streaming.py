@@ -89,7 +89,7 @@ def test_it_converges_to_the_optimum_of_linear_svc(folder, tmp_path, n_classes, 
 def test_five_passes_are_as_accurate_as_the_optimum_on_hard_trees(tmp_path, monkeypatch):
     monkeypatch.setattr(tree_blocks, "BLOCK_TREES", 512)
     monkeypatch.setattr(streaming, "GROUP", 3)
-    known, new = Forest.concat(labelled(6000, 1)), Forest.concat(labelled(6000, 2))
+    known, new = Forest.concat(labelled(12_000, 1)), Forest.concat(labelled(12_000, 2))
     known.save(tmp_path / "trees.parquet")
     settings = {"vectorizer": FragmentVectorizer(n_features=2**18), "decay": 0.2, "C": 1.0}
     model = train_files(

@@ -9,6 +9,7 @@ other trees, beside that of ``TreeClassifier`` where the trees are few enough.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import random
 import shutil
@@ -22,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.grammar import forests
-from treedot import Forest, LinearModel, TreeClassifier
+from benchmarks.grammar import BATCH, forests
+from treedot import Forest, LinearModel, TreeClassifier, read_trees
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.trees.writers import forest_file
 
@@ -31,27 +32,22 @@ CLASSES = 6
 COMMON = 0.01  # the share of trees that a fragment is in at least if it matters
 ERRORS = 0.2  # the standard deviation of what is added to scores, over theirs
 IN_MEMORY = 200_000  # trees
+TESTED = 12 * BATCH  # trees
 
 
-def labelled(count: int, seed: int) -> Iterator[Forest]:
-    """Yield trees with a column of classes, by the same rule for all seeds."""
+def labelled(count: int) -> Iterator[Forest]:
+    """Yield trees with a column of classes; fewer trees are the first of more."""
     encoder = SparseEncoder(SparseSpec(n_features=2**16, budget=2, decay=1.0))
     rows = encoder.encode(Forest.concat(forests("questions", 16_384)))
     weights = np.random.default_rng(0).normal(size=(rows.shape[1], CLASSES))
     weights[np.bincount(rows.indices, minlength=len(weights)) < COMMON * rows.shape[0]] = 0
     usual = rows @ weights
-    random = np.random.default_rng([seed, 1])
-    for forest in forests("questions", count, seed):
+    random = np.random.default_rng(1)
+    for forest in forests("questions", count):
         scores = encoder.encode(forest) @ weights - usual.mean(axis=0)
         scores += random.normal(scale=ERRORS * usual.std(), size=scores.shape)
         forest.columns["class"] = [f"c{k}" for k in scores.argmax(axis=1)]
         yield forest
-
-
-def write(path: Path, count: int, seed: int) -> None:
-    with forest_file(path) as writer:
-        for forest in labelled(count, seed):
-            writer.write(forest)
 
 
 class Run:
@@ -97,14 +93,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measure(folder: Path, options: argparse.Namespace) -> None:
+    batches = labelled(TESTED + options.trees)
+    others = Forest.concat(itertools.islice(batches, TESTED // BATCH))
     trees = folder / "trees.parquet"
-    write(trees, options.trees, 1)
+    with forest_file(trees) as writer:
+        for batch in batches:
+            writer.write(batch)
     print(f"{options.trees:,} trees, {trees.stat().st_size / options.trees:.0f} bytes each in a Parquet file")
     run = Run(trees, folder, options)
     seconds, memory = run.to_end()
     print(f"trained: {seconds:.1f} s, at most {memory:.2f} GB of memory", flush=True)
     alone = {path.name: path.read_bytes() for path in run.model.iterdir()}
-    accuracy(LinearModel.load(run.model), trees, options)
+    accuracy(LinearModel.load(run.model), others, trees)
     if options.kills:
         shutil.rmtree(run.model)
         moments = random.Random(options.seed)
@@ -117,18 +117,13 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
         print(f"killed {options.kills} times: the model is {'the same' if same else 'ANOTHER ONE'}")
 
 
-def accuracy(model: LinearModel, trees: Path, options: argparse.Namespace) -> None:
-    others = list(labelled(50_000, 2))
-    truth = np.concatenate([forest.columns["class"] for forest in others])
-
-    def right(of: LinearModel | TreeClassifier) -> float:
-        return float(np.mean(np.concatenate([of.predict(forest) for forest in others]) == truth))
-
-    print(f"accuracy on {truth.size:,} other trees: {right(model):.4f}")
-    if options.trees <= IN_MEMORY:
-        known = Forest.concat(labelled(options.trees, 1))
+def accuracy(model: LinearModel, others: Forest, trees: Path) -> None:
+    truth = np.array(others.columns["class"])
+    print(f"accuracy on {truth.size:,} other trees: {np.mean(model.predict(others) == truth):.4f}")
+    if model.facts["data"]["trees"] <= IN_MEMORY:
+        known = read_trees(trees)
         exact = TreeClassifier(decay=0.2, C=1, tol=1e-3).fit(known, known.columns["class"])
-        print(f"of TreeClassifier, to a gap of 0.1 %: {right(exact):.4f}")
+        print(f"of TreeClassifier, to a gap of 0.1 %: {exact.score(others, truth):.4f}")
 
 
 if __name__ == "__main__":

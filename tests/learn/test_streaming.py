@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.streaming import labelled
+from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
 from treedot import (
@@ -20,6 +21,7 @@ from treedot import (
     train_files,
 )
 from treedot.learn import streaming, tree_blocks
+from treedot.learn.coordinate_descent import Descent, Rows, visit_rows
 from treedot.learn.training_folder import TrainingFolder
 
 QUESTIONS = "docs/examples/questions.tsv"
@@ -89,7 +91,8 @@ def test_it_converges_to_the_optimum_of_linear_svc(folder, tmp_path, n_classes, 
 def test_five_passes_are_as_accurate_as_the_optimum_on_hard_trees(tmp_path, monkeypatch):
     monkeypatch.setattr(tree_blocks, "BLOCK_TREES", 512)
     monkeypatch.setattr(streaming, "GROUP", 3)
-    known, new = Forest.concat(labelled(12_000, 1)), Forest.concat(labelled(12_000, 2))
+    new, *parts = labelled(4 * 4096)
+    known = Forest.concat(parts)
     known.save(tmp_path / "trees.parquet")
     settings = {"vectorizer": FragmentVectorizer(n_features=2**18), "decay": 0.2, "C": 1.0}
     model = train_files(
@@ -116,18 +119,41 @@ def test_classes_in_the_order_of_the_file_do_no_harm(folder, tmp_path):
 def test_weights_are_those_of_the_alphas_and_the_gap_is_about_right(folder, passes):
     model = train(folder, max_passes=passes, C=10.0)
     kept = TrainingFolder(folder)
-    blocks = np.arange(len(kept.facts.sizes))
+    blocks, state = np.arange(len(kept.facts.sizes)), kept.load(2**12, 5)
     alpha = kept.read_alpha(passes, blocks, 5).astype(float)
-    trees, y = Forest.concat(kept.block(b).trees for b in blocks), read_trees(QUESTIONS).columns["label"]
+    trees = read_trees(QUESTIONS)
+    y = trees.columns["label"]
     rows = FragmentVectorizer(n_features=2**12, decay=0.4).transform(trees)
-    weights = all_weights(model)
     assert (alpha >= 0).all()
-    assert np.abs(rows.T @ (alpha * sides(model, y)) - weights).max() < 1e-5
-    assert (alpha * sides(model, y)).sum(axis=0) == pytest.approx(model.bias, abs=1e-9)
-    primal = objective(model, trees, y, 10.0, weights, model.bias)
-    dual = (alpha - alpha**2 / 40).sum(axis=0) - ((weights**2).sum(axis=0) + model.bias**2) / 2
-    gap = ((primal - dual) / primal).max()
-    assert gap / 3 < model.facts["training"]["gap"] < 3 * gap
+    assert np.abs(rows.T @ (alpha * sides(model, y)) - state.weights).max() < 1e-5
+    assert (alpha * sides(model, y)).sum(axis=0) == pytest.approx(state.bias, abs=1e-9)
+    weights = state.weights.astype(float)
+    primal = objective(model, trees, y, 10.0, weights, state.bias)
+    dual = (alpha - alpha**2 / 40).sum(axis=0) - ((weights**2).sum(axis=0) + state.bias**2) / 2
+    estimate = model.facts["training"]["gap"]
+    assert estimate / 3 < ((primal - dual) / primal).max() < 3 * estimate
+    of_means = objective(model, trees, y, 10.0, all_weights(model), model.bias)
+    assert ((of_means - dual) / of_means).max() < 2 * estimate
+
+
+def test_the_model_is_the_mean_of_the_weights_over_the_visits_of_the_last_pass():
+    random = np.random.default_rng(0)
+    matrix = csr_matrix((random.random((9, 5)) * (random.random((9, 5)) < 0.6)).astype(np.float32))
+    rows = Rows(matrix.indptr, matrix.indices, matrix.data)
+    squares = np.asarray(matrix.multiply(matrix).sum(axis=1), float).ravel()
+    positive = random.random((9, 2)) < 0.5
+    weights, means = random.normal(size=(2, 5, 2)).astype(np.float32)
+    bias, loss, excess, mean_bias = random.normal(size=(4, 2))
+    means[...], mean_bias[...] = weights, bias
+    alpha = random.random((9, 2)).astype(np.float32)
+    state = Descent(positive, np.full((2, 2), 3.0), alpha, weights, bias, loss, excess, means, mean_bias)
+    order = random.permutation(9)
+    seen = []
+    for visited in range(9):
+        visit_rows(rows, squares, order[visited : visited + 1], state, visited, 9)
+        seen.append((weights.copy(), bias.copy()))
+    assert means == pytest.approx(np.mean([w for w, _ in seen], axis=0), abs=1e-6)
+    assert mean_bias == pytest.approx(np.mean([b for _, b in seen], axis=0), abs=1e-12)
 
 
 @pytest.mark.parametrize("n_jobs", [2, 5, -1])

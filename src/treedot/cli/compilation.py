@@ -168,6 +168,11 @@ def _training() -> None:
         classifier = td.TreeClassifier(vectorizer=vectorizer, C=(1, 10), cv=2)
         for classes in (CLASSES, [0, 1, 2]):
             classifier.fit(TREES * 2, classes * 2).predict(TREES)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "trees.tsv")
+        lines = [f"{k}\t{tree}" for k, tree in zip(CLASSES, TREES, strict=True)]
+        path.write_text("\n".join(["class\ttree", *lines]), encoding="utf-8")
+        td.train_files(path, "class", checkpoint=Path(folder, "training"), decay=0.4, C=1)
 
 
 def _selection() -> None:

@@ -63,6 +63,8 @@ class Descent(NamedTuple):
     bias: FloatArray
     loss: FloatArray  # what the rows that were visited add to P, each as it was met
     excess: FloatArray  # and to P - D
+    mean_weights: Matrix  # over the visits of a pass; without columns where no one asks for it
+    mean_bias: FloatArray
 
     def only(self, which: BoolArray) -> Descent:
         """Return some of the problems, their arrays contiguous as before."""
@@ -74,6 +76,8 @@ class Descent(NamedTuple):
             self.bias[which],
             self.loss[which],
             self.excess[which],
+            self.mean_weights.compress(which, axis=1),
+            self.mean_bias[which],
         )
 
 
@@ -130,12 +134,17 @@ def _descend(
     rows: Rows, width: int, positive: BoolArray, cost: FloatArray, tol: float, max_passes: int, seed: int
 ) -> LinearFit:
     n_rows, problems = positive.shape
+    bias, loss, excess, mean_bias = np.zeros((4, problems))
     state = Descent(
         positive,
         np.ascontiguousarray(cost, np.float64),
         np.zeros((n_rows, problems)),
         np.zeros((width, problems)),
-        *np.zeros((3, problems)),
+        bias,
+        loss,
+        excess,
+        np.zeros((0, problems)),
+        mean_bias,
     )
     solved = LinearFit(
         np.zeros((width, problems)), np.zeros(problems), np.zeros(problems), np.zeros(problems, np.int64)
@@ -176,12 +185,19 @@ def _scores(rows: Rows, i: int, state: Descent, scores: Matrix) -> None:
 
 
 @njit
-def visit_rows(rows: Rows, squares: FloatArray, order: IntArray, state: Descent) -> None:
-    """Solve for the α of one row after the other; ``squares`` are the rows' squared lengths."""
-    weights, alpha = state.weights, state.alpha
+def visit_rows(
+    rows: Rows, squares: FloatArray, order: IntArray, state: Descent, visited: int = 0, of_rows: int = 1
+) -> None:
+    """Solve for the α of one row after the other.
+
+    ``squares`` are the rows' squared lengths. For the means, ``visited`` of ``of_rows`` rows of the pass were
+    visited before; at its beginning, they are the weights and biases themselves.
+    """
+    weights, means, alpha = state.weights, state.mean_weights, state.alpha
     scores, change = np.zeros((2, state.bias.size), weights.dtype)
     changed = np.zeros(state.bias.size, np.int64)  # problems, often few of them
-    for i in order:
+    for place_in_order, i in enumerate(order):
+        share = 1.0 - (visited + place_in_order) / of_rows  # of the visits that are left, this one included
         _scores(rows, i, state, scores)
         count = 0
         for k in range(scores.size):
@@ -197,12 +213,16 @@ def visit_rows(rows: Rows, squares: FloatArray, order: IntArray, state: Descent)
                 step = side * new - side * old  # in double precision
                 alpha[i, k], change[k] = new, step
                 state.bias[k] += step
+                state.mean_bias[k] += share * step
                 changed[count] = k
                 count += 1
         for place in range(rows.indptr[i], rows.indptr[i + 1]):
             column, value = rows.indices[place], rows.data[place]
             for k in changed[:count]:
                 weights[column, k] += value * change[k]
+            if means.size:
+                for k in changed[:count]:
+                    means[column, k] += share * (value * change[k])
 
 
 @njit

@@ -40,7 +40,9 @@ class State(NamedTuple):
     """Where a training stands; the arrays are changed in place."""
 
     weights: Matrix  # (columns, problems), float32
+    mean_weights: Matrix  # over the visits of the pass, or of the last one where none was begun
     bias: FloatArray
+    mean_bias: FloatArray
     loss: FloatArray  # what the trees that the pass has visited add to P, as they were met
     excess: FloatArray  # and to the duality gap
     gap: FloatArray  # after the last complete pass
@@ -49,9 +51,10 @@ class State(NamedTuple):
     @classmethod
     def begin(cls, columns: int, problems: int) -> State:
         """Return the state before the first pass."""
-        bias, loss, excess = np.zeros((3, problems))
-        gap = np.full(problems, np.inf)
-        return cls(np.zeros((columns, problems), np.float32), bias, loss, excess, gap, np.zeros(2, np.int64))
+        weights, mean_weights = np.zeros((2, columns, problems), np.float32)
+        bias, mean_bias, loss, excess = np.zeros((4, problems))
+        gap, progress = np.full(problems, np.inf), np.zeros(2, np.int64)
+        return cls(weights, mean_weights, bias, mean_bias, loss, excess, gap, progress)
 
 
 class TrainingFolder:

@@ -31,6 +31,7 @@ from benchmarks.trees import json_lists
 
 import treedot as td
 from treedot import cli
+from treedot.files import remove_folder, write_whole
 
 DECAYS = (0.3, 0.6)  # of the two files that each writer makes
 COMPILATIONS = 25  # one of so many kills is of ``treedot compile``, which takes long
@@ -57,9 +58,11 @@ class WriterError(Exception):
 def writers(folder: Path) -> list[Writer]:
     """Return everything that writes files, on some trees that are put into a folder."""
     forest = json_lists(1000)
-    trees, few = folder / "trees.mrg", folder / "few.mrg"
+    forest.columns["class"] = [str(number % 3) for number in range(len(forest))]
+    trees, few, labelled = folder / "trees.mrg", folder / "few.mrg", folder / "labelled.parquet"
     forest.write_brackets(trees)
     forest[:100].write_brackets(few)
+    forest[:200].save(labelled)
 
     def command(name: str, *options: str | Path, check: Callable[[Path], object]) -> Writer:
         def write(path: Path, which: int) -> int:
@@ -76,6 +79,22 @@ def writers(folder: Path) -> list[Writer]:
     def build(path: Path, which: int) -> None:
         vectorizer = td.FragmentVectorizer(n_features=2**30, decay=DECAYS[which])
         td.TreeIndex.build(forest, path, vectorizer, overwrite=True)
+
+    def train_on(path: Path, which: int) -> None:
+        """Go on with the training that was killed last, if it was: the model is the same."""
+        checkpoint = folder / f"training {which}"
+        model = td.train_files(
+            labelled,
+            "class",
+            checkpoint=checkpoint,
+            vectorizer=td.FragmentVectorizer(n_features=2**16),
+            decay=DECAYS[which],
+            C=1,
+            max_passes=10,
+        )
+        with write_whole(path) as aside:
+            aside.write_bytes(model.weights.tobytes() + model.bias.tobytes())
+        remove_folder(checkpoint)
 
     def saved(name: str, vectorizers: Sequence[Any]) -> Writer:
         @cache
@@ -110,6 +129,7 @@ def writers(folder: Path) -> list[Writer]:
         Writer("forest.arrow", lambda path, which: forest[which:].save(path), td.Forest.load),
         Writer("vectorizer", lambda path, which: sparse[which].save(path), td.FragmentVectorizer.load),
         Writer("model", train, td.LinearModel.load),
+        Writer("weights", train_on, Path.read_bytes),
         saved("saved.npz", sparse),
         saved("saved.npy", dense),
         saved("saved.parquet", dense),

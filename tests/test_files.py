@@ -21,7 +21,7 @@ from treedot.growing_array import GrowingArray
 
 COMMAND = [sys.executable, "-m", "treedot"]
 DENSE = ["--vectors", "dense", "-d", "1024"]
-KILLED = ["rows.npz", "dense.npy"]
+KILLED = ["rows.npz", "dense.npy", "weights"]
 
 
 def test_the_temporary_file_of_a_killed_process_is_removed_by_the_next(tmp_path):

@@ -69,6 +69,7 @@ _HOME = {
     "read_xml": "treedot.readers.documents",
     "save_vectors": "treedot.vectors",
     "similarity": "treedot.search",
+    "train_files": "treedot.learn",
 }
 
 __all__ = [
@@ -125,6 +126,7 @@ __all__ = [
     "read_xml",
     "save_vectors",
     "similarity",
+    "train_files",
 ]
 
 if TYPE_CHECKING:
@@ -157,6 +159,7 @@ if TYPE_CHECKING:
         LabelSelectionTransformer,
         MinedFragmentVectorizer,
         TreeClassifier,
+        train_files,
     )
     from treedot.model import LinearModel
     from treedot.readers import iter_trees, read_trees

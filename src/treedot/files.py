@@ -136,6 +136,39 @@ def _exchange(a: Path, b: Path) -> bool:
     return bool(rename(AT_FDCWD, os.fsencode(a), AT_FDCWD, os.fsencode(b), 2) == 0)
 
 
+def remove_folder(path: str | os.PathLike[str]) -> None:
+    """Remove a folder, moved aside first: what a killed process leaves of it is swept as all such is."""
+    target = Path(path)
+    aside = _aside(target)
+    _unfinished.add(aside)
+    try:
+        target.rename(aside)
+    except OSError as error:
+        raise SourceError(f"cannot remove {target}: {error.strerror or error}") from error
+    finally:
+        _remove(aside)
+        _unfinished.discard(aside)
+
+
+@contextlib.contextmanager
+def only_user(folder: Path) -> Iterator[None]:
+    """Keep other processes that ask for the same from a folder, where the system has locks."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SourceError(f"{folder} is in use by another process: wait for its end") from None
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        os.close(handle)
+
+
 @contextlib.contextmanager
 def _held(folder: Path) -> Iterator[None]:
     """Hold a lock on a folder where the system has locks."""

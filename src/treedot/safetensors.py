@@ -52,6 +52,21 @@ def write_arrays(
     >>> read_arrays(path)
     ({'unit': 'metre'}, {'length': array([0., 1., 2.])})
     """
+    with write_whole(path) as aside:
+        dump_arrays(aside, description, arrays, path)
+
+
+def dump_arrays(
+    file_path: Path,
+    description: Mapping[str, Any],
+    arrays: Mapping[str, Array | GrowingArray],
+    path: str | os.PathLike[str] | None = None,
+) -> None:
+    """Write such a file where it does not matter whether it is whole, as in a folder that is not there yet.
+
+    Errors name ``path``, by default the file itself.
+    """
+    path = file_path if path is None else path
     header: dict[str, Any] = {"__metadata__": {DESCRIPTION: json.dumps(description)}}
     order = sorted(arrays, key=lambda name: -arrays[name].dtype.itemsize)
     end = 0
@@ -64,7 +79,7 @@ def write_arrays(
         header[name] = {"dtype": NAMES[dtype], "shape": list(array.shape), "data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
-    with write_whole(path) as aside, aside.open("wb") as file:
+    with file_path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name in order:
             for chunk in chunks(arrays[name]):

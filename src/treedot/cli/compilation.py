@@ -175,6 +175,11 @@ def _training() -> None:
             td.TreeClassifier(**way, C=(1, 10), cv=2).fit(TREES * 2, classes * 2).predict(TREES)
     columns: dict[str, Any] = {"tree_columns": ["a", "b"], "number_columns": ["size"]}
     td.TreeClassifier(**columns, C=(1, 10), cv=2).fit(pairs, CLASSES * 2).predict(pairs)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "trees.tsv")
+        lines = [f"{k}\t{tree}" for k, tree in zip(CLASSES, TREES, strict=True)]
+        path.write_text("\n".join(["class\ttree", *lines]), encoding="utf-8")
+        td.train_files(path, "class", checkpoint=Path(folder, "training"), decay=0.4, C=1)
 
 
 def _selection() -> None:

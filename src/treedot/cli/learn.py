@@ -23,7 +23,7 @@ from treedot.files import check_target, write_whole
 from treedot.model import LinearModel
 from treedot.model.evaluation import evaluate as compare
 from treedot.model.evaluation import margins, mcnemar
-from treedot.model.labels import check_labels
+from treedot.model.labels import class_names
 from treedot.model.model_folder import check_model_target
 from treedot.model.table import Columns, read_table
 from treedot.parameters import checked_integer
@@ -35,9 +35,16 @@ MISTAKES = 20  # that are listed
 def train(options: argparse.Namespace) -> None:
     """Train a model, and write it to a folder."""
     from treedot.learn import TreeClassifier
+    from treedot.learn.candidates import N_FEATURES
     from treedot.learn.tree_classifier import COSTS, DECAYS
 
     check_model_target(Path(options.output), options.overwrite)
+    if options.checkpoint is not None:
+        from treedot.cli.train_files import train_streamed
+        from treedot.learn.streaming import N_FEATURES as FEWER
+
+        train_streamed(options, _vectorizer_or_kernel(options, FEWER))
+        return
     others = options.number_column is not None or options.text_column is not None
     if others and options.tree_column is None and options.column is not None:
         options.tree_column, options.column = [options.column], None
@@ -46,11 +53,12 @@ def train(options: argparse.Namespace) -> None:
         tree_columns=options.tree_column,
         number_columns=options.number_column,
         text_columns=options.text_column,
-        **_vectorizer_or_kernel(options),
+        **_vectorizer_or_kernel(options, N_FEATURES),
         decay=options.decay or DECAYS,
         C=options.C or COSTS,
         cv=options.cv,
         class_weight="balanced" if options.balanced else None,
+        max_passes=1000 if options.passes is None else options.passes,
         n_jobs=options.jobs,
     )
     trees = _forest(options, columns)
@@ -71,15 +79,13 @@ def train(options: argparse.Namespace) -> None:
     print(f"{options.output}: decay {classifier.decay_:g}, C {classifier.C_:g}")
 
 
-def _vectorizer_or_kernel(options: argparse.Namespace) -> dict[str, Any]:
+def _vectorizer_or_kernel(options: argparse.Namespace, n_features: int) -> dict[str, Any]:
     """Return what makes rows of trees, as the options ask; its λ is chosen later."""
-    from treedot.learn.candidates import N_FEATURES
-
     vectors = "sparse" if options.vectors is None and options.kernel is None else options.vectors
     chosen = argparse.Namespace(**(vars(options) | {"vectors": vectors, "decay": 0.4, "normalize": None}))
     check_options(argparse.Namespace(**(vars(chosen) | {"jobs": None})))  # training has threads in any case
     if vectors is not None:
-        return {"vectorizer": make_vectorizer(chosen, n_features=N_FEATURES)}
+        return {"vectorizer": make_vectorizer(chosen, n_features=n_features)}
     chosen.normalize = True  # C fits to kernels of 1 with themselves
     return {"kernel": make_kernel(chosen)}
 
@@ -178,15 +184,7 @@ def _set_column(options: argparse.Namespace, columns: Columns) -> None:
 
 def _labels(trees: Forest, column: str) -> np.ndarray:
     """Return a column as texts; where one is missing, it is an error."""
-    if column not in trees.columns:
-        there = ", ".join(trees.columns) or "none: use a table, such as .tsv"
-        raise ParameterError(f"there is no column {column!r}; the columns are {there}")
-    values = trees.columns[column]
-    try:
-        check_labels(values)
-    except ParameterError as error:
-        raise ParameterError(f"column {column!r}: {error}") from None
-    return np.array([str(value) for value in values])
+    return np.array(class_names(trees, column))
 
 
 def _digest(trees: Forest, labels: np.ndarray, columns: Columns) -> str:

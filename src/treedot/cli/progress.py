@@ -6,8 +6,13 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from types import TracebackType
+from typing import TYPE_CHECKING
 
+from treedot.timing import Stopwatch
 from treedot.trees import Forest
+
+if TYPE_CHECKING:
+    from treedot.learn.streaming import Progress as TrainingProgress
 
 
 def _on_terminal() -> bool:
@@ -59,6 +64,42 @@ class Trials:
         self._bar.update(done - self._bar.n)
 
     def __enter__(self) -> Trials:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.close()
+
+
+class Passes:
+    """Counts the trees of each pass of a training, and says how every pass ended; to give as ``progress``."""
+
+    def __init__(self) -> None:
+        from tqdm import tqdm
+
+        self._bar = tqdm(unit=" trees", file=sys.stderr, disable=not _on_terminal(), leave=False)
+        self._watch = Stopwatch()
+        self._began = False
+
+    def __call__(self, at: TrainingProgress) -> None:
+        """Note how far the training is."""
+        if at.trees:
+            self._bar.set_description("reading" if at.passes < 0 else f"pass {at.passes + 1}", refresh=False)
+            self._bar.total = at.of_trees or None
+            self._bar.update(at.trees - self._bar.n)
+            return
+        self._bar.reset()
+        seconds = self._watch.lap()
+        if self._began:
+            print(f"pass {at.passes}: duality gap about {at.gap:.2g}, {seconds:.1f} s", flush=True)
+        elif at.passes:
+            print(f"{at.of_trees:,} trees, going on after pass {at.passes}", flush=True)
+        else:
+            print(f"{at.of_trees:,} trees read, {seconds:.1f} s", flush=True)
+        self._began = True
+
+    def __enter__(self) -> Passes:
         return self
 
     def __exit__(

@@ -7,6 +7,7 @@ from treedot.learn.fragment_vectorizer import FragmentVectorizer
 from treedot.learn.kernel_transformer import KernelTransformer
 from treedot.learn.label_selection_transformer import LabelSelectionTransformer
 from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
+from treedot.learn.streaming import train_files
 from treedot.learn.tree_classifier import TreeClassifier
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "MinedFragmentVectorizer",
     "TreeClassifier",
     "clear_encoders",
+    "train_files",
 ]

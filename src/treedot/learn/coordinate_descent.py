@@ -8,7 +8,9 @@ y = ±1 and costs C, the weights of one class against the rest minimise ::
 (the squared hinge loss, the bias being one more weight, as in scikit-learn's ``LinearSVC``). They are
 ``w = Σᵢ αᵢ yᵢ xᵢ`` for the α ≥ 0 that maximise the dual ``D(α) = Σᵢ αᵢ - ½ (‖w‖² + b²) - Σᵢ αᵢ² / (4 Cᵢ)``,
 found by solving for one αᵢ after the other. ``P - D``, the *duality gap*, bounds how far P is from its least
-value.
+value. It is a sum over the rows: with ξᵢ = 1 - yᵢ (w · xᵢ + b), row i adds ::
+
+    Cᵢ max(0, ξᵢ)² + αᵢ² / (4 Cᵢ) - αᵢ ξᵢ ≥ 0
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.algebra.splitmix import GOLDEN, mix, mix64
-from treedot.array_types import Array, BoolArray, FloatArray, IntArray
+from treedot.array_types import Array, BoolArray, FloatArray, IntArray, Matrix
+from treedot.encode.sparse.rows import sums_of_squares
 from treedot.jit import njit
 from treedot.parameters import n_threads
 from treedot.threads import thread_map
@@ -47,13 +50,21 @@ class LinearFit(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """Where the descent of some problems stands; compiled code changes it in place."""
+    """Where the descent of some problems stands; compiled code changes it in place.
+
+    Weights and α are of any precision; a change of α is what remains of it after rounding, so that
+    ``w = Σᵢ αᵢ yᵢ xᵢ`` holds for the α that are kept.
+    """
 
     positive: BoolArray  # (rows, problems): the sides
     cost: FloatArray  # (problems, 2): of the negative and of the positive side
-    alpha: FloatArray  # (rows, problems)
-    weights: FloatArray  # (columns, problems)
+    alpha: Matrix  # (rows, problems)
+    weights: Matrix  # (columns, problems)
     bias: FloatArray
+    loss: FloatArray  # what the rows that were visited add to P, each as it was met
+    excess: FloatArray  # and to P - D
+    mean_weights: Matrix  # over the visits of a pass; without columns where no one asks for it
+    mean_bias: FloatArray
 
     def only(self, which: BoolArray) -> Descent:
         """Return some of the problems, their arrays contiguous as before."""
@@ -63,6 +74,10 @@ class Descent(NamedTuple):
             self.alpha.compress(which, axis=1),
             self.weights.compress(which, axis=1),
             self.bias[which],
+            self.loss[which],
+            self.excess[which],
+            self.mean_weights.compress(which, axis=1),
+            self.mean_bias[which],
         )
 
 
@@ -119,22 +134,26 @@ def _descend(
     rows: Rows, width: int, positive: BoolArray, cost: FloatArray, tol: float, max_passes: int, seed: int
 ) -> LinearFit:
     n_rows, problems = positive.shape
+    bias, loss, excess, mean_bias = np.zeros((4, problems))
     state = Descent(
         positive,
         np.ascontiguousarray(cost, np.float64),
         np.zeros((n_rows, problems)),
         np.zeros((width, problems)),
-        np.zeros(problems),
+        bias,
+        loss,
+        excess,
+        np.zeros((0, problems)),
+        mean_bias,
     )
-    row_of = np.repeat(np.arange(n_rows), np.diff(rows.indptr))
-    squares = np.bincount(row_of, rows.data.astype(np.float64) ** 2, n_rows).astype(np.float64)
     solved = LinearFit(
         np.zeros((width, problems)), np.zeros(problems), np.zeros(problems), np.zeros(problems, np.int64)
     )
+    squares = sums_of_squares(np.diff(rows.indptr), rows.data)
     order, left = np.arange(n_rows), np.arange(problems)
     for done in range(1, max_passes + 1):
         shuffle(order, np.uint64(mix(seed + done * GOLDEN)))
-        _pass(rows, squares, order, state)
+        visit_rows(rows, squares, order, state)
         if done % PASSES_PER_CHECK == 0 or done == max_passes:
             gap = _relative_gap(rows, state)
             ends = (gap <= tol) | (done == max_passes)
@@ -156,7 +175,7 @@ def shuffle(order: IntArray, key: np.uint64) -> None:
 
 
 @njit
-def _scores(rows: Rows, i: int, state: Descent, scores: FloatArray) -> None:
+def _scores(rows: Rows, i: int, state: Descent, scores: Matrix) -> None:
     """Set w · xᵢ + b of every problem."""
     scores[:] = state.bias
     for place in range(rows.indptr[i], rows.indptr[i + 1]):
@@ -166,28 +185,44 @@ def _scores(rows: Rows, i: int, state: Descent, scores: FloatArray) -> None:
 
 
 @njit
-def _pass(rows: Rows, squares: FloatArray, order: IntArray, state: Descent) -> None:
-    """Solve for the α of one row after the other."""
-    scores, change = np.zeros(state.bias.size), np.zeros(state.bias.size)
+def visit_rows(
+    rows: Rows, squares: FloatArray, order: IntArray, state: Descent, visited: int = 0, of_rows: int = 1
+) -> None:
+    """Solve for the α of one row after the other.
+
+    ``squares`` are the rows' squared lengths. For the means, ``visited`` of ``of_rows`` rows of the pass were
+    visited before; at its beginning, they are the weights and biases themselves.
+    """
+    weights, means, alpha = state.weights, state.mean_weights, state.alpha
+    scores, change = np.zeros((2, state.bias.size), weights.dtype)
     changed = np.zeros(state.bias.size, np.int64)  # problems, often few of them
-    for i in order:
+    for place_in_order, i in enumerate(order):
+        share = 1.0 - (visited + place_in_order) / of_rows  # of the visits that are left, this one included
         _scores(rows, i, state, scores)
         count = 0
         for k in range(scores.size):
             side = 1.0 if state.positive[i, k] else -1.0
-            ridge = 0.5 / state.cost[k, int(state.positive[i, k])]
-            old = state.alpha[i, k]
-            slope = side * scores[k] - 1.0 + old * ridge
-            new = max(old - slope / (squares[i] + 1.0 + ridge), 0.0)
+            cost, old = state.cost[k, int(state.positive[i, k])], alpha[i, k]
+            ridge = 0.5 / cost
+            slack = 1.0 - side * scores[k]
+            loss = cost * max(0.0, slack) ** 2
+            state.loss[k] += loss
+            state.excess[k] += loss + old * (old * ridge / 2 - slack)
+            new = alpha.dtype.type(max(old + (slack - old * ridge) / (squares[i] + 1.0 + ridge), 0.0))
             if new != old:
-                state.alpha[i, k], change[k] = new, side * (new - old)
-                state.bias[k] += change[k]
+                step = side * new - side * old  # in double precision
+                alpha[i, k], change[k] = new, step
+                state.bias[k] += step
+                state.mean_bias[k] += share * step
                 changed[count] = k
                 count += 1
         for place in range(rows.indptr[i], rows.indptr[i + 1]):
             column, value = rows.indices[place], rows.data[place]
             for k in changed[:count]:
-                state.weights[column, k] += value * change[k]
+                weights[column, k] += value * change[k]
+            if means.size:
+                for k in changed[:count]:
+                    means[column, k] += share * (value * change[k])
 
 
 @njit

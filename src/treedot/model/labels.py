@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from treedot.errors import ParameterError
+from treedot.trees import Forest
 
 
-def check_labels(labels: Sequence[Any]) -> None:
+def check_labels(labels: Sequence[Any], before: int = 0) -> None:
     """Raise where a tree has no class: None, NaN or an empty text.
+
+    ``before`` trees come before these, so that the message names the right one.
 
     Examples
     --------
@@ -19,7 +22,21 @@ def check_labels(labels: Sequence[Any]) -> None:
     """
     missing = [i for i, label in enumerate(labels) if label is None or label != label or label == ""]
     if missing:
+        trees = f"the trees {before + 1} to {before + len(labels)}" if before else f"{len(labels)} trees"
         raise ParameterError(
-            f"{len(missing)} of {len(labels)} trees have no class, tree {missing[0] + 1} is the first: "
+            f"{len(missing)} of {trees} have no class, tree {before + missing[0] + 1} is the first: "
             "leave them out"
         )
+
+
+def class_names(trees: Forest, column: str, before: int = 0) -> list[str]:
+    """Return a column as texts; where it, or one of its values, is missing, it is an error."""
+    if column not in trees.columns:
+        there = ", ".join(trees.columns) or "none: use a table, such as .tsv"
+        raise ParameterError(f"there is no column {column!r}; the columns are {there}")
+    values = trees.columns[column]
+    try:
+        check_labels(values, before)
+    except ParameterError as error:
+        raise ParameterError(f"column {column!r}: {error}") from None
+    return [str(value) for value in values]

@@ -156,7 +156,7 @@ def _trees(values: Any, places: _Places) -> Forest:
         forest = values
     else:
         items = [None if isinstance(x, float) and math.isnan(x) else x for x in _listed(values)]
-        forest, _ = read_items(items, [places.of(i) for i in range(len(items))], OnBad())
+        forest, _ = read_items(items, places.of, OnBad())
     if len(forest) and not forest.arity.any():
         raise ParameterError(
             f"column {places.column!r} holds no trees: each is a single node, such as {forest[0]}"

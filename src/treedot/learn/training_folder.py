@@ -1,0 +1,202 @@
+"""The folder of a training that may be killed: its trees, the α of every tree, and where it stands.
+
+====================== ================================================================================
+``request.json``       what was asked for: files with their sizes and times, settings; never changed
+``facts.json``         what was read: the sizes of the blocks, the classes; never changed
+``trees/``             the trees, in blocks; never changed
+``choice.json``        the settings that cross-validation chose
+``alpha.0, alpha.1``   the α of all trees; pass n reads those of pass n - 1, and writes those of pass n
+``state.safetensors``  the weights, and how many passes, and groups of blocks of the next one, they hold
+====================== ================================================================================
+
+The folder appears when all trees have been read. The state alone is replaced, whole; the α that it belongs
+to are never written over before the next one: those after pass n are in the file of their own parity.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot.array_types import FloatArray, IntArray, Matrix
+from treedot.errors import ParameterError, SourceError
+from treedot.files import only_user, write_folder, write_whole
+from treedot.learn.tree_blocks import Block, BlockFacts, read_block, write_blocks
+from treedot.safetensors import read_arrays, write_arrays
+from treedot.trees import Forest
+
+REQUEST, FACTS, CHOICE = "request.json", "facts.json", "choice.json"
+TREES, STATE = "trees", "state.safetensors"
+ALPHA = np.dtype("<f4")
+
+
+class State(NamedTuple):
+    """Where a training stands; the arrays are changed in place."""
+
+    weights: Matrix  # (columns, problems), float32
+    mean_weights: Matrix  # over the visits of the pass, or of the last one where none was begun
+    bias: FloatArray
+    mean_bias: FloatArray
+    loss: FloatArray  # what the trees that the pass has visited add to P, as they were met
+    excess: FloatArray  # and to the duality gap
+    gap: FloatArray  # after the last complete pass
+    progress: IntArray  # complete passes, and groups of blocks visited in the next one
+
+    @classmethod
+    def begin(cls, columns: int, problems: int) -> State:
+        """Return the state before the first pass."""
+        weights, mean_weights = np.zeros((2, columns, problems), np.float32)
+        bias, mean_bias, loss, excess = np.zeros((4, problems))
+        gap, progress = np.full(problems, np.inf), np.zeros(2, np.int64)
+        return cls(weights, mean_weights, bias, mean_bias, loss, excess, gap, progress)
+
+
+class TrainingFolder:
+    """An open folder of a training.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.facts = BlockFacts(**_read_json(path / FACTS))
+        self._first = np.concatenate([[0], np.cumsum(self.facts.sizes)])
+
+    @property
+    def n_trees(self) -> int:
+        """The number of trees."""
+        return int(self._first[-1])
+
+    def block(self, number: int) -> Block:
+        """Return a block of trees."""
+        return read_block(self.path / TREES, number)
+
+    def choice(self, choose: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Return the settings that were chosen; where none were yet, choose and keep them."""
+        path = self.path / CHOICE
+        if not path.exists():
+            _write_json(path, choose())
+        return _read_json(path)
+
+    def load(self, columns: int, problems: int) -> State:
+        """Return where the training stands."""
+        path = self.path / STATE
+        begin = State.begin(columns, problems)
+        if not path.exists():
+            return begin
+        _, arrays = read_arrays(path)
+        for name, wanted in begin._asdict().items():
+            found = arrays.get(name)
+            if found is None or (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
+                raise SourceError(f"{path} is damaged: delete {self.path} to begin anew")
+            wanted[...] = found
+        return begin
+
+    def save(self, state: State) -> None:
+        """Keep where the training stands, in the place of what was kept before."""
+        write_arrays(self.path / STATE, {}, state._asdict())
+
+    def read_alpha(self, passes: int, blocks: IntArray, problems: int) -> Matrix:
+        """Return the α that trees of some blocks have after so many passes, one block behind the other."""
+        sizes = [self.facts.sizes[block] for block in blocks]
+        alpha = np.zeros((sum(sizes), problems), ALPHA)
+        if passes:
+            rows = np.split(alpha, np.cumsum(sizes)[:-1])
+            with self._alpha_file(passes) as file:
+                for block, part in zip(blocks, rows, strict=True):
+                    file.seek(int(self._first[block]) * problems * ALPHA.itemsize)
+                    if file.readinto(part) != part.nbytes:
+                        raise SourceError(f"{file.name} is damaged: delete {self.path} to begin anew")
+        return alpha
+
+    def write_alpha(self, passes: int, blocks: IntArray, alpha: Matrix) -> None:
+        """Keep the α that trees of some blocks have after so many passes."""
+        ends = np.cumsum([self.facts.sizes[block] for block in blocks])
+        with self._alpha_file(passes) as file:
+            for block, part in zip(blocks, np.split(alpha, ends[:-1]), strict=True):
+                file.seek(int(self._first[block]) * alpha.shape[1] * ALPHA.itemsize)
+                file.write(part.data)
+
+    @contextlib.contextmanager
+    def _alpha_file(self, passes: int) -> Iterator[Any]:
+        path = self.path / f"alpha.{passes % 2}"
+        try:
+            path.touch()
+            with path.open("r+b") as file:
+                yield file
+        except OSError as error:
+            raise SourceError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def training_folder(
+    path: str | os.PathLike[str],
+    request: dict[str, Any],
+    column: str,
+    read: Callable[[], Iterable[Forest]],
+    check: Callable[[BlockFacts], object],
+) -> Iterator[TrainingFolder]:
+    """Open the folder of a training, made now if there is none; no other process may have it open.
+
+    Parameters
+    ----------
+    path : path
+        The folder. One that was made for another request is refused.
+    request : dict
+        All that the training depends on, as JSON values.
+    column : str
+        The column that holds the classes.
+    read : callable
+        Returns the trees, in forests.
+    check : callable
+        Raises where what was read cannot be trained on; then there is no folder.
+    """
+    folder = Path(path)
+    if not folder.exists():
+        with write_folder(folder) as aside:
+            (aside / TREES).mkdir()
+            facts = write_blocks(aside / TREES, read(), column)
+            check(facts)
+            _write_json(aside / FACTS, facts._asdict())
+            _write_json(aside / REQUEST, request)
+            if folder.exists():
+                raise SourceError(f"{folder} was made by another process while this one was reading")
+    elif not (folder / REQUEST).is_file():
+        raise SourceError(f"{folder} exists and holds no training: give a folder that does not exist")
+    with only_user(folder):
+        _check_request(folder, request)
+        yield TrainingFolder(folder)
+
+
+def _check_request(folder: Path, request: dict[str, Any]) -> None:
+    kept = _read_json(folder / REQUEST)
+    changed = [name for name in {**kept, **request} if kept.get(name) != request.get(name)]
+    if changed:
+        raise ParameterError(
+            f"{folder} holds a training that was begun otherwise; these changed since: "
+            f"{', '.join(changed[:5])}. Go on with what it was begun with, or delete the folder to begin anew"
+        )
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    with write_whole(path) as aside:
+        aside.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{path} is damaged: {error}; delete {path.parent} to begin anew") from None
+    if not isinstance(found, dict):
+        raise SourceError(f"{path} is damaged: delete {path.parent} to begin anew")
+    return found

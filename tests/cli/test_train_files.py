@@ -1,0 +1,126 @@
+"""``treedot train --checkpoint``: trees are streamed, and what was stopped goes on."""
+
+import json
+import os
+import resource
+
+import pytest
+
+from treedot import FragmentVectorizer, LinearModel, train_files
+from treedot.cli import main
+from treedot.learn.training_folder import TrainingFolder
+
+QUESTIONS = "docs/examples/questions.tsv"
+
+
+@pytest.fixture(autouse=True)
+def _few_columns(monkeypatch):
+    monkeypatch.setattr("treedot.cli.train_files.N_FEATURES", 2**12)
+
+
+@pytest.fixture
+def command(tmp_path):
+    paths = ["-o", str(tmp_path / "model"), "--checkpoint", str(tmp_path / "training")]
+    return ["train", QUESTIONS, "--label", "label", *paths, "--decay", "0.4", "--C", "1", "-j", "2"]
+
+
+def test_it_writes_the_model_and_removes_the_checkpoint(command, tmp_path, capsys):
+    assert main([*command, "--passes", "3", "--balanced", "--budget", "3"]) == 0
+    assert os.listdir(tmp_path) == ["model"]
+    wanted = train_files(
+        QUESTIONS, "label", checkpoint=tmp_path / "other", decay=0.4, C=1, class_weight="balanced",
+        max_passes=3, vectorizer=FragmentVectorizer(n_features=2**12, budget=3),
+    )  # fmt: skip
+    found = LinearModel.load(tmp_path / "model")
+    assert found.weights.tobytes() == wanted.weights.tobytes()
+    assert found.facts["training"] == wanted.facts["training"]
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("300 trees read, ")
+    assert [line.split(":")[0] for line in said[1:4]] == ["pass 1", "pass 2", "pass 3"]
+    assert said[4].startswith("300 trees of 5 classes, with ")
+    assert said[5] == f"{tmp_path / 'model'}: decay 0.4, C 1"
+
+
+def test_several_settings_are_compared(command, tmp_path, capsys):
+    command[command.index("--C") + 1 : command.index("--C") + 2] = ["0.01", "1"]
+    assert main([*command, "--passes", "2", "--cv", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "\n  decay 0.4, C 0.01: accuracy " in said
+    assert len(LinearModel.load(tmp_path / "model").facts["training"]["trials"]) == 2
+
+
+def test_info_describes_the_model(command, tmp_path, capsys):
+    assert main([*command, "--passes", "1"]) == 0
+    capsys.readouterr()
+    assert main(["info", str(tmp_path / "model"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["trained on"] == "300 trees"
+
+
+def test_the_model_and_the_checkpoint_are_two_folders(command, tmp_path, capsys):
+    for checkpoint in (tmp_path / "model", tmp_path / "model" / "inside", tmp_path):
+        command[command.index("--checkpoint") + 1] = str(checkpoint)
+        assert main(command) == 1
+        assert "may be in the other" in capsys.readouterr().err
+    assert not os.listdir(tmp_path)
+
+
+def test_groups_want_all_trees_in_memory(command, tmp_path, capsys):
+    assert main([*command, "--group", "label"]) == 1
+    assert "--group wants all trees in memory: leave out --checkpoint" in capsys.readouterr().err
+    assert not os.listdir(tmp_path)
+
+
+def test_an_existing_model_is_told_before_any_work(command, tmp_path, capsys):
+    assert main([*command, "--passes", "1"]) == 0
+    assert main([*command, "--passes", "1"]) == 1
+    assert "it exists, and is a model" in capsys.readouterr().err
+    assert main([*command, "--passes", "1", "--overwrite"]) == 0
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_what_was_interrupted_goes_on_and_says_after_which_pass(command, tmp_path, capsys, monkeypatch):
+    wanted = train_files(
+        QUESTIONS, "label", checkpoint=tmp_path / "other", decay=0.4, C=1, max_passes=4,
+        vectorizer=FragmentVectorizer(n_features=2**12),
+    )  # fmt: skip
+    save = TrainingFolder.save
+
+    def interrupted(self, state):
+        if state.progress[0] == 3:
+            raise KeyboardInterrupt
+        save(self, state)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingFolder, "save", interrupted)
+        assert main([*command, "--passes", "4"]) == 130
+    said = capsys.readouterr().err
+    assert said.startswith(
+        f"treedot: the same command goes on from what is kept in {tmp_path / 'training'}\n"
+    )
+    assert main([*command, "--passes", "4"]) == 0
+    assert capsys.readouterr().out.startswith("300 trees, going on after pass 2\npass 3: ")
+    assert LinearModel.load(tmp_path / "model").weights.tobytes() == wanted.weights.tobytes()
+
+
+def test_a_disk_that_fills_up_is_told_and_the_training_goes_on_later(command, tmp_path, capsys):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 15, hard))
+        assert main([*command, "--passes", "2"]) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    said = capsys.readouterr().err
+    assert said == f"treedot: cannot write {tmp_path / 'training' / 'state.safetensors'}: File too large\n"
+    assert os.listdir(tmp_path) == ["training"]
+    assert main([*command, "--passes", "2"]) == 0
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_what_was_begun_otherwise_is_told_with_what_to_do(command, tmp_path, capsys):
+    train_files(
+        QUESTIONS, "label", checkpoint=tmp_path / "training", decay=0.4, C=2, max_passes=1,
+        vectorizer=FragmentVectorizer(n_features=2**12),
+    )  # fmt: skip
+    assert main(command) == 1
+    said = capsys.readouterr().err
+    assert "these changed since: C. Go on with what it was begun with, or delete the folder" in said

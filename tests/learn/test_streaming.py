@@ -49,8 +49,12 @@ def same(one, other):
     )
 
 
+def spec_of(model):
+    return model.inputs[0].rows.spec
+
+
 def all_weights(model):
-    found = np.zeros((model.spec.n_features, model.bias.size))
+    found = np.zeros((spec_of(model).n_features, model.bias.size))
     found[model.columns] = model.weights
     return found
 
@@ -61,7 +65,8 @@ def sides(model, y):
 
 def objective(model, trees, y, C, weights, bias):
     """Return P of all problems as its definition has it."""
-    rows = FragmentVectorizer(n_features=model.spec.n_features, decay=model.spec.decay).transform(trees)
+    spec = spec_of(model)
+    rows = FragmentVectorizer(n_features=spec.n_features, decay=spec.decay).transform(trees)
     losses = C * np.maximum(0, 1 - sides(model, y) * (rows @ weights + bias)) ** 2
     return ((weights**2).sum(axis=0) + bias**2) / 2 + losses.sum(axis=0)
 
@@ -223,7 +228,7 @@ def test_settings_are_chosen_on_a_sample_and_only_once(folder, monkeypatch):
         (d, C) for d in (0.2, 0.4) for C in (0.01, 1)
     ]
     best = max(trials, key=lambda trial: trial["accuracy"])
-    assert (model.spec.decay, model.facts["training"]["C"]) == (best["decay"], best["C"])
+    assert (spec_of(model).decay, model.facts["training"]["C"]) == (best["decay"], best["C"])
     train(folder, **{**settings, "max_passes": 3})
     assert seen == [120]
 

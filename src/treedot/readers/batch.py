@@ -73,7 +73,8 @@ class Batch:
         self._decode()
         self.n_trees += scan.starts.size
         bad = self._bad_trees(scan) if self._undecodable else {}
-        self._scans.append(_without(scan, list(bad)) if bad else scan)
+        if scan.starts.size:
+            self._scans.append(_without(scan, list(bad)) if bad else scan)
         self._all_there = self._all_there and not bad
         return bad
 

@@ -21,7 +21,7 @@ from treedot.readers.scanner import Scan
 from treedot.readers.words import PADDING, Text, padded
 from treedot.trees import Forest
 
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 18  # with what is made of it, it fits into the caches of a core
 BLANK_BYTES = 1 << 20
 SHORT = 1 << 14  # bytes of a tree that is read by itself
 _TOKEN = re.compile(rb"\)|[^\s()]+|\(")

@@ -37,7 +37,8 @@ trees = [f"(S (NP (D the) (N tree{k % 7})) (VP (V grows) (A (B b{k % 3}))))" for
 Path("t.mrg").write_text("\n".join(trees))
 Path("t.tsv").write_text("label\ttree\n" + "".join(f"{k % 2}\t{tree}\n" for k, tree in enumerate(trees)))
 Path("t.py").write_text("def f(x):\n    return x + 1\n")
-commands = ["info t.mrg", "info t.tsv", "info t.py", "gram t.mrg --against t.tsv -o K.npy"]
+Path("t.json").write_text('[{"a": 1}, 2]')
+commands = ["info t.mrg", "info t.tsv", "info t.py", "info t.json", "gram t.mrg --against t.tsv -o K.npy"]
 for kind in ("", "--rest dense", "--rest blocks", "--damping log1p", "--no-normalize", "--dtype float64"):
     commands += [f"encode t.tsv -o r.npz {kind}", "info r.npz"]
     commands += [f"gram t.mrg -o K.npy --vectors sparse {kind}"]

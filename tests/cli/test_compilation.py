@@ -39,7 +39,8 @@ Path("t.tsv").write_text("label\ttree\n" + "".join(f"{k % 2}\t{tree}\n" for k, t
 rows = [f"{k % 2}\t{tree}\t{trees[k // 2]}\t{k}\tnote {k}\n" for k, tree in enumerate(trees)]
 Path("pairs.tsv").write_text("label\ttree\tother\tsize\tnote\n" + "".join(rows))
 Path("t.py").write_text("def f(x):\n    return x + 1\n")
-commands = ["info t.mrg", "info t.tsv", "info t.py", "gram t.mrg --against t.tsv -o K.npy"]
+Path("t.json").write_text('[{"a": 1}, 2]')
+commands = ["info t.mrg", "info t.tsv", "info t.py", "info t.json", "gram t.mrg --against t.tsv -o K.npy"]
 for kind in ("", "--rest dense", "--rest blocks", "--damping log1p", "--no-normalize", "--dtype float64"):
     commands += [f"encode t.tsv -o r.npz {kind}", "info r.npz"]
     commands += [f"gram t.mrg -o K.npy --vectors sparse {kind}"]

@@ -54,6 +54,8 @@ def _read(forest: Forest) -> None:
         td.read_trees([MANY_LABELS] * 2)
         Path(folder, "code.py").write_text("def f(): pass", encoding="utf-8")
         td.read_trees(Path(folder, "code.py"))
+        Path(folder, "values.json").write_text("[1]", encoding="utf-8")
+        td.read_trees(Path(folder, "values.json"))
     for name in ("depth", "sizes", "root_subtree", "distinct_subtrees", "n_productions", "arity"):
         getattr(forest, name)
     td.count_fragments(forest[0])

@@ -60,7 +60,7 @@ class Packer:
     @property
     def depth(self) -> int:
         """The number of nodes that are open."""
-        new = np.frombuffer(self._events[self._counted :], np.int32)
+        new = np.array(self._events[self._counted :], np.int32)
         self._counted += new.size
         self._depth += int(np.count_nonzero((new & 1) == 0)) - int(np.count_nonzero(new == END))
         return self._depth
@@ -98,7 +98,7 @@ class Packer:
 
     def take(self) -> Forest:
         """Return the finished trees, and forget them."""
-        events, count = np.frombuffer(self._events[: self._ends[-1]], np.int32), len(self)
+        events, count = np.array(self._events[: self._ends[-1]], np.int32), len(self)
         label, arity, offsets = _in_post_order(events, np.array(self._ends, np.int64))
         texts = tuple(self._number)
         used = np.bincount(label, minlength=len(texts)) > 0

@@ -201,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     trees = {
         "questions": questions,
         "few": questions[:FEW],
-        "many": Forest.concat(forests("questions", MANY)),
+        "many": Forest.concat(forests("questions", MANY))[:],  # without labels that do not occur
     }
     most = n_threads(options.threads)
     counts = thread_counts(most)

@@ -40,18 +40,23 @@ class DistinctSubtrees:
         forest = nodes.forest
         span = slice(forest.offsets[first], forest.offsets[last])
         number = nodes.subtree
-        used = np.unique(number[span])  # numbers follow first appearance: children before parents
+        held = np.zeros(nodes.distinct_subtrees.size, bool)
+        held[number[span]] = True
+        used = np.flatnonzero(held)  # numbers follow first appearance: children before parents
+        place = np.empty(held.size, np.int32)
+        place[used] = np.arange(used.size)
         root = nodes.distinct_subtrees[used]
         arity = nodes.start[root + 1] - nodes.start[root]
         own_start = np.concatenate([[0], np.cumsum(arity)])
         edges = np.arange(own_start[-1]) + np.repeat(nodes.start[root] - own_start[:-1], arity)
-        children = np.searchsorted(used, number[nodes.child[edges]]).astype(np.int32)
-        self.subtrees = Subtrees(nodes.production[root], own_start, children)
+        self.subtrees = Subtrees(nodes.production[root], own_start, place[number[nodes.child[edges]]])
 
         inner = nodes.production[span] >= 0
-        subtree = np.searchsorted(used, number[span][inner])
         tree = tree_of_node(forest.offsets[first : last + 1])[inner]
-        keys, count = np.unique(tree * used.size + subtree, return_counts=True)
+        # Nearly sorted: most subtrees of a tree are met for the first time, and numbered in that order.
+        every = np.sort(tree * used.size + place[number[span][inner]], kind="stable")
+        new = np.flatnonzero(np.diff(every, prepend=-1))
+        keys, count = every[new], np.diff(new, append=every.size)
         per_tree = np.searchsorted(keys, np.arange(last - first + 1) * used.size)
         self.counts = Counts(per_tree, keys % max(used.size, 1), count.astype(np.float64))
 

@@ -128,7 +128,8 @@ def test_vectors_do_not_depend_on_threads_chunks_order_or_neighbours(name, monke
     forest = random_forest(6, 40)
     spec = DenseSpec(512, 0.4, name, normalize=False)
     once = DenseEncoder(spec).encode(forest)
-    assert DenseEncoder(spec).encode(forest, n_jobs=3).tobytes() == once.tobytes()
+    for threads in (2, 3, 7):
+        assert DenseEncoder(spec).encode(forest, n_jobs=threads).tobytes() == once.tobytes()
     assert DenseEncoder(spec).encode(forest[::-1])[::-1].tobytes() == once.tobytes()
     assert b"".join(DenseEncoder(spec).encode(forest[[i]]).tobytes() for i in range(40)) == once.tobytes()
     monkeypatch.setattr(encoder_module, "PART_NODES", 50)

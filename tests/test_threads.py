@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treedot.threads import PARTS, Threads, open_threads
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, 7])
+def test_every_span_is_worked_on_once(n_jobs):
+    done = []
+    with open_threads(n_jobs) as threads:
+        threads.run(lambda first, last: done.append((first, last)), [(k, k + 1) for k in range(50)])
+    assert sorted(done) == [(k, k + 1) for k in range(50)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3, 7])
+def test_the_error_is_that_of_the_first_span_that_fails(n_jobs):
+    begun = []
+
+    def work(first, _):
+        begun.append(first)
+        if first >= 5:
+            raise ValueError(first)
+
+    with open_threads(n_jobs) as threads, pytest.raises(ValueError, match=r"^5$"):
+        threads.run(work, [(k, k + 1) for k in range(100)])
+    assert len(begun) <= 5 + n_jobs  # nothing is begun after an error
+
+
+def test_nothing_is_begun_after_an_interruption():
+    begun, threads = [], []
+
+    def interrupted(thread, numbers):
+        threads.append(thread)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Threads(2, interrupted).run(lambda first, _: begun.append(first), [(0, 1), (1, 2)])
+    threads[0](0)  # looks for work, and finds none
+    assert begun == []
+
+
+@given(
+    st.lists(st.integers(0, 1000), max_size=60), st.integers(1, 5), st.integers(1, 500), st.integers(1, 500)
+)
+def test_spans_cover_a_range_in_order(work, count, at_least, more):
+    before = np.concatenate([[0], np.cumsum(work, dtype=int)])
+    spans = Threads(count, map).even_spans(before, at_least, at_least + more)
+    assert [k for first, last in spans for k in range(first, last)] == list(range(len(work)))
+    assert all(first < last for first, last in spans)
+    largest = max(work, default=0)
+    assert all(before[last] - before[first] <= at_least + more + largest for first, last in spans)
+
+
+def test_one_thread_has_one_span_and_others_have_several():
+    assert Threads(1, map).spans(1000) == [(0, 1000)]
+    assert len(Threads(3, map).spans(1000)) == 3 * PARTS
+    assert Threads(3, map).spans(0) == []
+    first, *_, last = Threads(2, map).row_spans(1000, triangular=True)
+    assert first[1] - first[0] > 5 * (last[1] - last[0])  # short rows

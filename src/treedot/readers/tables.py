@@ -28,12 +28,21 @@ Row = tuple[str, dict[str, Any]]  # where it stands, and its values by column
 
 
 def read_tsv(
-    stream: IO[Any], name: str, column: str | None, batch_size: int, on_bad: OnBad
+    stream: IO[Any],
+    name: str,
+    column: str | None,
+    batch_size: int,
+    on_bad: OnBad,
+    numbers: Iterable[int] | None = None,
 ) -> Iterator[Forest]:
-    """Tab-separated values under a header line; no quoting, so no field holds a tab or a newline."""
+    """Tab-separated values under a header line; no quoting, so no field holds a tab or a newline.
+
+    ``numbers`` are those of the lines, where the stream is not a whole file.
+    """
 
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
-        records = ((number, line.split("\t")) for number, line in _decoded(stream, name, on_bad_row))
+        lines = _decoded(stream, name, on_bad_row, numbers)
+        records = ((number, line.split("\t")) for number, line in lines)
         return _rows(records, name, column, on_bad_row, quotes=False)
 
     return _packed(rows, column, batch_size, on_bad)
@@ -88,12 +97,20 @@ _FIELD_LIMIT = _FieldLimit()
 
 
 def read_jsonl(
-    stream: IO[Any], name: str, column: str | None, batch_size: int, on_bad: OnBad
+    stream: IO[Any],
+    name: str,
+    column: str | None,
+    batch_size: int,
+    on_bad: OnBad,
+    numbers: Iterable[int] | None = None,
 ) -> Iterator[Forest]:
-    """One JSON object per line; the tree is bracket text or nested lists ``[label, child, …]``."""
+    """One JSON object per line; the tree is bracket text or nested lists ``[label, child, …]``.
+
+    ``numbers`` are those of the lines, where the stream is not a whole file.
+    """
 
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
-        for number, line in _decoded(stream, name, on_bad_row):
+        for number, line in _decoded(stream, name, on_bad_row, numbers):
             if not line.strip():
                 continue
             try:
@@ -113,35 +130,63 @@ def read_jsonl(
 
 def read_arrow(path: str, kind: str, column: str | None, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
     """Parquet, Arrow or Feather: a packed forest, or a table with a text column of trees."""
+    from treedot.trees import arrow
+
+    for forest, columns in read_record_batches(path, kind, column, batch_size, on_bad):
+        with arrow.clear_errors(path):
+            forest.columns.update({name: values.to_pylist() for name, values in columns.items()})
+        yield forest
+
+
+def read_record_batches(
+    path: str,
+    kind: str,
+    column: str | None,
+    batch_size: int,
+    on_bad: OnBad,
+    blocks: range | None = None,
+    rows_before: int = 0,
+) -> Iterator[tuple[Forest, dict[str, Any]]]:
+    """Yield the trees of Parquet or Arrow some at a time, and the other columns as arrays of Arrow.
+
+    ``blocks`` are the row groups or record batches to read, by default all, before which ``rows_before`` go.
+    """
     from treedot.trees import arrow  # says what to install where pyarrow is missing
 
     with arrow.clear_errors(path):
-        schema, batches = arrow.open_batches(path, kind, batch_size)
+        schema, batches = arrow.open_batches(path, kind, batch_size, blocks)
         names, metadata = schema.names, schema.metadata or {}
         packed = column is None and arrow.is_forest(schema)
-    if packed:
-        yield from arrow.forests(batches, path)
-        return
     wanted = column or DEFAULT_COLUMN
-    if wanted not in names:
+    if not packed and wanted not in names:
         if VECTORS_KEY in metadata:
-            raise SourceError(f"{path} holds dense vectors, not trees: load_vectors reads them")
+            raise SourceError(f"{path} holds vectors, not trees: load_vectors reads them")
         raise _no_column(path, wanted, names)
-
-    def rows(_: OnBad) -> Iterator[Row]:
-        row_number = itertools.count(1)
-        for batch in batches:
+    taken = ("label", "arity") if packed else (wanted,)
+    for batch in batches:
+        if packed:
+            forest = arrow.forest_of(batch, path)
+            good = None
+        else:
             with arrow.clear_errors(path):
-                values = batch.to_pylist()
-            for row in values:
-                yield f"{path} (row {next(row_number)})", row
+                cells = batch.column(wanted).to_pylist()
+            numbers = range(rows_before + 1, rows_before + 1 + len(cells))
+            places = [f"{path} (row {number}), column {wanted!r}" for number in numbers]
+            forest, good = read_items(cells, places, on_bad)
+        rows_before += batch.num_rows
+        with arrow.clear_errors(path):
+            kept = batch if good is None or len(good) == batch.num_rows else batch.take(arrow.pa.array(good))
+            columns = {name: kept.column(name) for name in names if name not in taken}
+        if len(forest):
+            yield forest, columns
 
-    yield from _packed(rows, column, batch_size, on_bad)
 
-
-def _decoded(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[tuple[int, str]]:
-    for number, raw in enumerate(read_lines(stream, name), 1):
-        if number == 1:
+def _decoded(
+    stream: IO[Any], name: str, on_bad: OnBad, numbers: Iterable[int] | None = None
+) -> Iterator[tuple[int, str]]:
+    lines = read_lines(stream, name)
+    for i, (raw, number) in enumerate(zip(lines, numbers or itertools.count(1), strict=False)):
+        if i == 0:
             refuse_other_files(raw, name)
         try:
             line = raw.decode()

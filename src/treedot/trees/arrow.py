@@ -20,8 +20,9 @@ from treedot.files import write_whole
 from treedot.trees.forest import Forest
 
 __all__ = [
+    "block_sizes",
     "clear_errors",
-    "forests",
+    "forest_of",
     "from_arrow",
     "is_forest",
     "load",
@@ -41,6 +42,7 @@ except ModuleNotFoundError:
 
 VERSION_KEY = b"treedot.forest"
 VERSION = b"1"
+BATCH_BYTES = 1 << 24  # of rows that are in memory at a time
 
 
 def to_arrow(forest: Forest) -> Any:
@@ -141,21 +143,59 @@ def clear_errors(name: str) -> Iterator[None]:
         raise SourceError(f"cannot handle {name}: {error}") from error
 
 
-def open_batches(path: str, kind: str, batch_size: int) -> tuple[Any, Iterator[Any]]:
-    """Open a file of kind ``"parquet"`` or ``"arrow"``; return its schema and its record batches, checked."""
+def open_batches(
+    path: str, kind: str, batch_size: int, blocks: range | None = None
+) -> tuple[Any, Iterator[Any]]:
+    """Open a file of kind ``"parquet"`` or ``"arrow"``; return its schema and its record batches, checked.
+
+    With ``blocks``, those of some row groups of Parquet, or of some record batches of Arrow; by one thread,
+    and where rows are large, fewer at a time.
+    """
     with clear_errors(path):
         if kind == "parquet":
             file = pa.parquet.ParquetFile(path)
-            return file.schema_arrow, _checked(_by_row_group(file, batch_size), path)
+            return file.schema_arrow, _checked(_by_row_group(file, batch_size, blocks), path)
+        if blocks is not None:
+            arrow = pa.ipc.open_file(pa.memory_map(path))
+            return arrow.schema, _by_record_batch(arrow, batch_size, blocks, path)
         table = pa.feather.read_table(path, memory_map=True)
         table.validate(full=True)  # all at once: its batches share the lists of which they are slices
         return table.schema, iter(table.to_batches(max_chunksize=batch_size))
 
 
-def _by_row_group(file: Any, batch_size: int) -> Iterator[Any]:
+def block_sizes(path: str, kind: str) -> list[tuple[int, int]]:
+    """Return rows and bytes of every row group of Parquet, or record batch of Arrow.
+
+    The bytes are those that it has without compression, or its share of the file.
+    """
+    with clear_errors(path):
+        if kind == "parquet":
+            metadata = pa.parquet.ParquetFile(path).metadata
+            groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+            return [(group.num_rows, group.total_byte_size) for group in groups]
+        first_column = pa.ipc.IpcReadOptions(included_fields=[0])
+        with pa.memory_map(path) as raw, pa.ipc.open_file(raw, options=first_column) as file:
+            count, size = file.num_record_batches, raw.size()
+            return [(file.get_batch(k).num_rows, size // count) for k in range(count)]
+
+
+def _by_row_group(file: Any, batch_size: int, blocks: range | None) -> Iterator[Any]:
     """Yield batches that end where a row group ends: each has its own dictionary, and lists have one only."""
-    for group in range(file.num_row_groups):
-        yield from file.iter_batches(batch_size, row_groups=[group])
+    for k in range(file.num_row_groups) if blocks is None else blocks:
+        group = file.metadata.row_group(k)
+        rows = batch_size if blocks is None else _rows(group.num_rows, group.total_byte_size, batch_size)
+        yield from file.iter_batches(rows, row_groups=[k], use_threads=blocks is None)
+
+
+def _by_record_batch(file: Any, batch_size: int, blocks: range, path: str) -> Iterator[Any]:
+    for batch in _checked((file.get_batch(k) for k in blocks), path):
+        rows = _rows(batch.num_rows, batch.nbytes, batch_size)
+        yield from (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
+
+
+def _rows(count: int, size: int, batch_size: int) -> int:
+    """Return how many of so many rows, which have so many bytes, are to be in memory at a time."""
+    return max(1, min(batch_size, BATCH_BYTES * count // max(1, size)))
 
 
 def _checked(batches: Iterator[Any], path: str) -> Iterator[Any]:
@@ -165,12 +205,10 @@ def _checked(batches: Iterator[Any], path: str) -> Iterator[Any]:
             yield batch
 
 
-def forests(batches: Iterator[Any], path: str) -> Iterator[Forest]:
-    """Yield the forest of every record batch that ``open_batches`` returned."""
-    for batch in batches:
-        with clear_errors(path):
-            forest = _from_valid(pa.Table.from_batches([batch]))
-        yield forest
+def forest_of(batch: Any, path: str) -> Forest:
+    """Return the forest of a record batch that ``open_batches`` returned, without its other columns."""
+    with clear_errors(path):
+        return _from_valid(pa.Table.from_batches([batch.select(["label", "arity"])]))
 
 
 def save(forest: Forest, path: str | os.PathLike[str]) -> None:

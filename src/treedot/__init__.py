@@ -25,6 +25,7 @@ _HOME = {
     "Explanation": "treedot.explanation",
     "Forest": "treedot.trees",
     "FragmentVectorizer": "treedot.learn",
+    "IncompleteError": "treedot.errors",
     "KernelTransformer": "treedot.learn",
     "LabelSelectionKernel": "treedot.kernels",
     "LabelSelectionTransformer": "treedot.learn",
@@ -81,6 +82,7 @@ __all__ = [
     "Explanation",
     "Forest",
     "FragmentVectorizer",
+    "IncompleteError",
     "KernelTransformer",
     "LabelSelectionKernel",
     "LabelSelectionTransformer",
@@ -129,6 +131,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from treedot.errors import (
+        IncompleteError,
         LimitError,
         MissingDependencyError,
         ParameterError,

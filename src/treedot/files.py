@@ -30,15 +30,17 @@ _unfinished: set[Path] = set()  # the temporary files that this process is writi
 
 
 @contextlib.contextmanager
-def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+def write_whole(path: str | os.PathLike[str], *, sweep: bool = True) -> Iterator[Path]:
     """Yield a path beside the target to write to; it takes the target's name when all went well.
 
     What cannot be written raises a ``SourceError`` that names the target. The temporary file is locked while
     it is written: one of the same target that is not belongs to a process that was killed, and is removed.
+    That looks at all names in the folder; with ``sweep=False`` it is left to ``remove_stale``.
     """
     target = Path(path)
     check_target(target)
-    _remove_stale(target)
+    if sweep:
+        remove_stale(target.parent, target.name)
     # The name is known before the file exists, so that no signal can come between the two.
     aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     _unfinished.add(aside)
@@ -72,8 +74,8 @@ def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     first and removed afterwards, so that for a moment there is neither.
     """
     target = Path(path)
-    _check_parent(target)
-    _remove_stale(target)
+    check_parent(target)
+    remove_stale(target.parent, target.name)
     aside, old = (target.with_name(f".{target.name}.{secrets.token_hex(8)}.part") for _ in range(2))
     _unfinished.add(aside)
     try:
@@ -120,7 +122,7 @@ def check_target(target: Path, *sources: Any) -> None:
 
     Sources are paths, with ``-`` for standard input, and open files; all other ones are no file.
     """
-    _check_parent(target)
+    check_parent(target)
     if target.is_dir():
         raise SourceError(f"cannot write {target}: it is a folder")
     if target.exists() and not target.is_file():  # a file would take the place of a device or a pipe
@@ -129,7 +131,8 @@ def check_target(target: Path, *sources: Any) -> None:
         raise ParameterError(f"{target} is the file that the trees are read from: write to another one")
 
 
-def _check_parent(target: Path) -> None:
+def check_parent(target: Path) -> None:
+    """Raise where a file or folder cannot be made, for want of the folder that it is to be in."""
     if not target.parent.is_dir():
         raise SourceError(f"cannot write {target}: the folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK | os.X_OK):
@@ -163,12 +166,16 @@ def _locked(path: Path) -> Iterator[None]:
                 return
 
 
-def _remove_stale(target: Path) -> None:
-    """Remove what killed processes left beside a target: temporary files and folders that nobody locks."""
+def remove_stale(folder: Path, name: str | None = None) -> None:
+    """Remove what killed processes left in a folder: temporary files and folders that nobody locks.
+
+    With a name, those of this target alone.
+    """
     if fcntl is None:
         return
-    stale = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{16}\.part")
-    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+    target = r".+" if name is None else re.escape(name)
+    stale = re.compile(rf"\.{target}\.[0-9a-f]{{16}}\.part")
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if not stale.fullmatch(entry.name) or entry.is_symlink():
                 continue

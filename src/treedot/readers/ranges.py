@@ -38,11 +38,20 @@ class FileRange(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How trees are read: the parameters of ``iter_trees``."""
+    """How trees are read: the parameters of ``read_trees``, and whether those that are bad are left out.
+
+    Parameters
+    ----------
+    format, column, unit : str, optional
+        As for ``read_trees``.
+    skip_bad : bool
+        Leave out trees that cannot be read. By default the first one is an error.
+    """
 
     format: str | None = None
     column: str | None = None
     unit: str | None = None
+    skip_bad: bool = False
 
 
 class _Count(NamedTuple):
@@ -78,7 +87,14 @@ def iter_range(
         yield from read_record_batches(path, kind, how.column, batch_size, on_bad, blocks, within.rows)
         return
     if not kind or within == FileRange(0, os.path.getsize(path)):
-        forests = iter_trees(path, **how._asdict(), batch_size=batch_size, on_bad=on_bad.callback)
+        forests = iter_trees(
+            path,
+            how.format,
+            column=how.column,
+            unit=how.unit,
+            batch_size=batch_size,
+            on_bad=on_bad.callback,
+        )
     else:
         forests = _read_text(path, kind, within, how.column, batch_size, on_bad)
     for forest in forests:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ __all__ = [
     "pa",
     "save",
     "to_arrow",
+    "typed_columns",
     "typed_table",
 ]
 
@@ -78,6 +79,24 @@ def typed_table(forest: Forest, schema: Any = None) -> Any:
     for name in set(schema.names) - set(table.column_names):
         table = table.append_column(name, pa.nulls(len(table)))
     return table.select(schema.names).cast(schema)
+
+
+def typed_columns(columns: Mapping[str, Any], rows: int, types: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return columns as arrays in the order and of the types of a file; where some are missing, nulls.
+
+    Before there are types, columns have their own, and text where there is nothing but nulls, since it can
+    hold whatever comes.
+    """
+    with clear_errors("the columns of the trees"):
+        data = {name: x if isinstance(x, pa.Array) else pa.array(x) for name, x in columns.items()}
+        if types is None:
+            texts = {
+                name: array.cast(pa.string()) for name, array in data.items() if pa.types.is_null(array.type)
+            }
+            return data | texts
+        if new := [name for name in data if name not in types]:
+            raise SourceError(f"the column(s) {new} begin after the first trees were written: leave them out")
+        return {name: data[name].cast(t) if name in data else pa.nulls(rows, t) for name, t in types.items()}
 
 
 def _nulls(table: Any) -> list[str]:

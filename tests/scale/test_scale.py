@@ -21,10 +21,9 @@ from treedot import (
     SpecMismatchError,
     TreeClassifier,
     load_vectors,
-    read_trees,
     scale,
 )
-from treedot.scale import Reading, engines, jobs, part_file
+from treedot.scale import Reading, part_file
 from treedot.trees.arrow import pa
 
 SPARSE = FragmentVectorizer(n_features=2**12)
@@ -149,7 +148,9 @@ def test_a_run_goes_on_where_it_was(table, tmp_path, pool):
     before = {name: (out / name).stat().st_ino for name in kept}
     assert scale.status(out).missing == [gone, cut, other]
     done = []
-    assert scale.encode(table, out, SPARSE, pool, on_done=done.append).made == len(done) == 3
+    again = scale.encode(table, out, SPARSE, pool, on_done=lambda *outcome: done.append(outcome))
+    assert [(outcome.error, total) for outcome, total in done] == [("", 3)] * 3
+    assert (again.made, again.rows) == (3, 200)
     assert parts(out) == expected
     assert {name: (out / name).stat().st_ino for name in kept} == before
     assert len(os.listdir(out)) == len(expected) + 2

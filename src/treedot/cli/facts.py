@@ -18,6 +18,7 @@ from treedot.safetensors import begins_as_arrays, read_arrays
 from treedot.trees import Forest
 from treedot.vectors import files
 from treedot.vectors.files import read_description, summarize
+from treedot.vectors.parts import PLAN, read_plan
 
 UNKNOWN = "unknown: the file does not say"
 
@@ -26,6 +27,8 @@ def file_facts(path: Path) -> dict[str, Any] | None:
     """Describe a file that treedot wrote, other than one of trees; None where it is something else."""
     if (path / CONFIG).is_file():
         return _model_facts(path)
+    if (path / PLAN).is_file():
+        return _parts_facts(path)
     if not path.is_file():
         return None
     if path.suffix.lower() in (".npy", ".npz"):
@@ -48,6 +51,19 @@ def _model_facts(path: Path) -> dict[str, Any]:
         **{name: value for name, value in model.spec.to_dict().items() if name != "kind"},
         "fingerprint": model.spec.fingerprint,
     }
+
+
+def _parts_facts(path: Path) -> dict[str, Any]:
+    from treedot.scale import status
+
+    found, work = status(path), read_plan(path)["work"]
+    facts = {
+        "file": "a folder of parts (load_vectors)" if "vectors" in work else "a folder of predictions",
+        "parts": found.parts,
+        "finished": found.parts - len(found.missing),
+        "rows": found.rows,
+    }
+    return _with_description(facts, work.get("vectors", {"model": work["fingerprint"]}))
 
 
 def tree_facts(forests: Iterable[Forest]) -> dict[str, Any]:

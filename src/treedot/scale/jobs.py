@@ -18,7 +18,7 @@ from treedot.scale.work import Encoding, Prediction, Work
 from treedot.vectors.parts import PLAN
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-OnDone = Callable[[Outcome], object]
+OnDone = Callable[[Outcome, int], object]
 AS_IT_COMES = Reading()
 LISTED = 20  # failures in the message of an error
 
@@ -72,7 +72,7 @@ def encode(
     shard_size : int, optional
         Bytes of a file that one part is made of, about; by default 16 MiB.
     on_done : callable, optional
-        Called with the ``Outcome`` of every shard.
+        Called with the ``Outcome`` of every shard, and how many there are to do.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def _run(
             for outcome in _outcomes(engine, os.fspath(folder), missing):
                 outcomes.append(outcome)
                 if on_done is not None:
-                    on_done(outcome)
+                    on_done(outcome, len(missing))
         remove_stale(folder)
     failures = sorted(outcome for outcome in outcomes if outcome.error)
     if failures:

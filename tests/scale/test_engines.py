@@ -1,6 +1,7 @@
 """Every engine gives the same bytes, and a shard that kills its worker takes no other with it."""
 
 import os
+import secrets
 import subprocess
 import sys
 import textwrap
@@ -78,10 +79,9 @@ def test_dask(trees, tmp_path, expected, monkeypatch):
 
 
 def test_ray(trees, tmp_path, expected, monkeypatch):
-    monkeypatch.setenv(
-        "RAY_AUTH_TOKEN_PATH", str(tmp_path / "token")
-    )  # or Ray would write to the home folder
     ray = pytest.importorskip("ray")
+    (tmp_path / "token").write_text(secrets.token_hex(32))  # or Ray would put one into the home folder
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
         assert encoded(trees, tmp_path / "out", ray) == expected
@@ -151,7 +151,6 @@ def test_processes_end_with_the_one_that_started_them(tmp_path):
             """
             import os, time
             from treedot.scale.engines import LocalProcesses
-from trouble import POISONED, deadly_shard
 
             if __name__ == "__main__":
                 pool = LocalProcesses(1)

@@ -101,7 +101,7 @@ def _write_part(folder: Path, plan: Plan, work: Work, number: int) -> Outcome:
     shard, errors = plan.shards[number], list[SourceError]()
     source = plan.inputs[shard.file]
     source.check_unchanged()
-    metadata = work.metadata() | source_metadata(plan, shard)
+    metadata = work.metadata | source_metadata(plan, shard)
     on_bad = OnBad(errors.append if plan.reading.skip_bad else None)
     with write_whole(folder / shard.part, sweep=False) as aside, PartFile(aside, metadata) as part:
         for forest, columns in iter_range(source.path, shard.range, plan.reading, TREES_AT_A_TIME, on_bad):

@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import shutil
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,8 +35,9 @@ class Work(Protocol):
     def save(self, folder: Path) -> None:
         """Put into a folder what the description does not hold."""
 
+    @property
     def metadata(self) -> dict[bytes, bytes]:
-        """Return what parts say of how they were made."""
+        """What parts say of how they were made."""
 
     def columns(self, forest: Forest) -> dict[str, Any]:
         """Return what is made of some trees as columns of Arrow, by one thread."""
@@ -99,8 +101,9 @@ class Encoding:
         if isinstance(self._vectorizer, FragmentVectorizer):
             self._vectorizer.save(folder / VECTORIZER)
 
+    @cached_property
     def metadata(self) -> dict[bytes, bytes]:
-        """Return what parts say of how they were made."""
+        """What parts say of how they were made."""
         width = self._vectorizer.transform(read_trees(["(A b)"])).shape[1]
         return vector_metadata(self._spec, self._fingerprint, width)
 
@@ -129,8 +132,9 @@ class Prediction:
             with write_whole(folder / MODEL / file.name) as aside:
                 shutil.copyfile(file, aside)
 
+    @cached_property
     def metadata(self) -> dict[bytes, bytes]:
-        """Return what parts say of how they were made."""
+        """What parts say of how they were made."""
         return {MODEL_KEY: json.dumps(self.description).encode()}
 
     def columns(self, forest: Forest) -> dict[str, Any]:

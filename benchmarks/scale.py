@@ -1,0 +1,166 @@
+"""Show what folders of parts cost: ``python -m benchmarks.scale [--trees N] [--folder DIR]``.
+
+Trees of a random grammar, as large as parsed questions, are written to a file of brackets and turned into
+sparse rows by local processes: two workers against one, on workers that are warm; what a shard costs beside
+its trees, what writing costs beside reading and encoding, how long it takes from the start to the first
+part, and the most memory that a worker holds, for several kinds of vectors and trees.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from benchmarks.grammar import forests
+from treedot import DistributedTreeVectorizer, FragmentVectorizer, scale
+from treedot.readers.problems import OnBad
+from treedot.readers.ranges import iter_range
+from treedot.scale.engines import LocalProcesses
+from treedot.scale.part_file import PartFile
+from treedot.scale.plan import Plan
+from treedot.scale.shard import TREES_AT_A_TIME, do_shard
+from treedot.scale.work import load_work
+from treedot.timing import timed
+
+SMALL = 500  # shards of one tree each
+ROUNDS = 3
+
+
+def write_trees(path: Path, kind: str, count: int) -> Path:
+    with path.open("w") as file:
+        for forest in forests(kind, count):
+            file.writelines(f"{tree}\n" for tree in forest)
+    return path
+
+
+def two_against_one(source: Path, folder: Path, trees: int) -> None:
+    """Measure in turns, on workers that have encoded before."""
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    size = max(1, source.stat().st_size // 32)
+    with LocalProcesses(1) as one, LocalProcesses(2) as two:
+        for turn, (count, pool) in itertools.product(range(ROUNDS + 1), ((1, one), (2, two))):
+            out = folder / f"{count}-{turn}"
+            encode = partial(scale.encode, source, out, FragmentVectorizer(), pool, shard_size=size)
+            _, took = timed(encode)
+            shutil.rmtree(out)
+            if turn:  # the first starts the workers
+                seconds[count].append(took)
+    best = {count: min(took) for count, took in seconds.items()}
+    rates = ", ".join(f"{trees / took:,.0f} trees/s with {count}" for count, took in best.items())
+    ratios = sorted(a / b for a, b in zip(seconds[1], seconds[2], strict=True))
+    print(f"workers: {rates}; two against one {ratios[ROUNDS // 2]:.2f} (median of {ROUNDS} turns)")
+
+
+def start(source: Path, folder: Path) -> None:
+    """Measure from the call to the first part, with compiled code at hand."""
+    parts: list[float] = []
+    begin = time.monotonic()
+    scale.encode(
+        source,
+        folder / "start",
+        FragmentVectorizer(),
+        workers=1,
+        shard_size=source.stat().st_size // 32,
+        on_done=lambda *_: parts.append(time.monotonic() - begin),
+    )
+    share = (parts[-1] - parts[0]) / (len(parts) - 1)
+    print(f"start: {parts[0] - share:.1f} s until the first of {len(parts)} shards begins")
+
+
+def shard(source: Path, folder: Path) -> None:
+    """Measure what one shard costs beside its trees, and what writing costs beside the rest."""
+    out = folder / "one"
+    scale.plan_encode(source, out, FragmentVectorizer(), shard_size=source.stat().st_size // 4)
+    do_shard(str(out), 0)
+    plan = Plan.load(out)
+    work, first = load_work(out, plan.work), plan.shards[1]
+
+    def made(part: PartFile | None) -> None:
+        for forest, columns in iter_range(
+            plan.inputs[0].path, first.range, plan.reading, TREES_AT_A_TIME, OnBad()
+        ):
+            rows = work.columns(forest)
+            if part is not None:
+                part.write(rows, columns)
+
+    def written() -> None:
+        with PartFile(folder / "part.arrow", work.metadata) as part:
+            made(part)
+
+    with_writing, without = [], []
+    for _ in range(ROUNDS):
+        without.append(cpu(partial(made, None)))
+        with_writing.append(cpu(written))
+    share = min(with_writing) / min(without) - 1
+    print(f"writing: {100 * share:.1f} % of reading and encoding, of processor time")
+
+    few = folder / "few.mrg"
+    few.write_text("(S (NP Ann) (VP runs))\n" * SMALL)
+    shards = scale.plan_encode(few, folder / "few", FragmentVectorizer(), shard_size=1)
+    took = cpu(lambda: [do_shard(str(folder / "few"), k) for k in range(shards)])
+    print(
+        f"overhead: {1000 * took / shards:.2f} ms of processor time for each of {shards} shards of one tree"
+    )
+
+
+def cpu(work: partial[None] | object) -> float:
+    begin = time.process_time()
+    work()  # type: ignore[operator]
+    return time.process_time() - begin
+
+
+def memory(folder: Path, trees: int) -> None:
+    """Measure the most memory that a worker holds."""
+    kinds = {
+        "sparse rows of questions": ("questions", trees, FragmentVectorizer()),
+        "sparse rows of code": ("code", trees // 5, FragmentVectorizer()),
+        "rows with a dense rest, of code": ("code", trees // 50, FragmentVectorizer(rest="dense")),
+        "dense vectors of questions": ("questions", trees // 20, DistributedTreeVectorizer()),
+        "dense vectors of code": ("code", trees // 50, DistributedTreeVectorizer()),
+    }
+    for name, (kind, count, vectorizer) in kinds.items():
+        source = write_trees(folder / "memory.mrg", kind, count)
+        with LocalProcesses(1) as pool:
+            done = scale.encode(source, folder / "memory", vectorizer, pool)
+            peak = pool.submit(peak_memory).result()
+        size = sum(path.stat().st_size for path in (folder / "memory").iterdir())
+        print(f"memory: {peak:.2f} GB at most, {name}, {size / done.rows:,.0f} bytes a row", flush=True)
+        shutil.rmtree(folder / "memory")
+
+
+def peak_memory() -> float:
+    """Return the most memory that this process has held, in GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser.add_argument("--trees", type=int, default=1_000_000, help="how many trees (default: 1000000)")
+    parser.add_argument("--folder", default=None, help="where there is room for rows (default: temporary)")
+    parser.add_argument("--only", nargs="+", choices=("workers", "start", "shard", "memory"))
+    options = parser.parse_args(arguments)
+    wanted = options.only or ("workers", "start", "shard", "memory")
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        folder = Path(name)
+        source = write_trees(folder / "trees.mrg", "questions", options.trees)
+        if "shard" in wanted:
+            shard(source, folder)
+        if "start" in wanted:
+            start(source, folder)
+        if "workers" in wanted:
+            two_against_one(source, folder, options.trees)
+        if "memory" in wanted:
+            memory(folder, options.trees)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -87,10 +87,9 @@ def kill_worker(attacked: Attacked, out: Path, pool: LocalProcesses, rng: random
     runner = threading.Thread(target=run)
     runner.start()
     killed = attacked.wait(out, rng, lambda: not runner.is_alive())
-    processes = [process for one in pool._pools for process in (one._processes or {}).values()]
-    workers = [process.pid for process in processes if process.pid is not None]
-    if killed and workers:
-        os.kill(rng.choice(workers), signal.SIGKILL)
+    processes = [process for one in list(pool._pools) for process in (one._processes or {}).values()]
+    if killed and processes:
+        rng.choice(processes).kill()
     runner.join()
     if errors:
         raise KillError(f"the run ends with {errors[0]}") from errors[0]
@@ -134,6 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz.shard_kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=20, metavar="N", help="of each kind (default: 20)")
     parser.add_argument("--seed", type=int, metavar="N", help="of the moments (default: any)")
+    parser.add_argument("--only", choices=("runs", "workers"), help="of what (default: both)")
     parser.add_argument("--trees", type=int, default=TREES, metavar="N", help="(default: %(default)s)")
     options = parser.parse_args(arguments)
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
@@ -145,8 +145,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             with LocalProcesses(WORKERS) as pool:
                 kinds["workers"] = lambda out: kill_worker(attacked, out, pool, rng)
-                for kind, kill in kinds.items():
-                    kills = tries = 0
+                for kind in [options.only] if options.only else list(kinds):
+                    kill, kills, tries = kinds[kind], 0, 0
                     while kills < options.kills:
                         kills += kill(Path(folder, f"{kind}-{tries}"))
                         tries += 1

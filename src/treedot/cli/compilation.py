@@ -11,6 +11,7 @@ import numpy as np
 
 import treedot as td
 from treedot.parameters import COMPOSITIONS, DTYPES, RESTS
+from treedot.readers.ranges import split_file
 from treedot.trees import Forest
 
 TREES = [
@@ -50,6 +51,7 @@ def _read(forest: Forest) -> None:
         path = Path(folder, "trees.mrg")
         path.write_text("\n".join(TREES), encoding="utf-8")
         td.read_trees(path)
+        split_file(str(path), None, 1)
         Path(folder, "code.py").write_text("def f(): pass", encoding="utf-8")
         td.read_trees(Path(folder, "code.py"))
     for name in ("depth", "sizes", "root_subtree", "distinct_subtrees", "n_productions", "arity"):

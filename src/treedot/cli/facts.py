@@ -35,6 +35,8 @@ def file_facts(path: Path) -> dict[str, Any] | None:
         return _matrix_facts(path)
     if path.suffix.lower() == ".parquet":
         return _parquet_facts(path)
+    if path.suffix.lower() == ".arrow":
+        return _arrow_facts(path)
     with path.open("rb") as file:
         head = file.read(64)
     return _container_facts(path) if begins_as_arrays(head) else None
@@ -175,6 +177,15 @@ def _parquet_facts(path: Path) -> dict[str, Any] | None:
         return None  # a table of trees
     vectors = summarize(path, description).shape[0]
     return _with_description({"file": "dense vectors", "vectors": vectors}, description)
+
+
+def _arrow_facts(path: Path) -> dict[str, Any] | None:
+    description = read_description(path)
+    if not description:
+        return None  # a table of trees
+    vectors = files.load_vectors(path)
+    kind = "sparse rows" if vectors.spec.kind == "sparse" else "dense vectors"
+    return _with_description({"file": kind, "vectors": len(vectors)}, description)
 
 
 def _with_description(facts: dict[str, Any], description: dict[str, Any]) -> dict[str, Any]:

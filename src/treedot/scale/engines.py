@@ -104,10 +104,12 @@ class LocalProcesses(ThreadPoolExecutor):
             context = multiprocessing.get_context("spawn")  # compiled code may have threads already
             self._own.pool = ProcessPoolExecutor(1, context, initializer=_begin)
             self._pools.append(self._own.pool)
+        pool = self._own.pool
         try:
-            return self._own.pool.submit(function, *arguments, **named).result()
+            return pool.submit(function, *arguments, **named).result()
         except BrokenProcessPool:
             del self._own.pool
+            self._pools.remove(pool)
             raise
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

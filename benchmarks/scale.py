@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import resource
 import shutil
+import statistics
 import sys
 import tempfile
 import time
@@ -32,6 +34,7 @@ from treedot.timing import timed
 
 SMALL = 500  # shards of one tree each
 ROUNDS = 3
+LOOP = 30_000_000
 
 
 def write_trees(path: Path, kind: str, count: int) -> Path:
@@ -42,21 +45,47 @@ def write_trees(path: Path, kind: str, count: int) -> Path:
 
 
 def two_against_one(source: Path, folder: Path, trees: int) -> None:
-    """Measure in turns, on workers that have encoded before."""
-    seconds: dict[int, list[float]] = {1: [], 2: []}
+    """Measure in turns, on workers that have encoded before, beside a loop that has nothing to wait for."""
+    seconds, loops, processor = ({1: [], 2: []} for _ in range(3))  # type: ignore[var-annotated]
     size = max(1, source.stat().st_size // 32)
     with LocalProcesses(1) as one, LocalProcesses(2) as two:
         for turn, (count, pool) in itertools.product(range(ROUNDS + 1), ((1, one), (2, two))):
             out = folder / f"{count}-{turn}"
+            before = spent(pool, count)
             encode = partial(scale.encode, source, out, FragmentVectorizer(), pool, shard_size=size)
             _, took = timed(encode)
+            used = spent(pool, count) - before
+            _, loop = timed(lambda pool=pool: list(pool.map(count_up, [LOOP] * 8)))  # type: ignore[misc]
             shutil.rmtree(out)
             if turn:  # the first starts the workers
                 seconds[count].append(took)
+                loops[count].append(loop)
+                processor[count].append(used)
     best = {count: min(took) for count, took in seconds.items()}
     rates = ", ".join(f"{trees / took:,.0f} trees/s with {count}" for count, took in best.items())
-    ratios = sorted(a / b for a, b in zip(seconds[1], seconds[2], strict=True))
-    print(f"workers: {rates}; two against one {ratios[ROUNDS // 2]:.2f} (median of {ROUNDS} turns)")
+    print(
+        f"workers: {rates}; two against one {ratio(seconds):.2f}, a plain loop {ratio(loops):.2f}; "
+        f"processor time of two {1 / ratio(processor):.2f} of one (medians of {ROUNDS} turns)"
+    )
+
+
+def ratio(taken: dict[int, list[float]]) -> float:
+    return statistics.median(a / max(b, 1e-9) for a, b in zip(taken[1], taken[2], strict=True)) or 1e-9
+
+
+def count_up(steps: int) -> int:
+    return sum(range(steps))
+
+
+def spent(pool: LocalProcesses, workers: int) -> float:
+    """Return the processor time that all workers of a pool have taken."""
+    barrier = [pool.submit(processor_time) for _ in range(4 * workers)]
+    return sum(dict(future.result() for future in barrier).values())
+
+
+def processor_time() -> tuple[int, float]:
+    time.sleep(0.05)  # so that every worker gets one of these tasks
+    return os.getpid(), time.process_time()
 
 
 def start(source: Path, folder: Path) -> None:
@@ -100,6 +129,8 @@ def shard(source: Path, folder: Path) -> None:
         without.append(cpu(partial(made, None)))
         with_writing.append(cpu(written))
     share = min(with_writing) / min(without) - 1
+    rows = plan.shards[2].rows - first.rows
+    print(f"reading and encoding: {rows / min(without):,.0f} trees a second of processor time")
     print(f"writing: {100 * share:.1f} % of reading and encoding, of processor time")
 
     few = folder / "few.mrg"

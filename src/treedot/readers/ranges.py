@@ -83,8 +83,8 @@ def iter_range(
     """Yield the trees of a range some at a time, and the other columns: lists, or arrays of Arrow."""
     kind = _cut_as(path, how.format)
     if kind in TABLES:
-        blocks = range(within.begin, within.end)
-        yield from read_record_batches(path, kind, how.column, batch_size, on_bad, blocks, within.rows)
+        row_groups = range(within.begin, within.end)
+        yield from read_record_batches(path, kind, how.column, batch_size, on_bad, row_groups, within.rows)
         return
     if not kind or within == FileRange(0, os.path.getsize(path)):
         forests = iter_trees(
@@ -202,16 +202,16 @@ def _split_lines(path: str, size: int) -> list[FileRange]:
 
 def _split_table(path: str, kind: str, size: int) -> list[FileRange]:
     """Cut a table between its row groups or record batches."""
-    from treedot.trees.arrow import block_sizes
+    from treedot.trees.arrow import row_group_sizes
 
     starts, rows, taken = [FileRange(0, 0)], 0, 0
-    blocks = block_sizes(path, kind)
-    for number, (block_rows, block_bytes) in enumerate(blocks):
+    row_groups = row_group_sizes(path, kind)
+    for number, (group_rows, group_bytes) in enumerate(row_groups):
         if taken >= size:
             starts.append(FileRange(number, 0, 0, rows))
             taken = 0
-        rows, taken = rows + block_rows, taken + block_bytes
-    return _up_to(starts, len(blocks))
+        rows, taken = rows + group_rows, taken + group_bytes
+    return _up_to(starts, len(row_groups))
 
 
 def _up_to(starts: list[FileRange], end: int) -> list[FileRange]:

@@ -144,17 +144,18 @@ def read_record_batches(
     column: str | None,
     batch_size: int,
     on_bad: OnBad,
-    blocks: range | None = None,
+    row_groups: range | None = None,
     rows_before: int = 0,
 ) -> Iterator[tuple[Forest, dict[str, Any]]]:
     """Yield the trees of Parquet or Arrow some at a time, and the other columns as arrays of Arrow.
 
-    ``blocks`` are the row groups or record batches to read, by default all, before which ``rows_before`` go.
+    ``row_groups``, which in Arrow are record batches, are those to read, by default all; ``rows_before`` rows
+    go before them.
     """
     from treedot.trees import arrow  # says what to install where pyarrow is missing
 
     with arrow.clear_errors(path):
-        schema, batches = arrow.open_batches(path, kind, batch_size, blocks)
+        schema, batches = arrow.open_batches(path, kind, batch_size, row_groups)
         names, metadata = schema.names, schema.metadata or {}
         packed = column is None and arrow.is_forest(schema)
     wanted = column or DEFAULT_COLUMN

@@ -20,7 +20,7 @@ from treedot.files import write_whole
 from treedot.trees.forest import Forest
 
 __all__ = [
-    "block_sizes",
+    "row_group_sizes",
     "clear_errors",
     "forest_of",
     "from_arrow",
@@ -163,26 +163,26 @@ def clear_errors(name: str) -> Iterator[None]:
 
 
 def open_batches(
-    path: str, kind: str, batch_size: int, blocks: range | None = None
+    path: str, kind: str, batch_size: int, row_groups: range | None = None
 ) -> tuple[Any, Iterator[Any]]:
     """Open a file of kind ``"parquet"`` or ``"arrow"``; return its schema and its record batches, checked.
 
-    With ``blocks``, those of some row groups of Parquet, or of some record batches of Arrow; by one thread,
-    and where rows are large, fewer at a time.
+    With ``row_groups``, those of some row groups, which in Arrow are record batches; by one thread, and where
+    rows are large, fewer at a time.
     """
     with clear_errors(path):
         if kind == "parquet":
             file = pa.parquet.ParquetFile(path)
-            return file.schema_arrow, _checked(_by_row_group(file, batch_size, blocks), path)
-        if blocks is not None:
+            return file.schema_arrow, _checked(_by_row_group(file, batch_size, row_groups), path)
+        if row_groups is not None:
             arrow = pa.ipc.open_file(pa.memory_map(path))
-            return arrow.schema, _by_record_batch(arrow, batch_size, blocks, path)
+            return arrow.schema, _by_record_batch(arrow, batch_size, row_groups, path)
         table = pa.feather.read_table(path, memory_map=True)
         table.validate(full=True)  # all at once: its batches share the lists of which they are slices
         return table.schema, iter(table.to_batches(max_chunksize=batch_size))
 
 
-def block_sizes(path: str, kind: str) -> list[tuple[int, int]]:
+def row_group_sizes(path: str, kind: str) -> list[tuple[int, int]]:
     """Return rows and bytes of every row group of Parquet, or record batch of Arrow.
 
     The bytes are those that it has without compression, or its share of the file.
@@ -198,16 +198,16 @@ def block_sizes(path: str, kind: str) -> list[tuple[int, int]]:
             return [(file.get_batch(k).num_rows, size // count) for k in range(count)]
 
 
-def _by_row_group(file: Any, batch_size: int, blocks: range | None) -> Iterator[Any]:
+def _by_row_group(file: Any, batch_size: int, row_groups: range | None) -> Iterator[Any]:
     """Yield batches that end where a row group ends: each has its own dictionary, and lists have one only."""
-    for k in range(file.num_row_groups) if blocks is None else blocks:
+    for k in range(file.num_row_groups) if row_groups is None else row_groups:
         group = file.metadata.row_group(k)
-        rows = batch_size if blocks is None else _rows(group.num_rows, group.total_byte_size, batch_size)
-        yield from file.iter_batches(rows, row_groups=[k], use_threads=blocks is None)
+        rows = batch_size if row_groups is None else _rows(group.num_rows, group.total_byte_size, batch_size)
+        yield from file.iter_batches(rows, row_groups=[k], use_threads=row_groups is None)
 
 
-def _by_record_batch(file: Any, batch_size: int, blocks: range, path: str) -> Iterator[Any]:
-    for batch in _checked((file.get_batch(k) for k in blocks), path):
+def _by_record_batch(file: Any, batch_size: int, row_groups: range, path: str) -> Iterator[Any]:
+    for batch in _checked((file.get_batch(k) for k in row_groups), path):
         rows = _rows(batch.num_rows, batch.nbytes, batch_size)
         yield from (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 

@@ -88,20 +88,14 @@ def processor_time() -> tuple[int, float]:
     return os.getpid(), time.process_time()
 
 
-def start(source: Path, folder: Path) -> None:
-    """Measure from the call to the first part, with compiled code at hand."""
-    parts: list[float] = []
-    begin = time.monotonic()
-    scale.encode(
-        source,
-        folder / "start",
-        FragmentVectorizer(),
-        workers=1,
-        shard_size=source.stat().st_size // 32,
-        on_done=lambda *_: parts.append(time.monotonic() - begin),
-    )
-    share = (parts[-1] - parts[0]) / (len(parts) - 1)
-    print(f"start: {parts[0] - share:.1f} s until the first of {len(parts)} shards begins")
+def start(folder: Path) -> None:
+    """Measure from the call to the first part, of one tree, with compiled code at hand."""
+    few = folder / "start.mrg"
+    few.write_text("(S (NP Ann) (VP runs))\n")
+    with LocalProcesses(1) as pool:
+        _, took = timed(lambda: scale.encode(few, folder / "start", FragmentVectorizer(), pool))
+        _, processor = pool.submit(processor_time).result()
+    print(f"start: {took:.1f} s until the first part is there, {processor:.1f} s of processor time")
 
 
 def shard(source: Path, folder: Path) -> None:
@@ -185,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if "shard" in wanted:
             shard(source, folder)
         if "start" in wanted:
-            start(source, folder)
+            start(folder)
         if "workers" in wanted:
             two_against_one(source, folder, options.trees)
         if "memory" in wanted:

@@ -218,6 +218,8 @@ def check(options: argparse.Namespace) -> None:
         ("lxml", "HTML", "html"),
         ("matplotlib", "plots in the demo's report", "plots"),
         ("tree_sitter", "source code", "code"),
+        ("distributed", "many machines, by Dask", "dask"),
+        ("ray", "many machines, by Ray", "ray"),
     ):
         _check_part(name, name, purpose, f"pip install 'treedot[{extra}]'")
     print(f"\ncompiled code:\n  {_where_compiled_code_is_kept()}")

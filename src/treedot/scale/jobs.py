@@ -13,7 +13,7 @@ from treedot.readers.ranges import Reading
 from treedot.scale.engines import Engine, opened
 from treedot.scale.plan import Plan, check_folder, find_inputs
 from treedot.scale.shard import Outcome, do_shard, note_failure, warm_up
-from treedot.scale.status import part_rows
+from treedot.scale.status import rows_of_shard
 from treedot.scale.work import Encoding, Prediction, Work
 from treedot.vectors.parts import PLAN
 
@@ -178,12 +178,11 @@ def _run(
         raise ParameterError(f"share must be (i, n) with i from 1 to n, not {share}")
     folder = Path(os.path.abspath(folder))
     remove_stale(folder)
-    found = part_rows(folder, plan)
-    mine = range(which - 1, len(found), shares)
-    missing = [number for number in mine if found[number] is None]
+    mine = range(which - 1, len(plan.shards), shares)
+    found = {number: rows_of_shard(folder, plan, number) for number in mine}
+    missing = [number for number, rows in found.items() if rows is None]
     outcomes: list[Outcome] = []
     if missing:
-        workers = workers if workers is None else min(workers, len(missing))
         with opened(client, workers) as engine:
             for outcome in _outcomes(engine, os.fspath(folder), missing):
                 outcomes.append(outcome)
@@ -193,7 +192,7 @@ def _run(
     failures = sorted(outcome for outcome in outcomes if outcome.error)
     if failures:
         raise IncompleteError(_message(folder, plan, failures, len(mine)))
-    rows = sum(found[number] or 0 for number in mine) + sum(outcome.rows for outcome in outcomes)
+    rows = sum(rows or 0 for rows in found.values()) + sum(outcome.rows for outcome in outcomes)
     return Done(len(outcomes), len(mine) - len(missing), rows, sum(x.skipped for x in outcomes))
 
 
@@ -203,9 +202,7 @@ def _outcomes(engine: Engine, folder: str, numbers: list[int]) -> Iterable[Outco
     Those whose worker died are tried once more when the others are done, one at a time: so the one that
     kills its worker is known for certain, and takes no neighbour with it.
     """
-    for _, result in engine(warm_up, [(folder,)]):
-        if isinstance(result, BaseException):
-            break  # the shards will say what is wrong
+    list(engine(warm_up, [(folder,)]))  # where that fails, the shards will say what is wrong
     lost = []
     for (_, number), result in engine(do_shard, [(folder, number) for number in numbers]):
         if isinstance(result, Outcome):

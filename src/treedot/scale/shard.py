@@ -25,6 +25,7 @@ from treedot.vectors.parts import PLAN
 
 TREES_AT_A_TIME = 2048
 NODES_AT_A_TIME = 1 << 17
+BYTES_AT_A_TIME = 1 << 26  # of dense vectors
 MAX_MESSAGES = 20  # about trees that were left out, of one shard
 
 
@@ -103,8 +104,9 @@ def _write_part(folder: Path, plan: Plan, work: Work, number: int) -> Outcome:
     source.check_unchanged()
     metadata = work.metadata | source_metadata(plan, shard)
     on_bad = OnBad(errors.append if plan.reading.skip_bad else None)
+    at_a_time = max(1, min(TREES_AT_A_TIME, BYTES_AT_A_TIME // max(1, work.row_bytes)))
     with write_whole(folder / shard.part, sweep=False) as aside, PartFile(aside, metadata) as part:
-        for forest, columns in iter_range(source.path, shard.range, plan.reading, TREES_AT_A_TIME, on_bad):
+        for forest, columns in iter_range(source.path, shard.range, plan.reading, at_a_time, on_bad):
             for some in _pieces(forest):
                 part.write(
                     work.columns(forest if len(forest) == some.stop - some.start else forest[some]),

@@ -38,7 +38,7 @@ def status(folder: str | os.PathLike[str]) -> Status:
     ['part-000000-000000000000000-000000000000022.arrow']
     """
     plan = Plan.load(Path(folder))
-    rows = part_rows(Path(folder), plan)
+    rows = [rows_of_shard(Path(folder), plan, number) for number in range(len(plan.shards))]
     missing = [shard for shard, found in zip(plan.shards, rows, strict=True) if found is None]
     failed = {}
     for shard in missing:
@@ -48,6 +48,7 @@ def status(folder: str | os.PathLike[str]) -> Status:
     return Status(len(rows), sum(found or 0 for found in rows), [shard.part for shard in missing], failed)
 
 
-def part_rows(folder: Path, plan: Plan) -> list[int | None]:
-    """Return how many rows each part has, None where it is not there or not whole."""
-    return [rows_of_part(folder / shard.part, source_metadata(plan, shard)) for shard in plan.shards]
+def rows_of_shard(folder: Path, plan: Plan, number: int) -> int | None:
+    """Return how many rows the part of a shard has, None where it is not there or not whole."""
+    shard = plan.shards[number]
+    return rows_of_part(folder / shard.part, source_metadata(plan, shard))

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from treedot.encode.spec import DenseSpec, spec_from_dict
 from treedot.errors import ParameterError, SourceError
 from treedot.files import write_whole
@@ -38,6 +40,10 @@ class Work(Protocol):
     @property
     def metadata(self) -> dict[bytes, bytes]:
         """What parts say of how they were made."""
+
+    @property
+    def row_bytes(self) -> int:
+        """How much memory each row takes at least, whatever its tree."""
 
     def columns(self, forest: Forest) -> dict[str, Any]:
         """Return what is made of some trees as columns of Arrow, by one thread."""
@@ -101,6 +107,12 @@ class Encoding:
         if isinstance(self._vectorizer, FragmentVectorizer):
             self._vectorizer.save(folder / VECTORIZER)
 
+    @property
+    def row_bytes(self) -> int:
+        """How much memory each row takes at least, whatever its tree."""
+        dense = self._spec.n_components if isinstance(self._spec, DenseSpec) else 2 * self._spec.rest_width
+        return int(dense * np.dtype(self._spec.dtype).itemsize)
+
     @cached_property
     def metadata(self) -> dict[bytes, bytes]:
         """What parts say of how they were made."""
@@ -131,6 +143,8 @@ class Prediction:
         for file in self._folder.iterdir():
             with write_whole(folder / MODEL / file.name) as aside:
                 shutil.copyfile(file, aside)
+
+    row_bytes = 0
 
     @cached_property
     def metadata(self) -> dict[bytes, bytes]:

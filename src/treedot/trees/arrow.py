@@ -20,7 +20,6 @@ from treedot.files import write_whole
 from treedot.trees.forest import Forest
 
 __all__ = [
-    "row_group_sizes",
     "clear_errors",
     "forest_of",
     "from_arrow",
@@ -28,6 +27,7 @@ __all__ = [
     "load",
     "open_batches",
     "pa",
+    "row_group_sizes",
     "save",
     "to_arrow",
     "typed_columns",

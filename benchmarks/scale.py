@@ -17,14 +17,14 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from benchmarks.grammar import forests
 from treedot import DistributedTreeVectorizer, FragmentVectorizer, scale
 from treedot.readers.problems import OnBad
-from treedot.readers.ranges import iter_range
+from treedot.readers.ranges import iter_range, split_file
 from treedot.scale.engines import LocalProcesses
 from treedot.scale.part_file import PartFile
 from treedot.scale.plan import Plan
@@ -35,6 +35,7 @@ from treedot.timing import timed
 SMALL = 500  # shards of one tree each
 ROUNDS = 3
 LOOP = 30_000_000
+PARTS = ("plan", "shard", "start", "workers", "memory")
 
 
 def write_trees(path: Path, kind: str, count: int) -> Path:
@@ -98,34 +99,42 @@ def start(folder: Path) -> None:
     print(f"start: {took:.1f} s until the first part is there, {processor:.1f} s of processor time")
 
 
+def planning(source: Path, folder: Path) -> None:
+    """Measure how fast texts are cut into shards."""
+    table = folder / "trees.tsv"
+    with source.open() as lines, table.open("w") as file:
+        file.write("tree\n")
+        file.writelines(lines)
+    for path, what in ((source, "brackets"), (table, "TSV")):
+        split_file(str(path), None, 1 << 24)
+        took = min(cpu(partial(split_file, str(path), None, 1 << 24)) for _ in range(ROUNDS))
+        print(f"planning: {path.stat().st_size / took / 1e9:.2f} GB a second of {what}, of processor time")
+
+
 def shard(source: Path, folder: Path) -> None:
     """Measure what one shard costs beside its trees, and what writing costs beside the rest."""
     out = folder / "one"
     scale.plan_encode(source, out, FragmentVectorizer(), shard_size=source.stat().st_size // 4)
     do_shard(str(out), 0)
-    plan = Plan.load(out)
-    work, first = load_work(out, plan.work), plan.shards[1]
+    planned = Plan.load(out)
+    work, first = load_work(out, planned.work), planned.shards[1]
 
-    def made(part: PartFile | None) -> None:
+    def made() -> tuple[float, float]:
+        """Return the time of reading and encoding, and that of writing."""
+        begin, writing = time.process_time(), 0.0
+        part = PartFile(folder / "part.arrow", work.metadata)
         for forest, columns in iter_range(
-            plan.inputs[0].path, first.range, plan.reading, TREES_AT_A_TIME, OnBad()
+            planned.inputs[0].path, first.range, planned.reading, TREES_AT_A_TIME, OnBad()
         ):
             rows = work.columns(forest)
-            if part is not None:
-                part.write(rows, columns)
+            writing += cpu(partial(part.write, rows, columns))
+        writing += cpu(partial(part.__exit__, None, None, None))
+        return time.process_time() - begin - writing, writing
 
-    def written() -> None:
-        with PartFile(folder / "part.arrow", work.metadata) as part:
-            made(part)
-
-    with_writing, without = [], []
-    for _ in range(ROUNDS):
-        without.append(cpu(partial(made, None)))
-        with_writing.append(cpu(written))
-    share = min(with_writing) / min(without) - 1
-    rows = plan.shards[2].rows - first.rows
-    print(f"reading and encoding: {rows / min(without):,.0f} trees a second of processor time")
-    print(f"writing: {100 * share:.1f} % of reading and encoding, of processor time")
+    encoding, writing = min(made() for _ in range(ROUNDS))
+    count = planned.shards[2].rows - first.rows
+    print(f"reading and encoding: {count / encoding:,.0f} trees a second of processor time")
+    print(f"writing: {100 * writing / encoding:.1f} % of reading and encoding, of processor time")
 
     few = folder / "few.mrg"
     few.write_text("(S (NP Ann) (VP runs))\n" * SMALL)
@@ -136,9 +145,9 @@ def shard(source: Path, folder: Path) -> None:
     )
 
 
-def cpu(work: partial[None] | object) -> float:
+def cpu(work: Callable[[], object]) -> float:
     begin = time.process_time()
-    work()  # type: ignore[operator]
+    work()
     return time.process_time() - begin
 
 
@@ -170,12 +179,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument("--trees", type=int, default=1_000_000, help="how many trees (default: 1000000)")
     parser.add_argument("--folder", default=None, help="where there is room for rows (default: temporary)")
-    parser.add_argument("--only", nargs="+", choices=("workers", "start", "shard", "memory"))
+    parser.add_argument("--only", nargs="+", default=PARTS, choices=PARTS, help="what (default: all)")
     options = parser.parse_args(arguments)
-    wanted = options.only or ("workers", "start", "shard", "memory")
+    wanted = options.only
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         source = write_trees(folder / "trees.mrg", "questions", options.trees)
+        if "plan" in wanted:
+            planning(source, folder)
         if "shard" in wanted:
             shard(source, folder)
         if "start" in wanted:

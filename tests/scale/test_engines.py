@@ -15,6 +15,7 @@ pytest.importorskip("pyarrow")
 
 from strategies import random_forest
 from treedot import FragmentVectorizer, IncompleteError, scale
+from treedot.cli import main
 from treedot.scale.engines import LocalProcesses
 from trouble import POISONED, deadly_shard
 
@@ -76,6 +77,9 @@ def test_dask(trees, tmp_path, expected, monkeypatch):
     ):
         assert encoded(trees, tmp_path / "out", client) == expected
         check_that_others_finish(trees, tmp_path / "poisoned", client, expected, monkeypatch)
+        options = ["--engine", "dask", "--scheduler", cluster.scheduler_address, "--n-features", "4096"]
+        assert main(["encode", str(trees), "-o", f"{tmp_path}/command/", *options]) == 0
+        assert parts(tmp_path / "command") == expected
 
 
 def test_ray(trees, tmp_path, expected, monkeypatch):

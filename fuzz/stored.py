@@ -34,6 +34,8 @@ from treedot.cli.find import search
 from treedot.cli.units import Reading
 from treedot.model.vectorizer_state import VectorizerState
 from treedot.safetensors import read_arrays, write_arrays
+from treedot.scale.part_file import PartFile
+from treedot.scale.work import Encoding
 from treedot.vectors.writers import write_matrix
 
 MARK = b"\n===\n"  # between the parts of a plain content
@@ -86,6 +88,17 @@ def _vector_parquet() -> list[bytes]:
         lambda path: save_vectors(path, vectors, vectorizer),
         lambda path: save_vectors(path, vectors, vectorizer, columns=_forest().columns),
     )
+
+
+def _parts() -> list[bytes]:
+    def write(path: Path, vectorizer: Any) -> None:
+        work = Encoding(vectorizer)
+        with PartFile(path, work.metadata) as part:
+            for some in (_forest()[:3], _forest()[3:]):
+                part.write(work.columns(some), some.columns)
+
+    vectorizers = [*_vectorizers(), DistributedTreeVectorizer(n_components=256)]
+    return _written(".arrow", *(partial(write, vectorizer=vectorizer) for vectorizer in vectorizers))
 
 
 def _npz_members() -> list[bytes]:
@@ -242,6 +255,7 @@ STORED = {
     "vectors.npy": stored(".npy", _npy, _check_vectors),
     "vectors.npz": stored(".npz", _npz_members, _check_vectors, _zipped),
     "vectors.parquet": stored(".parquet", _vector_parquet, _check_vectors),
+    "vectors.arrow": stored(".arrow", _parts, _check_vectors),
     "forest.parquet": stored(".parquet", lambda: _written(".parquet", _forest().save), _check_forest_file),
     "forest.arrow": stored(".arrow", lambda: _written(".arrow", _forest().save), _check_forest_file),
     "arrays": stored(".safetensors", _named_arrays, _check_arrays, _with_length),

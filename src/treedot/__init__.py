@@ -25,6 +25,7 @@ _HOME = {
     "Explanation": "treedot.explanation",
     "Forest": "treedot.trees",
     "FragmentVectorizer": "treedot.learn",
+    "IncompleteError": "treedot.errors",
     "KernelTransformer": "treedot.learn",
     "LabelSelectionKernel": "treedot.kernels",
     "LabelSelectionTransformer": "treedot.learn",
@@ -82,6 +83,7 @@ __all__ = [
     "Explanation",
     "Forest",
     "FragmentVectorizer",
+    "IncompleteError",
     "KernelTransformer",
     "LabelSelectionKernel",
     "LabelSelectionTransformer",
@@ -131,6 +133,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from treedot.errors import (
+        IncompleteError,
         LimitError,
         MissingDependencyError,
         ParameterError,

@@ -31,6 +31,10 @@ class SpecMismatchError(TreedotError, ValueError):
     """Vectors that were made with different settings are being mixed."""
 
 
+class IncompleteError(TreedotError):
+    """Some parts of a large work could not be made; the message names them, and the others are finished."""
+
+
 class MissingDependencyError(TreedotError, ImportError):
     """An optional library is not installed; the message carries the line that installs it."""
 

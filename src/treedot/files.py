@@ -31,15 +31,17 @@ _unfinished: set[Path] = set()  # the temporary files that this process is writi
 
 
 @contextlib.contextmanager
-def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+def write_whole(path: str | os.PathLike[str], *, sweep: bool = True) -> Iterator[Path]:
     """Yield a path beside the target to write to; it takes the target's name when all went well.
 
     What cannot be written raises a ``SourceError`` that names the target. The temporary file is locked while
     it is written: one of the same target that is not belongs to a process that was killed, and is removed.
+    That looks at all names in the folder; with ``sweep=False`` it is left to ``remove_stale``.
     """
     target = Path(path)
     check_target(target)
-    _remove_stale(target)
+    if sweep:
+        remove_stale(target.parent, target.name)
     # The name is known before the file exists, so that no signal can come between the two.
     aside = _aside(target)
     _unfinished.add(aside)
@@ -64,8 +66,10 @@ def _aside(target: Path, suffix: str = ".part") -> Path:
     return target.with_name(f".{target.name}.{secrets.token_hex(8)}{suffix}")
 
 
-def _is_aside(name: str, target: Path, suffix: str) -> bool:
-    return re.fullmatch(re.escape(f".{target.name}.") + r"[0-9a-f]{16}" + re.escape(suffix), name) is not None
+def _is_aside(name: str, suffix: str, target: str | None) -> bool:
+    """Return whether a name was made by ``_aside``, for the target of some name or for any."""
+    wanted = ".+" if target is None else re.escape(target)
+    return re.fullmatch(rf"\.{wanted}\.[0-9a-f]{{16}}{re.escape(suffix)}", name) is not None
 
 
 def remove_unfinished() -> None:
@@ -83,8 +87,8 @@ def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     moment there is none of that name; ``existing_folder`` finds it even then.
     """
     target = Path(path)
-    _check_parent(target)
-    _remove_stale(target)
+    check_parent(target)
+    remove_stale(target.parent, target.name)
     aside = _aside(target)
     _unfinished.add(aside)
     try:
@@ -105,7 +109,7 @@ def existing_folder(path: str | os.PathLike[str]) -> Path:
     if not target.exists():
         with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
             for entry in entries:
-                if _is_aside(entry.name, target, ".old") and entry.is_dir(follow_symlinks=False):
+                if _is_aside(entry.name, ".old", target.name) and entry.is_dir(follow_symlinks=False):
                     return Path(entry.path)
     return target
 
@@ -198,7 +202,7 @@ def check_target(target: Path, *sources: Any) -> None:
 
     Sources are paths, with ``-`` for standard input, and open files; all other ones are no file.
     """
-    _check_parent(target)
+    check_parent(target)
     if target.is_dir():
         raise SourceError(f"cannot write {target}: it is a folder")
     if target.exists() and not target.is_file():  # a file would take the place of a device or a pipe
@@ -207,7 +211,8 @@ def check_target(target: Path, *sources: Any) -> None:
         raise ParameterError(f"{target} is the file that the trees are read from: write to another one")
 
 
-def _check_parent(target: Path) -> None:
+def check_parent(target: Path) -> None:
+    """Raise where a file or folder cannot be made, for want of the folder that it is to be in."""
     if not target.parent.is_dir():
         raise SourceError(f"cannot write {target}: the folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK | os.X_OK):
@@ -241,17 +246,19 @@ def _locked(path: Path) -> Iterator[None]:
                 return
 
 
-def _remove_stale(target: Path) -> None:
-    """Remove what killed processes left beside a target: temporary files and folders that nobody locks.
+def remove_stale(folder: Path, name: str | None = None) -> None:
+    """Remove what killed processes left in a folder: temporary files and folders that nobody locks.
 
-    A folder that was moved aside goes, too, unless it is the only one there is.
+    With a name, those of this target alone; a folder of that name that was moved aside goes, too, unless it
+    is the only one there is.
     """
     if fcntl is None:
         return
-    suffixes = (".part", ".old") if target.exists() else (".part",)
-    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+    replaced = name is not None and (folder / name).exists()
+    suffixes = (".part", ".old") if replaced else (".part",)
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            stale = any(_is_aside(entry.name, target, suffix) for suffix in suffixes)
+            stale = any(_is_aside(entry.name, suffix, name) for suffix in suffixes)
             if not stale or entry.is_symlink():
                 continue
             with contextlib.suppress(OSError):

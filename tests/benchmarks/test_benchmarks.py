@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import pkgutil
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import pytest
@@ -25,6 +26,7 @@ from benchmarks import (
     pairs,
     passes,
     rows,
+    scale,
     templates,
     threads,
     trees,
@@ -56,6 +58,11 @@ def _hurry(monkeypatch):
     monkeypatch.setattr(threads, "MANY", 20)
     monkeypatch.setattr(threads, "QUESTIONS", 20)
     monkeypatch.setattr(threads, "LOOPS", 100)
+    monkeypatch.setattr(scale, "LocalProcesses", ThreadPoolExecutor)  # processes take seconds to start
+    monkeypatch.setattr("treedot.scale.engines.LocalProcesses", ThreadPoolExecutor)
+    monkeypatch.setattr(scale, "ROUNDS", 1)
+    monkeypatch.setattr(scale, "SMALL", 2)
+    monkeypatch.setattr(scale, "LOOP", 10)
     monkeypatch.setattr(growth, "NODES", (10, 20))
     monkeypatch.setattr(growth, "SIZES", (256, 512))
     monkeypatch.setattr(growth, "COUNTS", (2, 4))
@@ -93,6 +100,7 @@ def test_every_program_is_tried_here():
         pairs,
         passes,
         rows,
+        scale,
         templates,
         threads,
     }
@@ -129,6 +137,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (pairs, []),
         (passes, []),
         (rows, ["--trees", "4", "--seeds", "1", "--neighbours", "20"]),
+        (scale, ["--trees", "200"]),
         (templates, ["--seeds", "1", "--pages", "1"]),
         (threads, ["--threads", "1"]),
     ],

@@ -160,7 +160,7 @@ def test_what_is_no_file_of_vectors_is_refused(tmp_path):
         load_vectors(tmp_path / "plain.npy")
     with pytest.raises(SourceError, match="no such file"):
         load_vectors(tmp_path / "absent.npy")
-    with pytest.raises(ParameterError, match=r"\.npy, \.npz or \.parquet"):
+    with pytest.raises(ParameterError, match=r"\.npy, \.npz, \.parquet or \.arrow"):
         load_vectors(tmp_path / "trees.mrg")
     save_vectors(tmp_path / "v.npz", SPARSE.transform(["(A b)"]), SPARSE)
     (tmp_path / "v.npz").write_bytes(b"junk")

@@ -18,6 +18,7 @@ from treedot import __version__
 from treedot.cli.find_options import add_find_commands
 from treedot.cli.learn_options import add_learn_commands
 from treedot.cli.pipes import reader_may_leave
+from treedot.cli.scale_options import add_scale_options, add_status_command
 from treedot.errors import TreedotError
 from treedot.files import remove_unfinished
 from treedot.parameters import CODE_UNITS, COMPOSITIONS, DAMPINGS, DOCUMENT_UNITS, DTYPES, FORMATS, RESTS
@@ -57,8 +58,10 @@ def parser() -> argparse.ArgumentParser:
         "--output",
         required=True,
         metavar="FILE",
-        help="where to write: .npz (sparse rows), .npy or .parquet (dense vectors), or - for standard output",
+        help="where to write: .npz (sparse rows), .npy or .parquet (dense vectors), or - for standard "
+        "output; a folder, such as out/, gets parts in Arrow",
     )
+    add_scale_options(encode)
     encode.add_argument(
         "--vectors",
         choices=VECTORS,
@@ -102,6 +105,7 @@ def parser() -> argparse.ArgumentParser:
     _add_reading(gram)
 
     add_learn_commands(partial(_command, commands), SOURCE_HELP, _add_reading, _add_encoding)
+    add_status_command(partial(_command, commands))
 
     convert = _command(
         commands,

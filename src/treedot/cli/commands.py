@@ -29,6 +29,7 @@ from treedot.cli.find import cluster, index, search, similar
 from treedot.cli.learn import evaluate, explain, predict, train
 from treedot.cli.progress import Progress
 from treedot.cli.reading import Skipped, batches, read_all, streamed
+from treedot.cli.scale import encode_parts, status, wants_parts
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.files import check_target, write_whole
@@ -58,12 +59,16 @@ __all__ = [
     "predict",
     "search",
     "similar",
+    "status",
     "train",
 ]
 
 
 def encode(options: argparse.Namespace) -> None:
-    """Stream trees from files into a file of vectors."""
+    """Stream trees from files into a file of vectors, or turn many files into a folder of them."""
+    if wants_parts(options):
+        encode_parts(options)
+        return
     check_options(options)
     suffix = Path(options.output).suffix.lower()
     if options.vectors == "sparse" and suffix in (".npy", ".parquet"):
@@ -220,6 +225,8 @@ def check(options: argparse.Namespace) -> None:
         ("lxml", "HTML", "html"),
         ("matplotlib", "plots in the demo's report", "plots"),
         ("tree_sitter", "source code", "code"),
+        ("distributed", "many machines, by Dask", "dask"),
+        ("ray", "many machines, by Ray", "ray"),
     ):
         _check_part(name, name, purpose, f"pip install 'treedot[{extra}]'")
     print(f"\ncompiled code:\n  {_where_compiled_code_is_kept()}")

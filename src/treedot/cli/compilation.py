@@ -11,6 +11,7 @@ import numpy as np
 
 import treedot as td
 from treedot.parameters import COMPOSITIONS, DTYPES, RESTS
+from treedot.readers.ranges import split_file
 from treedot.trees import Forest
 
 TREES = [
@@ -52,6 +53,7 @@ def _read(forest: Forest) -> None:
         path.write_text("\n".join(TREES), encoding="utf-8")
         td.read_trees(path)
         td.read_trees([MANY_LABELS] * 2)
+        split_file(str(path), None, 1)
         Path(folder, "code.py").write_text("def f(): pass", encoding="utf-8")
         td.read_trees(Path(folder, "code.py"))
         Path(folder, "values.json").write_text("[1]", encoding="utf-8")

@@ -18,6 +18,7 @@ from treedot.safetensors import begins_as_arrays, read_arrays
 from treedot.trees import Forest
 from treedot.vectors import files
 from treedot.vectors.files import read_description, summarize
+from treedot.vectors.parts import PLAN, read_plan
 
 UNKNOWN = "unknown: the file does not say"
 
@@ -26,12 +27,16 @@ def file_facts(path: Path) -> dict[str, Any] | None:
     """Describe a file that treedot wrote, other than one of trees; None where it is something else."""
     if (path / CONFIG).is_file():
         return _model_facts(path)
+    if (path / PLAN).is_file():
+        return _parts_facts(path)
     if not path.is_file():
         return None
     if path.suffix.lower() in (".npy", ".npz"):
         return _matrix_facts(path)
     if path.suffix.lower() == ".parquet":
         return _parquet_facts(path)
+    if path.suffix.lower() == ".arrow":
+        return _arrow_facts(path)
     with path.open("rb") as file:
         head = file.read(64)
     return _container_facts(path) if begins_as_arrays(head) else None
@@ -47,6 +52,19 @@ def _model_facts(path: Path) -> dict[str, Any]:
         "trained on": f"{data.get('trees')} trees" if isinstance(data, dict) else UNKNOWN,
         **{f"input {k}": {"kind": each.kind, **each.config()} for k, each in enumerate(model.inputs, 1)},
     }
+
+
+def _parts_facts(path: Path) -> dict[str, Any]:
+    from treedot.scale import status
+
+    found, work = status(path), read_plan(path)["work"]
+    facts = {
+        "file": "a folder of parts (load_vectors)" if "vectors" in work else "a folder of predictions",
+        "parts": found.parts,
+        "finished": found.parts - len(found.missing),
+        "rows": found.rows,
+    }
+    return _with_description(facts, work.get("vectors", {"model": work["fingerprint"]}))
 
 
 def tree_facts(forests: Iterable[Forest]) -> dict[str, Any]:
@@ -158,6 +176,15 @@ def _parquet_facts(path: Path) -> dict[str, Any] | None:
         return None  # a table of trees
     vectors = summarize(path, description).shape[0]
     return _with_description({"file": "dense vectors", "vectors": vectors}, description)
+
+
+def _arrow_facts(path: Path) -> dict[str, Any] | None:
+    description = read_description(path)
+    if not description:
+        return None  # a table of trees
+    vectors = files.load_vectors(path)
+    kind = "sparse rows" if vectors.spec.kind == "sparse" else "dense vectors"
+    return _with_description({"file": kind, "vectors": len(vectors)}, description)
 
 
 def _with_description(facts: dict[str, Any], description: dict[str, Any]) -> dict[str, Any]:

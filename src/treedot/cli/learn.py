@@ -16,8 +16,9 @@ import numpy as np
 
 from treedot import __version__
 from treedot.cli.choices import check_options, make_kernel, make_vectorizer
-from treedot.cli.progress import Trials
+from treedot.cli.progress import Counted
 from treedot.cli.reading import Skipped, batches, read_all
+from treedot.cli.scale import predict_parts, wants_parts
 from treedot.errors import ParameterError
 from treedot.files import check_target, write_whole
 from treedot.model import LinearModel
@@ -64,7 +65,7 @@ def train(options: argparse.Namespace) -> None:
     trees = _forest(options, columns)
     labels = _labels(trees, options.label)
     groups = None if options.group is None else _labels(trees, options.group)
-    with Trials() as progress:
+    with Counted("folds") as progress:
         classifier.fit(trees, labels, groups, progress=progress)
     facts: dict[str, Any] = {
         "data": {"trees": len(trees), "digest": _digest(trees, labels, columns), "label": options.label},
@@ -92,6 +93,9 @@ def _vectorizer_or_kernel(options: argparse.Namespace, n_features: int) -> dict[
 
 def predict(options: argparse.Namespace) -> None:
     """Print the class of every tree, and scores where they are asked for."""
+    if wants_parts(options):
+        predict_parts(options)
+        return
     model = LinearModel.load(options.model)
     if options.output:
         check_target(Path(options.output), *options.trees)

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from treedot.cli.find_options import AddCommand
+from treedot.cli.scale_options import add_scale_options
 
 MODEL_HELP = "a folder that treedot train wrote"
 
@@ -86,7 +87,14 @@ def add_learn_commands(
         action="store_true",
         help="also print the score of every class, of two classes that of the second, in columns with a head",
     )
-    predict.add_argument("-o", "--output", metavar="FILE", help="write there (default: print)")
+    predict.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write there (default: print); a folder, such as out/, gets parts in Arrow, with the column "
+        "predicted",
+    )
+    add_scale_options(predict)
     add_reading(predict)
     _add_jobs(predict)
 

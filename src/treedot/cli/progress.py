@@ -50,20 +50,24 @@ class Count:
         self._bar.close()
 
 
-class Trials:
-    """Counts trials of a cross-validation; an object to give as ``progress``."""
+class Counted:
+    """Counts things whose number is known once the first is done; an object to give as ``progress``."""
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str) -> None:
         from tqdm import tqdm
 
-        self._bar = tqdm(unit=" folds", file=sys.stderr, disable=not sys.stderr.isatty(), leave=False)
+        self._bar = tqdm(unit=f" {unit}", file=sys.stderr, disable=not _on_terminal(), leave=False)
 
     def __call__(self, done: int, total: int) -> None:
         """Note how many are done, and of how many."""
         self._bar.total = total
         self._bar.update(done - self._bar.n)
 
-    def __enter__(self) -> Trials:
+    def add(self, total: int) -> None:
+        """Note that one more is done."""
+        self(self._bar.n + 1, total)
+
+    def __enter__(self) -> Counted:
         return self
 
     def __exit__(

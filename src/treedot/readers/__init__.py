@@ -149,7 +149,7 @@ def iter_trees(
         yield from _from_file(source, how, on_read)
     elif hasattr(source, "read"):
         name = str(getattr(source, "name", "<stream>"))
-        yield from _from_stream(source, name, format or _format_of(name), how)
+        yield from _from_stream(source, name, format or format_of(name), how)
     elif are_vectors(source):
         raise ParameterError(f"cannot read trees from {type(source).__name__}: these are vectors already")
     elif isinstance(source, Mapping) or hasattr(source, "columns"):
@@ -200,7 +200,7 @@ def _from_file(
     if os.path.isdir(name):
         yield from _from_folder(name, how)
         return
-    kind = how.format or _format_of(name)
+    kind = how.format or format_of(name)
     with open_raw(name) as raw:
         stream = decompressed(raw, name)
         for forest in _from_stream(stream, name, kind, how):
@@ -209,7 +209,8 @@ def _from_file(
             yield forest
 
 
-def _format_of(name: str) -> str:
+def format_of(name: str) -> str:
+    """Return the format that the suffix of a file names, brackets where it says nothing."""
     suffix = content_suffix(name)
     return _BY_SUFFIX.get(suffix) or language_of(f"code{suffix}") or "brackets"
 

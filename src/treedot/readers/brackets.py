@@ -115,20 +115,30 @@ class _Window:
         return _COMPLAINTS[stop].format(missing=missing, token=shown, hint=hint)
 
 
-def read_brackets(stream: IO[Any], name: str, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
+def read_brackets(
+    stream: IO[Any],
+    name: str,
+    batch_size: int,
+    on_bad: OnBad,
+    lines_before: int = 0,
+    trees_before: int = 0,
+) -> Iterator[Forest]:
     """Yield forests of at most ``batch_size`` trees from a stream of bytes.
 
     Errors are handed to ``on_bad``. Where that goes on, all up to the first error is read as without it.
     After stray text, or a closing bracket too many, reading goes on with the next bracket. A tree that is
     never closed ends where a line starts with a bracket; from it on, such a bracket always begins a new
     tree. The same holds from the tree before a closing bracket too many, if it has such a line.
+
+    Where the stream is a part of a file, ``lines_before`` and ``trees_before`` say what went before it.
     """
-    return _read_window(_Window(stream, name), batch_size, on_bad)
+    window = _Window(stream, name)
+    window.lines_before = lines_before
+    return _read_window(window, batch_size, on_bad, trees_before)
 
 
-def _read_window(window: _Window, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
+def _read_window(window: _Window, batch_size: int, on_bad: OnBad, trees: int = 0) -> Iterator[Forest]:
     batch = Batch(CHUNK_BYTES)
-    trees = 0
     column_one = False  # whether a bracket at the beginning of a line begins a tree, come what may
     while True:
         scan = batch.scan(window.padded, batch_size - batch.n_trees, column_one)

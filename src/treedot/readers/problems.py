@@ -11,15 +11,15 @@ class OnBad:
     """Call it with an error: raises it, or hands it to the user's callback and returns."""
 
     def __init__(self, callback: Callable[[SourceError], object] | None = None) -> None:
-        self._callback = callback
+        self.callback = callback
 
     @property
     def skips(self) -> bool:
         """Tell whether reading goes on after an error."""
-        return self._callback is not None
+        return self.callback is not None
 
     def __call__(self, error: SourceError) -> None:
         """Deal with one error."""
-        if self._callback is None:
+        if self.callback is None:
             raise error
-        self._callback(error)
+        self.callback(error)

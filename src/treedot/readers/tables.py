@@ -8,6 +8,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import IO, Any
 
 from treedot.errors import SourceError
@@ -28,12 +29,21 @@ Row = tuple[int, dict[str, Any]]  # the number of its line, or of the row itself
 
 
 def read_tsv(
-    stream: IO[Any], name: str, column: str | None, batch_size: int, on_bad: OnBad
+    stream: IO[Any],
+    name: str,
+    column: str | None,
+    batch_size: int,
+    on_bad: OnBad,
+    numbers: Iterable[int] | None = None,
 ) -> Iterator[Forest]:
-    """Tab-separated values under a header line; no quoting, so no field holds a tab or a newline."""
+    """Tab-separated values under a header line; no quoting, so no field holds a tab or a newline.
+
+    ``numbers`` are those of the lines, where the stream is not a whole file.
+    """
 
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
-        records = ((number, line.split("\t")) for number, line in _decoded(stream, name, on_bad_row))
+        lines = _decoded(stream, name, on_bad_row, numbers)
+        records = ((number, line.split("\t")) for number, line in lines)
         return _rows(records, name, column, on_bad_row, quotes=False)
 
     return _packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad)
@@ -88,12 +98,20 @@ _FIELD_LIMIT = _FieldLimit()
 
 
 def read_jsonl(
-    stream: IO[Any], name: str, column: str | None, batch_size: int, on_bad: OnBad
+    stream: IO[Any],
+    name: str,
+    column: str | None,
+    batch_size: int,
+    on_bad: OnBad,
+    numbers: Iterable[int] | None = None,
 ) -> Iterator[Forest]:
-    """One JSON object per line; the tree is bracket text or nested lists ``[label, child, …]``."""
+    """One JSON object per line; the tree is bracket text or nested lists ``[label, child, …]``.
+
+    ``numbers`` are those of the lines, where the stream is not a whole file.
+    """
 
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
-        for number, line in _decoded(stream, name, on_bad_row):
+        for number, line in _decoded(stream, name, on_bad_row, numbers):
             if not line.strip():
                 continue
             try:
@@ -113,35 +131,66 @@ def read_jsonl(
 
 def read_arrow(path: str, kind: str, column: str | None, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
     """Parquet, Arrow or Feather: a packed forest, or a table with a text column of trees."""
+    from treedot.trees import arrow
+
+    for forest, columns in read_record_batches(path, kind, column, batch_size, on_bad):
+        with arrow.clear_errors(path):
+            forest.columns.update({name: values.to_pylist() for name, values in columns.items()})
+        yield forest
+
+
+def read_record_batches(
+    path: str,
+    kind: str,
+    column: str | None,
+    batch_size: int,
+    on_bad: OnBad,
+    row_groups: range | None = None,
+    rows_before: int = 0,
+) -> Iterator[tuple[Forest, dict[str, Any]]]:
+    """Yield the trees of Parquet or Arrow some at a time, and the other columns as arrays of Arrow.
+
+    ``row_groups``, which in Arrow are record batches, are those to read, by default all; ``rows_before`` rows
+    go before them.
+    """
     from treedot.trees import arrow  # says what to install where pyarrow is missing
 
     with arrow.clear_errors(path):
-        schema, batches = arrow.open_batches(path, kind, batch_size)
+        schema, batches = arrow.open_batches(path, kind, batch_size, row_groups)
         names, metadata = schema.names, schema.metadata or {}
         packed = column is None and arrow.is_forest(schema)
-    if packed:
-        yield from arrow.forests(batches, path)
-        return
     wanted = column or DEFAULT_COLUMN
-    if wanted not in names:
+    if not packed and wanted not in names:
         if VECTORS_KEY in metadata:
-            raise SourceError(f"{path} holds dense vectors, not trees: load_vectors reads them")
+            raise SourceError(f"{path} holds vectors, not trees: load_vectors reads them")
         raise _no_column(path, wanted, names)
-
-    def rows(_: OnBad) -> Iterator[Row]:
-        number = 0
-        for batch in batches:
+    taken = ("label", "arity") if packed else (wanted,)
+    for batch in batches:
+        if packed:
+            forest = arrow.forest_of(batch, path)
+            good = None
+        else:
             with arrow.clear_errors(path):
-                values = batch.to_pylist()
-            yield from enumerate(values, number + 1)
-            number += len(values)
+                cells = batch.column(wanted).to_pylist()
+            forest, good = read_items(cells, partial(_row_place, path, wanted, rows_before), on_bad)
+        rows_before += batch.num_rows
+        with arrow.clear_errors(path):
+            kept = batch if good is None or len(good) == batch.num_rows else batch.take(arrow.pa.array(good))
+            columns = {name: kept.column(name) for name in names if name not in taken}
+        if len(forest):
+            yield forest, columns
 
-    yield from _packed(rows, lambda number: f"{path} (row {number})", column, batch_size, on_bad)
+
+def _row_place(path: str, column: str, rows_before: int, row: int) -> str:
+    return f"{path} (row {rows_before + row + 1}), column {column!r}"
 
 
-def _decoded(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[tuple[int, str]]:
-    for number, raw in enumerate(read_lines(stream, name), 1):
-        if number == 1:
+def _decoded(
+    stream: IO[Any], name: str, on_bad: OnBad, numbers: Iterable[int] | None = None
+) -> Iterator[tuple[int, str]]:
+    lines = read_lines(stream, name)
+    for i, (raw, number) in enumerate(zip(lines, numbers or itertools.count(1), strict=False)):
+        if i == 0:
             refuse_other_files(raw, name)
         try:
             line = raw.decode()

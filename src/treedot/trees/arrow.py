@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,16 @@ from treedot.trees.forest import Forest
 
 __all__ = [
     "clear_errors",
-    "forests",
+    "forest_of",
     "from_arrow",
     "is_forest",
     "load",
     "open_batches",
     "pa",
+    "row_group_sizes",
     "save",
     "to_arrow",
+    "typed_columns",
     "typed_table",
 ]
 
@@ -41,6 +43,7 @@ except ModuleNotFoundError:
 
 VERSION_KEY = b"treedot.forest"
 VERSION = b"1"
+BATCH_BYTES = 1 << 24  # of rows that are in memory at a time
 
 
 def to_arrow(forest: Forest) -> Any:
@@ -76,6 +79,24 @@ def typed_table(forest: Forest, schema: Any = None) -> Any:
     for name in set(schema.names) - set(table.column_names):
         table = table.append_column(name, pa.nulls(len(table)))
     return table.select(schema.names).cast(schema)
+
+
+def typed_columns(columns: Mapping[str, Any], rows: int, types: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return columns as arrays in the order and of the types of a file; where some are missing, nulls.
+
+    Before there are types, columns have their own, and text where there is nothing but nulls, since it can
+    hold whatever comes.
+    """
+    with clear_errors("the columns of the trees"):
+        data = {name: x if isinstance(x, pa.Array) else pa.array(x) for name, x in columns.items()}
+        if types is None:
+            texts = {
+                name: array.cast(pa.string()) for name, array in data.items() if pa.types.is_null(array.type)
+            }
+            return data | texts
+        if new := [name for name in data if name not in types]:
+            raise SourceError(f"the column(s) {new} begin after the first trees were written: leave them out")
+        return {name: data[name].cast(t) if name in data else pa.nulls(rows, t) for name, t in types.items()}
 
 
 def _nulls(table: Any) -> list[str]:
@@ -141,21 +162,59 @@ def clear_errors(name: str) -> Iterator[None]:
         raise SourceError(f"cannot handle {name}: {error}") from error
 
 
-def open_batches(path: str, kind: str, batch_size: int) -> tuple[Any, Iterator[Any]]:
-    """Open a file of kind ``"parquet"`` or ``"arrow"``; return its schema and its record batches, checked."""
+def open_batches(
+    path: str, kind: str, batch_size: int, row_groups: range | None = None
+) -> tuple[Any, Iterator[Any]]:
+    """Open a file of kind ``"parquet"`` or ``"arrow"``; return its schema and its record batches, checked.
+
+    With ``row_groups``, those of some row groups, which in Arrow are record batches; by one thread, and where
+    rows are large, fewer at a time.
+    """
     with clear_errors(path):
         if kind == "parquet":
             file = pa.parquet.ParquetFile(path)
-            return file.schema_arrow, _checked(_by_row_group(file, batch_size), path)
+            return file.schema_arrow, _checked(_by_row_group(file, batch_size, row_groups), path)
+        if row_groups is not None:
+            arrow = pa.ipc.open_file(pa.memory_map(path))
+            return arrow.schema, _by_record_batch(arrow, batch_size, row_groups, path)
         table = pa.feather.read_table(path, memory_map=True)
         table.validate(full=True)  # all at once: its batches share the lists of which they are slices
         return table.schema, iter(table.to_batches(max_chunksize=batch_size))
 
 
-def _by_row_group(file: Any, batch_size: int) -> Iterator[Any]:
+def row_group_sizes(path: str, kind: str) -> list[tuple[int, int]]:
+    """Return rows and bytes of every row group of Parquet, or record batch of Arrow.
+
+    The bytes are those that it has without compression, or its share of the file.
+    """
+    with clear_errors(path):
+        if kind == "parquet":
+            metadata = pa.parquet.ParquetFile(path).metadata
+            groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+            return [(group.num_rows, group.total_byte_size) for group in groups]
+        first_column = pa.ipc.IpcReadOptions(included_fields=[0])
+        with pa.memory_map(path) as raw, pa.ipc.open_file(raw, options=first_column) as file:
+            count, size = file.num_record_batches, raw.size()
+            return [(file.get_batch(k).num_rows, size // count) for k in range(count)]
+
+
+def _by_row_group(file: Any, batch_size: int, row_groups: range | None) -> Iterator[Any]:
     """Yield batches that end where a row group ends: each has its own dictionary, and lists have one only."""
-    for group in range(file.num_row_groups):
-        yield from file.iter_batches(batch_size, row_groups=[group])
+    for k in range(file.num_row_groups) if row_groups is None else row_groups:
+        group = file.metadata.row_group(k)
+        rows = batch_size if row_groups is None else _rows(group.num_rows, group.total_byte_size, batch_size)
+        yield from file.iter_batches(rows, row_groups=[k], use_threads=row_groups is None)
+
+
+def _by_record_batch(file: Any, batch_size: int, row_groups: range, path: str) -> Iterator[Any]:
+    for batch in _checked((file.get_batch(k) for k in row_groups), path):
+        rows = _rows(batch.num_rows, batch.nbytes, batch_size)
+        yield from (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
+
+
+def _rows(count: int, size: int, batch_size: int) -> int:
+    """Return how many of so many rows, which have so many bytes, are to be in memory at a time."""
+    return max(1, min(batch_size, BATCH_BYTES * count // max(1, size)))
 
 
 def _checked(batches: Iterator[Any], path: str) -> Iterator[Any]:
@@ -165,12 +224,10 @@ def _checked(batches: Iterator[Any], path: str) -> Iterator[Any]:
             yield batch
 
 
-def forests(batches: Iterator[Any], path: str) -> Iterator[Forest]:
-    """Yield the forest of every record batch that ``open_batches`` returned."""
-    for batch in batches:
-        with clear_errors(path):
-            forest = _from_valid(pa.Table.from_batches([batch]))
-        yield forest
+def forest_of(batch: Any, path: str) -> Forest:
+    """Return the forest of a record batch that ``open_batches`` returned, without its other columns."""
+    with clear_errors(path):
+        return _from_valid(pa.Table.from_batches([batch.select(["label", "arity"])]))
 
 
 def save(forest: Forest, path: str | os.PathLike[str]) -> None:

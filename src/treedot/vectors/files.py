@@ -21,6 +21,7 @@ from treedot.encode.spec import DenseSpec, SparseSpec, spec_from_dict
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
 from treedot.files import open_raw
 from treedot.safetensors import read_arrays
+from treedot.vectors.parts import parts_metadata, read_parts
 from treedot.vectors.vectors import Vectors, check_matrix, vector_width
 from treedot.vectors.writers import MEMBER, SPEC_KEY, TRAILER, vector_file
 
@@ -78,7 +79,8 @@ def save_vectors(
 def load_vectors(path: str | os.PathLike[str]) -> Vectors:
     """Read vectors and how they were made, from a file that ``save_vectors`` or ``treedot encode`` wrote.
 
-    Dense vectors in ``.npy`` are mapped into memory, not loaded. A file whose description is missing,
+    A folder of parts, as ``treedot.scale.encode`` writes it, is read as one file. Dense vectors in ``.npy``
+    are mapped into memory, not loaded. A file whose description is missing,
     damaged, or contradicts the matrix is refused; plain matrices are for ``numpy.load`` and
     ``scipy.sparse.load_npz``.
 
@@ -87,18 +89,19 @@ def load_vectors(path: str | os.PathLike[str]) -> Vectors:
     vectors : Vectors
         With ``matrix``, ``spec``, ``fingerprint`` and ``columns``.
     """
-    suffix = Path(path).suffix.lower()
+    in_parts = Path(path).is_dir()
+    suffix = ".arrow" if in_parts else Path(path).suffix.lower()
     check_is(path, "load_vectors")
-    if suffix not in (".npy", ".npz", ".parquet"):
-        raise ParameterError(f"cannot read vectors from {path}: they are in .npy, .npz or .parquet")
-    if not Path(path).is_file():
+    if suffix not in (".npy", ".npz", ".parquet", ".arrow"):
+        raise ParameterError(f"cannot read vectors from {path}: they are in .npy, .npz, .parquet or .arrow")
+    if not (in_parts or Path(path).is_file()):
         raise SourceError(f"cannot open {path}: there is no such file")
     description = read_description(path)
     if "fingerprint" not in description:
         raise SourceError(
             f"{path} does not say how its vectors were made: read a plain matrix with numpy.load or "
             "scipy.sparse.load_npz"
-            if suffix != ".parquet"
+            if suffix in (".npy", ".npz")
             else f"{path} does not say how its vectors were made: its metadata has no {SPEC_KEY.decode()!r}"
         )
     columns: dict[str, Sequence[Any]] = {}
@@ -109,6 +112,8 @@ def load_vectors(path: str | os.PathLike[str]) -> Vectors:
             raise SpecMismatchError(f"'learned' must be a fingerprint, not {learned!r}")
         if suffix == ".parquet":
             matrix, columns = _read_parquet(path)
+        elif suffix == ".arrow":
+            matrix, columns = read_parts(Path(path))
         else:
             matrix = read_matrix(path)
         return Vectors(matrix, spec, learned, columns)
@@ -290,7 +295,9 @@ def _known_file(path: str | os.PathLike[str]) -> tuple[str, str]:
 def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return what a file that treedot wrote says of itself; nothing where it says nothing."""
     suffix = Path(path).suffix.lower()
-    if suffix == ".parquet":
+    if Path(path).is_dir() or suffix == ".arrow":
+        text = parts_metadata(Path(path)).get(SPEC_KEY)
+    elif suffix == ".parquet":
         from treedot.trees.arrow import clear_errors, pa
 
         with clear_errors(os.fspath(path)):

@@ -25,7 +25,7 @@ import numpy as np
 
 from treedot.array_types import Matrix
 from treedot.encode.spec import DenseSpec, SparseSpec
-from treedot.errors import ParameterError, SourceError
+from treedot.errors import ParameterError
 from treedot.files import write_whole
 from treedot.growing_array import GrowingArray, chunks
 
@@ -69,7 +69,7 @@ def vector_file(
             yield rows
     else:
         with write_whole(path) as aside:
-            parquet = _ParquetRows(aside, spec, _description(spec, fingerprint))
+            parquet = _ParquetRows(aside, spec, describe(spec, fingerprint))
             try:
                 yield parquet
             finally:
@@ -87,7 +87,7 @@ def matrix_rows(
 
     Sparse rows wait in nameless files beside the target, by default among the system's temporary files.
     """
-    description = _description(spec, fingerprint)
+    description = describe(spec, fingerprint)
     if isinstance(spec, DenseSpec):
         dense = _NpyRows(file, spec)
         yield dense
@@ -111,7 +111,8 @@ def trailer(description: dict[str, Any]) -> bytes:
     return TRAILER + len(text).to_bytes(8, "little") + text
 
 
-def _description(spec: DenseSpec | SparseSpec, fingerprint: str | None) -> dict[str, Any]:
+def describe(spec: DenseSpec | SparseSpec, fingerprint: str | None) -> dict[str, Any]:
+    """Return the description of vectors: how they are made, by a vectorizer that has this fingerprint."""
     description = {**spec.to_dict(), "fingerprint": spec.fingerprint}
     if fingerprint not in (None, spec.fingerprint):
         description["learned"] = fingerprint
@@ -196,6 +197,7 @@ class _ParquetRows:
         self._arrow, self._path, self._width = arrow, path, spec.n_components
         self._metadata = {SPEC_KEY: json.dumps(description).encode()}
         self._writer: Any = None
+        self._types: dict[str, Any] | None = None
 
     def write(self, vectors: Matrix, columns: Mapping[str, Sequence[Any]]) -> None:
         """Append vectors and columns; the first batch decides which columns there are, and their types."""
@@ -203,27 +205,13 @@ class _ParquetRows:
         if "vector" in columns:
             raise ParameterError("rename the column 'vector': the name is taken by the vectors")
         flat = pa.array(np.ascontiguousarray(vectors).reshape(-1))
-        with self._arrow.clear_errors("the columns of the trees"):
-            data = {name: pa.array(values) for name, values in columns.items()}
-            if self._writer is None:
-                # Nothing but nulls so far: text can hold whatever comes.
-                texts = {name: a.cast(pa.string()) for name, a in data.items() if pa.types.is_null(a.type)}
-                data |= texts
-            else:
-                data = self._fitted(data, len(vectors))
+        data = self._arrow.typed_columns(columns, len(vectors), self._types)
         vector = pa.FixedSizeListArray.from_arrays(flat, self._width)
         table = pa.table({"vector": vector, **data}).replace_schema_metadata(self._metadata)
         if self._writer is None:
+            self._types = {name: array.type for name, array in data.items()}
             self._writer = pa.parquet.ParquetWriter(self._path, table.schema)
         self._writer.write_table(table)
-
-    def _fitted(self, data: dict[str, Any], rows: int) -> dict[str, Any]:
-        """Return columns in the order and the types of the file; where some are missing, nulls."""
-        pa = self._arrow.pa
-        types = {field.name: field.type for field in self._writer.schema if field.name != "vector"}
-        if new := [name for name in data if name not in types]:
-            raise SourceError(f"the column(s) {new} begin after the first trees were written: leave them out")
-        return {name: data[name].cast(t) if name in data else pa.nulls(rows, t) for name, t in types.items()}
 
     def close(self) -> None:
         if self._writer is not None:

@@ -1,0 +1,202 @@
+"""Show what folders of parts cost: ``python -m benchmarks.scale [--trees N] [--folder DIR]``.
+
+Trees of a random grammar, as large as parsed questions, are written to a file of brackets and turned into
+sparse rows by local processes: two workers against one, on workers that are warm; what a shard costs beside
+its trees, what writing costs beside reading and encoding, how long it takes from the start to the first
+part, and the most memory that a worker holds, for several kinds of vectors and trees.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import resource
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from benchmarks.grammar import forests
+from treedot import DistributedTreeVectorizer, FragmentVectorizer, scale
+from treedot.readers.problems import OnBad
+from treedot.readers.ranges import iter_range, split_file
+from treedot.scale.engines import LocalProcesses
+from treedot.scale.part_file import PartFile
+from treedot.scale.plan import Plan
+from treedot.scale.shard import TREES_AT_A_TIME, do_shard
+from treedot.scale.work import load_work
+from treedot.timing import timed
+
+SMALL = 500  # shards of one tree each
+ROUNDS = 3
+LOOP = 30_000_000
+PARTS = ("plan", "shard", "start", "workers", "memory")
+
+
+def write_trees(path: Path, kind: str, count: int) -> Path:
+    with path.open("w") as file:
+        for forest in forests(kind, count):
+            file.writelines(f"{tree}\n" for tree in forest)
+    return path
+
+
+def two_against_one(source: Path, folder: Path, trees: int) -> None:
+    """Measure in turns, on workers that have encoded before, beside a loop that has nothing to wait for."""
+    seconds, loops, processor = ({1: [], 2: []} for _ in range(3))  # type: ignore[var-annotated]
+    size = max(1, source.stat().st_size // 32)
+    with LocalProcesses(1) as one, LocalProcesses(2) as two:
+        for turn, (count, pool) in itertools.product(range(ROUNDS + 1), ((1, one), (2, two))):
+            out = folder / f"{count}-{turn}"
+            before = spent(pool, count)
+            encode = partial(scale.encode, source, out, FragmentVectorizer(), pool, shard_size=size)
+            _, took = timed(encode)
+            used = spent(pool, count) - before
+            _, loop = timed(lambda pool=pool: list(pool.map(count_up, [LOOP] * 8)))  # type: ignore[misc]
+            shutil.rmtree(out)
+            if turn:  # the first starts the workers
+                seconds[count].append(took)
+                loops[count].append(loop)
+                processor[count].append(used)
+    best = {count: min(took) for count, took in seconds.items()}
+    rates = ", ".join(f"{trees / took:,.0f} trees/s with {count}" for count, took in best.items())
+    print(
+        f"workers: {rates}; two against one {ratio(seconds):.2f}, a plain loop {ratio(loops):.2f}; "
+        f"processor time of two {1 / ratio(processor):.2f} of one (medians of {ROUNDS} turns)"
+    )
+
+
+def ratio(taken: dict[int, list[float]]) -> float:
+    return statistics.median(a / max(b, 1e-9) for a, b in zip(taken[1], taken[2], strict=True)) or 1e-9
+
+
+def count_up(steps: int) -> int:
+    return sum(range(steps))
+
+
+def spent(pool: LocalProcesses, workers: int) -> float:
+    """Return the processor time that all workers of a pool have taken."""
+    barrier = [pool.submit(processor_time) for _ in range(4 * workers)]
+    return sum(dict(future.result() for future in barrier).values())
+
+
+def processor_time() -> tuple[int, float]:
+    time.sleep(0.05)  # so that every worker gets one of these tasks
+    return os.getpid(), time.process_time()
+
+
+def start(folder: Path) -> None:
+    """Measure from the call to the first part, of one tree, with compiled code at hand."""
+    few = folder / "start.mrg"
+    few.write_text("(S (NP Ann) (VP runs))\n")
+    with LocalProcesses(1) as pool:
+        _, took = timed(lambda: scale.encode(few, folder / "start", FragmentVectorizer(), pool))
+        _, processor = pool.submit(processor_time).result()
+    print(f"start: {took:.1f} s until the first part is there, {processor:.1f} s of processor time")
+
+
+def planning(source: Path, folder: Path) -> None:
+    """Measure how fast texts are cut into shards."""
+    table = folder / "trees.tsv"
+    with source.open() as lines, table.open("w") as file:
+        file.write("tree\n")
+        file.writelines(lines)
+    for path, what in ((source, "brackets"), (table, "TSV")):
+        split_file(str(path), None, 1 << 24)
+        took = min(cpu(partial(split_file, str(path), None, 1 << 24)) for _ in range(ROUNDS))
+        print(f"planning: {path.stat().st_size / took / 1e9:.2f} GB a second of {what}, of processor time")
+
+
+def shard(source: Path, folder: Path) -> None:
+    """Measure what one shard costs beside its trees, and what writing costs beside the rest."""
+    out = folder / "one"
+    scale.plan_encode(source, out, FragmentVectorizer(), shard_size=source.stat().st_size // 4)
+    do_shard(str(out), 0)
+    planned = Plan.load(out)
+    work, first = load_work(out, planned.work), planned.shards[1]
+
+    def made() -> tuple[float, float]:
+        """Return the time of reading and encoding, and that of writing."""
+        begin, writing = time.process_time(), 0.0
+        part = PartFile(folder / "part.arrow", work.metadata)
+        for forest, columns in iter_range(
+            planned.inputs[0].path, first.range, planned.reading, TREES_AT_A_TIME, OnBad()
+        ):
+            rows = work.columns(forest)
+            writing += cpu(partial(part.write, rows, columns))
+        writing += cpu(partial(part.__exit__, None, None, None))
+        return time.process_time() - begin - writing, writing
+
+    encoding, writing = min(made() for _ in range(ROUNDS))
+    count = planned.shards[2].rows - first.rows
+    print(f"reading and encoding: {count / encoding:,.0f} trees a second of processor time")
+    print(f"writing: {100 * writing / encoding:.1f} % of reading and encoding, of processor time")
+
+    few = folder / "few.mrg"
+    few.write_text("(S (NP Ann) (VP runs))\n" * SMALL)
+    shards = scale.plan_encode(few, folder / "few", FragmentVectorizer(), shard_size=1)
+    took = cpu(lambda: [do_shard(str(folder / "few"), k) for k in range(shards)])
+    print(
+        f"overhead: {1000 * took / shards:.2f} ms of processor time for each of {shards} shards of one tree"
+    )
+
+
+def cpu(work: Callable[[], object]) -> float:
+    begin = time.process_time()
+    work()
+    return time.process_time() - begin
+
+
+def memory(folder: Path, trees: int) -> None:
+    """Measure the most memory that a worker holds."""
+    kinds = {
+        "sparse rows of questions": ("questions", trees, FragmentVectorizer()),
+        "sparse rows of code": ("code", trees // 5, FragmentVectorizer()),
+        "rows with a dense rest, of code": ("code", trees // 50, FragmentVectorizer(rest="dense")),
+        "dense vectors of questions": ("questions", trees // 20, DistributedTreeVectorizer()),
+        "dense vectors of code": ("code", trees // 50, DistributedTreeVectorizer()),
+    }
+    for name, (kind, count, vectorizer) in kinds.items():
+        source = write_trees(folder / "memory.mrg", kind, count)
+        with LocalProcesses(1) as pool:
+            done = scale.encode(source, folder / "memory", vectorizer, pool)
+            peak = pool.submit(peak_memory).result()
+        size = sum(path.stat().st_size for path in (folder / "memory").iterdir())
+        print(f"memory: {peak:.2f} GB at most, {name}, {size / done.rows:,.0f} bytes a row", flush=True)
+        shutil.rmtree(folder / "memory")
+
+
+def peak_memory() -> float:
+    """Return the most memory that this process has held, in GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser.add_argument("--trees", type=int, default=1_000_000, help="how many trees (default: 1000000)")
+    parser.add_argument("--folder", default=None, help="where there is room for rows (default: temporary)")
+    parser.add_argument("--only", nargs="+", default=PARTS, choices=PARTS, help="what (default: all)")
+    options = parser.parse_args(arguments)
+    wanted = options.only
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        folder = Path(name)
+        source = write_trees(folder / "trees.mrg", "questions", options.trees)
+        if "plan" in wanted:
+            planning(source, folder)
+        if "shard" in wanted:
+            shard(source, folder)
+        if "start" in wanted:
+            start(folder)
+        if "workers" in wanted:
+            two_against_one(source, folder, options.trees)
+        if "memory" in wanted:
+            memory(folder, options.trees)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

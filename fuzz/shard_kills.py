@@ -1,0 +1,161 @@
+"""Kill workers, and whole runs, that make parts: the parts are the same to the byte, and none is made twice.
+
+``python -m fuzz.shard_kills [--kills 20]``. A run in local processes gets SIGKILL when some parts are
+finished: first one of its workers, after which the run must end well; then the run itself, with all that it
+started, after which the next one must go on where it was. Nothing is left beside the parts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import secrets
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from benchmarks.grammar import forests
+
+from treedot import FragmentVectorizer, IncompleteError, scale
+from treedot.scale.engines import LocalProcesses
+
+TREES, SHARDS, WORKERS = 60_000, 24, 2
+FILES = ("_treedot.json", "_vectorizer")
+
+
+class KillError(Exception):
+    """Parts that differ, or that were made twice, or something beside them."""
+
+
+class Attacked:
+    """A file of trees, and the parts that are made of it when nobody is killed."""
+
+    def __init__(self, folder: Path, trees: int, shards: int) -> None:
+        self.folder, self.source = folder, folder / "trees.mrg"
+        with self.source.open("w") as file:
+            for forest in forests("questions", trees):
+                file.writelines(f"{tree}\n" for tree in forest)
+        self.size = self.source.stat().st_size // shards
+        with ThreadPoolExecutor(1) as pool:
+            start = time.monotonic()
+            self.encode(folder / "expected", pool)
+        self.expected = self.parts(folder / "expected")
+        self.seconds = (time.monotonic() - start) / len(self.expected)  # of a part
+
+    def encode(self, out: Path, client: object = None) -> scale.Done:
+        """Make the parts."""
+        workers = WORKERS if client is None else None
+        vectorizer = FragmentVectorizer()
+        return scale.encode(self.source, out, vectorizer, client, workers=workers, shard_size=self.size)
+
+    def parts(self, out: Path) -> dict[str, bytes]:
+        """Return the parts that are there."""
+        return {path.name: path.read_bytes() for path in out.glob("part-*")}
+
+    def check(self, out: Path) -> None:
+        """Raise where a folder does not hold the parts, or anything else."""
+        if self.parts(out) != self.expected:
+            raise KillError(f"the parts of {out} differ")
+        if left := set(os.listdir(out)) - {*FILES, *self.expected}:
+            raise KillError(f"{left} are left over")
+
+    def wait(self, out: Path, rng: random.Random, ended: Callable[[], bool]) -> bool:
+        """Wait until some parts are there, and somewhat longer; return whether the run still goes on."""
+        wanted = rng.randrange(len(self.expected))
+        while not ended() and len(list(out.glob("part-*"))) < wanted:
+            time.sleep(0.002)
+        time.sleep(rng.random() * self.seconds)
+        return not ended()
+
+
+def kill_worker(attacked: Attacked, out: Path, pool: LocalProcesses, rng: random.Random) -> bool:
+    """Kill one of the workers; the run ends well, since the shard is done again."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            attacked.encode(out, pool)
+        except BaseException as error:
+            errors.append(error)
+
+    runner = threading.Thread(target=run)
+    runner.start()
+    killed = attacked.wait(out, rng, lambda: not runner.is_alive())
+    processes = [process for one in list(pool._pools) for process in (one._processes or {}).values()]
+    if killed and processes:
+        rng.choice(processes).kill()
+    runner.join()
+    if errors:
+        raise KillError(f"the run ends with {errors[0]}") from errors[0]
+    attacked.check(out)
+    return killed
+
+
+def kill_run(attacked: Attacked, out: Path, rng: random.Random) -> bool:
+    """Kill a run and all its workers; the next run makes what is missing, and nothing else."""
+    driver = os.fork()
+    if not driver:
+        code = 1
+        try:
+            os.setpgid(0, 0)
+            attacked.encode(out)
+            code = 0
+        finally:
+            os._exit(code)
+    done: list[int] = []
+
+    def ended() -> bool:
+        if not done and os.waitpid(driver, os.WNOHANG)[0]:
+            done.append(driver)
+        return bool(done)
+
+    killed = attacked.wait(out, rng, ended)
+    if killed:
+        os.killpg(driver, signal.SIGKILL)
+        os.waitpid(driver, 0)
+    before = {path: path.stat().st_ino for path in out.glob("part-*")}
+    with ThreadPoolExecutor(1) as pool:
+        made = attacked.encode(out, pool).made
+    if made != len(attacked.expected) - len(before) or any(p.stat().st_ino != i for p, i in before.items()):
+        raise KillError(f"parts were made again that were finished: {made} after {len(before)}")
+    attacked.check(out)
+    return killed
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz.shard_kills", description=__doc__)
+    parser.add_argument("--kills", type=int, default=20, metavar="N", help="of each kind (default: 20)")
+    parser.add_argument("--seed", type=int, metavar="N", help="of the moments (default: any)")
+    parser.add_argument("--only", choices=("runs", "workers"), help="of what (default: both)")
+    parser.add_argument("--trees", type=int, default=TREES, metavar="N", help="(default: %(default)s)")
+    options = parser.parse_args(arguments)
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    rng = random.Random(seed)
+    print(f"{options.kills} kills of workers and of runs, --seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        attacked = Attacked(Path(folder), options.trees, SHARDS)
+        kinds: dict[str, Callable[[Path], bool]] = {"runs": lambda out: kill_run(attacked, out, rng)}
+        try:
+            with LocalProcesses(WORKERS) as pool:
+                kinds["workers"] = lambda out: kill_worker(attacked, out, pool, rng)
+                for kind in [options.only] if options.only else list(kinds):
+                    kill, kills, tries = kinds[kind], 0, 0
+                    while kills < options.kills:
+                        kills += kill(Path(folder, f"{kind}-{tries}"))
+                        tries += 1
+                    print(f"{kills} {kind} killed in {tries} tries: all parts the same", flush=True)
+        except (KillError, IncompleteError) as failure:
+            print(f"failed: {failure}", file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""The commands that work on many files: into folders of parts, and how far those are."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from treedot.cli.choices import check_options, make_vectorizer
+from treedot.cli.progress import Counted
+from treedot.errors import ParameterError, missing
+from treedot.printable import printable
+from treedot.scale import Done, Outcome, Reading
+from treedot.scale import encode as encode_files
+from treedot.scale import predict as predict_files
+from treedot.scale import status as look_at
+
+FILES = (".npz", ".npy", ".parquet", ".arrow", ".tsv", ".csv", ".txt")
+GIVEN = ("workers", "engine", "scheduler", "shard", "shard_size")
+
+
+def wants_parts(options: argparse.Namespace) -> bool:
+    """Tell whether a command is to write a folder of parts."""
+    output = options.output or ""
+    folder = output.endswith(os.sep) or os.path.isdir(output)
+    if folder or any(getattr(options, name) is not None for name in GIVEN):
+        if not folder and (output in ("", "-") or Path(output).suffix in FILES or os.path.isfile(output)):
+            raise ParameterError("parts are written to a folder: give one, such as -o out/")
+        if options.jobs not in (None, -1):
+            raise ParameterError(
+                "--jobs has no effect on parts, each of which one thread makes: use --workers"
+            )
+        return True
+    return False
+
+
+def encode_parts(options: argparse.Namespace) -> None:
+    """Turn the trees of many files into vectors."""
+    check_options(options)
+    _run(options, encode_files, make_vectorizer(options))
+
+
+def predict_parts(options: argparse.Namespace) -> None:
+    """Tell the classes of the trees of many files."""
+    _run(options, predict_files, options.model, scores=options.scores)
+
+
+def _run(options: argparse.Namespace, work: Callable[..., Done], *what: Any, **more: Any) -> None:
+    reading = Reading(options.format, options.column, options.unit, options.skip_bad)
+    with _client(options) as client, Counted("shards") as progress:
+
+        def on_done(outcome: Outcome, total: int) -> None:
+            progress.add(total)
+            for message in outcome.messages:
+                print(f"treedot: skipped {printable(message)}", file=sys.stderr)
+
+        done = work(
+            options.trees,
+            options.output,
+            *what,
+            client,
+            workers=options.workers,
+            share=options.shard or (1, 1),
+            reading=reading,
+            shard_size=options.shard_size,
+            on_done=on_done,
+            **more,
+        )
+    if done.skipped:
+        print(f"treedot: left out {done.skipped} bad tree(s)", file=sys.stderr)
+    there = f" ({done.found} of them were there)" if done.found else ""
+    print(f"{options.output}: {done.made + done.found} part(s){there}, {done.rows:,} rows")
+
+
+@contextlib.contextmanager
+def _client(options: argparse.Namespace) -> Iterator[Any]:
+    engine = options.engine or "local"
+    if engine == "local" and options.scheduler is not None:
+        raise ParameterError("--scheduler is for --engine dask and --engine ray")
+    if engine != "local" and options.workers is not None:
+        raise ParameterError(f"--workers is for processes of this machine: --engine {engine} has its own")
+    if engine == "local":
+        yield None
+    elif engine == "dask":
+        if options.scheduler is None:
+            raise ParameterError("--engine dask needs the address of its scheduler: --scheduler tcp://…")
+        try:
+            from distributed import Client
+        except ModuleNotFoundError:
+            raise missing("distributed", "dask", "--engine dask") from None
+        with Client(options.scheduler) as client:
+            yield client
+    else:
+        try:
+            import ray
+        except ModuleNotFoundError:
+            raise missing("ray", "ray", "--engine ray") from None
+        ray.init(address=options.scheduler or "auto", log_to_driver=False)
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+def status(options: argparse.Namespace) -> int:
+    """Say how far a folder of parts is."""
+    found = look_at(options.folder)
+    facts = {
+        "parts": found.parts,
+        "finished": found.parts - len(found.missing),
+        "rows": found.rows,
+        "missing": found.missing,
+        "failed": found.failed,
+    }
+    if options.json:
+        print(json.dumps(facts, ensure_ascii=False, indent=2))
+    else:
+        print(f"{facts['finished']} of {found.parts} parts are finished, with {found.rows:,} rows")
+        for name in found.missing:
+            why = found.failed.get(name, "not made yet")
+            print(f"  missing {name}: {printable(why.splitlines()[-1])}")
+    return 1 if found.missing else 0

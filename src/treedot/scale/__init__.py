@@ -1,0 +1,24 @@
+"""Many files, many processes, many machines: trees to folders of parts, with any engine.
+
+The files are cut into *shards*, ranges that are read by themselves; each becomes one *part*, a file of Arrow.
+A part depends on its shard and on what is in the folder alone, so that shards need no coordination, parts are
+the same to the byte whichever engine makes them, and a run that was ended goes on where it was.
+"""
+
+from treedot.readers.ranges import Reading
+from treedot.scale.jobs import Done, encode, plan_encode, plan_predict, predict
+from treedot.scale.shard import Outcome, do_shard
+from treedot.scale.status import Status, status
+
+__all__ = [
+    "Done",
+    "Outcome",
+    "Reading",
+    "Status",
+    "do_shard",
+    "encode",
+    "plan_encode",
+    "plan_predict",
+    "predict",
+    "status",
+]

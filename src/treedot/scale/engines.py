@@ -1,0 +1,143 @@
+"""Engines that call a function for many tasks somewhere else: one thin adapter for each.
+
+An adapter yields every task with what the function returned, or with the error by which its worker was lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from treedot.errors import ParameterError
+from treedot.files import remove_unfinished
+from treedot.parameters import n_threads
+
+Task = tuple[Any, ...]
+Engine = Callable[[Callable[..., Any], Iterable[Task]], Iterator[tuple[Task, Any]]]
+
+IN_FLIGHT = 1024  # tasks that Ray has at a time
+
+
+@contextlib.contextmanager
+def opened(client: Any, workers: int | None) -> Iterator[Engine]:
+    """Give the engine of a client: local processes for None, a Dask client, the module ray, any executor."""
+    if client is None:
+        with LocalProcesses(n_threads(-1 if workers is None else workers)) as pool:
+            yield partial(_by_executor, pool)
+        return
+    if workers is not None:
+        raise ParameterError("workers is for local processes: your client has its own")
+    if isinstance(client, Executor):
+        yield partial(_by_executor, client)
+    elif hasattr(client, "get_executor"):  # a Dask client
+        yield partial(_by_executor, client.get_executor(pure=False))
+    elif all(hasattr(client, name) for name in ("remote", "wait", "get")):
+        yield partial(_by_ray, client)
+    else:
+        raise ParameterError(
+            "client must be None, a Dask client, the module ray or a concurrent.futures.Executor, not "
+            f"{type(client).__name__}"
+        )
+
+
+def _by_executor(
+    executor: Executor, function: Callable[..., Any], tasks: Iterable[Task]
+) -> Iterator[tuple[Task, Any]]:
+    futures = {}
+    for task in tasks:
+        try:
+            futures[executor.submit(function, *task)] = task
+        except RuntimeError as error:  # it is broken, or was shut down
+            yield task, error
+    try:
+        for future in as_completed(futures):
+            task = futures.pop(future)
+            try:
+                yield task, future.result()
+            except Exception as error:
+                yield task, error
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _by_ray(ray: Any, function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[tuple[Task, Any]]:
+    remote, left = ray.remote(num_cpus=1, max_retries=0)(function), iter(tasks)
+    running = {remote.remote(*task): task for task in islice(left, IN_FLIGHT)}
+    while running:
+        (ready, *_), _ = ray.wait(list(running), num_returns=1)
+        finished = running.pop(ready)
+        running.update((remote.remote(*task), task) for task in islice(left, 1))
+        try:
+            yield finished, ray.get(ready)
+        except Exception as error:
+            yield finished, error
+
+
+class LocalProcesses(ThreadPoolExecutor):
+    """Processes of this machine, of which each has a thread here that waits for it.
+
+    Where a process dies, its task alone is lost, and its thread gets another one. (A pool of several
+    processes ends them all.)
+    """
+
+    def __init__(self, workers: int) -> None:
+        super().__init__(workers)
+        self._own = threading.local()
+        self._pools: list[ProcessPoolExecutor] = []
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
+        """Let a function be called by one of the processes."""
+        return super().submit(self._apart, function, *arguments, **named)
+
+    def _apart(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        if not hasattr(self._own, "pool"):
+            context = multiprocessing.get_context("spawn")  # compiled code may have threads already
+            self._own.pool = ProcessPoolExecutor(1, context, initializer=_begin)
+            self._pools.append(self._own.pool)
+        pool = self._own.pool
+        try:
+            return pool.submit(function, *arguments, **named).result()
+        except BrokenProcessPool:
+            del self._own.pool
+            self._pools.remove(pool)
+            raise
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes when they have done what they are doing."""
+        super().shutdown(wait, cancel_futures=cancel_futures)
+        for pool in self._pools:
+            pool.shutdown(wait)
+
+
+def _begin() -> None:
+    """Let a process work with one thread, leave interrupts to its parent, and end with it."""
+    import numpy  # noqa: F401 (whose threads are to be found)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with contextlib.suppress(ImportError):
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(1)
+    with contextlib.suppress(ImportError):
+        import pyarrow
+
+        pyarrow.set_cpu_count(1)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        remove_unfinished()
+        os._exit(1)

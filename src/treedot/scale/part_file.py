@@ -1,0 +1,91 @@
+"""One part: a file of Arrow, written some rows at a time, that says of what it was made.
+
+How many rows it has is not known before the last one, and so stands in the metadata of the last record batch.
+A file whose batches have as many rows as that is whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from treedot.errors import ParameterError
+from treedot.scale.plan import Plan, Shard
+
+SOURCE_KEY, ROWS_KEY = b"treedot.source", b"treedot.rows"
+
+
+def source_metadata(plan: Plan, shard: Shard) -> dict[bytes, bytes]:
+    """Return what a part says of its shard."""
+    source = plan.inputs[shard.file]
+    said = source._asdict() | {
+        "begin": shard.begin,
+        "end": shard.end,
+        "fingerprint": plan.work["fingerprint"],
+    }
+    return {SOURCE_KEY: json.dumps(said).encode()}
+
+
+class PartFile:
+    """Takes columns of rows; each call becomes a record batch, the last of which is held back."""
+
+    def __init__(self, path: Path, metadata: Mapping[bytes, bytes]) -> None:
+        self._path, self._metadata = path, metadata
+        self._types: dict[str, Any] | None = None
+        self._schema: Any = None
+        self._writer: Any = None
+        self._last: Any = None
+        self.rows = 0
+
+    def write(self, made: Mapping[str, Any], columns: Mapping[str, Any]) -> None:
+        """Append rows: what was made of trees, and the columns that came with them."""
+        from treedot.trees.arrow import pa, typed_columns
+
+        if taken := sorted(made.keys() & columns.keys()):
+            raise ParameterError(
+                f"rename the column(s) {taken}: the names are taken by what is made of the trees"
+            )
+        rows = len(next(iter(made.values())))
+        data = typed_columns(columns, rows, self._types)
+        if self._schema is None:
+            self._types = {name: array.type for name, array in data.items()}
+            fields = [(name, array.type) for name, array in {**made, **data}.items()]
+            self._schema = pa.schema(fields, self._metadata)
+            self._writer = pa.ipc.new_file(str(self._path), self._schema)
+        if self._last is not None:
+            self._writer.write_batch(self._last)
+        self._last = pa.record_batch([*made.values(), *data.values()], schema=self._schema)
+        self.rows += rows
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._writer is None:
+            return
+        try:
+            if kind is None:
+                self._writer.write_batch(self._last, custom_metadata={ROWS_KEY: str(self.rows)})
+        finally:
+            self._writer.close()
+
+
+def rows_of_part(path: Path, source: Mapping[bytes, bytes]) -> int | None:
+    """Return how many rows a part has; None where there is none, or not that of this source, or not whole."""
+    from treedot.trees.arrow import pa
+
+    try:
+        with pa.memory_map(str(path)) as raw, pa.ipc.open_file(raw) as file:
+            if (file.schema.metadata or {}).get(SOURCE_KEY) != source[SOURCE_KEY]:
+                return None
+            count = file.num_record_batches
+            rows = sum(file.get_batch(k).num_rows for k in range(count))
+            _, said = file.get_batch_with_custom_metadata(count - 1)
+            return rows if dict(said or {}).get(ROWS_KEY) == str(rows).encode() else None
+    except (OSError, pa.ArrowInvalid, IndexError):
+        return None

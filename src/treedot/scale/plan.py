@@ -1,0 +1,184 @@
+"""The plan of a folder of parts: which inputs, cut into which shards, and what is made of them.
+
+It is ``_treedot.json`` in the folder. What it says decides every byte of every part.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from treedot import __version__
+from treedot.errors import ParameterError, SourceError, SpecMismatchError
+from treedot.files import check_parent, write_whole
+from treedot.parameters import checked_integer
+from treedot.readers import is_known
+from treedot.readers.folders import walk
+from treedot.readers.ranges import FileRange, Reading, split_file
+from treedot.vectors.parts import PLAN, PLAN_FORMAT, part_name, read_plan
+
+SHARD_SIZE = 1 << 24  # bytes of a file, of which one part is made
+
+
+class Input(NamedTuple):
+    """A file of trees, as it was when the plan was made."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+    @classmethod
+    def of(cls, path: str) -> Self:
+        """Look at a file."""
+        try:
+            found = os.stat(path)
+        except OSError as error:
+            raise SourceError(f"cannot open {path}: {error.strerror or error}") from None
+        return cls(path, found.st_size, found.st_mtime_ns)
+
+    def check_unchanged(self) -> None:
+        """Raise where the file is not the one that was planned with."""
+        if Input.of(self.path) != self:
+            raise SourceError(
+                f"{self.path} has changed since its shards were planned: write to another folder, so that "
+                "old and new trees are not mixed"
+            )
+
+
+class Shard(NamedTuple):
+    """A range of one of the inputs."""
+
+    file: int
+    begin: int
+    end: int
+    lines: int
+    rows: int
+
+    @property
+    def part(self) -> str:
+        """The name of the part that is made of it."""
+        return part_name(self.file, self.begin, self.end)
+
+    @property
+    def range(self) -> FileRange:
+        """Where it is in its file."""
+        return FileRange(*self[1:])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is made, of which shards of which inputs, and how they are read."""
+
+    work: dict[str, Any]
+    reading: Reading
+    shard_size: int
+    inputs: tuple[Input, ...]
+    shards: tuple[Shard, ...]
+
+    @classmethod
+    def make(
+        cls, work: dict[str, Any], reading: Reading, shard_size: int | None, inputs: tuple[Input, ...]
+    ) -> Self:
+        """Cut the inputs into shards."""
+        size = checked_integer("shard_size", shard_size or SHARD_SIZE, at_least=1)
+        shards = tuple(
+            Shard(number, *found)
+            for number, source in enumerate(inputs)
+            for found in split_file(source.path, reading.format, size)
+        )
+        for source in inputs:
+            source.check_unchanged()
+        return cls(work, reading, size, inputs, shards)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read the plan of a folder."""
+        found = read_plan(folder)
+        try:
+            return cls(
+                dict(found["work"]),
+                Reading(**found["reading"]),
+                int(found["shard_size"]),
+                tuple(Input(*x) for x in found["inputs"]),
+                tuple(Shard(*x) for x in found["shards"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise SourceError(f"{folder / PLAN} is damaged: {error!r}") from None
+
+    def save(self, folder: Path) -> None:
+        """Write the plan to a folder."""
+        content = {
+            "format": PLAN_FORMAT,
+            "version": 1,
+            "treedot": __version__,
+            "work": self.work,
+            "reading": self.reading._asdict(),
+            "shard_size": self.shard_size,
+            "inputs": self.inputs,
+            "shards": self.shards,
+        }
+        with write_whole(folder / PLAN) as aside:
+            aside.write_text(json.dumps(content) + "\n", encoding="utf-8")
+
+    def check_same(self, other: Plan, folder: Path) -> None:
+        """Raise where a second run asks for something else than what this folder is of."""
+        instead = "write to another folder, or remove this one to begin anew"
+        if self.work != other.work:
+            both = f"{_named(self.work)}, and not {_named(other.work)}"
+            raise SpecMismatchError(f"{folder} holds parts of {both}: {instead}")
+        if self.reading != other.reading:
+            raise ParameterError(f"the trees of {folder} were read with other settings: {instead}")
+        if self.shard_size != other.shard_size:
+            raise ParameterError(f"{folder} was planned with shard_size={self.shard_size}: {instead}")
+        old, new = ({source.path: source for source in plan.inputs} for plan in (self, other))
+        if old.keys() != new.keys():
+            differing = ", ".join(sorted(old.keys() ^ new.keys())[:5])
+            raise ParameterError(f"{folder} was made of other files (these differ: {differing}): {instead}")
+        for source in self.inputs:
+            source.check_unchanged()
+
+
+def _named(work: dict[str, Any]) -> str:
+    return f"{work.get('task')} {work.get('fingerprint')}"
+
+
+def find_inputs(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None, folder: Path
+) -> tuple[Input, ...]:
+    """Return the files that paths stand for, those of patterns and folders in the order of their names."""
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    own = os.path.abspath(folder)
+    files = dict.fromkeys(os.path.abspath(file) for path in given for file in _files(os.fspath(path), format))
+    inputs = tuple(Input.of(file) for file in files if not file.startswith(os.path.join(own, "")))
+    if not inputs:
+        raise SourceError("there is no file of trees in " + ", ".join(map(str, given)))
+    return inputs
+
+
+def _files(path: str, format: str | None) -> Iterator[str]:
+    if path == "-":
+        raise ParameterError("standard input cannot be cut into shards: give files")
+    if os.path.isdir(path):
+        yield from (file.path for file in walk([path], lambda name: is_known(name, format)))
+    elif os.path.exists(path) or not glob.has_magic(path):
+        yield path
+    else:
+        found = [name for name in sorted(glob.glob(path, recursive=True)) if os.path.isfile(name)]
+        if not found:
+            raise SourceError(f"no file matches {path}")
+        yield from found
+
+
+def check_folder(folder: Path) -> None:
+    """Raise where a folder cannot become one of parts: others' files are never mixed with parts."""
+    check_parent(folder)
+    if folder.exists() and not folder.is_dir():
+        raise SourceError(f"cannot write parts to {folder}: it is not a folder")
+    others = [name for name in os.listdir(folder) if name[0] not in "_."] if folder.exists() else []
+    if others and not (folder / PLAN).exists():
+        raise SourceError(f"cannot write parts to {folder}: there are other files in it, such as {others[0]}")

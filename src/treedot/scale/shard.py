@@ -1,0 +1,128 @@
+"""The shard function: one range of a file to one part. It knows no engine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import traceback
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from treedot.errors import SourceError, TreedotError
+from treedot.files import write_whole
+from treedot.readers import read_trees
+from treedot.readers.problems import OnBad
+from treedot.readers.ranges import iter_range
+from treedot.scale.part_file import PartFile, source_metadata
+from treedot.scale.plan import Plan, Shard
+from treedot.scale.work import Work, load_work
+from treedot.trees import Forest
+from treedot.vectors.parts import PLAN
+
+TREES_AT_A_TIME = 2048
+NODES_AT_A_TIME = 1 << 17
+BYTES_AT_A_TIME = 1 << 26  # of dense vectors
+MAX_MESSAGES = 20  # about trees that were left out, of one shard
+
+
+class Outcome(NamedTuple):
+    """What became of a shard: a part of so many rows, or an error."""
+
+    shard: int
+    rows: int = 0
+    error: str = ""
+    skipped: int = 0  # trees that could not be read
+    messages: tuple[str, ...] = ()  # about the first of them
+
+
+def do_shard(folder: str, number: int) -> Outcome:
+    """Make one part of a folder, by one thread; it appears whole or not at all.
+
+    This is all that an engine has to call, anywhere where the folder and the inputs can be reached. Errors
+    are returned, and written to the folder for ``status``: one shard that fails is no reason to end others.
+
+    Parameters
+    ----------
+    folder : str
+        The folder that ``plan_encode`` or ``plan_predict`` made.
+    number : int
+        Which shard, from 0.
+    """
+    try:
+        plan, work = _job(folder)
+        shard = plan.shards[number]
+        done = _write_part(Path(folder), plan, work, number)
+    except Exception as error:
+        known = isinstance(error, (TreedotError, OSError, MemoryError))
+        text = f"{error or type(error).__name__}" if known else traceback.format_exc()
+        note_failure(folder, number, text)
+        return Outcome(number, error=text)
+    failure_file(Path(folder), shard).unlink(missing_ok=True)
+    return done
+
+
+def warm_up(folder: str) -> None:
+    """Load what shards need, and compile it where it is not yet: once per machine, before all of them do."""
+    _, work = _job(folder)
+    work.columns(read_trees(["(S (A a) (B b c))"]))
+
+
+def note_failure(folder: str, number: int, error: str) -> None:
+    """Write down why a shard failed; where that cannot be written, the outcome still says it."""
+    with contextlib.suppress(TreedotError, OSError):
+        shard = Plan.load(Path(folder)).shards[number]
+        with write_whole(failure_file(Path(folder), shard), sweep=False) as aside:
+            aside.write_text(error + "\n", encoding="utf-8", errors="backslashreplace")
+
+
+def failure_file(folder: Path, shard: Shard) -> Path:
+    """Return where it is written why a shard failed."""
+    return folder / shard.part.replace("part-", "_failed-").replace(".arrow", ".txt")
+
+
+def _job(folder: str) -> tuple[Plan, Work]:
+    try:
+        found = os.stat(Path(folder, PLAN))
+    except OSError as error:
+        raise SourceError(f"cannot open {Path(folder, PLAN)}: {error.strerror}") from None
+    return _loaded(folder, found.st_mtime_ns, found.st_ino)
+
+
+@lru_cache(maxsize=2)
+def _loaded(folder: str, *version: int) -> tuple[Plan, Work]:
+    plan = Plan.load(Path(folder))
+    return plan, load_work(Path(folder), plan.work)
+
+
+def _write_part(folder: Path, plan: Plan, work: Work, number: int) -> Outcome:
+    shard, errors = plan.shards[number], list[SourceError]()
+    source = plan.inputs[shard.file]
+    source.check_unchanged()
+    metadata = work.metadata | source_metadata(plan, shard)
+    on_bad = OnBad(errors.append if plan.reading.skip_bad else None)
+    at_a_time = max(1, min(TREES_AT_A_TIME, BYTES_AT_A_TIME // max(1, work.row_bytes)))
+    with write_whole(folder / shard.part, sweep=False) as aside, PartFile(aside, metadata) as part:
+        for forest, columns in iter_range(source.path, shard.range, plan.reading, at_a_time, on_bad):
+            for some in _pieces(forest):
+                part.write(
+                    work.columns(forest if len(forest) == some.stop - some.start else forest[some]),
+                    {name: values[some] for name, values in columns.items()},
+                )
+        if not part.rows:
+            part.write(work.columns(Forest([], [], [0], [])), {})
+        source.check_unchanged()
+    return Outcome(number, part.rows, "", len(errors), tuple(map(str, errors[:MAX_MESSAGES])))
+
+
+def _pieces(forest: Forest) -> Iterator[slice]:
+    """Yield which trees to take at a time, so that vectors of large trees do not fill the memory."""
+    start = 0
+    while start < len(forest):
+        last = np.searchsorted(forest.offsets, forest.offsets[start] + NODES_AT_A_TIME, side="right") - 1
+        stop = max(start + 1, int(last))
+        yield slice(start, stop)
+        start = stop

@@ -1,0 +1,54 @@
+"""How far a folder of parts is, read from the parts themselves."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from treedot.scale.part_file import rows_of_part, source_metadata
+from treedot.scale.plan import Plan
+from treedot.scale.shard import failure_file
+
+
+class Status(NamedTuple):
+    """How far a folder of parts is.
+
+    ``missing`` are the parts that are not there, or not whole; ``failed`` says why, for those of them that
+    were tried.
+    """
+
+    parts: int
+    rows: int
+    missing: list[str]
+    failed: dict[str, str]
+
+
+def status(folder: str | os.PathLike[str]) -> Status:
+    """Look at all parts of a folder.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from treedot import FragmentVectorizer, scale
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "trees.mrg").write_text("(S (NP Ann) (VP runs))")
+    >>> parts = scale.plan_encode(folder / "trees.mrg", folder / "rows", FragmentVectorizer())
+    >>> status(folder / "rows").missing
+    ['part-000000-000000000000000-000000000000022.arrow']
+    """
+    plan = Plan.load(Path(folder))
+    rows = [rows_of_shard(Path(folder), plan, number) for number in range(len(plan.shards))]
+    missing = [shard for shard, found in zip(plan.shards, rows, strict=True) if found is None]
+    failed = {}
+    for shard in missing:
+        path = failure_file(Path(folder), shard)
+        if path.is_file():
+            failed[shard.part] = path.read_text(encoding="utf-8", errors="replace").rstrip()
+    return Status(len(rows), sum(found or 0 for found in rows), [shard.part for shard in missing], failed)
+
+
+def rows_of_shard(folder: Path, plan: Plan, number: int) -> int | None:
+    """Return how many rows the part of a shard has, None where it is not there or not whole."""
+    shard = plan.shards[number]
+    return rows_of_part(folder / shard.part, source_metadata(plan, shard))

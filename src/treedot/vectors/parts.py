@@ -1,0 +1,167 @@
+"""Vectors in Arrow files, and folders of such files that are read as one.
+
+A dense vector is a fixed-size list in the column ``vector``; a sparse row is two lists, ``indices`` and
+``values``. The columns that came with the trees stand beside. The schema's metadata holds the description of
+the vectors under ``treedot.spec``, as in Parquet, and under ``treedot.columns`` how many columns they have.
+
+A folder of parts holds one file for each range of the trees' files, and ``_treedot.json``, which lists them.
+``treedot.scale`` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treedot.array_types import Matrix
+from treedot.encode.spec import DenseSpec, SparseSpec
+from treedot.errors import SourceError
+from treedot.files import open_raw
+from treedot.vectors.writers import SPEC_KEY, describe
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+WIDTH_KEY = b"treedot.columns"
+PLAN, PLAN_FORMAT = "_treedot.json", "treedot parts"
+MAX_PLAN = 1 << 30  # bytes
+OWN = ("vector", "indices", "values")  # columns
+
+
+def part_name(file: int, begin: int, end: int) -> str:
+    """Return the name of the part of a range of an input file; names sort as the trees do."""
+    return f"part-{file:06}-{begin:015}-{end:015}.arrow"
+
+
+def vector_metadata(spec: DenseSpec | SparseSpec, fingerprint: str | None, width: int) -> dict[bytes, bytes]:
+    """Return the metadata of a schema of vectors."""
+    description = json.dumps(describe(spec, fingerprint)).encode()
+    return {SPEC_KEY: description, WIDTH_KEY: str(width).encode()}
+
+
+def vector_columns(matrix: Matrix | csr_matrix) -> dict[str, Any]:
+    """Return vectors as columns of Arrow, sharing their memory."""
+    from treedot.trees.arrow import pa
+
+    if isinstance(matrix, np.ndarray):
+        flat = pa.array(np.ascontiguousarray(matrix).reshape(-1))
+        return {"vector": pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1])}
+    offsets = pa.array(matrix.indptr.astype(np.int32, copy=False))
+    indices = matrix.indices.astype(np.int32, copy=False)
+    parts = {"indices": indices, "values": matrix.data}
+    return {name: pa.ListArray.from_arrays(offsets, pa.array(part)) for name, part in parts.items()}
+
+
+def read_plan(folder: Path) -> dict[str, Any]:
+    """Return what stands in ``_treedot.json``."""
+    path = folder / PLAN
+    if not path.is_file():
+        raise SourceError(f"{folder} is not a folder of parts: it has no {PLAN}")
+    with open_raw(path) as file:
+        text = file.read(MAX_PLAN + 1)
+    try:
+        plan = json.loads(text) if len(text) <= MAX_PLAN else None
+    except (ValueError, RecursionError):
+        plan = None
+    if not isinstance(plan, dict) or (plan.get("format"), plan.get("version")) != (PLAN_FORMAT, 1):
+        raise SourceError(f"{path} is damaged, or of another version of treedot")
+    return plan
+
+
+def part_names(plan: Mapping[str, Any]) -> list[str]:
+    """Return the names of all parts of a plan, in the order of the trees."""
+    try:
+        return [part_name(file, begin, end) for file, begin, end, *_ in plan["shards"]]
+    except (TypeError, ValueError, KeyError):
+        raise SourceError(f"{PLAN} is damaged: its shards are not lists of numbers") from None
+
+
+def part_paths(folder: Path) -> list[Path]:
+    """Return the parts of a folder in the order of the trees; raise where one is missing."""
+    paths = [folder / name for name in part_names(read_plan(folder))]
+    missing = [path for path in paths if not path.is_file()]
+    if missing:
+        raise SourceError(
+            f"{folder} is not complete: {len(missing)} of {len(paths)} parts are missing; treedot status "
+            f"{folder} lists them, and the command that made it, run again, makes them"
+        )
+    return paths
+
+
+def parts_metadata(path: Path) -> dict[bytes, bytes]:
+    """Return the metadata of the schema of a file of Arrow, or of the first part of a folder."""
+    from treedot.trees.arrow import clear_errors, pa
+
+    first = part_paths(path)[0] if path.is_dir() else path
+    with clear_errors(str(first)), pa.memory_map(str(first)) as raw, pa.ipc.open_file(raw) as file:
+        return dict(file.schema.metadata or {})
+
+
+def read_parts(path: Path) -> tuple[Matrix | csr_matrix, dict[str, Sequence[Any]]]:
+    """Return the vectors of a file of Arrow, or of a folder of parts, and the other columns as lists."""
+    from treedot.trees.arrow import clear_errors, pa
+
+    metadata, vectors, columns, rows = parts_metadata(path), [], dict[str, list[Any]](), 0
+    for part in part_paths(path) if path.is_dir() else [path]:
+        with clear_errors(str(part)):
+            table = pa.ipc.open_file(pa.memory_map(str(part))).read_all()
+            table.validate(full=True)  # what leads out of its buffers would end the process
+            if any(
+                (table.schema.metadata or {}).get(key) != metadata.get(key) for key in (SPEC_KEY, WIDTH_KEY)
+            ):
+                raise SourceError(
+                    f"{part} holds other vectors than the first part: remove it, and make it again"
+                )
+            own = [name for name in OWN if name in table.schema.names]
+            vectors.append(table.select(own))
+            for name, values in table.drop_columns(own).to_pydict().items():
+                columns.setdefault(name, [None] * rows).extend(values)
+        rows += len(table)
+        columns = {name: values + [None] * (rows - len(values)) for name, values in columns.items()}
+    with clear_errors(str(path)):
+        table = pa.concat_tables(vectors)
+        if "vector" in table.schema.names:
+            return _dense(table["vector"], path), dict(columns)
+        if not {"indices", "values"} <= set(table.schema.names) or not metadata.get(WIDTH_KEY, b"").isdigit():
+            raise SourceError(f"{path} has neither a column 'vector' nor columns 'indices' and 'values'")
+        return _sparse(table["indices"], table["values"], int(metadata[WIDTH_KEY]), path), dict(columns)
+
+
+def _dense(column: Any, path: Path) -> Matrix:
+    from treedot.trees.arrow import pa
+
+    if not pa.types.is_fixed_size_list(column.type) or _nulls(column):
+        raise SourceError(f"the column 'vector' of {path} does not hold lists of one size")
+    return _flat(column).reshape(len(column), column.type.list_size)
+
+
+def _sparse(indices: Any, values: Any, width: int, path: Path) -> csr_matrix:
+    from scipy.sparse import csr_matrix
+
+    sizes = _lengths(indices)
+    if _nulls(indices) or _nulls(values) or not np.array_equal(sizes, _lengths(values)):
+        raise SourceError(f"{path} is damaged: its 'indices' and 'values' do not belong together")
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    matrix = csr_matrix((_flat(values), _flat(indices), indptr), shape=(len(indices), width))
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def _nulls(column: Any) -> bool:
+    return bool(column.null_count or any(chunk.flatten().null_count for chunk in column.chunks))
+
+
+def _flat(column: Any) -> np.ndarray:
+    chunks: list[np.ndarray] = [chunk.flatten().to_numpy() for chunk in column.chunks]
+    if len(chunks) == 1:
+        return chunks[0]
+    return np.concatenate(chunks) if chunks else np.zeros(0, column.type.value_type.to_pandas_dtype())
+
+
+def _lengths(column: Any) -> np.ndarray:
+    lengths = [np.asarray(chunk.value_lengths(), np.int64) for chunk in column.chunks]
+    return np.concatenate([np.zeros(0, np.int64), *lengths])

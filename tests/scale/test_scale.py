@@ -1,0 +1,295 @@
+"""Folders of parts: the same bytes by any engine, at any time, in any number of runs."""
+
+import json
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from strategies import random_forest
+from treedot import (
+    DistributedTreeVectorizer,
+    FragmentVectorizer,
+    IncompleteError,
+    LinearModel,
+    ParameterError,
+    SourceError,
+    SpecMismatchError,
+    TreeClassifier,
+    load_vectors,
+    scale,
+)
+from treedot.scale import Reading, part_file
+from treedot.trees.arrow import pa
+
+SPARSE = FragmentVectorizer(n_features=2**12)
+DENSE = DistributedTreeVectorizer(n_components=256)
+TREES = [str(tree) for tree in random_forest(0, 200)]
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Return a table that is cut into several shards."""
+    path = tmp_path / "trees.tsv"
+    path.write_text("tree\tid\n" + "".join(f"{tree}\t{i}\n" for i, tree in enumerate(TREES)))
+    return path
+
+
+@pytest.fixture
+def pool():
+    """Return threads, which are an engine too."""
+    with ThreadPoolExecutor(2) as threads:
+        yield threads
+
+
+def parts(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
+
+
+def size_for(path, shards):
+    return path.stat().st_size // shards
+
+
+def plain(matrix):
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+
+
+@pytest.mark.parametrize(
+    "vectorizer",
+    [
+        SPARSE,
+        DENSE,
+        FragmentVectorizer(n_features=2**12, rest="dense", rest_size=256),
+        FragmentVectorizer(n_features=None).fit(TREES),
+        FragmentVectorizer(n_features=2**12, idf=True).fit(TREES),
+    ],
+    ids=["sparse", "dense", "with a rest", "dictionary", "idf"],
+)
+def test_a_folder_of_parts_holds_the_rows_of_the_file(table, tmp_path, pool, vectorizer):
+    done = scale.encode(table, tmp_path / "out", vectorizer, pool, shard_size=size_for(table, 4))
+    assert done == scale.Done(made=len(parts(tmp_path / "out")), found=0, rows=200, skipped=0)
+    assert done.made >= 4
+    found, expected = load_vectors(tmp_path / "out"), vectorizer.transform(table)
+    assert (plain(found.matrix) == plain(expected)).all()
+    assert found.matrix.dtype == expected.dtype
+    assert found.columns == {"id": [str(i) for i in range(200)]}
+    assert found.fingerprint == getattr(vectorizer, "fingerprint", vectorizer.spec.fingerprint)
+    assert sum(len(load_vectors(path)) for path in (tmp_path / "out").glob("*.arrow")) == 200
+
+
+def test_every_way_gives_the_same_bytes(table, tmp_path, pool):
+    size = size_for(table, 3)
+    scale.encode(table, tmp_path / "a", SPARSE, pool, shard_size=size)
+    expected = parts(tmp_path / "a")
+    scale.encode(table, tmp_path / "b", SPARSE.set_params(n_jobs=2), workers=1, shard_size=size)
+    for k in (2, 1, 3):
+        scale.encode(table, tmp_path / "c", SPARSE, pool, share=(k, 3), shard_size=size)
+    count = scale.plan_encode(table, tmp_path / "d", SPARSE, shard_size=size)
+    assert [scale.do_shard(str(tmp_path / "d"), k).error for k in reversed(range(count))] == [""] * count
+    for folder in "bcd":
+        assert parts(tmp_path / folder) == expected
+        assert sorted(os.listdir(tmp_path / folder)) == ["_treedot.json", "_vectorizer", *sorted(expected)]
+
+
+def test_patterns_folders_and_files_are_inputs(tmp_path, pool):
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    for name in ("b.mrg", "a.mrg", "deep/c.mrg"):
+        (tmp_path / "in" / name).write_text(TREES[0])
+    (tmp_path / "in" / "notes.md").write_text("nothing")
+    out = tmp_path / "in" / "out"
+    asked = [tmp_path / "in" / "a.mrg", str(tmp_path / "in" / "[ab].mrg"), tmp_path / "in"]
+    assert scale.encode(asked, out, SPARSE, pool).rows == 3
+    plan = json.loads((out / "_treedot.json").read_text())
+    assert [os.path.basename(path) for path, _, _ in plan["inputs"]] == ["a.mrg", "b.mrg", "c.mrg"]
+    assert scale.encode(asked, out, SPARSE, pool) == scale.Done(made=0, found=3, rows=3, skipped=0)
+    for wrong in ("-", tmp_path / "none*.mrg", tmp_path / "none.mrg", []):
+        with pytest.raises((SourceError, ParameterError)):
+            scale.encode(wrong, tmp_path / "other", SPARSE, pool)
+    assert not (tmp_path / "other").exists()
+
+
+def test_columns_of_tables_come_along_with_their_types(tmp_path, pool):
+    table = pa.table({"tree": TREES[:9], "n": pa.array(range(9), pa.int16()), "nothing": pa.nulls(9)})
+    with pa.ipc.new_file(str(tmp_path / "t.arrow"), table.schema) as file:
+        file.write_table(table, max_chunksize=4)
+    scale.encode(tmp_path / "t.arrow", tmp_path / "out", SPARSE, pool, shard_size=1)
+    names = sorted(os.listdir(tmp_path / "out"))[2:]
+    assert len(names) == 3
+    first = pa.ipc.open_file(str(tmp_path / "out" / names[0])).read_all()
+    assert first.schema.names == ["indices", "values", "n", "nothing"]
+    assert first.schema.field("n").type == pa.int16()
+    assert load_vectors(tmp_path / "out").columns == {"n": list(range(9)), "nothing": [None] * 9}
+
+
+def test_a_part_says_of_what_it_was_made(table, tmp_path, pool):
+    scale.encode(table, tmp_path / "out", SPARSE, pool, shard_size=10**9)
+    (name,) = parts(tmp_path / "out")
+    file = pa.ipc.open_file(str(tmp_path / "out" / name))
+    source = json.loads(file.schema.metadata[part_file.SOURCE_KEY])
+    assert source["path"] == str(table)
+    assert (source["begin"], source["end"]) == (0, table.stat().st_size)
+    _, said = file.get_batch_with_custom_metadata(file.num_record_batches - 1)
+    assert dict(said) == {part_file.ROWS_KEY: b"200"}
+
+
+def test_a_run_goes_on_where_it_was(table, tmp_path, pool):
+    out, size = tmp_path / "out", size_for(table, 5)
+    scale.encode(table, out, SPARSE, pool, shard_size=size)
+    expected = parts(out)
+    gone, cut, other, *kept = expected
+    (out / gone).unlink()
+    (out / cut).write_bytes(expected[cut][:-20])
+    (out / other).write_bytes(expected[cut])  # of another shard
+    (out / f".{gone}.0123456789abcdef.part").write_bytes(b"left by a process that was killed")
+    before = {name: (out / name).stat().st_ino for name in kept}
+    assert scale.status(out).missing == [gone, cut, other]
+    done = []
+    again = scale.encode(table, out, SPARSE, pool, on_done=lambda *outcome: done.append(outcome))
+    assert [(outcome.error, total) for outcome, total in done] == [("", 3)] * 3
+    assert (again.made, again.rows) == (3, 200)
+    assert parts(out) == expected
+    assert {name: (out / name).stat().st_ino for name in kept} == before
+    assert len(os.listdir(out)) == len(expected) + 2
+
+
+def test_other_settings_and_changed_inputs_are_refused(table, tmp_path, pool):
+    out, before = tmp_path / "out", table.read_text()
+    scale.encode(table, out, SPARSE, pool)
+    expected = parts(out)
+    for part in out.glob("part-*"):
+        part.unlink()
+    with pytest.raises(SpecMismatchError, match="another folder"):
+        scale.encode(table, out, FragmentVectorizer(n_features=2**13), pool)
+    with pytest.raises(ParameterError, match="other settings"):
+        scale.encode(table, out, SPARSE, pool, reading=Reading(skip_bad=True))
+    with pytest.raises(ParameterError, match="shard_size"):
+        scale.encode(table, out, SPARSE, pool, shard_size=1000)
+    shutil.copy(table, tmp_path / "second.tsv")
+    with pytest.raises(ParameterError, match=r"second\.tsv"):
+        scale.encode([table, tmp_path / "second.tsv"], out, SPARSE, pool)
+    stat = table.stat()
+    table.write_text(before + "(A b)\tnew\n")
+    with pytest.raises(SourceError, match=r"trees\.tsv has changed"):
+        scale.encode(table, out, SPARSE, pool)
+    assert "has changed" in scale.do_shard(str(out), 0).error
+    table.unlink()
+    with pytest.raises(SourceError, match=r"cannot open .*trees\.tsv"):
+        scale.encode(table, out, SPARSE, pool)
+    assert parts(out) == {}
+    table.write_text(before)
+    os.utime(table, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    scale.encode(table, out, SPARSE, pool)
+    assert parts(out) == expected
+
+
+def test_folders_with_other_things_are_refused(table, tmp_path, pool):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("")
+    with pytest.raises(SourceError, match=r"thesis\.tex"):
+        scale.encode(table, tmp_path / "out", SPARSE, pool)
+    with pytest.raises(SourceError, match="not a folder"):
+        scale.encode(table, table, SPARSE, pool)
+    with pytest.raises(SourceError, match="does not exist"):
+        scale.encode(table, tmp_path / "no" / "out", SPARSE, pool)
+    with pytest.raises(SourceError, match="not a folder of parts"):
+        load_vectors(tmp_path)
+
+
+def test_a_shard_that_fails_is_named_and_the_others_are_finished(tmp_path, pool):
+    for name in "abc":
+        (tmp_path / f"{name}.mrg").write_text("\n".join(TREES[:5]))
+    (tmp_path / "b.mrg").write_text("(A b)\n(B (")
+    out = tmp_path / "out"
+    with pytest.raises(IncompleteError, match=r"1 of 3 shards failed.*\n.*b\.mrg.*b\.mrg:2:1 \(tree 2\)"):
+        scale.encode(tmp_path / "*.mrg", out, SPARSE, pool)
+    assert len(parts(out)) == 2
+    (name,) = scale.status(out).missing
+    assert "never closed" in scale.status(out).failed[name]
+    with pytest.raises(SourceError, match="1 of 3 parts are missing"):
+        load_vectors(out)
+    shutil.rmtree(out)
+    done = scale.encode(tmp_path / "*.mrg", out, SPARSE, pool, reading=Reading(skip_bad=True))
+    assert (done.rows, done.skipped) == (11, 1)
+
+
+def test_a_failure_that_is_mended_leaves_no_trace(table, tmp_path, pool, monkeypatch):
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr("treedot.scale.shard.iter_range", lambda *_: 1 / 0)
+        with pytest.raises(IncompleteError, match="ZeroDivisionError"):
+            scale.encode(table, out, SPARSE, pool)
+    assert [name for name in os.listdir(out) if name.startswith("_failed")]
+    scale.encode(table, out, SPARSE, pool)
+    assert sorted(os.listdir(out))[:2] == ["_treedot.json", "_vectorizer"]
+    assert len(os.listdir(out)) == 3
+
+
+def test_a_column_with_the_name_of_what_is_made_is_refused(tmp_path, pool):
+    (tmp_path / "t.tsv").write_text("tree\tvalues\n(A b)\t1\n")
+    with pytest.raises(IncompleteError, match=r"rename the column.*values"):
+        scale.encode(tmp_path / "t.tsv", tmp_path / "out", SPARSE, pool)
+
+
+def test_files_without_trees_become_parts_without_rows(tmp_path, pool):
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    (tmp_path / "full.py").write_text("def f(x): return x\n")
+    assert scale.encode(tmp_path / "*.py", tmp_path / "out", SPARSE, pool).rows == 1
+    assert load_vectors(tmp_path / "out").matrix.shape == (1, 2**12)
+
+
+def test_large_trees_are_encoded_a_few_at_a_time(table, tmp_path, pool, monkeypatch):
+    scale.encode(table, tmp_path / "a", SPARSE, pool)
+    monkeypatch.setattr("treedot.scale.shard.NODES_AT_A_TIME", 30)
+    scale.encode(table, tmp_path / "b", SPARSE, pool)
+    (one,), (other,) = ((tmp_path / name).glob("part-*") for name in "ab")
+    assert pa.ipc.open_file(str(other)).num_record_batches > pa.ipc.open_file(str(one)).num_record_batches
+    assert (load_vectors(one).matrix != load_vectors(other).matrix).nnz == 0
+
+
+def test_a_damaged_plan_is_refused(table, tmp_path, pool):
+    scale.encode(table, tmp_path / "out", SPARSE, pool)
+    plan = tmp_path / "out" / "_treedot.json"
+    whole = json.loads(plan.read_text())
+    for damaged in ({**whole, "version": 2}, {**whole, "shards": 3}, {**whole, "inputs": [[1]]}, []):
+        plan.write_text(json.dumps(damaged))
+        with pytest.raises(SourceError, match="damaged"):
+            scale.status(tmp_path / "out")
+    plan.write_text(json.dumps({**whole, "work": {**whole["work"], "fingerprint": "another"}}))
+    assert "damaged" in scale.do_shard(str(tmp_path / "out"), 0).error
+
+
+def test_a_share_has_to_exist(table, tmp_path, pool):
+    for share in ((0, 3), (4, 3)):
+        with pytest.raises(ParameterError, match="share"):
+            scale.encode(table, tmp_path / "out", SPARSE, pool, share=share)
+
+
+def test_only_known_vectorizers_and_clients_are_taken(table, tmp_path):
+    with pytest.raises(ParameterError, match="vectorizer must be"):
+        scale.encode(table, tmp_path / "out", LinearModel)
+    with pytest.raises(ParameterError, match="client must be"):
+        scale.encode(table, tmp_path / "out", SPARSE, "tcp://somewhere")
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ParameterError, match="workers"):
+        scale.encode(table, tmp_path / "out", SPARSE, pool, workers=2)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_predictions_are_those_of_the_model(table, tmp_path, pool, classes):
+    labels = [f"c{len(tree) % classes}" for tree in TREES]
+    TreeClassifier(decay=0.4, C=1).fit(TREES, labels).save(tmp_path / "model")
+    model = LinearModel.load(tmp_path / "model")
+    size = size_for(table, 3)
+    scale.predict(table, tmp_path / "a", tmp_path / "model", pool, scores=True, shard_size=size)
+    shutil.rmtree(tmp_path / "model")  # a copy is in the folder
+    paths = sorted((tmp_path / "a").glob("part-*"))
+    found = pa.concat_tables([pa.ipc.open_file(str(path)).read_all() for path in paths])
+    assert found["predicted"].to_pylist() == model.predict(TREES).tolist()
+    assert found["id"].to_pylist() == [str(i) for i in range(200)]
+    expected = model.decision_function(TREES).reshape(200, -1)
+    assert np.allclose(found["scores"].to_pylist(), expected, atol=1e-6)
+    with pytest.raises(SourceError, match="how its vectors were made"):
+        load_vectors(tmp_path / "a")

@@ -1,0 +1,18 @@
+"""A shard function that dies on purpose, in a module that other processes can import."""
+
+import os
+import signal
+from pathlib import Path
+
+from treedot.scale import do_shard
+
+POISONED, UNLUCKY = 1, 4  # shards
+
+
+def deadly_shard(folder, number):
+    """Do a shard, but kill the worker: always in the poisoned one, and in the unlucky one the first time."""
+    met = Path(f"{folder}.met")
+    if number == POISONED or (number == UNLUCKY and not met.exists()):
+        met.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return do_shard(folder, number)

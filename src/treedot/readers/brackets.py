@@ -134,11 +134,12 @@ def read_brackets(
     """
     window = _Window(stream, name)
     window.lines_before = lines_before
-    return _read_window(window, batch_size, on_bad, trees_before)
+    return _read_window(window, Batch(CHUNK_BYTES), batch_size, on_bad, trees_before)
 
 
-def _read_window(window: _Window, batch_size: int, on_bad: OnBad, trees: int = 0) -> Iterator[Forest]:
-    batch = Batch(CHUNK_BYTES)
+def _read_window(
+    window: _Window, batch: Batch, batch_size: int, on_bad: OnBad, trees: int = 0
+) -> Iterator[Forest]:
     column_one = False  # whether a bracket at the beginning of a line begins a tree, come what may
     while True:
         scan = batch.scan(window.padded, batch_size - batch.n_trees, column_one)
@@ -261,8 +262,9 @@ def read_cells(
                 raise TreeSyntaxError(
                     f"{place}: {cell!r} is not a tree but the name of a file: give pathlib.Path({cell!r})"
                 )
-            stream = io.BytesIO(cell.encode(errors="surrogatepass"))
-            found = list(_read_window(_Window(stream, place, one_tree=True), 2, OnBad()))
+            raw = cell.encode(errors="surrogatepass")
+            window = _Window(io.BytesIO(raw), place, one_tree=True)
+            found = list(_read_window(window, Batch(len(raw)), 2, OnBad()))
             if [len(forest) for forest in found] != [1]:
                 raise TreeSyntaxError(f"{place}: expected one tree, found {'several' if found else 'none'}")
         except SourceError as error:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.algebra.splitmix import GOLDEN, mix, mix64
-from treedot.array_types import Array, BoolArray, FloatArray, IntArray, Matrix
+from treedot.array_types import Array, BoolArray, FloatArray, IntArray, Matrix, Row
 from treedot.encode.sparse.rows import sums_of_squares
 from treedot.jit import njit
 from treedot.parameters import n_threads
@@ -61,10 +61,6 @@ class Descent(NamedTuple):
     alpha: Matrix  # (rows, problems)
     weights: Matrix  # (columns, problems)
     bias: FloatArray
-    loss: FloatArray  # what the rows that were visited add to P, each as it was met
-    excess: FloatArray  # and to P - D
-    mean_weights: Matrix  # over the visits of a pass; without columns where no one asks for it
-    mean_bias: FloatArray
 
     def only(self, which: BoolArray) -> Descent:
         """Return some of the problems, their arrays contiguous as before."""
@@ -74,11 +70,18 @@ class Descent(NamedTuple):
             self.alpha.compress(which, axis=1),
             self.weights.compress(which, axis=1),
             self.bias[which],
-            self.loss[which],
-            self.excess[which],
-            self.mean_weights.compress(which, axis=1),
-            self.mean_bias[which],
         )
+
+
+class PassFigures(NamedTuple):
+    """What is known of a pass over the rows; compiled code changes the arrays in place."""
+
+    mean_weights: Matrix  # over all visits; when the pass begins, the weights themselves
+    mean_bias: FloatArray
+    loss: FloatArray  # what the rows that were visited add to P, each as it was met
+    excess: FloatArray  # and to P - D
+    visited: int  # rows that were visited before those of a call
+    of_rows: int
 
 
 def train_linear(
@@ -134,17 +137,12 @@ def _descend(
     rows: Rows, width: int, positive: BoolArray, cost: FloatArray, tol: float, max_passes: int, seed: int
 ) -> LinearFit:
     n_rows, problems = positive.shape
-    bias, loss, excess, mean_bias = np.zeros((4, problems))
     state = Descent(
         positive,
         np.ascontiguousarray(cost, np.float64),
         np.zeros((n_rows, problems)),
         np.zeros((width, problems)),
-        bias,
-        loss,
-        excess,
-        np.zeros((0, problems)),
-        mean_bias,
+        np.zeros(problems),
     )
     solved = LinearFit(
         np.zeros((width, problems)), np.zeros(problems), np.zeros(problems), np.zeros(problems, np.int64)
@@ -186,43 +184,50 @@ def _scores(rows: Rows, i: int, state: Descent, scores: Matrix) -> None:
 
 @njit
 def visit_rows(
-    rows: Rows, squares: FloatArray, order: IntArray, state: Descent, visited: int = 0, of_rows: int = 1
+    rows: Rows, squares: FloatArray, order: IntArray, state: Descent, figures: PassFigures | None = None
 ) -> None:
-    """Solve for the α of one row after the other.
-
-    ``squares`` are the rows' squared lengths. For the means, ``visited`` of ``of_rows`` rows of the pass were
-    visited before; at its beginning, they are the weights and biases themselves.
-    """
-    weights, means, alpha = state.weights, state.mean_weights, state.alpha
+    """Solve for the α of one row after the other; ``squares`` are the rows' squared lengths."""
+    weights, alpha = state.weights, state.alpha
     scores, change = np.zeros((2, state.bias.size), weights.dtype)
     changed = np.zeros(state.bias.size, np.int64)  # problems, often few of them
     for place_in_order, i in enumerate(order):
-        share = 1.0 - (visited + place_in_order) / of_rows  # of the visits that are left, this one included
         _scores(rows, i, state, scores)
         count = 0
         for k in range(scores.size):
             side = 1.0 if state.positive[i, k] else -1.0
             cost, old = state.cost[k, int(state.positive[i, k])], alpha[i, k]
-            ridge = 0.5 / cost
-            slack = 1.0 - side * scores[k]
-            loss = cost * max(0.0, slack) ** 2
-            state.loss[k] += loss
-            state.excess[k] += loss + old * (old * ridge / 2 - slack)
+            ridge, slack = 0.5 / cost, 1.0 - side * scores[k]
             new = alpha.dtype.type(max(old + (slack - old * ridge) / (squares[i] + 1.0 + ridge), 0.0))
             if new != old:
                 step = side * new - side * old  # in double precision
                 alpha[i, k], change[k] = new, step
                 state.bias[k] += step
-                state.mean_bias[k] += share * step
                 changed[count] = k
                 count += 1
+            if figures is not None:
+                loss = cost * max(0.0, slack) ** 2
+                figures.loss[k] += loss
+                figures.excess[k] += loss + old * (old * ridge / 2 - slack)
         for place in range(rows.indptr[i], rows.indptr[i + 1]):
             column, value = rows.indices[place], rows.data[place]
             for k in changed[:count]:
                 weights[column, k] += value * change[k]
-            if means.size:
-                for k in changed[:count]:
-                    means[column, k] += share * (value * change[k])
+        if figures is not None:
+            _add_to_means(rows, i, figures, place_in_order, change, changed[:count])
+
+
+@njit
+def _add_to_means(
+    rows: Rows, i: int, figures: PassFigures, place_in_order: int, change: Row, changed: IntArray
+) -> None:
+    """Add a change to the means, for all visits that are left of the pass, the present one included."""
+    share = change.dtype.type(1.0 - (figures.visited + place_in_order) / figures.of_rows)
+    for k in changed:
+        figures.mean_bias[k] += share * change[k]
+    for place in range(rows.indptr[i], rows.indptr[i + 1]):
+        column, value = rows.indices[place], share * rows.data[place]
+        for k in changed:
+            figures.mean_weights[column, k] += value * change[k]
 
 
 @njit

@@ -24,7 +24,7 @@ from treedot.encode import SparseEncoder, SparseSpec
 from treedot.encode.sparse.rows import sums_of_squares
 from treedot.errors import ParameterError, SourceError
 from treedot.learn.candidates import Candidate, candidates
-from treedot.learn.coordinate_descent import Descent, Rows, shuffle, visit_rows
+from treedot.learn.coordinate_descent import Descent, PassFigures, Rows, shuffle, visit_rows
 from treedot.learn.fragment_vectorizer import FragmentVectorizer
 from treedot.learn.one_vs_rest import class_costs
 from treedot.learn.training_folder import State, TrainingFolder, training_folder
@@ -325,12 +325,11 @@ class _Training:
         positive = np.concatenate([block.classes for block in blocks])[:, None] == self._targets
         alpha = self._folder.read_alpha(passes, group, self._targets.size)
         order = _shuffled(len(alpha), _key(_key(self._seed, passes), done))
-        descent = Descent(
-            positive, self._cost, alpha, state.weights, state.bias, state.loss, state.excess,
-            state.mean_weights, state.mean_bias,
-        )  # fmt: skip
-        squares = sums_of_squares(np.diff(rows.indptr), rows.data)
-        visit_rows(rows, squares, order, descent, visited, self._folder.n_trees)
+        descent = Descent(positive, self._cost, alpha, state.weights, state.bias)
+        figures = PassFigures(
+            state.mean_weights, state.mean_bias, state.loss, state.excess, visited, self._folder.n_trees
+        )
+        visit_rows(rows, sums_of_squares(np.diff(rows.indptr), rows.data), order, descent, figures)
         self._folder.write_alpha(passes + 1, group, alpha)
         return visited + len(alpha)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ class Table(NamedTuple):
     head: npt.NDArray[np.uint64]  # its first eight bytes
     start: IntArray  # where it begins in the pool, and, as the last one, where the next will
     pool: Text  # the tokens one after the other, each with a line break behind it
+    key: Any  # of the hashes, an odd number: a secret one keeps a file from filling one place of the table
 
 
 @inlined
@@ -29,12 +30,12 @@ def find(table: Table, text: Text, at: int, length: int) -> int:
     last = at + length - 8
     if length <= 8:
         head = first_bytes(head, length)
-        code = scrambled(0, head)
+        code = scrambled(0, head, table.key)
     else:
-        code = scrambled(0, head)
+        code = scrambled(0, head, table.key)
         for k in range(at + 8, last, 8):
-            code = scrambled(code, word_at(text, k))
-        code = scrambled(code, word_at(text, last))
+            code = scrambled(code, word_at(text, k), table.key)
+        code = scrambled(code, word_at(text, last), table.key)
     slot = int(np.int64(code) & (table.slot.size - 1))
     searching = True
     while searching:  # left at one place alone: with two of them, Numba would count references in here
@@ -68,7 +69,7 @@ def add(table: Table, slot: int, number: int, text: Text, at: int, length: int) 
 
 
 @njit
-def empty_table(slots: int, pool: Text) -> Table:
+def empty_table(slots: int, pool: Text, key: Any) -> Table:
     """Return a table without tokens; the number of slots is a power of two."""
     return Table(
         np.full(slots, -1, np.int32),
@@ -76,13 +77,14 @@ def empty_table(slots: int, pool: Text) -> Table:
         np.empty(slots // 2, np.uint64),
         np.zeros(slots // 2 + 1, np.int64),
         pool,
+        key,
     )
 
 
 @njit
 def larger_table(table: Table, slots: int) -> Table:
     """Return a table of more slots with the tokens of one that is full."""
-    larger = empty_table(slots, table.pool)
+    larger = empty_table(slots, table.pool, table.key)
     tokens = table.head.size
     larger.head[:tokens], larger.start[: tokens + 1] = table.head, table.start
     for token in range(tokens):

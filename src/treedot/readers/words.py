@@ -29,9 +29,9 @@ if not COMPILED:
         """Return eight bytes as an integer, the first as its lowest bits."""
         return int.from_bytes(text[at : at + 8].tobytes(), "little")
 
-    def scrambled(code: Any, word: Any) -> int:
-        """Return the hash of what has the hash ``code`` and a word after it."""
-        return hash((code, word)) & 0x7FFFFFFFFFFFFFFF
+    def scrambled(code: Any, word: Any, key: Any) -> int:
+        """Return the hash of what has the hash ``code`` and a word after it, by an odd ``key``."""
+        return hash((code, word, int(key))) & 0x7FFFFFFFFFFFFFFF
 
     def first_bytes(word: Any, length: int) -> Any:
         """Return a word without all bytes but its first ones, at most eight."""
@@ -94,10 +94,12 @@ else:
         return numba.types.int64(text, numba.types.intp), generate
 
     @numba.njit
-    def scrambled(code: Any, word: Any) -> Any:
-        """Return the hash of what has the hash ``code`` and a word after it."""
-        product = (np.uint64(code) ^ word) * np.uint64(0x9E3779B97F4A7C15)
-        return product ^ (product >> np.uint64(32))
+    def scrambled(code: Any, word: Any, key: Any) -> Any:
+        """Return the hash of what has the hash ``code`` and a word after it, by an odd ``key``."""
+        half = np.uint64(32)
+        product = (np.uint64(code) ^ word) * key
+        product = (product ^ (product >> half)) * key  # once more: the first one leaves low bits to low bytes
+        return product ^ (product >> half)
 
     @numba.njit
     def first_bytes(word: Any, length: int) -> Any:

@@ -39,7 +39,7 @@ class Result(NamedTuple):
 class DenseKernel(TreeKernel):
     """Dot products of distributed trees: a Gram matrix is much smaller than vectors of 8192 for each tree."""
 
-    def _raw_gram(self, x: Forest, y: Forest | None) -> np.ndarray:
+    def _raw_gram(self, x: Forest, y: Forest | None, threads: Any = None) -> np.ndarray:
         vectorizer = DistributedTreeVectorizer(decay=self.decay, n_jobs=THREADS)
         return dot_products(*(vectorizer.transform(part) for part in (x, y) if part is not None))
 

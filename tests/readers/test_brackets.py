@@ -429,3 +429,16 @@ def test_large_shapes_are_read_and_packed():
     many = read_trees(io.BytesIO(b"(a (b c))\n" * 100_000))
     assert len(many) == 100_000
     assert many.subtree.max() == 2
+
+
+def test_texts_that_are_no_trees_take_little_memory_each():
+    cells, errors = ["(A (B b)"] * 300, []
+    list(iter_trees(cells[:1], on_bad=errors.append))  # compiles
+    tracemalloc.start()
+    try:
+        list(iter_trees(cells, on_bad=errors.append))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(errors) == 301
+    assert held < 300 * 20_000  # errors know the frames that they come from, with all that these hold

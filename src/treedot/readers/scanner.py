@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.algebra.splitmix import GOLDEN
 from treedot.array_types import IntArray
 from treedot.jit import inlined, njit
-from treedot.readers.token_table import Table, add, empty_table, find
+from treedot.readers.token_table import SOME_KEY, Table, add, empty_table, find
 from treedot.readers.words import PADDING, Text, byte_at, label_bytes
 
 # What the scanner stopped for.
@@ -184,6 +183,6 @@ def scan_alone(text: Text, wanted: int) -> tuple[Scan, Text]:
     slots = 64
     while slots < text.size:  # there are no more tokens than half the bytes
         slots *= 2
-    table = empty_table(slots, np.empty(text.size, np.uint8), np.uint64(GOLDEN))
+    table = empty_table(slots, np.empty(text.size, np.uint8), SOME_KEY)
     found = scan(text, wanted, False, table, 0, text.size)
     return found, table.pool[: table.start[found.n_tokens]].copy()

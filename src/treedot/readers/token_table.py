@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,8 @@ import numpy.typing as npt
 from treedot.array_types import IntArray
 from treedot.jit import inlined, njit
 from treedot.readers.words import Text, first_bytes, scrambled, word_at
+
+SOME_KEY = 0x1E3779B97F4A7C15  # for texts that are too short to do harm
 
 
 class Table(NamedTuple):
@@ -20,7 +22,7 @@ class Table(NamedTuple):
     head: npt.NDArray[np.uint64]  # its first eight bytes
     start: IntArray  # where it begins in the pool, and, as the last one, where the next will
     pool: Text  # the tokens one after the other, each with a line break behind it
-    key: Any  # of the hashes, an odd number: a secret one keeps a file from filling one place of the table
+    key: int  # of the hashes, an odd number: a secret one keeps a file from filling one place of the table
 
 
 @inlined
@@ -69,7 +71,7 @@ def add(table: Table, slot: int, number: int, text: Text, at: int, length: int) 
 
 
 @njit
-def empty_table(slots: int, pool: Text, key: Any) -> Table:
+def empty_table(slots: int, pool: Text, key: int) -> Table:
     """Return a table without tokens; the number of slots is a power of two."""
     return Table(
         np.full(slots, -1, np.int32),

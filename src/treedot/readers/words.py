@@ -31,7 +31,7 @@ if not COMPILED:
 
     def scrambled(code: Any, word: Any, key: Any) -> int:
         """Return the hash of what has the hash ``code`` and a word after it, by an odd ``key``."""
-        return hash((code, word, int(key))) & 0x7FFFFFFFFFFFFFFF
+        return hash((code, word, key)) & 0x7FFFFFFFFFFFFFFF
 
     def first_bytes(word: Any, length: int) -> Any:
         """Return a word without all bytes but its first ones, at most eight."""
@@ -97,8 +97,9 @@ else:
     def scrambled(code: Any, word: Any, key: Any) -> Any:
         """Return the hash of what has the hash ``code`` and a word after it, by an odd ``key``."""
         half = np.uint64(32)
-        product = (np.uint64(code) ^ word) * key
-        product = (product ^ (product >> half)) * key  # once more: the first one leaves low bits to low bytes
+        odd = np.uint64(key)
+        product = (np.uint64(code) ^ word) * odd
+        product = (product ^ (product >> half)) * odd  # once more: the first one leaves low bits to low bytes
         return product ^ (product >> half)
 
     @numba.njit

@@ -47,6 +47,7 @@ class DistinctSubtrees:
         edges = np.arange(own_start[-1]) + np.repeat(nodes.start[root] - own_start[:-1], arity)
         children = np.searchsorted(used, number[nodes.child[edges]]).astype(np.int32)
         self.subtrees = Subtrees(nodes.production[root], own_start, children)
+        self.root = root  # a node at which each begins
 
         inner = nodes.production[span] >= 0
         subtree = np.searchsorted(used, number[span][inner])

@@ -68,6 +68,15 @@ def test_nodes_of_many_children_that_are_alike_agree_with_the_reference(first, s
 
 
 @pytest.mark.parametrize("gaps", ["toolkit", "span"])
+def test_few_children_among_many_agree_with_the_reference(gaps):
+    many = Tree("A", [f"w{k % 60}" for k in range(70)])
+    chosen = [many, Tree("A", ["w3", "x", "w7"]), Tree("A", ["w59", "w3"])]
+    settings = {"decay": 0.9, "mu": 0.8, "gaps": gaps}
+    expected = matrix(chosen[1:], chosen, settings)
+    assert np.allclose(PartialTreeKernel(**settings).gram(chosen[1:], chosen), expected, rtol=EXACT, atol=0)
+
+
+@pytest.mark.parametrize("gaps", ["toolkit", "span"])
 def test_random_forests_agree_with_the_reference(gaps):
     forest = random_forest(6, 10, nodes=60)
     settings = {"decay": 0.4, "mu": 0.4, "gaps": gaps}

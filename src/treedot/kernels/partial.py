@@ -37,9 +37,10 @@ class PartialTreeKernel(TreeKernel):
     Parameters
     ----------
     decay : float
-        λ in [0, 1]: what it costs to leave out a child between others, and λ² is what a node counts.
+        λ in [0, 1]: a partial tree counts λ² for every node that has no children in it, and λ for every
+        child that is left out between two others.
     mu : float
-        μ in [0, 1]: what it costs that a partial tree is deeper, or has more nodes.
+        μ in [0, 1]: a partial tree counts μ for every node.
     gaps : {"toolkit", "span"}
         What g is. ``"toolkit"``: the number of children left out between the first and the last child of the
         subsequences, as in KeLP and SVM-LIGHT-TK. ``"span"``: the number of all children from the first to

@@ -10,6 +10,8 @@ stand side by side, and what is to be computed is found out once for some of the
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
@@ -19,12 +21,13 @@ from treedot.kernels.delta_table import Layout
 from treedot.kernels.setwise import SubtreePairs
 from treedot.kernels.subsequences import (
     FEW,
-    RUN,
     Plan,
     Side,
+    Sums,
     Table,
     Weights,
     make_plan,
+    make_sums,
     match_children,
     sum_few,
     sum_many,
@@ -64,6 +67,14 @@ def _families(forest: Forest) -> tuple[IntArray, int]:
     return family[forest.production], int(n_families)
 
 
+class Holders(NamedTuple):
+    """The trees that hold subtrees: ``tree[k]`` has ``copies[k]`` of one, from ``start[i]`` to its end."""
+
+    start: IntArray
+    tree: IntArray
+    copies: FloatArray
+
+
 class PartialDelta(SubtreePairs):
     """T over the distinct subtrees of the trees of two spans, or of one span with itself, ready for any λ.
 
@@ -84,11 +95,11 @@ class PartialDelta(SubtreePairs):
     def values(self, weights: Weights, threads: Threads = ONE_THREAD) -> FloatArray:
         """Return T."""
         at = self.layout
-        table = Table(at.line, 0, at.rank, self.symmetric, np.empty(self.size))
+        table = Table(at.line, 0, at.rank, self.symmetric, np.zeros(self.size))
 
         def run(first: int, last: int) -> None:
-            plan = make_plan(weights, self.sides[1])
-            _fill(*self.sides, at, weights, first, last, plan, table)
+            plan, sums = make_plan(weights), make_sums(weights, self.sides[1])
+            _fill(*self.sides, at, weights, first, last, plan, sums, table)
 
         for spans in self.steps(threads):
             threads.run(run, spans)
@@ -97,13 +108,16 @@ class PartialDelta(SubtreePairs):
     def gram(self, weights: Weights, threads: Threads = ONE_THREAD) -> FloatArray:
         """Return the sums of T over the subtrees of every pair of trees."""
         (first, last), (begin, end) = self.spans
-        out = np.empty((last - first, end - begin))
-        at, counts = self.layout, self.columns.counts
-        place = at.first[self.columns.subtrees.production[counts.subtree]] + at.rank[counts.subtree]
+        out = np.zeros((last - first, end - begin))
         family, table = self.sides[0].family, self.values(weights, threads)
-        given = family, at, table, self.rows.counts, counts._replace(subtree=place), self.symmetric
+        given = family, self.layout, table, self.rows.counts, self._holders(), self.symmetric
         threads.run(lambda start, stop: _sum_up(*given, start, stop, out), threads.spans(last - first))
         return out + out.T if self.symmetric else out
+
+    def _holders(self) -> Holders:
+        """Return the trees that hold each column subtree."""
+        matrix = self.columns.count_matrix().tocsc()[:, self.layout.members]
+        return Holders(matrix.indptr, matrix.indices, matrix.data)
 
 
 def shared_partial_delta(forest: Forest) -> PartialDelta:
@@ -120,7 +134,7 @@ def _side(distinct: DistinctSubtrees, forest: Forest) -> Side:
 @njit
 def _fill(
     rows: Side, columns: Side, at: Layout, weights: Weights, first: int, last: int, plan: Plan,
-    table: Table,
+    sums: Sums, table: Table,
 ) -> None:  # fmt: skip
     """Compute T of the row subtrees ``order[first:last]``; that of all lower ones is there, or among them."""
     while first < last:
@@ -130,21 +144,16 @@ def _fill(
             end += 1
         members = at.members[at.first[rows.family[u]] : at.first[rows.family[u] + 1]]
         width = at.rank[at.order[end - 1]] + 1 if table.half else members.size
-        start = 0
-        while start < width:
-            v = members[start]
-            stop = start + 1
-            while (
-                stop < min(start + RUN, width) and columns.production[members[stop]] == columns.production[v]
-            ):
-                stop += 1
-            count = match_children(rows, u, columns, v, weights, plan)
-            us, vs = at.order[first:end], members[start:stop]
-            if count <= FEW:
-                sum_few(rows, us, columns, vs, table, weights, plan, count)
-            else:
-                sum_many(rows, us, columns, vs, table, weights, plan)
-            start = stop
+        members, us = members[:width], at.order[first:end]
+        done = 0
+        while done < width:
+            runs = match_children(rows, u, columns, members, done, weights, plan)
+            sum_few(rows, us, columns, members, table, weights, plan, runs)
+            for r in range(runs):
+                if plan.matches[r] > FEW:
+                    vs = members[plan.start[r] : plan.start[r + 1]]
+                    sum_many(rows, us, columns, vs, table, weights, sums)
+            done = plan.start[runs]
         first = end
 
 
@@ -156,29 +165,32 @@ def _alike(rows: Side, at: Layout, u: int, v: int) -> bool:
 
 @njit
 def _sum_up(
-    family: IntArray, at: Layout, table: FloatArray, row_counts: Counts, column_counts: Counts,
-    symmetric: bool, first: int, last: int, out: FloatArray,
+    family: IntArray, at: Layout, table: FloatArray, counts: Counts, holders: Holders, symmetric: bool,
+    first: int, last: int, out: FloatArray,
 ) -> None:  # fmt: skip
     """Sum T over the subtrees of every pair of trees: rows ``first … last - 1`` of C T Cᵀ.
 
-    Column subtrees are counted by their places in ``members``. With ``symmetric``, T is its lower half with
-    half of the diagonal, so that the sums and their transpose add up to the matrix.
+    ``holders`` are the trees that hold each of ``members``. With ``symmetric``, T is its lower half with half
+    of the diagonal, so that the sums and their transpose add up to the matrix.
     """
     weight = np.zeros(at.members.size)  # of every column subtree: its T with all subtrees of tree i
+    widths = np.zeros(at.first.size - 1, np.int64)  # of every family, how many of these may not be 0
     for i in range(first, last):
-        for k in range(row_counts.start[i], row_counts.start[i + 1]):
-            u, count = row_counts.subtree[k], row_counts.copies[k]
+        for k in range(counts.start[i], counts.start[i + 1]):
+            u, count = counts.subtree[k], counts.copies[k]
             place, line = at.first[family[u]], at.line[u]
             width = at.rank[u] if symmetric else at.first[family[u] + 1] - place
             for rank in range(width):
                 weight[place + rank] += count * table[line + rank]
             if symmetric:
                 weight[place + width] += 0.5 * count * table[line + width]
-        for j in range(out.shape[1]):
-            value = 0.0
-            for k in range(column_counts.start[j], column_counts.start[j + 1]):
-                value += column_counts.copies[k] * weight[column_counts.subtree[k]]
-            out[i, j] = value
-        for k in range(row_counts.start[i], row_counts.start[i + 1]):
-            f = family[row_counts.subtree[k]]
-            weight[at.first[f] : at.first[f + 1]] = 0.0
+                width += 1
+            widths[family[u]] = max(widths[family[u]], width)
+        for k in range(counts.start[i], counts.start[i + 1]):
+            f = family[counts.subtree[k]]
+            for place in range(at.first[f], at.first[f] + widths[f]):
+                if weight[place] != 0.0:
+                    for m in range(holders.start[place], holders.start[place + 1]):
+                        out[i, holders.tree[m]] += holders.copies[m] * weight[place]
+                    weight[place] = 0.0
+            widths[f] = 0

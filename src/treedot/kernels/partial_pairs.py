@@ -8,7 +8,7 @@ from treedot.array_types import IntArray
 from treedot.jit import njit
 from treedot.kernels.pairwise import PairSums, Scratch, Trees, match, new_scratch, trees_of
 from treedot.kernels.partial_delta import Families
-from treedot.kernels.subsequences import Plan, Side, Table, Weights, make_plan, sum_many
+from treedot.kernels.subsequences import Side, Sums, Table, Weights, make_sums, sum_many
 from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 
@@ -31,9 +31,9 @@ def sums_of_pairs(
 
     def run(first: int, last: int) -> None:
         part = slice(first, last)
-        scratch, plan = new_scratch(trees, rows[part]), make_plan(weights, side)
+        scratch, sums = new_scratch(trees, rows[part]), make_sums(weights, side)
         own = PairSums(out.values[part], out.entries[part])
-        _sum_pairs(trees, side, rows[part], columns[part], weights, max_pairs, scratch, plan, own)
+        _sum_pairs(trees, side, rows[part], columns[part], weights, max_pairs, scratch, sums, own)
 
     threads.run(run, threads.even_spans(np.concatenate([[0], np.cumsum(trees.sizes(rows))])))
     return out
@@ -42,7 +42,7 @@ def sums_of_pairs(
 @njit
 def _sum_pairs(
     trees: Trees, side: Side, rows: IntArray, columns: IntArray, weights: Weights, max_pairs: int,
-    scratch: Scratch, plan: Plan, out: PairSums,
+    scratch: Scratch, sums: Sums, out: PairSums,
 ) -> None:  # fmt: skip
     values = np.empty(256)
     node = np.empty(1, np.int64)
@@ -61,7 +61,7 @@ def _sum_pairs(
             if width > 0:
                 node[0] = u
                 first = scratch.partners[u - origin]
-                sum_many(side, node, side, trees.order[first : first + width], table, weights, plan)
+                sum_many(side, node, side, trees.order[first : first + width], table, weights, sums)
         total = 0.0
         for e in range(entries):
             total += values[e]

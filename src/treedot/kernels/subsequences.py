@@ -24,7 +24,8 @@ from treedot.array_types import FloatArray, IntArray
 from treedot.jit import njit
 
 FEW = 8  # pairs of children of equal labels
-RUN = 256  # nodes at a time that have the same production
+NEAR = 64  # children of a node of which few are alike
+RUNS = 256  # of nodes of one production, at a time
 
 
 class Weights(NamedTuple):
@@ -66,97 +67,127 @@ class Table(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Pairs of children of equal labels, and what is computed from them.
+    """What is to be computed for nodes of one production with some runs of nodes of one production each.
 
-    ``factor[m, k]`` is what pair ``k`` may cost before pair ``m``: λ for every child between them, or 0.
-    ``end`` is E. The others are for running sums: Σ λ^(i - i') E(i', j) for each child j of the column (and
-    each length), and the sum of these, with their λ, over all children before.
+    Run ``r`` are the nodes from ``start[r]`` to ``start[r + 1] - 1`` of a list. Child ``row[r, m]`` has the
+    same label as child ``column[r, m]`` of these, for every ``m`` below ``matches[r]``; ``factor[r, m, k]``
+    is λ for every child that pairs ``k`` and ``m`` leave out between them, 0 where ``k`` is not before ``m``.
     """
 
+    start: IntArray
+    matches: IntArray
     row: IntArray
     column: IntArray
     factor: FloatArray
-    end: FloatArray
-    above: FloatArray
-    before: FloatArray
+    power: FloatArray  # of λ
 
 
-def make_plan(weights: Weights, columns: Side) -> Plan:
-    """Return room for any two nodes."""
-    lengths, widest = max(weights.longest, 1), int(np.diff(columns.start).max(initial=1))
+def make_plan(weights: Weights) -> Plan:
+    """Return room for a plan."""
     return Plan(
-        np.empty(FEW, np.int64), np.empty(FEW, np.int64), np.empty((FEW, FEW)), np.empty((FEW, RUN)),
-        np.empty((lengths, widest)), np.empty(lengths),
+        np.empty(RUNS + 1, np.int64), np.empty(RUNS, np.int64), np.empty((RUNS, FEW), np.int64),
+        np.empty((RUNS, FEW), np.int64), np.empty((RUNS, FEW, FEW)), weights.decay ** np.arange(2.0 * NEAR),
     )  # fmt: skip
 
 
 @njit
-def match_children(rows: Side, u: int, columns: Side, v: int, weights: Weights, plan: Plan) -> int:
-    """Find the children of equal labels; return the number of pairs, or ``FEW + 1`` where they are many.
+def match_children(
+    rows: Side, u: int, columns: Side, members: IntArray, first: int, weights: Weights, plan: Plan
+) -> int:
+    """Plan for nodes of the production of ``u`` with ``members[first:]``; return the number of runs.
 
-    It depends on the productions of the two nodes alone.
+    There may be more to come after the last one, which ends at ``start[runs]``. Where more than ``FEW`` pairs
+    of children have equal labels, or subsequences could be too long or too far apart, ``matches`` is
+    more than ``FEW``.
     """
-    count = 0
-    begin, first = rows.start[u], columns.start[v]
-    for i in range(rows.start[u + 1] - begin):
-        label = rows.child_label[begin + i]
-        for j in range(columns.start[v + 1] - first):
-            if columns.child_label[first + j] != label:
-                continue
-            if count == FEW or 0 < weights.longest <= count:
-                return FEW + 1
-            for k in range(count):
-                gap = i - plan.row[k] + j - plan.column[k] - 2
-                comes_before = plan.row[k] < i and plan.column[k] < j
-                plan.factor[count, k] = weights.decay**gap if comes_before else 0.0
-            plan.row[count], plan.column[count] = i, j
-            count += 1
-    return count
+    runs = 0
+    plan.start[0] = first
+    begin, height = rows.start[u], rows.start[u + 1] - rows.start[u]
+    while runs < RUNS and plan.start[runs] < members.size:
+        v = members[plan.start[runs]]
+        end = plan.start[runs] + 1
+        while end < members.size and columns.production[members[end]] == columns.production[v]:
+            end += 1
+        other, width = columns.start[v], columns.start[v + 1] - columns.start[v]
+        count = 0 if max(height, width) <= NEAR else FEW + 1
+        for i in range(height if count == 0 else 0):
+            for j in range(width):
+                if count > FEW or rows.child_label[begin + i] != columns.child_label[other + j]:
+                    continue
+                if count == FEW or 0 < weights.longest <= count:
+                    count = FEW + 1
+                    break
+                for k in range(count):
+                    down, right = i - plan.row[runs, k], j - plan.column[runs, k]
+                    plan.factor[runs, count, k] = (
+                        plan.power[down + right - 2] if down > 0 and right > 0 else 0.0
+                    )
+                plan.row[runs, count], plan.column[runs, count] = i, j
+                count += 1
+        plan.matches[runs] = count
+        runs += 1
+        plan.start[runs] = end
+    return runs
 
 
 @njit
 def sum_few(
-    rows: Side, us: IntArray, columns: Side, vs: IntArray, table: Table, weights: Weights, plan: Plan,
-    count: int,
+    rows: Side, us: IntArray, columns: Side, members: IntArray, table: Table, weights: Weights, plan: Plan,
+    runs: int,
 ) -> None:  # fmt: skip
-    """Write T of all inner nodes ``us`` and ``vs``, for all of which ``match_children`` returned ``count``.
+    """Write T of the nodes ``us``, all of one production, with the runs that have few matches, if any.
 
-    The nodes ``vs`` have neighbouring ranks. With a table that has only one half, T of the other half is left
-    out.
+    The table holds 0 where nothing is written.
     """
+    end = np.empty(FEW)  # E
     for u in us:
-        begin, own = rows.start[u], table.line[u - table.origin] + table.rank[vs[0]]
-        width = min(vs.size, table.rank[u] - table.rank[vs[0]] + 1) if table.half else vs.size
-        for c in range(width):
-            table.value[own + c] = 0.0
-        for m in range(count):
-            a = rows.child[begin + plan.row[m]]
-            f, line, rank = rows.family[a], table.line[a - table.origin], table.rank[a]
-            for c in range(width):
-                plan.end[m, c] = 1.0
-            for k in range(m):
-                if plan.factor[m, k] > 0.0:
-                    for c in range(width):
-                        plan.end[m, c] += plan.factor[m, k] * plan.end[k, c]
-            for c in range(width):
-                b = columns.child[columns.start[vs[c]] + plan.column[m]]
-                g = columns.family[b]
-                delta = weights.inner
-                if f < 0 or g < 0:
-                    delta = weights.leaf
-                elif f == g:
-                    if table.half and rank < table.rank[b]:
-                        delta += table.value[table.line[b] + rank]
-                    else:
-                        delta += table.value[line + table.rank[b]]
-                plan.end[m, c] *= weights.step * delta
-                table.value[own + c] += weights.mu * plan.end[m, c]
+        begin, line = rows.start[u], table.line[u - table.origin]
+        for r in range(runs):
+            count, stop = plan.matches[r], plan.start[r + 1]
+            if not 0 < count <= FEW:
+                continue
+            if table.half:
+                stop = min(stop, table.rank[u] + 1)
+            for k in range(plan.start[r], stop):
+                first = columns.start[members[k]]
+                total = 0.0
+                for m in range(count):
+                    a, b = rows.child[begin + plan.row[r, m]], columns.child[first + plan.column[r, m]]
+                    f, g = rows.family[a], columns.family[b]
+                    delta = weights.leaf if f < 0 or g < 0 else weights.inner
+                    if f == g and f >= 0:
+                        if table.half and table.rank[a] < table.rank[b]:
+                            a, b = b, a
+                        delta += table.value[table.line[a - table.origin] + table.rank[b]]
+                    before = 1.0
+                    for c in range(m):
+                        before += plan.factor[r, m, c] * end[c]
+                    end[m] = weights.step * before * delta
+                    total += end[m]
+                table.value[line + k] = weights.mu * total
+
+
+class Sums(NamedTuple):
+    """Running sums: for each length (or all), Σ λ^(i - i') E(i', j) of each child j of the columns.
+
+    ``before`` is the sum of these, with λ^(j - 1 - j'), over all children j' before j.
+    """
+
+    above: FloatArray
+    before: FloatArray
+
+
+def make_sums(weights: Weights, columns: Side) -> Sums:
+    """Return room for running sums over the children of any node."""
+    lengths, widest = max(weights.longest, 1), int(np.diff(columns.start).max(initial=1))
+    return Sums(np.empty((lengths, widest)), np.empty(lengths))
 
 
 @njit
 def sum_many(
-    rows: Side, us: IntArray, columns: Side, vs: IntArray, table: Table, weights: Weights, plan: Plan
-) -> None:
+    rows: Side, us: IntArray, columns: Side, vs: IntArray, table: Table, weights: Weights,
+    sums: Sums,
+) -> None:  # fmt: skip
     """Do the same for any nodes, by running sums.
 
     A call of compiled code counts the references to all arrays that it is given, which takes as long as to
@@ -170,12 +201,12 @@ def sum_many(
                 break
             first, width = columns.start[v], columns.start[v + 1] - columns.start[v]
             total = 0.0
-            for length in range(plan.before.size):
+            for length in range(sums.before.size):
                 for j in range(width):
-                    plan.above[length, j] = 0.0
+                    sums.above[length, j] = 0.0
             for i in range(rows.start[u], rows.start[u + 1]):
-                for length in range(plan.before.size):
-                    plan.before[length] = 0.0
+                for length in range(sums.before.size):
+                    sums.before[length] = 0.0
                 for j in range(width):
                     delta = 0.0
                     if rows.child_label[i] == columns.child_label[first + j]:
@@ -186,11 +217,11 @@ def sum_many(
                             if table.half and table.rank[a] < table.rank[b]:
                                 a, b = b, a
                             delta += table.value[table.line[a - table.origin] + table.rank[b]]
-                    shorter = 1.0 + plan.before[0] if any_length else 1.0
-                    for length in range(plan.before.size):
-                        end, above = weights.step * delta * shorter, plan.above[length, j]
+                    shorter = 1.0 + sums.before[0] if any_length else 1.0
+                    for length in range(sums.before.size):
+                        end, above = weights.step * delta * shorter, sums.above[length, j]
                         total += end
-                        shorter = plan.before[length]
-                        plan.before[length] = weights.decay * shorter + above
-                        plan.above[length, j] = weights.decay * above + end
+                        shorter = sums.before[length]
+                        sums.before[length] = weights.decay * shorter + above
+                        sums.above[length, j] = weights.decay * above + end
             table.value[line + table.rank[v]] = weights.mu * total

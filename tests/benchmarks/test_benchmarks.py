@@ -21,6 +21,7 @@ from benchmarks import (
     growth,
     index,
     pairs,
+    partial,
     passes,
     rows,
     templates,
@@ -45,6 +46,7 @@ def _hurry(monkeypatch):
             monkeypatch.setattr(module, "seconds", lambda work, at_least=0: timed(work)[1] or 1e-9)
     monkeypatch.setattr(trees, "standard_library", STANDARD_LIBRARY)
     monkeypatch.setattr(pairs, "ROUNDS", 1)
+    monkeypatch.setattr(partial, "ROUNDS", 1)
     monkeypatch.setattr(code, "ROUNDS", 1)
     monkeypatch.setattr(index, "QUERIES", 2)
     monkeypatch.setattr(find, "QUERIES", 2)
@@ -86,6 +88,7 @@ def test_every_program_is_tried_here():
         growth,
         index,
         pairs,
+        partial,
         passes,
         rows,
         templates,
@@ -121,6 +124,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (find, [os.path.dirname(benchmarks.__file__), "--units", "20"]),
         (index, ["--trees", "20"]),
         (pairs, []),
+        (partial, ["--trees", "10"]),
         (passes, []),
         (rows, ["--trees", "4", "--seeds", "1", "--neighbours", "20"]),
         (templates, ["--seeds", "1", "--pages", "1"]),

@@ -15,6 +15,7 @@ from treedot.kernels.features import feature_gram, feature_pairs
 from treedot.kernels.partial_delta import Families, PartialDelta, shared_partial_delta
 from treedot.kernels.partial_log import log_sum
 from treedot.kernels.partial_pairs import sums_of_pairs
+from treedot.kernels.partial_single import kernel_of_pair
 from treedot.kernels.subsequences import Weights
 from treedot.parameters import GAPS, checked_choice, checked_integer, checked_not_negative, checked_share
 from treedot.threads import ONE_THREAD, Span, Threads
@@ -125,7 +126,9 @@ class PartialTreeKernel(TreeKernel):
         return raw + _label_pairs(x, rows, columns, self._weights, threads)
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
-        return float(self._raw_pairs(x + y, np.array([0]), np.array([1]))[0])
+        self._check_widths(_widest(x), _widest(y))
+        value = kernel_of_pair(x, y, self._weights, self.max_pairs)
+        return float(self._raw_pairs(x + y, np.array([0]), np.array([1]))[0]) if value is None else value
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
         self._check_widths(_widest(x), _widest(y))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.trees import benchmark_forest
-from treedot import BoundedTreeKernel, Forest, SubsetTreeKernel, Tree
+from treedot import BoundedTreeKernel, Forest, PartialTreeKernel, SubsetTreeKernel, Tree
 from treedot.readers import read_tree, read_trees
 from treedot.timing import Stopwatch
 
@@ -50,6 +50,7 @@ def figures(forest: Forest) -> Iterable[tuple[str, float]]:
         ("subset", SubsetTreeKernel()),
         ("subset, normalised", SubsetTreeKernel(normalize=True)),
         ("bounded", BoundedTreeKernel()),
+        ("partial", PartialTreeKernel()),
     ):
         yield f"{name}: kernel(a, b), Forests used before", microseconds(kernel, lambda: couples(ones))
         yield f"{name}: kernel(a, b), Trees used before", microseconds(kernel, lambda: couples(trees))

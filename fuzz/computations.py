@@ -23,13 +23,14 @@ from treedot import (
     Forest,
     FragmentVectorizer,
     LabelSelectionKernel,
+    PartialTreeKernel,
     SubsetTreeKernel,
     SubtreeKernel,
     TreedotError,
     dot_products,
     read_trees,
 )
-from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES
+from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, GAPS
 
 MAX_TREES = 64  # damage may make thousands of one, and a Gram matrix has the square
 DECAYS = [0, 1e-300, 0.01, 0.4, 1]
@@ -38,6 +39,7 @@ KERNELS = {
     "subtree": SubtreeKernel,
     "bounded": BoundedTreeKernel,
     "labels": LabelSelectionKernel,
+    "partial": PartialTreeKernel,
 }
 
 
@@ -159,6 +161,11 @@ def _kernel(random: Random) -> dict[str, Any]:
         "subset": {"algorithm": random.choice(["auto", "shared", "TK", "FTK"])},
         "bounded": {"budget": random.choice([0, 1, 3, 6])},
         "labels": {"labels": ["A", "c"]},
+        "partial": {
+            "mu": random.choice(DECAYS),
+            "gaps": random.choice(GAPS),
+            "max_length": random.choice([None, 1, 3]),
+        },
     }
     common = {"kind": kind, "decay": random.choice(DECAYS), "normalize": random.random() < 0.5}
     return common | own.get(kind, {})

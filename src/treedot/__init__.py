@@ -36,6 +36,7 @@ _HOME = {
     "ModelExplanation": "treedot.explanation",
     "PairExplanation": "treedot.explanation",
     "ParameterError": "treedot.errors",
+    "PartialTreeKernel": "treedot.kernels",
     "RangeError": "treedot.errors",
     "SourceError": "treedot.errors",
     "SpecMismatchError": "treedot.errors",
@@ -94,6 +95,7 @@ __all__ = [
     "ModelExplanation",
     "PairExplanation",
     "ParameterError",
+    "PartialTreeKernel",
     "RangeError",
     "SourceError",
     "SpecMismatchError",
@@ -152,7 +154,13 @@ if TYPE_CHECKING:
         explain_pair,
     )
     from treedot.fragments import count_fragments, list_fragments
-    from treedot.kernels import BoundedTreeKernel, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel
+    from treedot.kernels import (
+        BoundedTreeKernel,
+        LabelSelectionKernel,
+        PartialTreeKernel,
+        SubsetTreeKernel,
+        SubtreeKernel,
+    )
     from treedot.kernels.base import TreeKernel
     from treedot.learn import (
         DistributedTreeVectorizer,

@@ -23,6 +23,8 @@ DTYPES = ("float32", "float64")
 DAMPINGS = ("linear", "sqrt", "log1p")  # how a fragment that occurs several times counts
 RESTS = ("dense", "blocks")  # how a row of fragments holds what lies beyond its budget
 
+GAPS = ("toolkit", "span")  # what partial trees cost for children that they leave out
+
 REPORT_FORMATS = ("text", "json", "sarif", "html", "markdown")
 
 
@@ -44,6 +46,14 @@ def checked_positive(name: str, value: Any) -> float:
     number = _number(value)
     if not 0.0 < number < math.inf:
         raise ParameterError(f"{name} must be a number above 0, not {value!r}")
+    return number
+
+
+def checked_not_negative(name: str, value: Any) -> float:
+    """Return a setting as a float, or raise where it is not a finite number of at least 0."""
+    number = _number(value)
+    if not 0.0 <= number < math.inf:
+        raise ParameterError(f"{name} must be a number of at least 0, not {value!r}")
     return number
 
 

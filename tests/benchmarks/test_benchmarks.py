@@ -20,13 +20,16 @@ from benchmarks import (
     explain,
     fidelity,
     find,
+    grammar,
     growth,
     index,
     learn,
     pairs,
+    partial,
     passes,
     rows,
     scale,
+    streaming,
     templates,
     threads,
     trees,
@@ -50,6 +53,7 @@ def _hurry(monkeypatch):
             monkeypatch.setattr(module, "seconds", lambda work, at_least=0: timed(work)[1] or 1e-9)
     monkeypatch.setattr(trees, "standard_library", STANDARD_LIBRARY)
     monkeypatch.setattr(pairs, "ROUNDS", 1)
+    monkeypatch.setattr(partial, "ROUNDS", 1)
     monkeypatch.setattr(code, "ROUNDS", 1)
     monkeypatch.setattr(templates, "ROUNDS", 1)
     monkeypatch.setattr(index, "QUERIES", 2)
@@ -63,6 +67,7 @@ def _hurry(monkeypatch):
     monkeypatch.setattr(scale, "ROUNDS", 1)
     monkeypatch.setattr(scale, "SMALL", 2)
     monkeypatch.setattr(scale, "LOOP", 10)
+    monkeypatch.setattr(streaming, "TESTED", grammar.BATCH)
     monkeypatch.setattr(growth, "NODES", (10, 20))
     monkeypatch.setattr(growth, "SIZES", (256, 512))
     monkeypatch.setattr(growth, "COUNTS", (2, 4))
@@ -98,9 +103,11 @@ def test_every_program_is_tried_here():
         index,
         learn,
         pairs,
+        partial,
         passes,
         rows,
         scale,
+        streaming,
         templates,
         threads,
     }
@@ -135,9 +142,11 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (find, [os.path.dirname(benchmarks.__file__), "--units", "20"]),
         (index, ["--trees", "20"]),
         (pairs, []),
+        (partial, ["--trees", "10"]),
         (passes, []),
         (rows, ["--trees", "4", "--seeds", "1", "--neighbours", "20"]),
         (scale, ["--trees", "200"]),
+        (streaming, ["--trees", "200", "--passes", "1", "--kills", "0"]),
         (templates, ["--seeds", "1", "--pages", "1"]),
         (threads, ["--threads", "1"]),
     ],

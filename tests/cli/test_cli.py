@@ -13,6 +13,7 @@ from strategies import random_forest
 from treedot import (
     BoundedTreeKernel,
     FragmentVectorizer,
+    PartialTreeKernel,
     SubsetTreeKernel,
     SubtreeKernel,
     TreeIndex,
@@ -157,6 +158,12 @@ def test_kernel_prints_a_value_per_pair(trees, capsys):
         (["--kernel", "subtree", "--decay", "0.3"], SubtreeKernel(decay=0.3)),
         (["--kernel", "bounded", "--budget", "2"], BoundedTreeKernel(budget=2)),
         (["--kernel", "bounded"], BoundedTreeKernel()),
+        (["--kernel", "partial"], PartialTreeKernel()),
+        (
+            ["--kernel", "partial", "--mu", "0.3", "--gaps", "span", "--max-length", "2", "--normalize"],
+            PartialTreeKernel(mu=0.3, gaps="span", max_length=2, normalize=True),
+        ),
+        (["--kernel", "partial", "--terminal-factor", "5"], PartialTreeKernel(terminal_factor=5)),
     ],
 )
 def test_kernels_are_exact_unless_vectors_are_asked_for(trees, tmp_path, capsys, options, kernel):
@@ -331,6 +338,8 @@ def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch)
         (["encode", "good.mrg", "-o", "v.npz", "--kernel", "subset"], 2, "--kernel"),
         (["gram", "good.mrg", "-o", "K.npy", "--kernel", "subset", *DENSE], 1, "leave out one of them"),
         (["gram", "good.mrg", "-o", "K.npy", "--budget", "4"], 1, "--vectors sparse or --kernel bounded"),
+        (["gram", "good.mrg", "-o", "K.npy", "--mu", "0.3"], 1, "or choose --kernel partial"),
+        (["gram", "good.mrg", "-o", "K.npy", "--kernel", "partial", "--mu", "2"], 1, "from 0 to 1, not 2"),
         (["gram", "good.mrg", "-o", "K.npy", "--seed", "0"], 1, "--seed has no effect with --kernel subset"),
         (["gram", "good.mrg", "-o", "K.npy", "--jobs", "0"], 1, "n_jobs must not be 0"),
         (["kernel", "(a b)", "(a b)", "-d", "256"], 1, "--n-components has no effect with --kernel subset"),

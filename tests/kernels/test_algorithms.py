@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import random_forest, trees
-from treedot import BoundedTreeKernel, Forest, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel, Tree
+from treedot import (
+    BoundedTreeKernel,
+    Forest,
+    LabelSelectionKernel,
+    PartialTreeKernel,
+    SubsetTreeKernel,
+    SubtreeKernel,
+    Tree,
+)
 from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.kernels import pairwise, reference
 from treedot.kernels.normalisation import mirror
@@ -238,6 +246,8 @@ EVERY_KERNEL = [
     SubtreeKernel(leaves=True),
     BoundedTreeKernel(budget=3),
     LabelSelectionKernel(["A", "B", "N0", "N1", "N2"]),
+    PartialTreeKernel(),
+    PartialTreeKernel(gaps="span", max_pairs=300),
 ]
 
 

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from treedot import BoundedTreeKernel, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel, kernels
+from treedot import (
+    BoundedTreeKernel,
+    LabelSelectionKernel,
+    PartialTreeKernel,
+    SubsetTreeKernel,
+    SubtreeKernel,
+    kernels,
+)
 from treedot.errors import ParameterError
 from treedot.kernels.base import MAX_PAIRS, TreeKernel
 
@@ -26,6 +33,7 @@ KERNELS = [
     SubtreeKernel(1, leaves=True),
     BoundedTreeKernel(0.25, budget=200, max_pairs=12_345),
     LabelSelectionKernel(["NP", "DT"], decay=0.3, normalize=True),
+    PartialTreeKernel(0.3, mu=0.5, gaps="span", terminal_factor=5, max_length=3, normalize=True),
 ]
 
 

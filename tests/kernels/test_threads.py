@@ -1,7 +1,14 @@
 import pytest
 
 from strategies import random_forest
-from treedot import BoundedTreeKernel, LabelSelectionKernel, SubsetTreeKernel, SubtreeKernel, Tree
+from treedot import (
+    BoundedTreeKernel,
+    LabelSelectionKernel,
+    PartialTreeKernel,
+    SubsetTreeKernel,
+    SubtreeKernel,
+    Tree,
+)
 from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.kernels import setwise
 
@@ -15,6 +22,8 @@ KERNELS = [
     SubtreeKernel(leaves=True),
     BoundedTreeKernel(budget=3),
     LabelSelectionKernel(["N0", "N1", "N2", "T0", "T1"]),
+    PartialTreeKernel(),
+    PartialTreeKernel(gaps="span", terminal_factor=2, max_length=2, max_pairs=3000),
 ]
 
 

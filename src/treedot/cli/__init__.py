@@ -21,7 +21,16 @@ from treedot.cli.pipes import reader_may_leave
 from treedot.cli.scale_options import add_scale_options, add_status_command
 from treedot.errors import TreedotError
 from treedot.files import remove_unfinished
-from treedot.parameters import CODE_UNITS, COMPOSITIONS, DAMPINGS, DOCUMENT_UNITS, DTYPES, FORMATS, RESTS
+from treedot.parameters import (
+    CODE_UNITS,
+    COMPOSITIONS,
+    DAMPINGS,
+    DOCUMENT_UNITS,
+    DTYPES,
+    FORMATS,
+    GAPS,
+    RESTS,
+)
 from treedot.printable import printable
 
 SOURCE_HELP = (
@@ -29,7 +38,7 @@ SOURCE_HELP = (
     ".zst), source code (.py, .js, .java, …) or a folder of it, or - for standard input"
 )
 VECTORS = ("sparse", "dense")
-KERNELS = ("subset", "subtree", "bounded")
+KERNELS = ("subset", "subtree", "bounded", "partial")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -193,7 +202,8 @@ def _add_kernel(command: argparse.ArgumentParser) -> None:
         "--kernel",
         choices=KERNELS,
         help="the exact kernel counts all shared fragments (subset), complete subtrees (subtree), "
-        "or fragments within --budget (bounded) (default: subset)",
+        "fragments within --budget (bounded), or partial trees, in which nodes have any of their children "
+        "(partial) (default: subset)",
     )
     command.add_argument(
         "--vectors",
@@ -202,7 +212,36 @@ def _add_kernel(command: argparse.ArgumentParser) -> None:
         "--rest, and dense: the subset kernel (default: exact kernels)",
     )
     _add_values(command, "no, unlike encode", "--vectors sparse and --kernel bounded")
+    _add_partial(command)
     _add_vectors(command)
+
+
+def _add_partial(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("partial trees (--kernel partial)")
+    group.add_argument(
+        "--mu",
+        type=float,
+        metavar="μ",
+        help="from 0 to 1: what every node counts of a partial tree (default: 0.4)",
+    )
+    group.add_argument(
+        "--gaps",
+        choices=GAPS,
+        help="every child that is left out between others costs λ (toolkit, as in SVM-LIGHT-TK and KeLP), or "
+        "every child from the first to the last (span, as in the published formula) (default: toolkit)",
+    )
+    group.add_argument(
+        "--terminal-factor",
+        type=float,
+        metavar="X",
+        help="how much a pair of nodes counts of which one is a leaf (default: 1)",
+    )
+    group.add_argument(
+        "--max-length",
+        type=int,
+        metavar="N",
+        help="the longest sequence of children that counts (default: any; in SVM-LIGHT-TK 5)",
+    )
 
 
 def _add_values(command: argparse.ArgumentParser, normalized: str, bounded: str) -> None:

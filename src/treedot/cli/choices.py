@@ -11,10 +11,15 @@ from treedot.parameters import checked_integer
 
 SPARSE, DENSE = "--vectors sparse", "--vectors dense"
 SUBSET, SUBTREE, BOUNDED = "--kernel subset", "--kernel subtree", "--kernel bounded"
+PARTIAL = "--kernel partial"
 
 # The options that do not apply to everything, and what they apply to.
 APPLY_TO = {
-    "kernel": (SUBSET, SUBTREE, BOUNDED),
+    "kernel": (SUBSET, SUBTREE, BOUNDED, PARTIAL),
+    "mu": (PARTIAL,),
+    "gaps": (PARTIAL,),
+    "terminal_factor": (PARTIAL,),
+    "max_length": (PARTIAL,),
     "budget": (SPARSE, BOUNDED),
     "n_features": (SPARSE,),
     "damping": (SPARSE,),
@@ -94,22 +99,19 @@ def _vectorizer(options: argparse.Namespace, defaults: dict[str, Any]) -> Any:
 
 def make_kernel(options: argparse.Namespace) -> Any:
     """Return the exact kernel that the options ask for."""
-    from treedot.kernels import BoundedTreeKernel, SubsetTreeKernel, SubtreeKernel
+    from treedot import kernels
 
-    normalize = bool(options.normalize)
-    match options.kernel:
-        case "bounded":
-            budget = {} if options.budget is None else {"budget": options.budget}
-            return BoundedTreeKernel(decay=options.decay, normalize=normalize, **budget)
-        case "subtree":
-            return SubtreeKernel(decay=options.decay, normalize=normalize)
-        case _:
-            return SubsetTreeKernel(decay=options.decay, normalize=normalize)
+    made: Any = {
+        "bounded": kernels.BoundedTreeKernel,
+        "partial": kernels.PartialTreeKernel,
+        "subtree": kernels.SubtreeKernel,
+    }.get(options.kernel, kernels.SubsetTreeKernel)()
+    given = {name: getattr(options, name, None) for name in made.get_params()}
+    return made.set_params(**{name: value for name, value in given.items() if value is not None})
 
 
 def describe_kernel(kernel: Any) -> dict[str, Any]:
     """Return what determines the values of an exact kernel."""
-    settings = {
-        name: getattr(kernel, name) for name in ("decay", "budget", "normalize") if hasattr(kernel, name)
-    }
+    names = ("decay", "mu", "gaps", "terminal_factor", "max_length", "budget", "normalize")
+    settings = {name: getattr(kernel, name) for name in names if hasattr(kernel, name)}
     return {"kernel": f"exact {type(kernel).__name__}", **settings}

@@ -77,6 +77,8 @@ def _kernels(forest: Forest) -> None:
         td.BoundedTreeKernel(normalize=True),
         td.LabelSelectionKernel(labels),
         td.LabelSelectionKernel(labels, normalize=True),
+        td.PartialTreeKernel(),
+        td.PartialTreeKernel(normalize=True, terminal_factor=2),
     ):
         kernel(TREES[0], TREES[1])
         kernel(forest[0], forest[1])

@@ -27,9 +27,10 @@ GIVEN = ("workers", "engine", "scheduler", "shard", "shard_size")
 def wants_parts(options: argparse.Namespace) -> bool:
     """Tell whether a command is to write a folder of parts."""
     output = options.output or ""
-    folder = output.endswith(os.sep) or os.path.isdir(output)
+    a_file = Path(output).suffix in FILES
+    folder = output.endswith(os.sep) or (os.path.isdir(output) and not a_file)
     if folder or any(getattr(options, name) is not None for name in GIVEN):
-        if not folder and (output in ("", "-") or Path(output).suffix in FILES or os.path.isfile(output)):
+        if not folder and (output in ("", "-") or a_file or os.path.isfile(output)):
             raise ParameterError("parts are written to a folder: give one, such as -o out/")
         if options.jobs not in (None, -1):
             raise ParameterError(

@@ -2,7 +2,14 @@
 
 from treedot.kernels.bounded import BoundedTreeKernel
 from treedot.kernels.label_selection import LabelSelectionKernel
+from treedot.kernels.partial import PartialTreeKernel
 from treedot.kernels.subset import SubsetTreeKernel
 from treedot.kernels.subtree import SubtreeKernel
 
-__all__ = ["BoundedTreeKernel", "LabelSelectionKernel", "SubsetTreeKernel", "SubtreeKernel"]
+__all__ = [
+    "BoundedTreeKernel",
+    "LabelSelectionKernel",
+    "PartialTreeKernel",
+    "SubsetTreeKernel",
+    "SubtreeKernel",
+]

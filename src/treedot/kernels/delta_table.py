@@ -37,13 +37,23 @@ class Layout(NamedTuple):
     height: IntArray  # of every row subtree
 
 
-def layout(rows: Subtrees, columns: Subtrees, n_productions: int) -> tuple[Layout, int]:
-    """Return the layout of Δ and its number of entries, the number of matching pairs of subtrees."""
+def layout(
+    rows: Subtrees, columns: Subtrees, n_productions: int, kinds: tuple[IntArray, IntArray] | None = None
+) -> tuple[Layout, int]:
+    """Return the layout of Δ and its number of entries, the number of matching pairs of subtrees.
+
+    Where the row and column subtrees of a production are of several ``kinds``, those of one kind stand side
+    by side.
+    """
     height = _heights(rows.start, rows.child)
     inner = np.flatnonzero(rows.production >= 0)
+    members = np.flatnonzero(columns.production >= 0)
+    if kinds is not None:
+        inner = inner[np.argsort(kinds[0][inner], kind="stable")]
+        members = members[np.argsort(kinds[1][members], kind="stable")]
     order = inner[np.lexsort((rows.production[inner], height[inner]))]
     same = rows is columns
-    members = order if same else np.flatnonzero(columns.production >= 0)
+    members = order if same else members
     members = members[np.argsort(columns.production[members], kind="stable")]
     width, column_rank, first = _ranks(columns.production, members, n_productions)
     if same:

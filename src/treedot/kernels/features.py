@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
+from treedot.jit import njit
 from treedot.threads import ONE_THREAD, Threads
 
 
@@ -22,15 +23,31 @@ def feature_gram(
 
 
 def gram_of(vectors: Any, n_rows: int, symmetric: bool, threads: Threads = ONE_THREAD) -> FloatArray:
-    """Return the products of the first ``n_rows`` sparse rows with each other, or with the rest."""
-    columns = (vectors[:n_rows] if symmetric else vectors[n_rows:]).T.tocsr()
-    out = np.empty((n_rows, columns.shape[1]))
-
-    def run(first: int, last: int) -> None:
-        out[first:last] = (vectors[first:last] @ columns).toarray()
-
-    threads.run(run, threads.spans(n_rows))
+    """Return the products of the first ``n_rows`` sparse rows with each other (lower half) or the rest."""
+    columns = (vectors[:n_rows] if symmetric else vectors[n_rows:]).tocsc()
+    out = np.zeros((n_rows, columns.shape[0]))
+    given = *_arrays(vectors), *_arrays(columns), symmetric
+    spans = threads.row_spans(n_rows, symmetric)
+    threads.run(lambda first, last: _add_products(*given, first, last, out), spans)
     return out
+
+
+def _arrays(matrix: Any) -> tuple[IntArray, IntArray, FloatArray]:
+    return matrix.indptr, matrix.indices, matrix.data
+
+
+@njit
+def _add_products(
+    start: IntArray, feature: IntArray, value: FloatArray, other_start: IntArray, row: IntArray,
+    other_value: FloatArray, symmetric: bool, first: int, last: int, out: FloatArray,
+) -> None:  # fmt: skip
+    """Add up, for rows ``first … last - 1``, what each of their features has in common with other rows."""
+    for i in range(first, last):
+        for k in range(start[i], start[i + 1]):
+            for m in range(other_start[feature[k]], other_start[feature[k] + 1]):
+                if symmetric and row[m] > i:
+                    break
+                out[i, row[m]] += value[k] * other_value[m]
 
 
 def feature_pairs(

@@ -258,7 +258,7 @@ def fast_pairs(
     def run(first: int, last: int) -> None:
         part = slice(first, last)
         own = PairSums(out.values[part], out.entries[part])
-        fast(trees, rows[part], columns[part], decay, budget, max_pairs, _scratch(trees, rows[part]), own)
+        fast(trees, rows[part], columns[part], decay, budget, max_pairs, new_scratch(trees, rows[part]), own)
 
     threads.run(run, threads.even_spans(np.concatenate([[0], np.cumsum(trees.sizes(rows))])))
     return out
@@ -267,12 +267,13 @@ def fast_pairs(
 def own_production_sums(nodes: Nodes, weights: FloatArray, decay: float, max_pairs: int) -> FloatArray:
     """Return every production's part in Σ weights[t] K(t, t) over all trees."""
     trees, out = trees_of(nodes), np.zeros(nodes.n_productions)
-    scratch = _scratch(trees, np.arange(weights.size))
+    scratch = new_scratch(trees, np.arange(weights.size))
     check_pairs(own_sums(trees, weights, decay, max_pairs, scratch, out), max_pairs)
     return out
 
 
-def _scratch(trees: Trees, rows: IntArray) -> Scratch:
+def new_scratch(trees: Trees, rows: IntArray) -> Scratch:
+    """Return room for the nodes of any of some trees."""
     size = int(trees.sizes(rows).max(initial=1))
     return Scratch(
         np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)

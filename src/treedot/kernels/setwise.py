@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
 from treedot.kernels import delta_table, pairwise
 from treedot.kernels.base import check_pairs
-from treedot.kernels.delta_table import UNBOUNDED
+from treedot.kernels.delta_table import UNBOUNDED, Layout
 from treedot.threads import ONE_THREAD, Span, Threads
 from treedot.trees import Forest
 from treedot.trees.distinct import DistinctSubtrees
@@ -21,10 +22,10 @@ from treedot.trees.nodes import Nodes
 SHARED_WORK = 1 << 15  # entries of Δ that are worth being given to a thread
 
 
-class SharedDelta:
-    """Δ over the distinct subtrees of the trees of two spans, or of one span with itself, ready for any λ.
+class SubtreePairs:
+    """The pairs of distinct subtrees with equal productions, of the trees of two spans or of one with itself.
 
-    ``size`` is the number of its entries: the pairs of distinct subtrees with equal productions.
+    ``layout`` says where what is computed for each of them is kept, ``size`` how many they are.
     """
 
     def __init__(self, nodes: Nodes, rows: Span, columns: Span | None = None) -> None:
@@ -32,32 +33,12 @@ class SharedDelta:
         self.spans = rows, rows if columns is None else columns
         self.rows = DistinctSubtrees(nodes, *rows)
         self.columns = self.rows if columns is None else DistinctSubtrees(nodes, *columns)
-        self.layout, self.size = delta_table.layout(
-            self.rows.subtrees, self.columns.subtrees, nodes.n_productions
-        )
+        self.layout, self.size = self._lay_out(nodes)
 
-    @property
-    def work(self) -> int:
-        """The number of entries of Δ that are computed: half of them where rows and columns are the same."""
-        if not self.symmetric:
-            return self.size
-        return (self.size + int(np.count_nonzero(self.rows.subtrees.production >= 0))) // 2
+    def _lay_out(self, nodes: Nodes) -> tuple[Layout, int]:
+        return delta_table.layout(self.rows.subtrees, self.columns.subtrees, nodes.n_productions)
 
-    def values(self, decay: float, budget: int = UNBOUNDED, threads: Threads = ONE_THREAD) -> FloatArray:
-        """Return Δ for one λ, of all fragments or of those within a budget."""
-        values = np.empty(self.size)
-        given = self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric
-        if budget == UNBOUNDED:
-            fill = partial(delta_table.fill, *given)
-            outputs: tuple[FloatArray, ...] = (values,)
-        else:
-            fill = partial(delta_table.fill_bounded, *given)
-            outputs = np.empty((self.size, delta_table.coefficients(budget))), values
-        for spans in self._steps(threads):
-            threads.run(lambda first, last: fill(first, last, *outputs), spans)
-        return values
-
-    def _steps(self, threads: Threads) -> Iterator[list[Span]]:
+    def steps(self, threads: Threads) -> Iterator[list[Span]]:
         """Yield, one after another, lists of spans of ``layout.order`` that can be filled at the same time.
 
         Subtrees of one height depend on lower ones alone.
@@ -78,6 +59,31 @@ class SharedDelta:
                 yield [(start + begin, start + stop) for begin, stop in spans]
                 done = end
         yield [(done, order.size)]
+
+
+class SharedDelta(SubtreePairs):
+    """Δ over the distinct subtrees of the trees of two spans, or of one span with itself, ready for any λ."""
+
+    @property
+    def work(self) -> int:
+        """The number of entries of Δ that are computed: half of them where rows and columns are the same."""
+        if not self.symmetric:
+            return self.size
+        return (self.size + int(np.count_nonzero(self.rows.subtrees.production >= 0))) // 2
+
+    def values(self, decay: float, budget: int = UNBOUNDED, threads: Threads = ONE_THREAD) -> FloatArray:
+        """Return Δ for one λ, of all fragments or of those within a budget."""
+        values = np.empty(self.size)
+        given = self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric
+        if budget == UNBOUNDED:
+            fill = partial(delta_table.fill, *given)
+            outputs: tuple[FloatArray, ...] = (values,)
+        else:
+            fill = partial(delta_table.fill_bounded, *given)
+            outputs = np.empty((self.size, delta_table.coefficients(budget))), values
+        for spans in self.steps(threads):
+            threads.run(lambda first, last: fill(first, last, *outputs), spans)
+        return values
 
     def gram(self, decay: float, budget: int = UNBOUNDED, threads: Threads = ONE_THREAD) -> FloatArray:
         """Return the Gram matrix for one λ; of a symmetric one, the lower half."""
@@ -111,6 +117,9 @@ class SharedDelta:
         return out
 
 
+Pairs = TypeVar("Pairs", bound=SubtreePairs)
+
+
 def shared_delta(forest: Forest) -> SharedDelta:
     """Return Δ of a forest with itself, for ``forest.derived`` to keep: it serves whatever λ comes next.
 
@@ -124,15 +133,23 @@ def tiles(
     budget: int = UNBOUNDED,
 ) -> Iterator[SharedDelta]:  # fmt: skip
     """Cut a matrix (its lower half, without ``columns``) into tiles of at most ``max_pairs`` entries of Δ."""
-    tile = SharedDelta(nodes, rows, columns) if whole is None else whole
-    entries = tile.size * delta_table.coefficients(budget)
-    if entries <= max_pairs:
+    kind = "matching pairs of nodes" if budget == UNBOUNDED else "coefficients of matching pairs of nodes"
+    entries = delta_table.coefficients(budget)
+    return cut(partial(SharedDelta, nodes), rows, columns, max_pairs, whole, entries, kind)
+
+
+def cut(
+    make: Callable[[Span, Span | None], Pairs], rows: Span, columns: Span | None, max_pairs: int,
+    whole: Pairs | None = None, entries: int = 1, kind: str = "matching pairs of nodes",
+) -> Iterator[Pairs]:  # fmt: skip
+    """Do so for pairs of subtrees of any kind, each of which takes so many entries."""
+    tile = make(rows, columns) if whole is None else whole
+    if tile.size * entries <= max_pairs:
         yield tile
         return
     height, width = (last - first for first, last in tile.spans)
     if height == width == 1:
-        kind = "matching pairs of nodes" if budget == UNBOUNDED else "coefficients of matching pairs of nodes"
-        check_pairs(entries, max_pairs, kind)
+        check_pairs(tile.size * entries, max_pairs, kind)
     if columns is None:
         upper, lower = _halves(rows)
         parts: list[tuple[Span, Span | None]] = [(upper, None), (lower, None), (lower, upper)]
@@ -141,7 +158,7 @@ def tiles(
     else:
         parts = [(rows, half) for half in _halves(columns)]
     for part in parts:
-        yield from tiles(nodes, *part, max_pairs, budget=budget)
+        yield from cut(make, *part, max_pairs, None, entries, kind)
 
 
 def gram(

@@ -31,13 +31,14 @@ def sum_of_pair(x: Forest, y: Forest, decay: float, max_pairs: int, budget: int 
 
 def pack_tree(forest: Forest) -> IntArray:
     """Return the one tree of a forest as one array, which ``_trees`` takes apart again."""
-    key = np.array([_label_key(text) for text in forest.labels], np.uint64)
+    key = np.array([label_key(text) for text in forest.labels], np.uint64)
     with np.errstate(over="ignore"):  # hashes wrap around
         return _pack(forest.label, forest.arity, key)
 
 
 @lru_cache(maxsize=2**16)  # most labels come again and again
-def _label_key(text: str) -> int:
+def label_key(text: str) -> int:
+    """Return a 64-bit hash of a label."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 

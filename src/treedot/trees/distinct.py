@@ -50,6 +50,7 @@ class DistinctSubtrees:
         own_start = np.concatenate([[0], np.cumsum(arity)])
         edges = np.arange(own_start[-1]) + np.repeat(nodes.start[root] - own_start[:-1], arity)
         self.subtrees = Subtrees(nodes.production[root], own_start, place[number[nodes.child[edges]]])
+        self.root = root  # a node at which each begins
 
         inner = nodes.production[span] >= 0
         tree = tree_of_node(forest.offsets[first : last + 1])[inner]

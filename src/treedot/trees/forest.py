@@ -241,6 +241,11 @@ class Forest:
         return self.derived(_productions)[0]
 
     @property
+    def distinct_productions(self) -> IntArray:
+        """For every distinct production, in the order of its number, the first node that has it."""
+        return self.derived(_productions)[1]
+
+    @property
     def subtree(self) -> IntArray:
         """A number for every node's subtree: equal subtrees, equal numbers, children before parents."""
         return self.derived(_subtrees)[0]
@@ -258,7 +263,7 @@ class Forest:
     @property
     def n_productions(self) -> int:
         """The number of distinct productions."""
-        return int(self.derived(_productions)[1].size)
+        return int(self.distinct_productions.size)
 
     def derived(self, compute: Callable[[Forest], T]) -> T:
         """Return ``compute(self)``, computed once and then kept with the forest.

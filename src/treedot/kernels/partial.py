@@ -1,0 +1,185 @@
+"""The partial tree kernel of Moschitti (2006), for trees whose productions hardly ever repeat whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from treedot.array_types import FloatArray, IntArray
+from treedot.errors import LimitError
+from treedot.kernels import setwise
+from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined
+from treedot.kernels.features import feature_gram, feature_pairs
+from treedot.kernels.partial_delta import Families, PartialDelta, shared_partial_delta
+from treedot.kernels.partial_log import log_sum
+from treedot.kernels.partial_pairs import sums_of_pairs
+from treedot.kernels.partial_single import kernel_of_pair
+from treedot.kernels.subsequences import Weights
+from treedot.parameters import GAPS, checked_choice, checked_integer, checked_not_negative, checked_share
+from treedot.threads import ONE_THREAD, Span, Threads
+from treedot.trees import Forest
+
+
+class PartialTreeKernel(TreeKernel):
+    r"""Counts the partial trees that two trees share.
+
+    A partial tree is a connected piece of a tree in which a node has any of its children, in their order.
+    So nodes are alike as far as some of their children are, where the subset tree kernel asks for all of
+    them. With
+
+    ``Δ(n1, n2) = μ (λ² + Σ λ^g ∏ Δ(child of n1, child of n2))``
+
+    for inner nodes of equal labels, where the sum is over all pairs of equally long subsequences of their
+    children, ``Δ = μ λ² terminal_factor`` where one of two nodes of equal labels is a leaf, and else 0, the
+    kernel is the sum of Δ over all pairs of nodes.
+
+    Parameters
+    ----------
+    decay : float
+        λ in [0, 1]: a partial tree counts λ² for every node that has no children in it, and λ for every
+        child that is left out between two others.
+    mu : float
+        μ in [0, 1]: a partial tree counts μ for every node.
+    gaps : {"toolkit", "span"}
+        What g is. ``"toolkit"``: the number of children left out between the first and the last child of the
+        subsequences, as in KeLP and SVM-LIGHT-TK. ``"span"``: the number of all children from the first to
+        the last, as in the published formula.
+    terminal_factor : float
+        How much more, or less, a pair of equal labels counts of which one is a leaf. With a factor other
+        than 1 this is a kernel only where no label is both that of a leaf and of an inner node: the matrix
+        may have negative eigenvalues otherwise.
+    max_length : int, optional
+        The longest subsequence of children that counts; 5 in SVM-LIGHT-TK.
+    normalize : bool
+        Divide by √(K(a, a) K(b, b)).
+    max_pairs : int
+        See ``TreeKernel``. Two nodes with more pairs of children than that are refused too.
+
+    See Also
+    --------
+    SubsetTreeKernel : The kernel of fragments in which a node has all of its children or none.
+
+    References
+    ----------
+    A. Moschitti, "Efficient Convolution Kernels for Dependency and Constituent Syntactic Trees", ECML 2006.
+
+    Examples
+    --------
+    >>> kernel = PartialTreeKernel(decay=0.5, mu=0.5)
+    >>> kernel("(NP (DT a) (NN tree))", "(NP (DT a) (JJ old) (NN tree))")
+    0.9462890625
+    >>> kernel("(NP (DT a))", "(NP (DT a))")  # a: 1/8, (DT a): 3/16, (NP (DT a)): 7/32
+    0.53125
+    """
+
+    def __init__(
+        self,
+        decay: float = 0.4,
+        *,
+        mu: float = 0.4,
+        gaps: str = "toolkit",
+        terminal_factor: float = 1.0,
+        max_length: int | None = None,
+        normalize: bool = False,
+        max_pairs: int = MAX_PAIRS,
+    ) -> None:
+        super().__init__(decay, normalize=normalize, max_pairs=max_pairs)
+        self.mu = checked_share("mu (μ)", mu)
+        self.gaps: str = checked_choice("gaps", gaps, GAPS)
+        self.terminal_factor = checked_not_negative("terminal_factor", terminal_factor)
+        if max_length is not None:
+            max_length = checked_integer("max_length", max_length, at_least=1)
+        self.max_length = max_length
+
+    @property
+    def _weights(self) -> Weights:
+        node = self.mu * self.decay**2
+        step = 1.0 if self.gaps == "toolkit" else self.decay**2
+        return Weights(self.decay, self.mu, step, node, node * self.terminal_factor, self.max_length or 0)
+
+    def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
+        self._check_widths(_widest(x).max(initial=0), _widest(x if y is None else y).max(initial=0))
+        both, n_columns = joined(x, y)
+        shift = 0 if n_columns is None else len(x)
+        columns = None if n_columns is None else (shift, len(both))
+        out = _label_gram(x, y, self._weights, threads)
+        whole = x.derived(shared_partial_delta) if y is None else None
+        make = partial(PartialDelta, Families(both))
+        for tile in setwise.cut(make, (0, len(x)), columns, self.max_pairs, whole):
+            (first, last), (begin, end) = tile.spans
+            out[first:last, begin - shift : end - shift] += tile.gram(self._weights, threads)
+        return out
+
+    def _raw_pairs(
+        self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
+    ) -> FloatArray:
+        widest = _widest(x)
+        self._check_widths(widest[rows], widest[columns])
+        raw, entries = sums_of_pairs(x, rows, columns, self._weights, self.max_pairs, threads)
+        for k in np.flatnonzero(entries > self.max_pairs):
+            i, j = int(rows[k]), int(columns[k])
+            other: Span | None = None if i == j else (j, j + 1)
+            (tile,) = setwise.cut(partial(PartialDelta, Families(x)), (i, i + 1), other, self.max_pairs)
+            raw[k] = tile.gram(self._weights, threads)[0, 0]
+        return raw + _label_pairs(x, rows, columns, self._weights, threads)
+
+    def _raw_pair(self, x: Forest, y: Forest) -> float:
+        self._check_widths(_widest(x), _widest(y))
+        value = kernel_of_pair(x, y, self._weights, self.max_pairs)
+        return float(self._raw_pairs(x + y, np.array([0]), np.array([1]))[0]) if value is None else value
+
+    def _log_pair(self, x: Forest, y: Forest) -> float:
+        self._check_widths(_widest(x), _widest(y))
+        both = x + y
+        (tile,) = setwise.cut(partial(PartialDelta, Families(both)), (0, 1), (1, 2), self.max_pairs)
+        labels = _label_pairs(both, np.array([0]), np.array([1]), self._weights)
+        return log_sum(tile, self._weights, float(labels[0]))
+
+    def _check_widths(self, rows: IntArray, columns: IntArray) -> None:
+        """Raise where two nodes have more children than is worth comparing each with each."""
+        most = int((np.asarray(rows) * columns).max(initial=0))
+        if most > self.max_pairs:
+            raise LimitError(
+                f"two nodes have up to {most} pairs of children, more than max_pairs={self.max_pairs}: "
+                "raise max_pairs (they take time, not memory), or use SubsetTreeKernel"
+            )
+
+
+def _widest(forest: Forest) -> IntArray:
+    """Return the largest number of children of a node, for every tree."""
+    arity = forest.arity.astype(np.int64)
+    return np.maximum.reduceat(arity, forest.offsets[:-1]) if len(forest) else arity
+
+
+def _label_gram(x: Forest, y: Forest | None, weights: Weights, threads: Threads) -> FloatArray:
+    """Return what pairs of nodes of equal labels count whatever is below them, for every pair of trees."""
+    both = x if y is None else x + y
+
+    def pairs(nodes: IntArray) -> FloatArray:
+        tree, label, one = both.tree_of_node[nodes], both.label[nodes], np.ones(nodes.size)
+        return feature_gram(tree, label, one, len(both), len(x), y is None, threads)
+
+    return _label_sums(both, weights, pairs)
+
+
+def _label_pairs(
+    x: Forest, rows: IntArray, columns: IntArray, weights: Weights, threads: Threads = ONE_THREAD
+) -> FloatArray:
+    """Return the same for some pairs of trees."""
+
+    def pairs(nodes: IntArray) -> FloatArray:
+        tree, label, one = x.tree_of_node[nodes], x.label[nodes], np.ones(nodes.size)
+        return feature_pairs(tree, label, one, len(x), rows, columns, threads)
+
+    return _label_sums(x, weights, pairs)
+
+
+def _label_sums(forest: Forest, weights: Weights, pairs: Callable[[IntArray], FloatArray]) -> FloatArray:
+    """Weigh the pairs of equal labels among some nodes, as ``pairs`` counts them."""
+    every = pairs(np.arange(forest.n_nodes))
+    if weights.leaf == weights.inner:
+        return weights.inner * every
+    inner = pairs(np.flatnonzero(forest.arity))
+    return weights.leaf * (every - inner) + weights.inner * inner

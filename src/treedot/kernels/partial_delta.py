@@ -1,0 +1,196 @@
+"""Partial tree kernels of a whole set of trees: T once for each pair of distinct subtrees that can have one.
+
+Subtrees are kept apart by *family*: inner nodes are of one family if their productions have the same label
+at the root and are connected by labels of children that they share. T of different families is 0. Words
+under the same part of speech, say, are a family each, so that hardly any of their pairs is ever looked at.
+
+Which children of two nodes have equal labels follows from the productions. So subtrees of one production
+stand side by side, and what is to be computed is found out once for some of them at a time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treedot.array_types import FloatArray, IntArray
+from treedot.jit import njit
+from treedot.kernels import delta_table
+from treedot.kernels.delta_table import Layout
+from treedot.kernels.setwise import SubtreePairs
+from treedot.kernels.subsequences import (
+    FEW,
+    Plan,
+    Side,
+    Sums,
+    Table,
+    Weights,
+    make_plan,
+    make_sums,
+    match_children,
+    sum_few,
+    sum_many,
+)
+from treedot.threads import ONE_THREAD, Threads
+from treedot.trees import Forest
+from treedot.trees.distinct import Counts, DistinctSubtrees
+from treedot.trees.nodes import Nodes
+
+ROWS = 32  # of T at a time
+
+
+class Families(Nodes):
+    """The nodes of a forest, with families in the place of productions."""
+
+    def __init__(self, forest: Forest) -> None:
+        super().__init__(forest)
+        self.production, self.n_productions = forest.derived(_families)
+
+
+def _families(forest: Forest) -> tuple[IntArray, int]:
+    """Return the family of every node, -1 for leaves, and the number of families."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    root = forest.distinct_productions
+    start, child = forest.children
+    arity = forest.arity[root]
+    production = np.repeat(np.arange(root.size), arity)
+    edge = np.arange(production.size) + np.repeat(start[root] - np.cumsum(arity) + arity, arity)
+    labels = forest.label[root][production] * np.int64(len(forest.labels)) + forest.label[child[edge]]
+    kinds, kind = np.unique(labels, return_inverse=True)
+    size = root.size + kinds.size
+    graph = coo_matrix((np.ones(kind.size, bool), (production, root.size + kind)), shape=(size, size))
+    n_families, family = connected_components(graph, directed=False)
+    family = np.append(family[: root.size], -1).astype(np.int32)  # leaves have the production -1
+    return family[forest.production], int(n_families)
+
+
+class Holders(NamedTuple):
+    """The trees that hold subtrees: ``tree[k]`` has ``copies[k]`` of one, from ``start[i]`` to its end."""
+
+    start: IntArray
+    tree: IntArray
+    copies: FloatArray
+
+
+class PartialDelta(SubtreePairs):
+    """T over the distinct subtrees of the trees of two spans, or of one span with itself, ready for any λ.
+
+    Of one span with itself, there is only the lower half.
+    """
+
+    def _lay_out(self, nodes: Nodes) -> tuple[Layout, int]:
+        self.sides = _side(self.rows, nodes.forest), _side(self.columns, nodes.forest)
+        kinds = self.sides[0].production, self.sides[1].production
+        at, size = delta_table.layout(self.rows.subtrees, self.columns.subtrees, nodes.n_productions, kinds)
+        if not self.symmetric:
+            return at, size
+        count = np.diff(at.first)
+        base = np.concatenate([[0], np.cumsum(count * (count + 1) // 2)])
+        line = base[self.rows.subtrees.production] + at.rank * (at.rank + 1) // 2
+        return at._replace(line=line), int(base[-1])
+
+    def values(self, weights: Weights, threads: Threads = ONE_THREAD) -> FloatArray:
+        """Return T."""
+        at = self.layout
+        table = Table(at.line, 0, at.rank, self.symmetric, np.zeros(self.size))
+
+        def run(first: int, last: int) -> None:
+            plan, sums = make_plan(weights), make_sums(weights, self.sides[1])
+            _fill(*self.sides, at, weights, first, last, plan, sums, table)
+
+        for spans in self.steps(threads):
+            threads.run(run, spans)
+        return table.value
+
+    def gram(self, weights: Weights, threads: Threads = ONE_THREAD) -> FloatArray:
+        """Return the sums of T over the subtrees of every pair of trees."""
+        (first, last), (begin, end) = self.spans
+        out = np.zeros((last - first, end - begin))
+        family, table = self.sides[0].family, self.values(weights, threads)
+        given = family, self.layout, table, self.rows.counts, self._holders(), self.symmetric
+        threads.run(lambda start, stop: _sum_up(*given, start, stop, out), threads.spans(last - first))
+        return out + out.T if self.symmetric else out
+
+    def _holders(self) -> Holders:
+        """Return the trees that hold each column subtree."""
+        matrix = self.columns.count_matrix().tocsc()[:, self.layout.members]
+        return Holders(matrix.indptr, matrix.indices, matrix.data)
+
+
+def shared_partial_delta(forest: Forest) -> PartialDelta:
+    """Return T of a forest with itself, for ``forest.derived`` to keep: its layout, not its values."""
+    return PartialDelta(Families(forest), (0, len(forest)))
+
+
+def _side(distinct: DistinctSubtrees, forest: Forest) -> Side:
+    family, start, child = distinct.subtrees
+    root = distinct.root
+    return Side(forest.production[root], family, start, child, forest.label[root][child])
+
+
+@njit
+def _fill(
+    rows: Side, columns: Side, at: Layout, weights: Weights, first: int, last: int, plan: Plan,
+    sums: Sums, table: Table,
+) -> None:  # fmt: skip
+    """Compute T of the row subtrees ``order[first:last]``; that of all lower ones is there, or among them."""
+    while first < last:
+        u = at.order[first]
+        end = first + 1
+        while end < min(first + ROWS, last) and _alike(rows, at, u, at.order[end]):
+            end += 1
+        members = at.members[at.first[rows.family[u]] : at.first[rows.family[u] + 1]]
+        width = at.rank[at.order[end - 1]] + 1 if table.half else members.size
+        members, us = members[:width], at.order[first:end]
+        done = 0
+        while done < width:
+            runs = match_children(rows, u, columns, members, done, weights, plan)
+            sum_few(rows, us, columns, members, table, weights, plan, runs)
+            for r in range(runs):
+                if plan.matches[r] > FEW:
+                    vs = members[plan.start[r] : plan.start[r + 1]]
+                    sum_many(rows, us, columns, vs, table, weights, sums)
+            done = plan.start[runs]
+        first = end
+
+
+@njit
+def _alike(rows: Side, at: Layout, u: int, v: int) -> bool:
+    """Return whether two subtrees have the same production, and neither is part of the other."""
+    return bool(rows.production[u] == rows.production[v] and at.height[u] == at.height[v])
+
+
+@njit
+def _sum_up(
+    family: IntArray, at: Layout, table: FloatArray, counts: Counts, holders: Holders, symmetric: bool,
+    first: int, last: int, out: FloatArray,
+) -> None:  # fmt: skip
+    """Sum T over the subtrees of every pair of trees: rows ``first … last - 1`` of C T Cᵀ.
+
+    ``holders`` are the trees that hold each of ``members``. With ``symmetric``, T is its lower half with half
+    of the diagonal, so that the sums and their transpose add up to the matrix.
+    """
+    weight = np.zeros(at.members.size)  # of every column subtree: its T with all subtrees of tree i
+    widths = np.zeros(at.first.size - 1, np.int64)  # of every family, how many of these may not be 0
+    for i in range(first, last):
+        for k in range(counts.start[i], counts.start[i + 1]):
+            u, count = counts.subtree[k], counts.copies[k]
+            place, line = at.first[family[u]], at.line[u]
+            width = at.rank[u] if symmetric else at.first[family[u] + 1] - place
+            for rank in range(width):
+                weight[place + rank] += count * table[line + rank]
+            if symmetric:
+                weight[place + width] += 0.5 * count * table[line + width]
+                width += 1
+            widths[family[u]] = max(widths[family[u]], width)
+        for k in range(counts.start[i], counts.start[i + 1]):
+            f = family[counts.subtree[k]]
+            for place in range(at.first[f], at.first[f] + widths[f]):
+                if weight[place] != 0.0:
+                    for m in range(holders.start[place], holders.start[place + 1]):
+                        out[i, holders.tree[m]] += holders.copies[m] * weight[place]
+                    weight[place] = 0.0
+            widths[f] = 0

@@ -1,0 +1,118 @@
+"""Partial tree kernels too large for a float: numbers are kept as mantissa · 2^exponent, compiled."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from treedot.array_types import FloatArray, IntArray
+from treedot.jit import njit
+from treedot.kernels.delta_table import Layout
+from treedot.kernels.partial_delta import PartialDelta
+from treedot.kernels.subsequences import Side, Weights
+
+FAR = -2000  # powers of two that no float holds
+
+
+class Scaled(NamedTuple):
+    """Numbers as mantissas, 0 or from 1/2 to 1, and exponents."""
+
+    mantissa: FloatArray
+    exponent: IntArray
+
+
+def log_sum(tile: PartialDelta, weights: Weights, labels: float) -> float:
+    """Return the logarithm of ΣT over all rows and columns and of what equal labels add; -inf of 0."""
+    room = max(weights.longest, 1), int(np.diff(tile.sides[1].start).max(initial=1))
+    mantissa, exponent = _fill(
+        *tile.sides, tile.layout, weights, tile.rows.totals, tile.columns.totals, labels,
+        _zeros(tile.size), _zeros(room), _zeros(room[0]),
+    )  # fmt: skip
+    return math.log(mantissa) + exponent * math.log(2.0) if mantissa > 0 else -math.inf
+
+
+def _zeros(shape: int | tuple[int, int]) -> Scaled:
+    return Scaled(np.zeros(shape), np.zeros(shape, np.int64))
+
+
+@njit
+def _plus(m: float, e: int, n: float, f: int) -> tuple[float, int]:
+    if m == 0.0 or (n != 0.0 and e < f):
+        m, e, n, f = n, f, m, e
+    if n != 0.0:
+        m += math.ldexp(n, max(f - e, FAR))
+    m, shift = math.frexp(m)
+    return m, e + shift
+
+
+@njit
+def _times(m: float, e: int, n: float, f: int) -> tuple[float, int]:
+    m, shift = math.frexp(m * n)
+    return m, e + f + shift
+
+
+@njit
+def _fill(
+    rows: Side, columns: Side, at: Layout, weights: Weights, row_totals: FloatArray,
+    column_totals: FloatArray, labels: float, table: Scaled, above: Scaled, before: Scaled,
+) -> tuple[float, int]:  # fmt: skip
+    """Compute T of all row and column subtrees, lower ones first, and return its weighted sum."""
+    total, power = math.frexp(labels)
+    for u in at.order:
+        family = rows.family[u]
+        for rank in range(at.first[family + 1] - at.first[family]):
+            v = at.members[at.first[family] + rank]
+            m, e = _sum(rows, u, columns, v, at, weights, table, above, before)
+            table.mantissa[at.line[u] + rank], table.exponent[at.line[u] + rank] = m, e
+            m, e = _times(row_totals[u] * column_totals[v], 0, m, e)
+            total, power = _plus(total, power, m, e)
+    return total, power
+
+
+@njit
+def _sum(
+    rows: Side, u: int, columns: Side, v: int, at: Layout, weights: Weights, table: Scaled, above: Scaled,
+    before: Scaled,
+) -> tuple[float, int]:  # fmt: skip
+    """Return T of two inner nodes by running sums, as ``subsequences.sum_many`` has them."""
+    lengths, first = before.mantissa.size, columns.start[v]
+    total, power = 0.0, 0
+    above.mantissa[:] = 0.0
+    for i in range(rows.start[u], rows.start[u + 1]):
+        before.mantissa[:] = 0.0
+        for j in range(columns.start[v + 1] - first):
+            delta, scale = 0.0, 0
+            if rows.child_label[i] == columns.child_label[first + j]:
+                delta, scale = _delta(
+                    rows, rows.child[i], columns, columns.child[first + j], at, weights, table
+                )
+                delta, scale = _times(delta, scale, weights.step, 0)
+            m, e = 1.0, 0
+            if weights.longest == 0:
+                m, e = _plus(m, e, before.mantissa[0], before.exponent[0])
+            for length in range(lengths):
+                m, e = _times(delta, scale, m, e)
+                total, power = _plus(total, power, m, e)
+                up, high = above.mantissa[length, j], above.exponent[length, j]
+                left, wide = before.mantissa[length], before.exponent[length]
+                n, f = _times(up, high, weights.decay, 0)
+                above.mantissa[length, j], above.exponent[length, j] = _plus(n, f, m, e)
+                n, f = _times(left, wide, weights.decay, 0)
+                before.mantissa[length], before.exponent[length] = _plus(n, f, up, high)
+                m, e = left, wide
+    return _times(total, power, weights.mu, 0)
+
+
+@njit
+def _delta(
+    rows: Side, a: int, columns: Side, b: int, at: Layout, weights: Weights, table: Scaled
+) -> tuple[float, int]:
+    """Return Δ of two nodes of equal labels."""
+    if rows.family[a] < 0 or columns.family[b] < 0:
+        return weights.leaf, 0
+    if rows.family[a] != columns.family[b]:
+        return weights.inner, 0
+    place = at.line[a] + at.rank[b]
+    return _plus(weights.inner, 0, table.mantissa[place], table.exponent[place])

@@ -1,0 +1,227 @@
+"""What partial tree kernels sum over subsequences of children, by dynamic programming, compiled.
+
+Two inner nodes of equal labels have Δ = μ λ² + T with T = μ Σ λ^g ∏ Δ(child, child) over all pairs of equally
+long subsequences of their children. Let E(i, j) be the sum over those that end with the children i and j,
+which have equal labels. Every child that is left out between two that are not costs another λ, so that
+
+    E(i, j) = κ Δ(i, j) (1 + Σ λ^(i - 1 - i' + j - 1 - j') E(i', j'))   over i' < i and j' < j,
+    T = μ Σ E(i, j),
+
+where κ is 1, or λ² where the children that are not left out cost λ too. So all lengths are summed at once;
+where lengths are limited there is one E for each length.
+
+There are two ways to compute it. Where few children have equal labels, every two pairs of them are compared.
+Else a running sum goes over all pairs of children, row by row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treedot.array_types import FloatArray, IntArray
+from treedot.jit import njit
+
+FEW = 8  # pairs of children of equal labels
+NEAR = 64  # children of a node of which few are alike
+RUNS = 256  # of nodes of one production, at a time
+
+
+class Weights(NamedTuple):
+    """What determines a partial tree kernel."""
+
+    decay: float  # λ
+    mu: float
+    step: float  # κ
+    inner: float  # Δ of two inner nodes, without T: μ λ²
+    leaf: float  # Δ of two nodes of which one is a leaf
+    longest: int  # subsequence; 0 where they may be of any length
+
+
+class Side(NamedTuple):
+    """The nodes, or distinct subtrees, of the rows or of the columns.
+
+    Node ``u`` has the children ``child[start[u]:start[u + 1]]``. T of nodes of different families is 0;
+    leaves have the family -1.
+    """
+
+    production: IntArray
+    family: IntArray
+    start: IntArray
+    child: IntArray
+    child_label: IntArray
+
+
+class Table(NamedTuple):
+    """T of nodes of one family: ``value[line[a - origin] + rank[b]]``.
+
+    With ``half``, rows and columns are the same, and only that of ``rank[a] >= rank[b]`` is there.
+    """
+
+    line: IntArray
+    origin: int
+    rank: IntArray
+    half: bool
+    value: FloatArray
+
+
+class Plan(NamedTuple):
+    """What is to be computed for nodes of one production with some runs of nodes of one production each.
+
+    Run ``r`` are the nodes from ``start[r]`` to ``start[r + 1] - 1`` of a list. Child ``row[r, m]`` has the
+    same label as child ``column[r, m]`` of these, for every ``m`` below ``matches[r]``; ``factor[r, m, k]``
+    is λ for every child that pairs ``k`` and ``m`` leave out between them, 0 where ``k`` is not before ``m``.
+    """
+
+    start: IntArray
+    matches: IntArray
+    row: IntArray
+    column: IntArray
+    factor: FloatArray
+    power: FloatArray  # of λ
+
+
+def make_plan(weights: Weights) -> Plan:
+    """Return room for a plan."""
+    return Plan(
+        np.empty(RUNS + 1, np.int64), np.empty(RUNS, np.int64), np.empty((RUNS, FEW), np.int64),
+        np.empty((RUNS, FEW), np.int64), np.empty((RUNS, FEW, FEW)), weights.decay ** np.arange(2.0 * NEAR),
+    )  # fmt: skip
+
+
+@njit
+def match_children(
+    rows: Side, u: int, columns: Side, members: IntArray, first: int, weights: Weights, plan: Plan
+) -> int:
+    """Plan for nodes of the production of ``u`` with ``members[first:]``; return the number of runs.
+
+    There may be more to come after the last one, which ends at ``start[runs]``. Where more than ``FEW`` pairs
+    of children have equal labels, or subsequences could be too long or too far apart, ``matches`` is
+    more than ``FEW``.
+    """
+    runs = 0
+    plan.start[0] = first
+    begin, height = rows.start[u], rows.start[u + 1] - rows.start[u]
+    while runs < RUNS and plan.start[runs] < members.size:
+        v = members[plan.start[runs]]
+        end = plan.start[runs] + 1
+        while end < members.size and columns.production[members[end]] == columns.production[v]:
+            end += 1
+        other, width = columns.start[v], columns.start[v + 1] - columns.start[v]
+        count = 0 if max(height, width) <= NEAR else FEW + 1
+        for i in range(height if count == 0 else 0):
+            for j in range(width):
+                if count > FEW or rows.child_label[begin + i] != columns.child_label[other + j]:
+                    continue
+                if count == FEW or 0 < weights.longest <= count:
+                    count = FEW + 1
+                    break
+                for k in range(count):
+                    down, right = i - plan.row[runs, k], j - plan.column[runs, k]
+                    plan.factor[runs, count, k] = (
+                        plan.power[down + right - 2] if down > 0 and right > 0 else 0.0
+                    )
+                plan.row[runs, count], plan.column[runs, count] = i, j
+                count += 1
+        plan.matches[runs] = count
+        runs += 1
+        plan.start[runs] = end
+    return runs
+
+
+@njit
+def sum_few(
+    rows: Side, us: IntArray, columns: Side, members: IntArray, table: Table, weights: Weights, plan: Plan,
+    runs: int,
+) -> None:  # fmt: skip
+    """Write T of the nodes ``us``, all of one production, with the runs that have few matches, if any.
+
+    The table holds 0 where nothing is written.
+    """
+    end = np.empty(FEW)  # E
+    for u in us:
+        begin, line = rows.start[u], table.line[u - table.origin]
+        for r in range(runs):
+            count, stop = plan.matches[r], plan.start[r + 1]
+            if not 0 < count <= FEW:
+                continue
+            if table.half:
+                stop = min(stop, table.rank[u] + 1)
+            for k in range(plan.start[r], stop):
+                first = columns.start[members[k]]
+                total = 0.0
+                for m in range(count):
+                    a, b = rows.child[begin + plan.row[r, m]], columns.child[first + plan.column[r, m]]
+                    f, g = rows.family[a], columns.family[b]
+                    delta = weights.leaf if f < 0 or g < 0 else weights.inner
+                    if f == g and f >= 0:
+                        if table.half and table.rank[a] < table.rank[b]:
+                            a, b = b, a
+                        delta += table.value[table.line[a - table.origin] + table.rank[b]]
+                    before = 1.0
+                    for c in range(m):
+                        before += plan.factor[r, m, c] * end[c]
+                    end[m] = weights.step * before * delta
+                    total += end[m]
+                table.value[line + k] = weights.mu * total
+
+
+class Sums(NamedTuple):
+    """Running sums: for each length (or all), Σ λ^(i - i') E(i', j) of each child j of the columns.
+
+    ``before`` is the sum of these, with λ^(j - 1 - j'), over all children j' before j.
+    """
+
+    above: FloatArray
+    before: FloatArray
+
+
+def make_sums(weights: Weights, columns: Side) -> Sums:
+    """Return room for running sums over the children of any node."""
+    lengths, widest = max(weights.longest, 1), int(np.diff(columns.start).max(initial=1))
+    return Sums(np.empty((lengths, widest)), np.empty(lengths))
+
+
+@njit
+def sum_many(
+    rows: Side, us: IntArray, columns: Side, vs: IntArray, table: Table, weights: Weights,
+    sums: Sums,
+) -> None:  # fmt: skip
+    """Do the same for any nodes, by running sums.
+
+    A call of compiled code counts the references to all arrays that it is given, which takes as long as to
+    compare two nodes: hence the loops in here, and the lines that both functions have in common.
+    """
+    any_length = weights.longest == 0
+    for u in us:
+        line = table.line[u - table.origin]
+        for v in vs:
+            if table.half and table.rank[v] > table.rank[u]:
+                break
+            first, width = columns.start[v], columns.start[v + 1] - columns.start[v]
+            total = 0.0
+            for length in range(sums.before.size):
+                for j in range(width):
+                    sums.above[length, j] = 0.0
+            for i in range(rows.start[u], rows.start[u + 1]):
+                for length in range(sums.before.size):
+                    sums.before[length] = 0.0
+                for j in range(width):
+                    delta = 0.0
+                    if rows.child_label[i] == columns.child_label[first + j]:
+                        a, b = rows.child[i], columns.child[first + j]
+                        f, g = rows.family[a], columns.family[b]
+                        delta = weights.leaf if f < 0 or g < 0 else weights.inner
+                        if f == g and f >= 0:
+                            if table.half and table.rank[a] < table.rank[b]:
+                                a, b = b, a
+                            delta += table.value[table.line[a - table.origin] + table.rank[b]]
+                    shorter = 1.0 + sums.before[0] if any_length else 1.0
+                    for length in range(sums.before.size):
+                        end, above = weights.step * delta * shorter, sums.above[length, j]
+                        total += end
+                        shorter = sums.before[length]
+                        sums.before[length] = weights.decay * shorter + above
+                        sums.above[length, j] = weights.decay * above + end
+            table.value[line + table.rank[v]] = weights.mu * total

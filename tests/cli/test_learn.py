@@ -265,6 +265,7 @@ def test_what_the_columns_of_a_model_lack_is_told_in_one_line(pairs, capsys, tmp
         (["--vectors", "sparse", "--rest", "blocks", "--budget", "3", "--damping", "linear"], "fragments"),
         (["--kernel", "subset"], "kernel"),
         (["--kernel", "subtree"], "kernel"),
+        (["--kernel", "partial", "--mu", "0.3"], "kernel"),
         (["--kernel", "bounded", "--budget", "2"], "kernel"),
     ],
 )
@@ -305,3 +306,44 @@ def test_classes_that_training_never_saw_count_as_wrong_and_are_told(model, tmp_
     found = json.loads(capsys.readouterr().out)
     assert found["unknown"] == {"planet": 3}
     assert [one["truth"] for one in found["mistakes"]] == ["planet"] * 3
+
+
+@pytest.fixture(scope="module")
+def two_columns(tmp_path_factory):
+    """A table of two tree columns, of which one tells the class, and a model of each column."""
+    folder = tmp_path_factory.mktemp("columns")
+    rows = [f"(S (A {k % 3}))\t(T (B {'x' if k % 2 else 'y'}))\t{k % 2}" for k in range(40)]
+    (folder / "t.tsv").write_text("\n".join(["tree\ttext\tlabel", *rows]))
+    for name, column in (("good", ["--tree-column", "text"]), ("poor", ["--column", "tree"])):
+        command = ["train", str(folder / "t.tsv"), "--label", "label", *column, "-o", str(folder / name)]
+        assert main([*command, "--decay", "0.4", "--C", "1"]) == 0
+    return folder
+
+
+def test_each_of_two_models_reads_its_own_column(two_columns, capsys):
+    table = str(two_columns / "t.tsv")
+    main(["evaluate", str(two_columns / "poor"), table, "--label", "label", "--json"])
+    alone = json.loads(capsys.readouterr().out)
+    command = ["evaluate", str(two_columns / "good"), table, "--label", "label", "--json"]
+    main([*command, "--against", str(two_columns / "poor")])
+    both = json.loads(capsys.readouterr().out)
+    assert both["accuracy"] == 1
+    assert both["against"]["accuracy"] == alone["accuracy"] < 1
+
+
+def test_what_is_known_before_the_work_is_told_before_it(two_columns, capsys, monkeypatch):
+    monkeypatch.setattr(TreeClassifier, "fit", lambda *_: pytest.fail("trained in vain"))
+    table = str(two_columns / "t.tsv")
+    assert main(["train", table, "--label", "label", "-o", str(two_columns / "no" / "where")]) == 1
+    assert "does not exist" in capsys.readouterr().err
+    command = ["train", table, "--label", "label", "-o", str(two_columns / "new")]
+    assert main([*command, "--tree-column", "text", "--checkpoint", str(two_columns / "training")]) == 1
+    assert "the trees of one column" in capsys.readouterr().err
+    assert main(["predict", str(two_columns / "good"), table, "-o", f"{two_columns}/parts/"]) == 1
+    assert "a model of named columns" in capsys.readouterr().err
+
+
+def test_single_nodes_are_predicted_too(two_columns, tmp_path, capsys):
+    (tmp_path / "one.tsv").write_text("text\n(T)\n")
+    assert main(["predict", str(two_columns / "good"), str(tmp_path / "one.tsv")]) == 0
+    assert capsys.readouterr().out.strip() in ("0", "1")

@@ -173,6 +173,7 @@ def test_logarithms_are_those_of_the_kernel(settings):
         assert kernel.log(forest[0], forest[i]) == pytest.approx(math.log(kernel(forest[0], forest[i])))
 
 
+@pytest.mark.large
 def test_deep_trees_are_compared():
     chain = Tree("A")
     for _ in range(3000):

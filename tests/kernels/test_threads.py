@@ -67,6 +67,7 @@ def test_fragments_that_are_written_out_are_the_same_bytes_whatever_the_threads(
         )
 
 
+@pytest.mark.large
 def test_logarithms_of_huge_kernels_are_the_same_bytes_whatever_the_threads():
     wide = [Tree("S", [Tree("A", [Tree("B", ["b"])])] * n) for n in (900, 1100, 1300)]
     trees = [*wide, *random_forest(0, 3)]
@@ -86,6 +87,7 @@ def test_a_chain_has_one_subtree_of_every_height():
     assert kernel.gram(trees, n_jobs=3).tobytes() == kernel.gram(trees).tobytes()
 
 
+@pytest.mark.large
 def test_errors_are_the_same_whatever_the_threads():
     wide = [Tree("S", [Tree("A", ["b"])] * 2000)] * 200
     for threads in (1, 3):

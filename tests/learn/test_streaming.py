@@ -217,13 +217,13 @@ def test_a_training_that_is_killed_goes_on_to_the_same_model(folder, tmp_path, m
 
 def test_settings_are_chosen_on_a_sample_and_only_once(folder, monkeypatch):
     monkeypatch.setattr(streaming, "SAMPLE", 120)
-    monkeypatch.setattr(streaming, "SAMPLED_BLOCKS", 10)
     seen = []
     fit = TreeClassifier.fit
     monkeypatch.setattr(TreeClassifier, "fit", lambda self, X, y: seen.append(len(X)) or fit(self, X, y))
     settings = {"decay": (0.2, 0.4), "C": (0.01, 1), "cv": 3, "max_passes": 2}
     model = train(folder, **settings)
-    assert seen == [120]
+    (size,) = seen
+    assert 120 <= size < 150  # as many of every block, and the first of every class
     trials = model.facts["training"]["trials"]
     assert [(trial["decay"], trial["C"]) for trial in trials] == [
         (d, C) for d in (0.2, 0.4) for C in (0.01, 1)
@@ -337,3 +337,38 @@ def test_progress_is_told_while_reading_and_in_every_pass(folder):
     assert (visited[0], visited[-1]) == (0, 300)
     assert told[0] == (-1, told[0].trees, 0, np.inf)
     assert told[-1].gap < np.inf
+
+
+def test_a_pass_that_was_begun_is_finished_whatever_is_asked_for_next(folder, tmp_path, monkeypatch):
+    wanted = train(tmp_path / "other", max_passes=3)
+    save = TrainingFolder.save
+
+    def until_third_pass(self, state):
+        save(self, state)
+        if state.progress.tolist() == [2, 1]:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(streaming, "SECONDS", -1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingFolder, "save", until_third_pass)
+        with pytest.raises(KeyboardInterrupt):
+            train(folder, max_passes=3)
+    assert same(train(folder, max_passes=2), wanted)
+
+
+def test_settings_are_chosen_on_files_that_are_sorted_by_class(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(streaming, "SAMPLE", 40)
+    path = tmp_path / "sorted.tsv"
+    rows = [f"{kind}\t(S (A {kind}) (B {k}))" for kind, many in (("a", 300), ("b", 3)) for k in range(many)]
+    path.write_text("\n".join(["label\ttree", *rows]))
+    model = train(folder, path, decay=(0.2, 0.4), C=1, cv=2, max_passes=2)
+    assert model.classes.tolist() == ["a", "b"]
+    assert len(model.facts["training"]["trials"]) == 2
+
+
+@pytest.mark.parametrize("name", ["facts.json", "choice.json"])
+def test_damaged_notes_are_told(folder, name):
+    train(folder, max_passes=1)
+    (folder / name).write_text("{}")
+    with pytest.raises(SourceError, match=f"{name} is damaged: delete"):
+        train(folder, max_passes=2)

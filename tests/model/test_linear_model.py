@@ -328,3 +328,17 @@ def mutate(folder, rng):
         case _:
             del content[place : place + rng.randrange(1, 9)]
     path.write_bytes(content)
+
+
+def test_a_folder_with_anything_else_in_it_is_never_replaced(trained, tmp_path):
+    folder = tmp_path / "work"
+    trained.save(folder)
+    (folder / "thesis.txt").write_text("mine")
+    with pytest.raises(SourceError, match="is no model"):
+        trained.save(folder, overwrite=True)
+    assert (folder / "thesis.txt").read_text() == "mine"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "config.json").write_text("{}")
+    with pytest.raises(SourceError, match="is no model"):
+        trained.save(other, overwrite=True)

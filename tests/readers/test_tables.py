@@ -361,3 +361,15 @@ def test_brackets_have_no_columns(tmp_path):
     with pytest.raises(ParameterError, match="set the format"):
         read_trees(tmp_path / "t.mrg", column="tree")
     assert len(read_trees(tsv(tmp_path / "t.txt"), "tsv")) == 3
+
+
+def test_a_whole_batch_of_bad_trees_is_left_out_of_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = pa.table({"tree": ["bad"] * 5 + ["(a b)"] * 5, "id": range(10)})
+    parquet.write_table(table, tmp_path / "t.parquet", row_group_size=5)
+    errors = []
+    forest = read_trees(tmp_path / "t.parquet", on_bad=errors.append)
+    assert forest.columns["id"] == [5, 6, 7, 8, 9]
+    assert len(errors) == 5

@@ -125,7 +125,14 @@ def evaluate(options: argparse.Namespace) -> None:
     other = LinearModel.load(options.against) if options.against else None
     if options.html:
         check_target(Path(options.html), *options.trees)
+    theirs = None
+    if other is not None and other.reads.trees[0] != model.reads.trees[0]:
+        theirs = _forest(argparse.Namespace(**vars(options)), other.reads)
     trees = _forest(options, model.reads)
+    if theirs is not None and len(theirs) != len(trees):
+        raise ParameterError(
+            f"{options.against} reads another column, in which other trees are bad: leave out --skip-bad"
+        )
     truth = _labels(trees, options.label)
     scores = model.decision_function(trees, n_jobs=options.jobs)
     classes, predicted = model.classes.astype(str), model.best(scores).astype(str)
@@ -135,7 +142,7 @@ def evaluate(options: argparse.Namespace) -> None:
     mistakes = [Mistake(i + 1, truth[i], predicted[i], float(above[i]), str(trees[i])) for i in wrong]
     report = EvaluationReport(options.model, found, mistakes)
     if other is not None:
-        second = other.predict(trees, n_jobs=options.jobs).astype(str)
+        second = other.predict(trees if theirs is None else theirs, n_jobs=options.jobs).astype(str)
         report = report._replace(
             against=options.against,
             other=compare(other.classes.astype(str), truth, second),
@@ -160,7 +167,9 @@ def explain(options: argparse.Namespace) -> None:
     forest = read_all(options.tree, options, skipped)
     if number > len(forest):
         raise ParameterError(f"--number {number}: there are {len(forest)} trees in {options.tree}")
-    found = taken_apart(model, forest[[number - 1]], options.target)
+    by_name = {str(name): name for name in model.classes.tolist()}
+    target = by_name.get(options.target, options.target)
+    found = taken_apart(model, forest[[number - 1]], target)
     skipped.report()
     if options.html is not None:
         with write_whole(options.html) as aside:

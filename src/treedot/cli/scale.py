@@ -124,5 +124,5 @@ def status(options: argparse.Namespace) -> int:
         print(f"{facts['finished']} of {found.parts} parts are finished, with {found.rows:,} rows")
         for name in found.missing:
             why = found.failed.get(name, "not made yet")
-            print(f"  missing {name}: {printable(why.splitlines()[-1])}")
+            print(f"  missing {name}: {printable((why.splitlines() or ['it failed'])[-1])}")
     return 1 if found.missing else 0

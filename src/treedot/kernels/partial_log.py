@@ -42,7 +42,7 @@ def _plus(m: float, e: int, n: float, f: int) -> tuple[float, int]:
     if m == 0.0 or (n != 0.0 and e < f):
         m, e, n, f = n, f, m, e
     if n != 0.0:
-        m += math.ldexp(n, max(f - e, FAR))
+        m += math.ldexp(n, int(max(f - e, FAR)))
     m, shift = math.frexp(m)
     return m, e + shift
 

@@ -50,6 +50,8 @@ def split_folds(y: Array, n_folds: Any, groups: Any = None) -> list[tuple[IntArr
         )
     if groups is not None:
         groups = np.asarray(groups)
+        if any(group is None or group != group for group in groups.tolist()):
+            raise ParameterError("some of groups are missing: give every tree one")
         if groups.shape != y.shape:
             raise ParameterError(f"groups must hold one for each of the {y.size} trees, not {groups.shape}")
         if np.unique(groups).size < n_folds:

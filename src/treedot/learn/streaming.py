@@ -43,7 +43,6 @@ MAX_WEIGHTS = 2**30  # all columns have weights, whether or not they occur
 MAX_PASSES = 20
 GROUP = 8  # blocks whose trees are visited in one random order
 SAMPLE = 20_000  # trees that settings are chosen on
-SAMPLED_BLOCKS = 64
 SECONDS = 30.0  # between checkpoints
 
 T = TypeVar("T")
@@ -117,8 +116,9 @@ def train_files(
     >>> print(*model.predict(["(SBARQ (WHNP (WP Who)) (SQ (VBD wrote) (NP (NNP Hamlet))))"]))
     person
     """
-    rows = {} if "kernel" in settings else {"vectorizer": FragmentVectorizer(n_features=N_FEATURES)}
-    classifier = TreeClassifier(**{**rows, "max_passes": MAX_PASSES, **settings})
+    classifier = TreeClassifier(**{"max_passes": MAX_PASSES, **settings})
+    if classifier.vectorizer is None and classifier.kernel is None:
+        classifier.vectorizer = FragmentVectorizer(n_features=N_FEATURES)
     tell = progress or (lambda _: None)
     files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     reading: dict[str, Any] = {"format": format, "column": column, "unit": unit}
@@ -181,11 +181,13 @@ def _spec(choice: Candidate) -> SparseSpec:
     """Return the settings of rows that are streamed; those that need all trees in memory are refused."""
     vectorizer: Any
     vectorizer, *others = (getattr(each, "vectorizer", None) for each in choice.inputs)
-    hashed = isinstance(vectorizer, FragmentVectorizer) and vectorizer.n_features is not None
-    if others or not hashed or vectorizer.rest is not None or vectorizer.idf is not False:
+    plain = isinstance(vectorizer, FragmentVectorizer) and vectorizer.n_features is not None
+    plain = plain and vectorizer.rest is None and vectorizer.idf is False
+    if others or choice.inputs[0].reads.are_named or not plain:
         raise ParameterError(
-            "a training that may be killed is one on single trees, as rows with hashed columns, no rest and "
-            "no idf, as FragmentVectorizer(n_features=2**22) makes them: train on all else in memory"
+            "a training that may be killed is one on the trees of one column (column=, or --column), as rows "
+            "with hashed columns, no rest and no idf, as FragmentVectorizer(n_features=2**22) makes them: "
+            "train on all else in memory"
         )
     spec: SparseSpec = vectorizer.spec
     return spec
@@ -223,7 +225,7 @@ def _train(
     choice = folder.choice(lambda: _choose(folder, classifier))
     specs = map(_spec, candidates(classifier)[0])
     spec = next(spec for spec in specs if spec.decay == choice["decay"])
-    training = _Training(folder, spec, targets, cost * choice["C"], classifier.random_state, tell)
+    training = _Training(folder, spec, targets, cost * choice["C"], int(classifier.random_state), tell)
     state = training.run(classifier.tol, classifier.max_passes, classifier.n_jobs)
     used = np.flatnonzero(state.mean_weights.any(axis=1))
     facts = {
@@ -239,7 +241,7 @@ def _choose(folder: TrainingFolder, classifier: TreeClassifier) -> dict[str, Any
     choices, costs = candidates(classifier)
     if len(choices) * len(costs) == 1:
         return {"decay": choices[0].decay, "C": costs[0], "trials": []}
-    sample, numbers = _sample(folder, classifier.random_state)
+    sample, numbers = _sample(folder, int(classifier.random_state))
     chosen = TreeClassifier(**{**classifier.get_params(deep=False), "max_passes": 1000})
     chosen.fit(sample, np.array(folder.facts.names)[numbers])
     trials = [trial._asdict() for trial in chosen.trials_]
@@ -247,13 +249,16 @@ def _choose(folder: TrainingFolder, classifier: TreeClassifier) -> dict[str, Any
 
 
 def _sample(folder: TrainingFolder, seed: int) -> Block:
-    """Return random trees of random blocks, at most so many."""
-    blocks = _shuffled(len(folder.facts.sizes), _key(seed, 0))[:SAMPLED_BLOCKS]
-    share = -(-SAMPLE // blocks.size)
-    parts = []
-    for block in blocks.tolist():
-        trees, classes = folder.block(block)
-        which = np.sort(_shuffled(len(trees), _key(seed, block))[:share])
+    """Return random trees of every block, and the first tree of every class."""
+    share = -(-SAMPLE // len(folder.facts.sizes))
+    met, parts = 0, []
+    for number in range(len(folder.facts.sizes)):
+        trees, classes = folder.block(number)
+        chosen = _shuffled(len(trees), _key(seed, number))[:share]
+        # Classes have numbers in the order in which they were met.
+        new = [np.flatnonzero(classes == name)[0] for name in range(met, max(met, classes.max() + 1))]
+        met += len(new)
+        which = np.unique([*chosen.tolist(), *new])
         parts.append(Block(trees[which], classes[which]))
     return Block(Forest.concat(part.trees for part in parts), np.concatenate([p.classes for p in parts]))
 
@@ -281,7 +286,8 @@ class _Training:
         state, threads = self._state, n_threads(n_jobs)
         self._tell_of_pass()
         with ThreadPoolExecutor(threads) as pool:
-            while state.progress[0] < max_passes and state.gap.max() > tol:
+            # A pass that was begun is made to its end: what is kept of it is no model.
+            while state.progress[1] or (state.progress[0] < max_passes and state.gap.max() > tol):
                 self._pass(pool, lead=2 * GROUP if threads > 1 else 0)
         return state
 

@@ -68,7 +68,10 @@ class TrainingFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.facts = BlockFacts(**_read_json(path / FACTS))
+        facts = _read_json(path / FACTS)
+        if set(facts) != set(BlockFacts._fields) or not facts["sizes"]:
+            raise SourceError(f"{path / FACTS} is damaged: delete {path} to begin anew")
+        self.facts = BlockFacts(**facts)
         self._first = np.concatenate([[0], np.cumsum(self.facts.sizes)])
 
     @property
@@ -85,7 +88,10 @@ class TrainingFolder:
         path = self.path / CHOICE
         if not path.exists():
             _write_json(path, choose())
-        return _read_json(path)
+        choice = _read_json(path)
+        if not {"decay", "C", "trials"} <= set(choice):
+            raise SourceError(f"{path} is damaged: delete {self.path} to begin anew")
+        return choice
 
     def load(self, columns: int, problems: int) -> State:
         """Return where the training stands."""

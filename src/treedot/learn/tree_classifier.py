@@ -25,7 +25,7 @@ from treedot.model import LinearModel
 from treedot.model.inputs import columns_of, linear_scores
 from treedot.model.labels import check_labels
 from treedot.model.linear_model import best_class
-from treedot.model.table import Columns, Table, read_table
+from treedot.model.table import Columns, Table, check_trees, read_table
 from treedot.parameters import checked_decay, checked_integer, checked_positive, checked_share
 
 DECAYS = (0.1, 0.2, 0.4)
@@ -165,6 +165,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         """
         (choices, costs), trainer = candidates(self), self._trainer()
         table = self._table(X, self._columns())
+        check_trees(table, self._columns())
         check_labels(np.asarray(y, object).ravel().tolist())
         self.classes_, sides = one_vs_rest(y, len(table))
         y = np.asarray(y)

@@ -10,7 +10,7 @@ from treedot.trees import Forest
 
 
 def check_labels(labels: Sequence[Any], before: int = 0) -> None:
-    """Raise where a tree has no class: None, NaN or an empty text.
+    """Raise where a tree has no class: None, NaN or an empty text; or one that no file can hold.
 
     ``before`` trees come before these, so that the message names the right one.
 
@@ -27,6 +27,9 @@ def check_labels(labels: Sequence[Any], before: int = 0) -> None:
             f"{len(missing)} of {trees} have no class, tree {before + missing[0] + 1} is the first: "
             "leave them out"
         )
+    odd = next((x for x in labels if isinstance(x, str) and any("\ud800" <= c <= "\udfff" for c in x)), None)
+    if odd is not None:
+        raise ParameterError(f"the class {odd!r} is no Unicode text, with half of a surrogate pair")
 
 
 def class_names(trees: Forest, column: str, before: int = 0) -> list[str]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from treedot.array_types import Array
 from treedot.errors import ParameterError, SourceError, TreedotError
-from treedot.files import existing_folder, write_folder
+from treedot.files import check_parent, existing_folder, write_folder
 from treedot.model.inputs import Inputs, described, restored, spans
 from treedot.model.model_input import StoredInput
 from treedot.safetensors import read_arrays, write_arrays
@@ -70,10 +70,21 @@ def write_model(
 
 def check_model_target(target: Path, overwrite: bool) -> None:
     """Raise where something is in the way that is not to be replaced; known before the work."""
+    check_parent(target)
     found = existing_folder(target)
-    if found.exists() and not (overwrite and (found / CONFIG).is_file()):
-        what = "is a model: overwrite replaces it" if (found / CONFIG).is_file() else "is no model"
+    if found.exists() and not (overwrite and _is_model(found)):
+        what = "is a model: overwrite replaces it" if _is_model(found) else "is no model"
         raise SourceError(f"cannot write {target}: it exists, and {what}")
+
+
+def _is_model(folder: Path) -> bool:
+    """Return whether a folder holds a model, of any version and perhaps damaged, and nothing else."""
+    try:
+        names = set(os.listdir(folder))
+        config = (folder / CONFIG).read_bytes()[:200] if CONFIG in names else b""
+    except OSError:
+        return False
+    return names <= {CONFIG, WEIGHTS} and b'"format": "treedot' in config
 
 
 class StoredModel(NamedTuple):

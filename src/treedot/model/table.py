@@ -96,6 +96,16 @@ def read_table(source: Any, columns: Columns, first_row: int = 0) -> Table:
     )
 
 
+def check_trees(table: Table, columns: Columns) -> None:
+    """Raise where a named column of trees to learn from holds none."""
+    for name in columns.trees if columns.are_named else ():
+        forest = table[name]
+        if len(forest) and not forest.arity.any():
+            raise ParameterError(
+                f"column {name!r} holds no trees: each is a single node, such as {forest[0]}"
+            )
+
+
 def _names(parameter: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, (list, tuple)):
         raise ParameterError(f"{parameter} must be a list of column names, not {value!r}")
@@ -157,10 +167,6 @@ def _trees(values: Any, places: _Places) -> Forest:
     else:
         items = [None if isinstance(x, float) and math.isnan(x) else x for x in _listed(values)]
         forest, _ = read_items(items, places.of, OnBad())
-    if len(forest) and not forest.arity.any():
-        raise ParameterError(
-            f"column {places.column!r} holds no trees: each is a single node, such as {forest[0]}"
-        )
     return forest
 
 

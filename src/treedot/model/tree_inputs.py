@@ -13,7 +13,7 @@ import numpy as np
 from treedot.array_types import Array, FloatArray, Matrix
 from treedot.encode import DenseEncoder, DenseSpec, SparseEncoder
 from treedot.errors import ParameterError, SourceError
-from treedot.kernels import BoundedTreeKernel, SubsetTreeKernel, SubtreeKernel
+from treedot.kernels import BoundedTreeKernel, PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
 from treedot.kernels.base import TreeKernel
 from treedot.model.fragment_rows import FragmentRows, encode_rows
 from treedot.model.model_input import StoredInput, check_arrays, entry, stored_column
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KERNELS: dict[str, type[TreeKernel]] = {
-    kernel.__name__: kernel for kernel in (SubsetTreeKernel, SubtreeKernel, BoundedTreeKernel)
+    kernel.__name__: kernel
+    for kernel in (SubsetTreeKernel, SubtreeKernel, BoundedTreeKernel, PartialTreeKernel)
 }
 NOT_STORED = ("max_pairs", "algorithm")  # parameters of kernels that change no value
 FOREST = {

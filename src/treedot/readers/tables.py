@@ -175,7 +175,11 @@ def read_record_batches(
             forest, good = read_items(cells, partial(_row_place, path, wanted, rows_before), on_bad)
         rows_before += batch.num_rows
         with arrow.clear_errors(path):
-            kept = batch if good is None or len(good) == batch.num_rows else batch.take(arrow.pa.array(good))
+            kept = (
+                batch
+                if good is None or len(good) == batch.num_rows
+                else batch.take(arrow.pa.array(good, arrow.pa.int64()))
+            )
             columns = {name: kept.column(name) for name in names if name not in taken}
         if len(forest):
             yield forest, columns

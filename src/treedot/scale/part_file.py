@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from treedot.errors import ParameterError
 from treedot.scale.plan import Plan, Shard
+from treedot.vectors.parts import OWN
 
 SOURCE_KEY, ROWS_KEY = b"treedot.source", b"treedot.rows"
 
@@ -44,7 +45,10 @@ class PartFile:
         """Append rows: what was made of trees, and the columns that came with them."""
         from treedot.trees.arrow import pa, typed_columns
 
-        if taken := sorted(made.keys() & columns.keys()):
+        own = made.keys() | (
+            set(OWN) if made.keys() & set(OWN) else set()
+        )  # vectors are known by their names
+        if taken := sorted(own & columns.keys()):
             raise ParameterError(
                 f"rename the column(s) {taken}: the names are taken by what is made of the trees"
             )

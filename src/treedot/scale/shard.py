@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.errors import SourceError, TreedotError
+from treedot.errors import ParameterError, SourceError, TreedotError
 from treedot.files import write_whole
 from treedot.readers import read_trees
 from treedot.readers.problems import OnBad
@@ -54,14 +54,18 @@ def do_shard(folder: str, number: int) -> Outcome:
     """
     try:
         plan, work = _job(folder)
+        if not 0 <= number < len(plan.shards):
+            raise ParameterError(f"there is no shard {number}: there are {len(plan.shards)}, from 0")
         shard = plan.shards[number]
         done = _write_part(Path(folder), plan, work, number)
     except Exception as error:
         known = isinstance(error, (TreedotError, OSError, MemoryError))
-        text = f"{error or type(error).__name__}" if known else traceback.format_exc()
-        note_failure(folder, number, text)
+        text = str(error) or type(error).__name__ if known else traceback.format_exc()
+        with contextlib.suppress(IndexError):
+            note_failure(folder, number, text)
         return Outcome(number, error=text)
-    failure_file(Path(folder), shard).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        failure_file(Path(folder), shard).unlink(missing_ok=True)
     return done
 
 

@@ -17,7 +17,7 @@ from treedot.errors import ParameterError, SourceError
 from treedot.files import write_whole
 from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
 from treedot.model import LinearModel
-from treedot.model.model_folder import CONFIG
+from treedot.model.model_folder import CONFIG, WEIGHTS
 from treedot.readers import read_trees
 from treedot.trees import Forest
 from treedot.vectors.parts import vector_columns, vector_metadata
@@ -130,6 +130,11 @@ class Prediction:
     def __init__(self, model: str | os.PathLike[str], scores: bool) -> None:
         self._folder, self._scores = Path(model), scores
         self._model = LinearModel.load(model)
+        if self._model.reads.are_named:
+            raise ParameterError(
+                f"{model} is a model of named columns, and parts are made of single trees: predict file by "
+                "file"
+            )
         self._digest = str(json.loads((self._folder / CONFIG).read_bytes())["digest"])
 
     @property
@@ -140,9 +145,9 @@ class Prediction:
     def save(self, folder: Path) -> None:
         """Copy the model, file by file and whole: other processes may be doing the same."""
         (folder / MODEL).mkdir(exist_ok=True)
-        for file in self._folder.iterdir():
-            with write_whole(folder / MODEL / file.name) as aside:
-                shutil.copyfile(file, aside)
+        for name in (CONFIG, WEIGHTS):
+            with write_whole(folder / MODEL / name) as aside:
+                shutil.copyfile(self._folder / name, aside)
 
     row_bytes = 0
 
@@ -158,7 +163,7 @@ class Prediction:
         scores = self._model.decision_function(forest, n_jobs=1)
         made = {"predicted": pa.array(self._model.best(scores).tolist(), self._type())}
         if self._scores:
-            width = scores.size // max(1, len(forest)) if len(forest) else 1
+            width = 1 if self._model.classes.size == 2 else self._model.classes.size
             made["scores"] = pa.FixedSizeListArray.from_arrays(pa.array(scores.reshape(-1)), width)
         return made
 

@@ -88,7 +88,7 @@ def typed_columns(columns: Mapping[str, Any], rows: int, types: Mapping[str, Any
     hold whatever comes.
     """
     with clear_errors("the columns of the trees"):
-        data = {name: x if isinstance(x, pa.Array) else pa.array(x) for name, x in columns.items()}
+        data = {name: _plain(x) for name, x in columns.items()}
         if types is None:
             texts = {
                 name: array.cast(pa.string()) for name, array in data.items() if pa.types.is_null(array.type)
@@ -96,7 +96,26 @@ def typed_columns(columns: Mapping[str, Any], rows: int, types: Mapping[str, Any
             return data | texts
         if new := [name for name in data if name not in types]:
             raise SourceError(f"the column(s) {new} begin after the first trees were written: leave them out")
-        return {name: data[name].cast(t) if name in data else pa.nulls(rows, t) for name, t in types.items()}
+        return {
+            name: _as_before(name, data[name], t) if name in data else pa.nulls(rows, t)
+            for name, t in types.items()
+        }
+
+
+def _plain(values: Any) -> Any:
+    """Return an array of a column; not one with a dictionary, of which a file holds one for each column."""
+    array = values if isinstance(values, pa.Array) else pa.array(values)
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _as_before(name: str, array: Any, kind: Any) -> Any:
+    """Return an array with the type that a column had before, where no value is another one then."""
+    number = pa.types.is_integer(array.type) and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    if array.type != kind and not pa.types.is_null(array.type) and not number:
+        raise SourceError(
+            f"the column {name!r} holds {array.type}, where it held {kind} before: make it one type"
+        )
+    return array.cast(kind)
 
 
 def _nulls(table: Any) -> list[str]:

@@ -63,14 +63,18 @@ def split_folds(y: Array, n_folds: Any, groups: Any = None) -> list[tuple[IntArr
 
 
 def row_folds(
-    inputs: Inputs, table: Table, y: Array, folds: list[tuple[IntArray, IntArray]]
+    inputs: Inputs,
+    table: Table,
+    y: Array,
+    folds: list[tuple[IntArray, IntArray]],
+    n_jobs: int | None = None,
 ) -> Iterator[Fold]:
     """Yield every fold with the rows of all inputs side by side.
 
     Examples are encoded at once for all folds, but for inputs that learn from them: what is left out must
     stay unknown to these.
     """
-    ready = [None if each.learns else narrowed(each.transform(table))[1] for each in inputs]
+    ready = [None if each.learns else narrowed(each.transform(table, n_jobs))[1] for each in inputs]
     for train, test in folds:
         pairs = [
             _fitted_pair(each, table.take(train), table.take(test), y[train])
@@ -83,12 +87,16 @@ def row_folds(
 
 
 def kernel_folds(
-    inputs: Inputs, table: Table, y: Array, folds: list[tuple[IntArray, IntArray]]
+    inputs: Inputs,
+    table: Table,
+    y: Array,
+    folds: list[tuple[IntArray, IntArray]],
+    n_jobs: int | None = None,
 ) -> Iterator[Fold]:
     """Yield every fold with the sums of kernels of all inputs; Gram matrices are computed once."""
     kernels, others = by_kind(inputs)
-    gram = np.sum([each.kernel.gram(table[each.column]) for each in kernels], axis=0)
-    beside = row_folds(others, table, y, folds) if others else None
+    gram = np.sum([each.kernel.gram(table[each.column], n_jobs=n_jobs) for each in kernels], axis=0)
+    beside = row_folds(others, table, y, folds, n_jobs) if others else None
     for train, test in folds:
         own, other = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
         if beside is not None:

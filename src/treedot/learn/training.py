@@ -88,7 +88,7 @@ def try_all(
     for i, candidate in enumerate(candidates):
         make = kernel_folds if candidate.is_kernel else row_folds
         with thread_map(n_jobs) as run_all:
-            for fold in make(candidate.inputs, task.table, task.y, folds):
+            for fold in make(candidate.inputs, task.table, task.y, folds, n_jobs):
                 for j, right in enumerate(run_all(test, [fold] * len(costs), costs)):
                     correct[i, j] += right
                     done += 1
@@ -103,7 +103,7 @@ def try_all(
 
 def train(candidate: Candidate, C: float, task: Task, trainer: Trainer, n_jobs: int | None) -> Trained:
     """Fit the inputs to all examples, and train on their rows or their kernels."""
-    made, rows = zip(*(each.fitted(task.table, task.y) for each in candidate.inputs), strict=True)
+    made, rows = zip(*(each.fitted(task.table, task.y, n_jobs) for each in candidate.inputs), strict=True)
     if candidate.is_kernel:
         return _train_on_kernels(made, rows, C, task, trainer, n_jobs)
     columns, narrow = zip(*map(narrowed, rows), strict=True)

@@ -194,7 +194,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         """Return the score of every example for each class, or for the second of two."""
         check_is_fitted(self)
         table = self._table(X, columns_of(self.inputs_))
-        return linear_scores(self.inputs_, table, self.columns_, self.weights_, self.intercept_)
+        return linear_scores(self.inputs_, table, self.columns_, self.weights_, self.intercept_, self.n_jobs)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of every example, that with the largest score."""

@@ -37,7 +37,7 @@ class VectorizerInput(ModelInput):
         """Whether the vectorizer has something to fit."""
         return bool(get_tags(self.vectorizer).requires_fit)
 
-    def fitted(self, table: Table, y: Any = None) -> tuple[Self, Any]:
+    def fitted(self, table: Table, y: Any = None, n_jobs: int | None = None) -> tuple[Self, Any]:
         """Return the input with a fitted clone of the vectorizer, and the rows of the examples."""
         made = clone(self.vectorizer)
         rows = _matrix(made.fit_transform(table[self.column], y))

@@ -40,9 +40,11 @@ class ModelInput(ABC):
     def transform(self, table: Table, n_jobs: int | None = None) -> Any:
         """Return one row for each example: CSR, or an array where rows are dense."""
 
-    def fitted(self, table: Table, y: Array | None = None) -> tuple[ModelInput, Any]:
+    def fitted(
+        self, table: Table, y: Array | None = None, n_jobs: int | None = None
+    ) -> tuple[ModelInput, Any]:
         """Return the input with what it learns from examples, and their rows."""
-        return self, self.transform(table)
+        return self, self.transform(table, n_jobs)
 
     def scores(self, table: Table, columns: IntArray, weights: Array, n_jobs: int | None) -> FloatArray:
         """Return w · x of every example; all other columns of the rows weigh nothing."""

@@ -61,7 +61,9 @@ class NumberInput(StoredInput):
         numbers: FloatArray = (self._matrix(table) - self.mean) / self.scale
         return numbers
 
-    def fitted(self, table: Table, y: Array | None = None) -> tuple[Self, FloatArray]:
+    def fitted(
+        self, table: Table, y: Array | None = None, n_jobs: int | None = None
+    ) -> tuple[Self, FloatArray]:
         """Return the input with mean and deviation of some examples, and their rows."""
         matrix = self._matrix(table)
         with np.errstate(over="ignore", invalid="ignore"):

@@ -150,10 +150,12 @@ class KernelInput(StoredInput):
         """Whether rows depend on other examples: they are compared with these."""
         return True
 
-    def fitted(self, table: Table, y: Array | None = None) -> tuple[Self, FloatArray]:
+    def fitted(
+        self, table: Table, y: Array | None = None, n_jobs: int | None = None
+    ) -> tuple[Self, FloatArray]:
         """Return the input that compares with some examples, and their Gram matrix."""
         made = type(self)(self.column, self.kernel, table[self.column])
-        return made, self.kernel.gram(made.trees)
+        return made, self.kernel.gram(made.trees, n_jobs=n_jobs)
 
     def transform(self, table: Table, n_jobs: int | None = None) -> FloatArray:
         """Return the kernels of each tree with all support vectors."""

@@ -265,7 +265,7 @@ def test_what_the_columns_of_a_model_lack_is_told_in_one_line(pairs, capsys, tmp
         (["--vectors", "sparse", "--rest", "blocks", "--budget", "3", "--damping", "linear"], "fragments"),
         (["--kernel", "subset"], "kernel"),
         (["--kernel", "subtree"], "kernel"),
-        (["--kernel", "partial", "--mu", "0.3"], "kernel"),
+        (["--kernel", "partial"], "kernel"),
         (["--kernel", "bounded", "--budget", "2"], "kernel"),
     ],
 )

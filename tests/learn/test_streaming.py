@@ -231,7 +231,7 @@ def test_settings_are_chosen_on_a_sample_and_only_once(folder, monkeypatch):
     best = max(trials, key=lambda trial: trial["accuracy"])
     assert (spec_of(model).decay, model.facts["training"]["C"]) == (best["decay"], best["C"])
     train(folder, **{**settings, "max_passes": 3})
-    assert seen == [120]
+    assert seen == [size]
 
 
 def test_the_model_is_one_as_any_other(folder, tmp_path):

@@ -112,10 +112,11 @@ def test_another_request_is_refused_and_what_changed_is_named(path):
 
 
 def test_a_choice_is_made_once(path):
+    first, second = ({"decay": 0.4, "C": C, "trials": []} for C in (1.5, 2.5))
     with opened(path) as folder:
-        assert folder.choice(lambda: {"C": 1.5}) == {"C": 1.5}
+        assert folder.choice(lambda: first) == first
     with opened(path) as folder:
-        assert folder.choice(lambda: {"C": 2.5}) == {"C": 1.5}
+        assert folder.choice(lambda: second) == first
 
 
 def test_other_folders_and_damaged_ones_are_refused(path):

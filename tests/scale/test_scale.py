@@ -24,7 +24,7 @@ from treedot import (
     scale,
 )
 from treedot.scale import Reading, part_file
-from treedot.trees.arrow import pa
+from treedot.trees.arrow import pa, typed_columns
 
 SPARSE = FragmentVectorizer(n_features=2**12)
 DENSE = DistributedTreeVectorizer(n_components=256)
@@ -293,3 +293,36 @@ def test_predictions_are_those_of_the_model(table, tmp_path, pool, classes):
     assert np.allclose(found["scores"].to_pylist(), expected, atol=1e-6)
     with pytest.raises(SourceError, match="how its vectors were made"):
         load_vectors(tmp_path / "a")
+
+
+def test_a_shard_that_does_not_fit_into_memory_is_told(table, tmp_path, monkeypatch):
+    def too_much(*_, **__):
+        raise MemoryError
+
+    scale.plan_encode(table, tmp_path / "out", SPARSE)
+    monkeypatch.setattr("treedot.scale.shard.iter_range", too_much)
+    assert scale.do_shard(str(tmp_path / "out"), 0).error == "MemoryError"
+
+
+@pytest.mark.parametrize("number", [-1, 99])
+def test_shards_that_are_not_there_are_told(table, tmp_path, number):
+    scale.plan_encode(table, tmp_path / "out", SPARSE)
+    assert f"there is no shard {number}" in scale.do_shard(str(tmp_path / "out"), number).error
+
+
+def test_names_of_vectors_are_taken_whatever_their_kind(tmp_path):
+    (tmp_path / "t.tsv").write_text("tree\tvector\n(A b)\t1\n")
+    scale.plan_encode(tmp_path / "t.tsv", tmp_path / "out", SPARSE)
+    assert "rename the column(s) ['vector']" in scale.do_shard(str(tmp_path / "out"), 0).error
+
+
+@pytest.mark.parametrize(("first", "then"), [(True, 5), (1, "7"), ({"a": 1}, {"b": 2}), ("x", True)])
+def test_no_value_of_a_column_is_made_another_one(first, then):
+    types = {name: array.type for name, array in typed_columns({"c": [first]}, 1, None).items()}
+    with pytest.raises(SourceError, match=r"the column 'c' holds .* before: make it one type"):
+        typed_columns({"c": [then]}, 1, types)
+
+
+def test_integers_become_floats_and_dictionaries_plain_values():
+    assert typed_columns({"c": [1]}, 1, {"c": pa.float64()})["c"].to_pylist() == [1.0]
+    assert typed_columns({"c": pa.array(["x"]).dictionary_encode()}, 1, None)["c"].type == pa.string()

@@ -329,6 +329,8 @@ def test_each_of_two_models_reads_its_own_column(two_columns, capsys):
     both = json.loads(capsys.readouterr().out)
     assert both["accuracy"] == 1
     assert both["against"]["accuracy"] == alone["accuracy"] < 1
+    assert main([*command, "--against", str(two_columns / "poor"), "--skip-bad"]) == 1
+    assert "leave out --skip-bad" in capsys.readouterr().err
 
 
 def test_what_is_known_before_the_work_is_told_before_it(two_columns, capsys, monkeypatch):

@@ -308,6 +308,7 @@ def test_a_shard_that_does_not_fit_into_memory_is_told(table, tmp_path, monkeypa
 def test_shards_that_are_not_there_are_told(table, tmp_path, number):
     scale.plan_encode(table, tmp_path / "out", SPARSE)
     assert f"there is no shard {number}" in scale.do_shard(str(tmp_path / "out"), number).error
+    assert not list((tmp_path / "out").glob("_failed-*"))
 
 
 def test_names_of_vectors_are_taken_whatever_their_kind(tmp_path):

@@ -37,31 +37,19 @@ def train(options: argparse.Namespace) -> None:
     """Train a model, and write it to a folder."""
     from treedot.learn import TreeClassifier
     from treedot.learn.candidates import N_FEATURES
-    from treedot.learn.tree_classifier import COSTS, DECAYS
 
     check_model_target(Path(options.output), options.overwrite)
     if options.checkpoint is not None:
         from treedot.cli.train_files import train_streamed
         from treedot.learn.streaming import N_FEATURES as FEWER
 
-        train_streamed(options, _vectorizer_or_kernel(options, FEWER))
+        train_streamed(options, _settings(options, FEWER))
         return
     others = options.number_column is not None or options.text_column is not None
     if others and options.tree_column is None and options.column is not None:
         options.tree_column, options.column = [options.column], None
     columns = Columns.make(options.tree_column, options.number_column, options.text_column)
-    classifier = TreeClassifier(
-        tree_columns=options.tree_column,
-        number_columns=options.number_column,
-        text_columns=options.text_column,
-        **_vectorizer_or_kernel(options, N_FEATURES),
-        decay=options.decay or DECAYS,
-        C=options.C or COSTS,
-        cv=options.cv,
-        class_weight="balanced" if options.balanced else None,
-        max_passes=1000 if options.passes is None else options.passes,
-        n_jobs=options.jobs,
-    )
+    classifier = TreeClassifier(**_settings(options, N_FEATURES))
     trees = _forest(options, columns)
     labels = _labels(trees, options.label)
     groups = None if options.group is None else _labels(trees, options.group)
@@ -78,6 +66,25 @@ def train(options: argparse.Namespace) -> None:
     for trial in classifier.trials_:
         print(f"  decay {trial.decay:g}, C {trial.C:g}: accuracy {trial.accuracy:.3f} in cross-validation")
     print(f"{options.output}: decay {classifier.decay_:g}, C {classifier.C_:g}")
+
+
+def _settings(options: argparse.Namespace, n_features: int) -> dict[str, Any]:
+    """Return the parameters of a ``TreeClassifier`` that the options give."""
+    from treedot.learn.tree_classifier import COSTS, DECAYS
+
+    passes = {} if options.passes is None else {"max_passes": options.passes}
+    return {
+        "tree_columns": options.tree_column,
+        "number_columns": options.number_column,
+        "text_columns": options.text_column,
+        "decay": options.decay or DECAYS,
+        "C": options.C or COSTS,
+        "cv": options.cv,
+        "class_weight": "balanced" if options.balanced else None,
+        "n_jobs": options.jobs,
+        **passes,
+        **_vectorizer_or_kernel(options, n_features),
+    }
 
 
 def _vectorizer_or_kernel(options: argparse.Namespace, n_features: int) -> dict[str, Any]:
@@ -127,12 +134,12 @@ def evaluate(options: argparse.Namespace) -> None:
         check_target(Path(options.html), *options.trees)
     theirs = None
     if other is not None and other.reads.trees[0] != model.reads.trees[0]:
+        if options.skip_bad:
+            raise ParameterError(
+                f"{options.against} reads another column, whose trees may be bad elsewhere: leave out --skip-bad"
+            )
         theirs = _forest(argparse.Namespace(**vars(options)), other.reads)
     trees = _forest(options, model.reads)
-    if theirs is not None and len(theirs) != len(trees):
-        raise ParameterError(
-            f"{options.against} reads another column, in which other trees are bad: leave out --skip-bad"
-        )
     truth = _labels(trees, options.label)
     scores = model.decision_function(trees, n_jobs=options.jobs)
     classes, predicted = model.classes.astype(str), model.best(scores).astype(str)

@@ -13,13 +13,11 @@ from treedot.cli.reading import Skipped
 from treedot.errors import ParameterError
 from treedot.files import remove_folder
 from treedot.learn import train_files
-from treedot.learn.streaming import MAX_PASSES
-from treedot.learn.tree_classifier import COSTS, DECAYS
 from treedot.model import LinearModel
 
 
-def train_streamed(options: argparse.Namespace, encoding: dict[str, Any]) -> None:
-    """Train a model, write it to a folder, and remove the checkpoint; ``encoding`` makes rows of trees."""
+def train_streamed(options: argparse.Namespace, settings: dict[str, Any]) -> None:
+    """Train a model, write it to a folder, and remove the checkpoint."""
     folder, target = Path(options.checkpoint), Path(options.output)
     if options.group is not None:
         raise ParameterError("--group wants all trees in memory: leave out --checkpoint")
@@ -27,7 +25,7 @@ def train_streamed(options: argparse.Namespace, encoding: dict[str, Any]) -> Non
     if inner.is_relative_to(outer) or outer.is_relative_to(inner):
         raise ParameterError(f"neither of the model {target} and the checkpoint {folder} may be in the other")
     try:
-        model = _train(options, encoding, folder)
+        model = _train(options, settings, folder)
     except KeyboardInterrupt:
         if folder.exists():
             print(f"treedot: the same command goes on from what is kept in {folder}", file=sys.stderr)
@@ -42,7 +40,7 @@ def train_streamed(options: argparse.Namespace, encoding: dict[str, Any]) -> Non
     print(f"{target}: decay {training['decay']:g}, C {training['C']:g}")
 
 
-def _train(options: argparse.Namespace, encoding: dict[str, Any], folder: Path) -> LinearModel:
+def _train(options: argparse.Namespace, settings: dict[str, Any], folder: Path) -> LinearModel:
     skipped = Skipped(options.skip_bad)
     with Passes() as progress:
         model = train_files(
@@ -54,16 +52,7 @@ def _train(options: argparse.Namespace, encoding: dict[str, Any], folder: Path) 
             unit=options.unit,
             on_bad=skipped.callback,
             progress=progress,
-            **encoding,
-            tree_columns=options.tree_column,
-            number_columns=options.number_column,
-            text_columns=options.text_column,
-            decay=options.decay or DECAYS,
-            C=options.C or COSTS,
-            cv=options.cv,
-            class_weight="balanced" if options.balanced else None,
-            max_passes=MAX_PASSES if options.passes is None else options.passes,
-            n_jobs=options.jobs,
+            **settings,
         )
     skipped.report()
     return model

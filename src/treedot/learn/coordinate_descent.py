@@ -15,6 +15,7 @@ value. It is a sum over the rows: with ξᵢ = 1 - yᵢ (w · xᵢ + b), row i a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,11 +123,24 @@ def train_linear(
     (array([ 0.667, -0.667]), array([0.]))
     """
     rows = Rows(matrix.indptr, matrix.indices, matrix.data)
+
+    def descend(sides: BoolArray, costs: FloatArray) -> LinearFit:
+        return _descend(rows, matrix.shape[1], sides, costs, tol, max_passes, seed)
+
+    return over_problems(descend, positive, cost, n_jobs)
+
+
+def over_problems(
+    descend: Callable[[BoolArray, FloatArray], LinearFit],
+    positive: BoolArray,
+    cost: FloatArray,
+    n_jobs: int | None,
+) -> LinearFit:
+    """Solve problems, of which each thread takes some, by what solves those of some sides and costs."""
     parts = np.array_split(np.arange(len(cost)), min(n_threads(n_jobs), len(cost)))
 
     def train(part: IntArray) -> LinearFit:
-        sides = np.ascontiguousarray(positive[:, part])
-        return _descend(rows, matrix.shape[1], sides, cost[part], tol, max_passes, seed)
+        return descend(np.ascontiguousarray(positive[:, part]), cost[part])
 
     with thread_map(n_jobs, len(parts)) as run_all:
         fits = list(run_all(train, parts))

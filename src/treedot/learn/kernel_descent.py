@@ -14,9 +14,7 @@ import numpy as np
 from treedot.algebra.splitmix import GOLDEN, mix
 from treedot.array_types import BoolArray, FloatArray, IntArray
 from treedot.jit import njit
-from treedot.learn.coordinate_descent import PASSES_PER_CHECK, LinearFit, shuffle
-from treedot.parameters import n_threads
-from treedot.threads import thread_map
+from treedot.learn.coordinate_descent import PASSES_PER_CHECK, LinearFit, over_problems, shuffle
 
 
 class Descent(NamedTuple):
@@ -50,14 +48,11 @@ def train_kernel(
     (array([ 0.667, -0.667]), array([0.]))
     """
     gram = np.ascontiguousarray(gram, np.float64)
-    parts = np.array_split(np.arange(len(cost)), min(n_threads(n_jobs), len(cost)))
 
-    def train(part: IntArray) -> LinearFit:
-        return _descend(gram, np.ascontiguousarray(positive[:, part]), cost[part], tol, max_passes, seed)
+    def descend(sides: BoolArray, costs: FloatArray) -> LinearFit:
+        return _descend(gram, sides, costs, tol, max_passes, seed)
 
-    with thread_map(n_jobs, len(parts)) as run_all:
-        fits = list(run_all(train, parts))
-    return LinearFit(*(np.concatenate(arrays, axis=-1) for arrays in zip(*fits, strict=True)))
+    return over_problems(descend, positive, cost, n_jobs)
 
 
 def _descend(

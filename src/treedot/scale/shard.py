@@ -61,8 +61,7 @@ def do_shard(folder: str, number: int) -> Outcome:
     except Exception as error:
         known = isinstance(error, (TreedotError, OSError, MemoryError))
         text = str(error) or type(error).__name__ if known else traceback.format_exc()
-        with contextlib.suppress(IndexError):
-            note_failure(folder, number, text)
+        note_failure(folder, number, text)
         return Outcome(number, error=text)
     with contextlib.suppress(OSError):
         failure_file(Path(folder), shard).unlink(missing_ok=True)
@@ -78,9 +77,11 @@ def warm_up(folder: str) -> None:
 def note_failure(folder: str, number: int, error: str) -> None:
     """Write down why a shard failed; where that cannot be written, the outcome still says it."""
     with contextlib.suppress(TreedotError, OSError):
-        shard = Plan.load(Path(folder)).shards[number]
-        with write_whole(failure_file(Path(folder), shard), sweep=False) as aside:
-            aside.write_text(error + "\n", encoding="utf-8", errors="backslashreplace")
+        for shard in Plan.load(Path(folder)).shards[
+            max(0, number) : number + 1
+        ]:  # none where there is no such
+            with write_whole(failure_file(Path(folder), shard), sweep=False) as aside:
+                aside.write_text(error + "\n", encoding="utf-8", errors="backslashreplace")
 
 
 def failure_file(folder: Path, shard: Shard) -> Path:

@@ -136,7 +136,7 @@ def evaluate(options: argparse.Namespace) -> None:
     if other is not None and other.reads.trees[0] != model.reads.trees[0]:
         if options.skip_bad:
             raise ParameterError(
-                f"{options.against} reads another column, whose trees may be bad elsewhere: leave out --skip-bad"
+                f"{options.against} reads another column, with other bad trees: leave out --skip-bad"
             )
         theirs = _forest(argparse.Namespace(**vars(options)), other.reads)
     trees = _forest(options, model.reads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from treedot.cli.progress import Progress
 from treedot.errors import SourceError
@@ -23,14 +23,7 @@ def batches(source: str, options: argparse.Namespace, skipped: Skipped) -> Itera
         yield read_trees([source])
         return
     found = 0
-    for batch in iter_trees(
-        source,
-        options.format,
-        column=options.column,
-        unit=options.unit,
-        batch_size=8192,
-        on_bad=skipped.callback,
-    ):
+    for batch in _of_file(source, options, skipped, 8192):
         found += len(batch)
         yield batch
     if not found:
@@ -42,18 +35,28 @@ def streamed(
 ) -> Iterator[Forest]:
     """Yield the trees of files in small batches, each counted when it has been dealt with."""
     for source in sources:
-        for batch in iter_trees(
-            source,
-            options.format,
-            column=options.column,
-            unit=options.unit,
-            batch_size=2048,
-            on_bad=skipped.callback,
-            on_read=progress.read,
-        ):
+        for batch in _of_file(source, options, skipped, 2048, progress.read):
             yield batch
             progress.advance(len(batch))
         progress.finished(source)
+
+
+def _of_file(
+    source: str,
+    options: argparse.Namespace,
+    skipped: Skipped,
+    batch_size: int,
+    on_read: Callable[[int], object] | None = None,
+) -> Iterator[Forest]:
+    return iter_trees(
+        source,
+        options.format,
+        column=options.column,
+        unit=options.unit,
+        batch_size=batch_size,
+        on_bad=skipped.callback,
+        on_read=on_read,
+    )
 
 
 class Skipped:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import treedot
-from treedot import encode, report, scale
+from treedot import encode, gpu, report, scale
 from treedot.cli import main
 from treedot.cli.dups import SETTINGS
 from treedot.vectors import fidelity
@@ -20,7 +20,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 def test_the_reference_has_every_public_name_and_no_other():
     listed = re.findall(r"^   (\w+)$", (ROOT / "docs/api.md").read_text(encoding="utf-8"), re.M)
     assert len(listed) == len(set(listed))
-    modules = (treedot, encode, fidelity, report, scale)
+    modules = (treedot, encode, fidelity, gpu, report, scale)
     assert set(listed) == {"clear_encoders", *(name for module in modules for name in module.__all__)}
 
 

@@ -19,6 +19,7 @@ _HOME = {
     "BoundedTreeKernel": "treedot.kernels",
     "Clusters": "treedot.search",
     "Comparison": "treedot.search",
+    "DeviceError": "treedot.errors",
     "DistributedTreeVectorizer": "treedot.learn",
     "DualLinearSVC": "treedot.learn",
     "DuplicateGroup": "treedot.search",
@@ -78,6 +79,7 @@ __all__ = [
     "BoundedTreeKernel",
     "Clusters",
     "Comparison",
+    "DeviceError",
     "DistributedTreeVectorizer",
     "DualLinearSVC",
     "DuplicateGroup",
@@ -135,6 +137,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from treedot.errors import (
+        DeviceError,
         IncompleteError,
         LimitError,
         MissingDependencyError,

@@ -31,6 +31,10 @@ class SpecMismatchError(TreedotError, ValueError):
     """Vectors that were made with different settings are being mixed."""
 
 
+class DeviceError(TreedotError, RuntimeError):
+    """There is no such device, or it cannot do what is asked of it."""
+
+
 class IncompleteError(TreedotError):
     """Some parts of a large work could not be made; the message names them, and the others are finished."""
 

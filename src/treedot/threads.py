@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from treedot.parameters import n_threads
 PARTS = 8  # that work is cut into for each thread, since some take longer than others
 
 Span = tuple[int, int]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,16 @@ def thread_map(n_jobs: int | None, tasks: int | None = None) -> Iterator[Callabl
     """Give ``map`` over as many threads as ``n_jobs`` asks for, only the plain one for one task."""
     with open_threads(n_jobs, tasks) as threads:
         yield threads.map
+
+
+def one_ahead(make: Callable[..., T], spans: Sequence[Span]) -> Iterator[T]:
+    """Yield what is made of every span, each while the one before is in use."""
+    with ThreadPoolExecutor(1) as maker:
+        waiting = [maker.submit(make, *span) for span in spans[:1]]
+        for k in range(len(spans)):
+            made = waiting.pop().result()
+            waiting = [maker.submit(make, *span) for span in spans[k + 1 : k + 2]]
+            yield made
 
 
 def _exhaust(iterator: Iterator[Any]) -> None:

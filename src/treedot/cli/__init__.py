@@ -299,6 +299,7 @@ def _add_vectors(command: argparse.ArgumentParser, jobs: bool = True) -> None:
     dense.add_argument(
         "--composition", choices=COMPOSITIONS, help="how vectors of nodes are composed (default: mixed)"
     )
+    dense.add_argument("--device", metavar="NAME", help="cuda to make them on a GPU (default: cpu)")
     both = command.add_argument_group("all vectors (--vectors)")
     both.add_argument(
         "--seed",

@@ -27,6 +27,7 @@ APPLY_TO = {
     "rest_size": (SPARSE,),
     "n_components": (DENSE,),
     "composition": (DENSE,),
+    "device": (DENSE,),
     "seed": (SPARSE, DENSE),
     "dtype": (SPARSE, DENSE),
 }
@@ -91,6 +92,7 @@ def _vectorizer(options: argparse.Namespace, defaults: dict[str, Any]) -> Any:
         "random_state": options.seed,
         "dtype": options.dtype,
         "n_jobs": options.jobs,
+        "device": getattr(options, "device", None),
     }
     known = made.get_params()
     settings = defaults | {name: x for name, x in given.items() if x is not None}

@@ -103,7 +103,7 @@ def predict(options: argparse.Namespace) -> None:
     if wants_parts(options):
         predict_parts(options)
         return
-    model = LinearModel.load(options.model)
+    model = LinearModel.load(options.model, device=options.device or "cpu")
     if options.output:
         check_target(Path(options.output), *options.trees)
     _set_column(options, model.reads)

@@ -94,6 +94,9 @@ def add_learn_commands(
         help="write there (default: print); a folder, such as out/, gets parts in Arrow, with the column "
         "predicted",
     )
+    predict.add_argument(
+        "--device", metavar="NAME", help="cuda to make dense vectors and scores on a GPU (default: cpu)"
+    )
     add_scale_options(predict)
     add_reading(predict)
     _add_jobs(predict)

@@ -32,6 +32,8 @@ def wants_parts(options: argparse.Namespace) -> bool:
     if folder or any(getattr(options, name) is not None for name in GIVEN):
         if not folder and (output in ("", "-") or a_file or os.path.isfile(output)):
             raise ParameterError("parts are written to a folder: give one, such as -o out/")
+        if getattr(options, "device", None) not in (None, "cpu"):
+            raise ParameterError("--device has no effect on parts, which processors make: leave it out")
         if options.jobs not in (None, -1):
             raise ParameterError(
                 "--jobs has no effect on parts, each of which one thread makes: use --workers"

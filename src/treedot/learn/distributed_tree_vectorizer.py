@@ -43,6 +43,10 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         The type of the vectors and of all arithmetic.
     n_jobs : int, optional
         Threads; -1 for all cores. The vectors are the same to the byte.
+    device : str
+        "cpu", or "cuda" (or "cuda:1", …) to make the vectors on a GPU: those of ``"mixed"`` in float32, with
+        ``n_components`` a multiple of 512 up to 16384. They differ in rounding alone. To use vectors on the
+        GPU without copying them, see ``treedot.gpu.GpuEncoder``.
 
     Examples
     --------
@@ -65,6 +69,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         normalize: bool = True,
         dtype: str = "float32",
         n_jobs: int | None = None,
+        device: str = "cpu",
     ) -> None:
         self.n_components = n_components
         self.decay = decay
@@ -73,6 +78,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         self.normalize = normalize
         self.dtype = dtype
         self.n_jobs = n_jobs
+        self.device = device
 
     @property
     def spec(self) -> DenseSpec:
@@ -93,6 +99,11 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
             Where to write the vectors, for instance a memory map.
         """
         spec = self.spec
+        if self.device != "cpu":
+            from treedot.gpu import GpuEncoder
+
+            on_gpu = kept_encoder(spec, (self.device,), partial(GpuEncoder, spec, self.device))
+            return on_gpu.transform(read_trees(X), out=out, n_jobs=self.n_jobs)
         encoder = kept_encoder(spec, (), partial(DenseEncoder, spec))
         return encoder.encode(read_trees(X), out=out, n_jobs=self.n_jobs)
 

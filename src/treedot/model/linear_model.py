@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from treedot.array_types import Array, FloatArray, IntArray
+from treedot.errors import DeviceError
 from treedot.model.inputs import columns_of, linear_scores
 from treedot.model.model_folder import read_model, write_model
 from treedot.model.model_input import StoredInput
 from treedot.model.table import Columns, Table, read_table
+from treedot.model.tree_inputs import DenseInput
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +87,19 @@ class LinearModel:
         write_model(path, self.inputs, self.classes, arrays, self.facts, overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a folder that ``save`` wrote; one that is damaged is refused."""
-        return cls(*read_model(path))
+    def load(cls, path: str | os.PathLike[str], *, device: str = "cpu") -> Self:
+        """Read a folder that ``save`` wrote; one that is damaged is refused.
+
+        With ``device="cuda"``, a GPU makes dense vectors and their scores, which then are sums in float32.
+        """
+        inputs, classes, columns, weights, bias, facts = read_model(path)
+        if device != "cpu":
+            if not any(isinstance(each, DenseInput) for each in inputs):
+                raise DeviceError(f"a model without dense vectors has no use for device={device!r}")
+            inputs = [
+                replace(each, device=device) if isinstance(each, DenseInput) else each for each in inputs
+            ]
+        return cls(inputs, classes, columns, weights, bias, facts)
 
 
 def best_class(classes: Array, scores: FloatArray) -> Array:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from treedot.array_types import Array, FloatArray, Matrix
+from treedot.array_types import Array, FloatArray, IntArray, Matrix
 from treedot.encode import DenseEncoder, DenseSpec, SparseEncoder
 from treedot.errors import ParameterError, SourceError
 from treedot.kernels import BoundedTreeKernel, PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
@@ -23,6 +23,8 @@ from treedot.trees import Forest
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+    from treedot.gpu import GpuEncoder
 
 KERNELS: dict[str, type[TreeKernel]] = {
     kernel.__name__: kernel
@@ -93,6 +95,7 @@ class DenseInput(StoredInput):
 
     column: str | None
     spec: DenseSpec
+    device: str = "cpu"  # where vectors are made: no part of what is stored
 
     @property
     def reads(self) -> Columns:
@@ -103,6 +106,12 @@ class DenseInput(StoredInput):
     def _encoder(self) -> DenseEncoder:
         return DenseEncoder(self.spec)
 
+    @cached_property
+    def _on_gpu(self) -> GpuEncoder:
+        from treedot.gpu import GpuEncoder
+
+        return GpuEncoder(self.spec, self.device)
+
     @property
     def width(self) -> int:
         """How many dimensions the vectors have."""
@@ -110,7 +119,15 @@ class DenseInput(StoredInput):
 
     def transform(self, table: Table, n_jobs: int | None = None) -> Matrix:
         """Return one vector for each tree."""
+        if self.device != "cpu":
+            return self._on_gpu.transform(table[self.column], n_jobs=n_jobs)
         return self._encoder.encode(table[self.column], n_jobs=n_jobs)
+
+    def scores(self, table: Table, columns: IntArray, weights: Array, n_jobs: int | None) -> FloatArray:
+        """Return w · x of every example; on a GPU, vectors do not leave it."""
+        if self.device == "cpu":
+            return super().scores(table, columns, weights, n_jobs)
+        return self._on_gpu.scores(table[self.column], weights.T, n_jobs).astype(np.float64)
 
     def config(self) -> dict[str, Any]:
         """Return the settings of the vectors."""

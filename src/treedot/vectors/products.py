@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treedot.array_types import Matrix
-from treedot.errors import ParameterError
+from treedot.errors import DeviceError, ParameterError
 from treedot.vectors.inverted_index import InvertedIndex, real_rows
 from treedot.vectors.vectors import comparable
 
@@ -19,7 +19,7 @@ DENSE_RUN = 256  # columns that make it worth while to multiply them as a dense 
 SAMPLED = 64  # rows that are looked at to find such
 
 
-def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None) -> Matrix:
+def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None, device: str = "cpu") -> Matrix:
     """Return the dot products of all rows of X with all rows of Y, or of X itself, as a dense matrix.
 
     For sparse rows of fragments this is faster than ``(X @ Y.T).toarray()``, and takes no memory for the
@@ -32,6 +32,8 @@ def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None) -> Matrix:
         an error. A plain matrix does not say how it was made: that it belongs with the other is up to you.
     n_jobs : int, optional
         Threads for sparse rows; -1 for all cores. The products are the same to the byte.
+    device : str
+        "cpu", or "cuda" to multiply dense vectors on a GPU, in float32.
 
     Returns
     -------
@@ -53,8 +55,14 @@ def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None) -> Matrix:
         others = X if Y is None else Y
         if X.ndim != 2 or others.ndim != 2 or X.shape[1] != others.shape[1]:
             raise ParameterError(f"cannot compare rows of shapes {X.shape} and {others.shape}")
+        if device != "cpu":
+            from treedot.gpu.products import products_on_gpu
+
+            return products_on_gpu(X, others, device)
         dense_products: Matrix = X @ others.T
         return dense_products
+    if device != "cpu":
+        raise DeviceError(f"sparse rows are compared by device='cpu' only, not by {device!r}")
     x = real_rows(X)
     y = x if Y is None else real_rows(Y)
     if x.shape[1] != y.shape[1]:

@@ -1,0 +1,165 @@
+"""Measure dense vectors on a GPU: ``python -m benchmarks.gpu``.
+
+For each kind of trees: the largest difference from the processor's vectors, over the largest element; trees a
+second by the GPU's own work (operations are there already), from packed arrays to vectors on the GPU, and to
+classes, while all of this machine's threads list operations. ``--neighbours 1000000`` compares so many
+generated trees with each other, and some of them with all in float32.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.grammar import forests
+from benchmarks.trees import corpus
+from treedot import Forest
+from treedot.encode import DenseEncoder, DenseSpec
+from treedot.gpu import GpuEncoder, nearest_tensors
+from treedot.gpu.operations import list_operations
+from treedot.threads import open_threads
+
+ROUNDS = 5
+NEIGHBOURS = 10
+SAMPLED = 500
+
+
+def seconds_on_gpu(run: Any) -> float:
+    """Return the least time of some runs, by the GPU's own clock."""
+    import torch
+
+    run()
+    times = []
+    for _ in range(ROUNDS):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        run()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end) / 1e3)
+    return min(times)
+
+
+def largest_differences(encoder: GpuEncoder, forest: Forest) -> tuple[float, float, float]:
+    """Return how far vectors are apart, over the largest element of each.
+
+    Those of the GPU from those of the processor, and both from those of the processor in float64.
+    """
+    expected = DenseEncoder(encoder.spec).encode(forest, n_jobs=-1)
+    exact = DenseEncoder(replace(encoder.spec, dtype="float64")).encode(forest, n_jobs=-1)
+    got = encoder.encode(forest).cpu().numpy()
+    largest = np.abs(exact).max(axis=1, keepdims=True)
+    pairs = ((got, expected), (got, exact), (expected, exact))
+    gpu, of_gpu, of_processor = (float((np.abs(a - b) / largest).max()) for a, b in pairs)
+    return gpu, of_gpu, of_processor
+
+
+def kernel_rate(encoder: GpuEncoder, forest: Forest) -> float:
+    """Return trees a second of the GPU's own work."""
+    import torch
+
+    with open_threads(-1) as threads:
+        row = encoder._labels.rows(forest.labels, threads)
+        root_decay = encoder.spec.decay**0.5
+        operations = list_operations(forest.arity, forest.offsets, forest.label, row, root_decay, threads)
+    parts = list(encoder.send(operations))
+    out = torch.empty((len(forest), encoder.spec.n_components), device=encoder.device)
+
+    def run() -> None:
+        for first, last, sent in parts:
+            encoder.run(sent, out[first:last])
+
+    return len(forest) / seconds_on_gpu(run)
+
+
+def whole_rate(encoder: GpuEncoder, forest: Forest) -> float:
+    """Return trees a second from packed arrays to vectors on the GPU."""
+    import torch
+
+    out = torch.empty((len(forest), encoder.spec.n_components), device=encoder.device)
+    encoder.encode(forest, out)
+    times = []
+    for _ in range(ROUNDS):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        encoder.encode(forest, out)
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - begin)
+    return len(forest) / min(times)
+
+
+def class_rate(encoder: GpuEncoder, forest: Forest) -> float:
+    """Return trees a second from packed arrays to classes, by a linear model of six of them."""
+    import torch
+
+    weights = torch.randn((6, encoder.spec.n_components), device=encoder.device)
+    times = []
+    for _ in range(ROUNDS + 1):
+        begin = time.perf_counter()
+        scores = encoder.scores(forest, weights)
+        scores.argmax(axis=1)
+        times.append(time.perf_counter() - begin)
+    return len(forest) / min(times[1:])
+
+
+def measure_neighbours(encoder: GpuEncoder, count: int) -> None:
+    """Print how long the ten nearest of all trees take, and how many of the true ones are found."""
+    import torch
+
+    parts = list(forests("questions", count))
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate([part.sizes for part in parts]))])
+    label, arity = (np.concatenate([getattr(part, name) for part in parts]) for name in ("label", "arity"))
+    vectors = encoder.encode(Forest(label, arity, offsets, parts[0].labels))
+    some = torch.arange(0, count, max(1, count // SAMPLED), device=encoder.device)
+    products = vectors[some] @ vectors.T
+    products[torch.arange(len(some)), some] = -torch.inf
+    expected = products.topk(NEIGHBOURS, dim=1).indices
+    del products
+    for elements in (None, 2048):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        rows, _ = nearest_tensors(vectors, k=NEIGHBOURS, elements=elements)
+        torch.cuda.synchronize()
+        took = time.perf_counter() - begin
+        found = (rows[some][:, :, None] == expected[:, None, :]).any(dim=2).double().mean()
+        print(
+            f"{count:,} trees, candidates by {elements or 'all'} elements: {took:.1f} s, recall {found:.4f}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trees", type=int, default=160_000, help="at least so many, by repeating a corpus")
+    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
+    parser.add_argument("--components", type=int, default=8192)
+    parser.add_argument("--decay", type=float, default=0.4)
+    parser.add_argument("--neighbours", type=int, metavar="TREES", help="measure the search among so many")
+    arguments = parser.parse_args()
+    encoder = GpuEncoder(DenseSpec(n_components=arguments.components, decay=arguments.decay))
+    if arguments.neighbours:
+        measure_neighbours(encoder, arguments.neighbours)
+        return
+    for name in ("questions", "Penn sentences", "Java functions"):
+        forest = corpus(arguments.data, name)
+        if forest is None:
+            continue
+        difference, of_gpu, of_processor = largest_differences(encoder, forest[:2000])
+        times = max(1, arguments.trees // len(forest) // max(1, forest.n_nodes // len(forest) // 30))
+        many = Forest.concat([forest] * times)
+        kernel, whole, classes = (rate(encoder, many) for rate in (kernel_rate, whole_rate, class_rate))
+        print(
+            f"{name:12} {len(many):9,} trees  difference {difference:.1e}"
+            f" ({of_gpu:.1e} and {of_processor:.1e} from float64)"
+            f"  GPU {kernel / 1e6:6.2f} M trees/s  from arrays {whole / 1e6:6.2f} M,"
+            f" to classes {classes / 1e6:6.2f} M",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""The GPU through PyTorch: whether there is one, and CUDA code compiled for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from treedot.errors import DeviceError
+
+Kernel = Callable[
+    [tuple[int, int], int, Sequence[Any], int], None
+]  # blocks, threads, arguments, shared bytes
+
+
+def open_device(name: str) -> Any:
+    """Return a CUDA device of PyTorch by its name, such as "cuda" or "cuda:1".
+
+    Examples
+    --------
+    >>> open_device("tpu")
+    Traceback (most recent call last):
+    treedot.errors.DeviceError: device must be 'cpu', 'cuda' or 'cuda:NUMBER', not 'tpu'
+    """
+    if not isinstance(name, str) or name.partition(":")[0] != "cuda":
+        raise DeviceError(f"device must be 'cpu', 'cuda' or 'cuda:NUMBER', not {name!r}")
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise DeviceError(f"device={name!r} needs PyTorch: pip install 'treedot[gpu]'") from None
+    if torch.version.cuda is None:
+        raise DeviceError(
+            f"device={name!r} needs a PyTorch that was built for CUDA, and {torch.__version__} was not: "
+            "install another, or use device='cpu'"
+        )
+    try:
+        device = torch.device(name)
+        torch.cuda.init()
+        torch.cuda.get_device_properties(device)
+    except (AssertionError, RuntimeError, ValueError) as error:
+        first_line = str(error).strip().splitlines()[0]
+        raise DeviceError(
+            f"device={name!r} cannot be used: {first_line}; device='cpu' needs no GPU"
+        ) from None
+    return torch.device("cuda", torch.cuda.current_device()) if device.index is None else device
+
+
+@cache
+def compiled(file: str, name: str, device: int, **defined: int) -> Kernel:
+    """Compile a kernel of a file beside this one for a device, the current one, with some names defined.
+
+    PyTorch compiles and launches it by a function without a public name. Where that is missing or fails,
+    CuPy does so, if it is installed.
+    """
+    source = files("treedot.gpu").joinpath(file).read_text("utf-8")
+    options = [f"-D{key}={value}" for key, value in sorted(defined.items())]
+    failures = []
+    for compile_by in (_by_torch, _by_cupy):
+        try:
+            return compile_by(source, name, options)
+        except Exception as error:  # any: both say in many ways that they cannot
+            failures.append(f"{compile_by.__name__.removeprefix('_by_')}: {str(error).strip()}")
+    raise DeviceError("the GPU's code cannot be compiled; " + "; ".join(failures))
+
+
+def _by_torch(source: str, name: str, options: list[str]) -> Kernel:
+    import torch
+
+    kernel = torch.cuda._compile_kernel(source, name, nvcc_options=options)
+
+    def launch(blocks: tuple[int, int], threads: int, arguments: Sequence[Any], shared: int) -> None:
+        if shared > kernel._max_shared_mem_bytes:
+            kernel.set_shared_memory_config(shared)
+        kernel(grid=(*blocks, 1), block=(threads, 1, 1), args=list(arguments), shared_mem=shared)
+
+    return launch
+
+
+def _by_cupy(source: str, name: str, options: list[str]) -> Kernel:
+    import cupy  # type: ignore[import-not-found]
+    import numpy as np
+    import torch
+
+    kernel = cupy.RawKernel(source, name, tuple(options))
+    kernel.compile()
+
+    def launch(blocks: tuple[int, int], threads: int, arguments: Sequence[Any], shared: int) -> None:
+        kernel.max_dynamic_shared_size_bytes = max(shared, kernel.max_dynamic_shared_size_bytes)
+        passed = tuple(
+            np.uint64(argument.data_ptr()) if isinstance(argument, torch.Tensor) else np.int32(argument)
+            for argument in arguments
+        )
+        with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+            kernel(blocks, (threads,), passed, shared_mem=shared)
+
+    return launch

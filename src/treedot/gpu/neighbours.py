@@ -1,0 +1,166 @@
+"""The largest dot products of many vectors with many, on a GPU.
+
+Tiles of all products are made in half precision, with sums in single precision, and the best of every row are
+kept as candidates. In the end their products are computed again from the vectors themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from treedot.gpu.device import compiled
+
+TILE_ROWS = 16384
+TILE_COLUMNS = 32768
+CROWDED = 32  # entries per row that are worth a search of the whole tile
+AGAIN_BYTES = 1 << 30  # for candidates whose products are computed again at a time
+
+
+class Best(NamedTuple):
+    """The best of every row so far, in falling order: their products and their numbers, -1 for none."""
+
+    values: Any
+    rows: Any
+
+
+def nearest_tensors(X: Any, Y: Any = None, k: int = 10, *, elements: int | None = None) -> tuple[Any, Any]:
+    """Return for every row of X the ``k`` rows of Y with the largest dot products, best first.
+
+    Parameters
+    ----------
+    X, Y : float32 tensors of shape (rows, elements), on one device
+        Without Y, the rows of X are compared with each other, and a row is not its own neighbour.
+    k : int
+        How many, at most as many as there are others.
+    elements : int, optional
+        Find candidates by the first so many elements of the vectors alone: faster, and some are missed.
+
+    Returns
+    -------
+    rows, values : tensors of shape (rows of X, k)
+        Equal values are ordered by row number.
+    """
+    import torch
+
+    others = X if Y is None else Y
+    most = len(others) - (Y is None)
+    wanted = min(most, 2 * k + 16 if elements is None else 10 * k)
+    x = _halves(X, elements)
+    y = x if Y is None else _halves(Y, elements)
+    best = Best(
+        torch.full((len(X), wanted), -torch.inf, device=X.device),
+        torch.full((len(X), wanted), -1, dtype=torch.int64, device=X.device),
+    )
+    for start in range(0, len(x), TILE_ROWS):
+        rows = slice(start, min(start + TILE_ROWS, len(x)))
+        for first in range(start if Y is None else 0, len(y), TILE_COLUMNS):
+            columns = slice(first, min(first + TILE_COLUMNS, len(y)))
+            products = _products(x[rows], y[columns])
+            if Y is None and first == start:
+                products.diagonal().fill_(-torch.inf)
+            below = slice(max(first, rows.stop), max(columns.stop, rows.stop) if Y is None else first)
+            _keep_both(best, products, rows, below, first)
+    return _computed_again(X, others, best.rows, k)
+
+
+def _halves(X: Any, elements: int | None) -> Any:
+    """Return vectors in half precision, none of whose elements is above 1; unchanged on a processor."""
+    import torch
+
+    part = X[:, :elements]
+    if X.device.type == "cpu":
+        return part
+    scale = max(max(float(block.abs().max()) for block in part.split(TILE_ROWS)), torch.finfo(X.dtype).tiny)
+    halves = torch.empty(part.shape, dtype=torch.float16, device=X.device)
+    for block, out in zip(part.split(TILE_ROWS), halves.split(TILE_ROWS), strict=True):
+        torch.div(block, scale, out=out)
+    return halves
+
+
+def _products(x: Any, y: Any) -> Any:
+    import torch
+
+    return x @ y.T if x.dtype == torch.float32 else torch.mm(x, y.T, out_dtype=torch.float32)
+
+
+def _keep_both(best: Best, products: Any, rows: slice, below: slice, first: int) -> None:
+    """Merge a tile of products into the best of its rows, and of the rows ``below`` that are its columns."""
+    hits = _hits(best, products, rows, below, first) if products.is_cuda else [None, None]
+    _keep_best(best, rows, products, first, hits[0])
+    if below.start < below.stop:
+        _keep_best(best, below, products[:, below.start - first :].T, rows.start, hits[1])
+
+
+def _hits(best: Best, products: Any, rows: slice, below: slice, first: int) -> list[Any]:
+    """Return (row, column, value) of products that are among the best of their rows, and of those below.
+
+    Both are in order. None stands for those that are too many.
+    """
+    import torch
+
+    n_rows, n_columns = products.shape
+    if n_columns % 4 or not torch.isfinite(best.values[rows.start, -1]):  # crowded, certainly
+        return [None, None]
+    capacity = CROWDED * max(n_rows, n_columns)
+    counts = torch.zeros(2, dtype=torch.int32, device=products.device)
+    places = [torch.empty((capacity, 2), dtype=torch.int32, device=products.device) for _ in range(2)]
+    values = [torch.empty(capacity, device=products.device) for _ in range(2)]
+    begin = below.start - first if below.start < below.stop else n_columns
+    bounds = [best.values[part, -1].contiguous() for part in (rows, below)]
+    compiled("neighbours.cu", "above", products.device.index)(
+        (-(-n_columns // 1024), -(-n_rows // 8)), 256,
+        [products, n_rows, n_columns, begin, *bounds, capacity, counts,
+         places[0], values[0], places[1], values[1]], 0,
+    )  # fmt: skip
+    hits: list[Any] = []
+    for which, count in enumerate(counts.tolist()):
+        if count >= capacity:
+            hits.append(None)
+            continue
+        row, column = places[which][:count].long().T
+        if which:
+            row, column = column - begin, row
+        order = torch.argsort(row * max(n_rows, n_columns) + column)
+        hits.append((row[order], column[order], values[which][:count][order]))
+    return hits
+
+
+def _keep_best(best: Best, rows: slice, products: Any, first: int, hits: Any) -> None:
+    """Merge products of some rows with neighbouring columns, from ``first`` on, into the best so far."""
+    import torch
+
+    values = best.values[rows]
+    touched: Any = slice(None)
+    if hits is None:
+        top = products.topk(min(values.shape[1], products.shape[1]), dim=1)
+        new_values, new_rows = top.values, top.indices + first
+    else:
+        row, column, value = hits
+        if not len(row):
+            return
+        touched, place, counts = torch.unique_consecutive(row, return_inverse=True, return_counts=True)
+        slot = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[place]
+        shape = len(touched), int(counts.max())
+        new_values, new_rows = value.new_full(shape, -torch.inf), row.new_full(shape, -1)
+        new_values[place, slot], new_rows[place, slot] = value, column + first
+    both_values = torch.cat([values[touched], new_values], dim=1)
+    both_rows = torch.cat([best.rows[rows][touched], new_rows], dim=1)
+    top = both_values.topk(values.shape[1], dim=1)
+    best.values[rows][touched] = top.values
+    best.rows[rows][touched] = both_rows.gather(1, top.indices)
+
+
+def _computed_again(X: Any, Y: Any, candidates: Any, k: int) -> tuple[Any, Any]:
+    """Return the best ``k`` of all candidates by the vectors themselves."""
+    import torch
+
+    rows = torch.empty((len(X), k), dtype=torch.int64, device=X.device)
+    values = torch.empty((len(X), k), dtype=X.dtype, device=X.device)
+    step = max(1, AGAIN_BYTES // (4 * X.shape[1] * candidates.shape[1]))
+    for start in range(0, len(X), step):
+        here = slice(start, start + step)
+        found = candidates[here].sort(dim=1).values
+        products = torch.bmm(Y[found], X[here, :, None])[:, :, 0]
+        order = products.sort(dim=1, descending=True, stable=True)
+        rows[here], values[here] = found.gather(1, order.indices[:, :k]), order.values[:, :k]
+    return rows, values

@@ -1,0 +1,73 @@
+"""What is said where there is no GPU, or where it cannot do what is asked."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from treedot import DistributedTreeVectorizer, FragmentVectorizer, dot_products, nearest
+from treedot.encode import DenseSpec
+from treedot.errors import DeviceError, ParameterError
+from treedot.gpu import GpuEncoder
+from treedot.gpu.device import open_device
+from treedot.gpu.encoder import Way, ways
+
+TREES = ["(A b)", "(A c)"]
+
+
+@pytest.mark.parametrize("name", ["tpu", "", None, 3, "cudax"])
+def test_other_devices_are_unknown(name: Any) -> None:
+    with pytest.raises(DeviceError, match="device must be 'cpu', 'cuda' or 'cuda:NUMBER'"):
+        open_device(name)
+
+
+def test_without_pytorch_the_line_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(DeviceError, match=r"pip install 'treedot\[gpu\]'"):
+        DistributedTreeVectorizer(device="cuda").transform(TREES)
+
+
+def test_a_pytorch_without_cuda_is_named() -> None:
+    torch: Any = pytest.importorskip("torch")
+    if torch.version.cuda is not None:
+        pytest.skip("this PyTorch was built for CUDA")
+    with pytest.raises(DeviceError, match=r"needs a PyTorch that was built for CUDA"):
+        DistributedTreeVectorizer(device="cuda").transform(TREES)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"composition": "product"}, "composition='product' are made by device='cpu' only"),
+        ({"dtype": "float64"}, "float64 ones are made by device='cpu' only"),
+        ({"n_components": 768}, "a multiple of 512 elements up to 16384, not of 768"),
+        ({"n_components": 32768}, "not of 32768: use device='cpu'"),
+    ],
+)
+def test_what_a_gpu_does_not_make_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(DeviceError, match=message):
+        GpuEncoder(DenseSpec(**settings))
+
+
+def test_sparse_rows_stay_with_the_processor() -> None:
+    rows = FragmentVectorizer().transform(TREES)
+    for compare in (dot_products, nearest):
+        with pytest.raises(DeviceError, match="sparse rows are compared by device='cpu' only"):
+            compare(rows, device="cuda")
+
+
+def test_a_processor_compares_whole_vectors() -> None:
+    with pytest.raises(ParameterError, match="elements goes with device='cuda'"):
+        nearest(np.eye(3), elements=2)
+
+
+def test_blocks_share_the_memory_for_rows() -> None:
+    server = SimpleNamespace(shared_memory_per_multiprocessor=233472, shared_memory_per_block_optin=232448)
+    desktop = SimpleNamespace(shared_memory_per_multiprocessor=102400, shared_memory_per_block_optin=101376)
+    assert ways(server, 8192) == [Way(3, 2, False), Way(7, 1, False), Way(255, 1, True)]
+    assert ways(desktop, 8192) == [Way(1, 2, False), Way(3, 1, False), Way(255, 1, True)]
+    assert ways(desktop, 16384) == [Way(1, 1, False), Way(255, 1, True)]

@@ -1,0 +1,108 @@
+"""What runs on a GPU, where there is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu_emulation import assert_close
+from strategies import random_forest
+from treedot import (
+    DistributedTreeVectorizer,
+    Forest,
+    LinearModel,
+    TreeClassifier,
+    dot_products,
+    nearest,
+    read_trees,
+)
+from treedot.encode import DenseEncoder, DenseSpec
+from treedot.errors import DeviceError, RangeError
+from treedot.gpu import GpuEncoder, encoder, neighbours
+
+torch: Any = pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+
+
+def assert_same_vectors(forest: Forest, spec: DenseSpec) -> None:
+    expected, got = DenseEncoder(spec).encode(forest), GpuEncoder(spec).encode(forest).cpu().numpy()
+    assert_close(got, expected)
+
+
+@pytest.mark.parametrize("size", [512, 1536, 8192, 16384])
+@pytest.mark.parametrize("decay", [0.0, 0.4, 1.0])
+def test_vectors_are_those_of_the_processor(size: int, decay: float) -> None:
+    forest = random_forest(size, 300)
+    assert_same_vectors(forest, DenseSpec(n_components=size, decay=decay))
+
+
+def test_large_trees_are_rescaled_and_lie_in_global_memory_where_they_need_many_rows() -> None:
+    def full(depth: int) -> str:
+        return f"(A {full(depth - 1)} {full(depth - 1)})" if depth else "(B b)"
+
+    deep = "(A (B b) " * 3000 + "(B b)" + ")" * 3000
+    wide = "(S " + " ".join(f"(A (B b{k % 3}) c)" for k in range(2000)) + ")"
+    assert_same_vectors(read_trees([full(9), deep, wide, "(a)", "(A b)"]), DenseSpec())
+
+
+def test_what_is_too_large_without_normalisation_is_an_error() -> None:
+    wide = "(S " + " ".join(["(A (B b) (C c))"] * 500) + ")"
+    forest = read_trees(["(A b)", wide])
+    with pytest.raises(RangeError, match="tree 2 is too large"):
+        GpuEncoder(DenseSpec(decay=1.0, normalize=False)).encode(forest)
+
+
+def test_vectors_are_the_same_however_trees_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    forest = random_forest(3, 500)
+    whole = GpuEncoder(DenseSpec()).encode(forest)
+    monkeypatch.setattr(encoder, "CHUNK_NODES", 1000)
+    monkeypatch.setattr(encoder, "TAG_BYTES", 10 * 33 * 1024)
+    assert torch.equal(GpuEncoder(DenseSpec()).encode(forest), whole)
+
+
+def test_the_vectorizer_returns_arrays() -> None:
+    forest = random_forest(4, 50)
+    here, there = (DistributedTreeVectorizer(device=device).transform(forest) for device in ("cpu", "cuda"))
+    assert isinstance(there, np.ndarray)
+    np.testing.assert_allclose(there, here, atol=1e-6)
+
+
+def test_a_model_predicts_the_same(tmp_path: Path) -> None:
+    forest = random_forest(5, 60)
+    y = ["large" if size > 20 else "small" for size in forest.sizes]
+    TreeClassifier(vectorizer=DistributedTreeVectorizer(n_components=512), C=1.0).fit(forest, y).save(
+        tmp_path / "m"
+    )
+    here, there = (LinearModel.load(tmp_path / "m", device=device) for device in ("cpu", "cuda"))
+    np.testing.assert_allclose(there.decision_function(forest), here.decision_function(forest), atol=1e-5)
+
+
+def test_dot_products_and_neighbours_are_those_of_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    X, Y = (
+        rng.standard_normal((700, 64)).astype(np.float32),
+        rng.standard_normal((333, 64)).astype(np.float32),
+    )
+    np.testing.assert_allclose(dot_products(X, Y, device="cuda"), dot_products(X, Y), rtol=1e-4, atol=1e-4)
+    monkeypatch.setattr(neighbours, "TILE_ROWS", 64)
+    monkeypatch.setattr(neighbours, "TILE_COLUMNS", 128)
+    for other in (None, Y):
+        rows, values = nearest(X, other, 10, device="cuda")
+        expected_rows, expected = nearest(X, other, 10)
+        np.testing.assert_array_equal(rows, expected_rows)
+        np.testing.assert_allclose(values, expected, rtol=1e-5)
+
+
+def test_neighbours_of_many_equal_vectors_are_found() -> None:
+    X = np.repeat(np.eye(8, dtype=np.float32), 100, axis=0)
+    rows, values = nearest(X, k=10, device="cuda")
+    assert (values == 1).all()
+    assert (rows // 100 == np.arange(800)[:, None] // 100).all()
+
+
+def test_out_must_fit() -> None:
+    with pytest.raises(DeviceError, match="out must be a float32 tensor"):
+        GpuEncoder(DenseSpec()).encode(read_trees(["(A b)"]), torch.empty((2, 8192), device="cuda"))

@@ -1,0 +1,36 @@
+"""The search for neighbours, on a processor: the same steps but for the list of hits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from treedot import nearest
+from treedot.gpu import nearest_tensors, neighbours
+
+torch: Any = pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("tile", [(7, 16), (16, 16), (64, 64)])
+def test_neighbours_are_those_of_all_products(
+    symmetric: bool, tile: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbours, "TILE_ROWS", tile[0])
+    monkeypatch.setattr(neighbours, "TILE_COLUMNS", tile[1])
+    rng = np.random.default_rng(0)
+    X, Y = (rng.standard_normal((count, 16)).astype(np.float32) for count in (50, 33))
+    other = None if symmetric else Y
+    rows, values = nearest_tensors(torch.from_numpy(X), None if symmetric else torch.from_numpy(Y), 5)
+    expected_rows, expected = nearest(X, other, 5)
+    np.testing.assert_array_equal(rows.numpy(), expected_rows)
+    np.testing.assert_allclose(values.numpy(), expected, rtol=1e-5)
+
+
+def test_few_elements_find_candidates_and_all_decide() -> None:
+    rng = np.random.default_rng(1)
+    X = torch.from_numpy(rng.standard_normal((60, 32)).astype(np.float32))
+    rows, values = nearest_tensors(X, k=3, elements=16)
+    assert values.numpy() == pytest.approx((X @ X.T).gather(1, rows).numpy(), rel=1e-5)

@@ -64,15 +64,15 @@ def kernel_rate(encoder: GpuEncoder, forest: Forest) -> float:
     import torch
 
     with open_threads(-1) as threads:
-        row = encoder._labels.rows(forest.labels, threads)
+        row = encoder._composition.labels.rows(forest.labels, threads)
         root_decay = encoder.spec.decay**0.5
         operations = list_operations(forest.arity, forest.offsets, forest.label, row, root_decay, threads)
-    parts = list(encoder.send(operations))
+    parts = list(encoder._composition.send(operations))
     out = torch.empty((len(forest), encoder.spec.n_components), device=encoder.device)
 
     def run() -> None:
         for first, last, sent in parts:
-            encoder.run(sent, out[first:last])
+            encoder._composition.run(sent, True, out[first:last])
 
     return len(forest) / seconds_on_gpu(run)
 
@@ -137,10 +137,11 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=160_000, help="at least so many, by repeating a corpus")
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
     parser.add_argument("--components", type=int, default=8192)
+    parser.add_argument("--composition", default="mixed")
     parser.add_argument("--decay", type=float, default=0.4)
     parser.add_argument("--neighbours", type=int, metavar="TREES", help="measure the search among so many")
     arguments = parser.parse_args()
-    encoder = GpuEncoder(DenseSpec(n_components=arguments.components, decay=arguments.decay))
+    encoder = GpuEncoder(DenseSpec(arguments.components, arguments.decay, arguments.composition))
     if arguments.neighbours:
         measure_neighbours(encoder, arguments.neighbours)
         return

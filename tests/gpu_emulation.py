@@ -9,7 +9,8 @@ import numpy as np
 
 from treedot.encode import DenseSpec
 from treedot.encode.dense.mixed import MixedEncoder
-from treedot.gpu.labels import by_target
+from treedot.encode.dense.product import ProductEncoder
+from treedot.gpu.mixed import by_target
 from treedot.gpu.operations import (
     LEAF_FIRST,
     LEAF_NEXT,
@@ -22,6 +23,7 @@ from treedot.gpu.operations import (
     Operations,
     list_operations,
 )
+from treedot.gpu.product import in_pairs
 from treedot.simd import LANES
 from treedot.trees import Forest
 
@@ -65,7 +67,7 @@ class Block:
         total, total_exponent = np.zeros((16, self.size // 16), np.float32), NO_VALUE
         (column1, column2), (place1, place2) = self.columns, self.places
         for code, head, child, word in words.tolist():
-            kind, row, of_child = code & 255, (code >> 8) & 255, code >> 16
+            kind, row, of_child = code & 255, (code >> 8) & 255, (code >> 16) & 255
             grown, bound = 0, 1.0
             if kind in (TAG_FIRST, TAG_NEXT, ROOT_TAG):
                 right, signs = self.tag(child, word)
@@ -134,6 +136,38 @@ def emulate(forest: Forest, spec: DenseSpec) -> np.ndarray:
             for k in range(len(forest))
         ]
     )
+
+
+def emulate_product(forest: Forest, spec: DenseSpec) -> np.ndarray:
+    """Return the vectors of a forest with the shuffled γ-product as a GPU would make them, but for scales."""
+    algebra: Any = spec.algebra()
+    encoder = ProductEncoder(algebra, "float64")
+    plain, left, right = encoder.label_table(list(forest.labels))
+    two = in_pairs(encoder)
+    order = np.stack([two & 0xFFFF, two >> 16], axis=2).reshape(len(two), -1)
+    root_decay, row = spec.decay**0.5, np.arange(len(forest.labels), dtype=np.int32)
+    operations = list_operations(forest.arity, forest.offsets, forest.label, row, root_decay)
+    vectors = np.zeros((len(forest), algebra.size))
+    for tree, total in enumerate(vectors):
+        rows = np.full((max(1, operations.rows[tree]), algebra.size), np.nan)
+        here = operations.words[operations.offsets[tree] : operations.offsets[tree + 1]]
+        for code, node, child, word in here.tolist():
+            kind, row_of_node, of_child, place = code & 255, (code >> 8) & 255, (code >> 16) & 255, code >> 24
+            s = np.zeros(algebra.size)
+            if kind in (TAG_FIRST, TAG_NEXT, ROOT_TAG):
+                s = left[child] * right[word]
+            elif kind > TAG_NEXT:
+                s = (
+                    rows[of_child if kind == NODE_NEXT else row_of_node]
+                    * left[node if kind == ROOT else child]
+                )
+            total += s
+            if kind >= ROOT:
+                break
+            gathered = (plain[child] + root_decay * s)[order[place]]
+            rows[row_of_node] = gathered if kind % 2 == 0 else rows[row_of_node] * gathered
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(norms == 0, 1, norms) if spec.normalize else vectors / math.sqrt(algebra.size)
 
 
 def assert_close(vectors: np.ndarray, expected: np.ndarray) -> None:

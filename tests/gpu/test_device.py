@@ -14,7 +14,7 @@ from treedot.encode import DenseSpec
 from treedot.errors import DeviceError, ParameterError
 from treedot.gpu import GpuEncoder
 from treedot.gpu.device import open_device
-from treedot.gpu.encoder import Way, ways
+from treedot.gpu.mixed import Way, ways
 
 TREES = ["(A b)", "(A c)"]
 
@@ -42,7 +42,7 @@ def test_a_pytorch_without_cuda_is_named() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"composition": "product"}, "composition='product' are made by device='cpu' only"),
+        ({"composition": "convolution"}, "composition='convolution' are made by device='cpu' only"),
         ({"dtype": "float64"}, "float64 ones are made by device='cpu' only"),
         ({"n_components": 768}, "a multiple of 512 elements up to 16384, not of 768"),
         ({"n_components": 32768}, "not of 32768: use device='cpu'"),

@@ -21,7 +21,7 @@ from treedot import (
 )
 from treedot.encode import DenseEncoder, DenseSpec
 from treedot.errors import DeviceError, RangeError
-from treedot.gpu import GpuEncoder, encoder, neighbours
+from treedot.gpu import GpuEncoder, encoder, mixed, neighbours
 
 torch: Any = pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -32,11 +32,12 @@ def assert_same_vectors(forest: Forest, spec: DenseSpec) -> None:
     assert_close(got, expected)
 
 
+@pytest.mark.parametrize("composition", ["mixed", "product"])
 @pytest.mark.parametrize("size", [512, 1536, 8192, 16384])
 @pytest.mark.parametrize("decay", [0.0, 0.4, 1.0])
-def test_vectors_are_those_of_the_processor(size: int, decay: float) -> None:
-    forest = random_forest(size, 300)
-    assert_same_vectors(forest, DenseSpec(n_components=size, decay=decay))
+def test_vectors_are_those_of_the_processor(composition: str, size: int, decay: float) -> None:
+    forest = random_forest(size, 100)
+    assert_same_vectors(forest, DenseSpec(n_components=size, decay=decay, composition=composition))
 
 
 def test_large_trees_are_rescaled_and_lie_in_global_memory_where_they_need_many_rows() -> None:
@@ -45,7 +46,9 @@ def test_large_trees_are_rescaled_and_lie_in_global_memory_where_they_need_many_
 
     deep = "(A (B b) " * 3000 + "(B b)" + ")" * 3000
     wide = "(S " + " ".join(f"(A (B b{k % 3}) c)" for k in range(2000)) + ")"
-    assert_same_vectors(read_trees([full(9), deep, wide, "(a)", "(A b)"]), DenseSpec())
+    forest = read_trees([full(9), deep, wide, "(a)", "(A b)"])
+    for composition in ("mixed", "product"):
+        assert_same_vectors(forest, DenseSpec(composition=composition))
 
 
 def test_what_is_too_large_without_normalisation_is_an_error() -> None:
@@ -59,7 +62,7 @@ def test_vectors_are_the_same_however_trees_are_cut(monkeypatch: pytest.MonkeyPa
     forest = random_forest(3, 500)
     whole = GpuEncoder(DenseSpec()).encode(forest)
     monkeypatch.setattr(encoder, "CHUNK_NODES", 1000)
-    monkeypatch.setattr(encoder, "TAG_BYTES", 10 * 33 * 1024)
+    monkeypatch.setattr(mixed, "TAG_BYTES", 10 * 33 * 1024)
     assert torch.equal(GpuEncoder(DenseSpec()).encode(forest), whole)
 
 

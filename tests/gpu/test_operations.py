@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_emulation import assert_close, emulate
+from gpu_emulation import assert_close, emulate, emulate_product
 from strategies import random_forest, trees
 from treedot import Forest, Tree, read_trees
 from treedot.encode import DenseEncoder, DenseSpec
@@ -32,6 +32,13 @@ def test_the_steps_of_a_gpu_make_the_vectors_of_the_processor(
     )
 
 
+@given(st.lists(trees(), min_size=1, max_size=4), st.sampled_from([0.0, 0.4, 1.0]), st.booleans())
+def test_so_do_those_of_the_product(some: list[Tree], decay: float, normalize: bool) -> None:
+    spec = DenseSpec(n_components=512, decay=decay, normalize=normalize, composition="product")
+    forest = Forest.from_trees(some)
+    assert_close(emulate_product(forest, spec), DenseEncoder(spec).encode(forest))
+
+
 def test_so_do_they_where_elements_outgrow_their_type() -> None:
     wide = "(S " + " ".join(f"(A (B b{k % 3}) (C c))" for k in range(300)) + ")"
     deep = "(A (B b) " * 150 + "(B b)" + ")" * 150
@@ -53,7 +60,7 @@ def test_rows_are_written_before_they_are_read_and_given_back(some: list[Tree]) 
         taken: set[int] = set()
         here = found.words[found.offsets[tree] : found.offsets[tree + 1], 0]
         for code in here.tolist():
-            kind, row, of_child = code & 255, (code >> 8) & 255, code >> 16
+            kind, row, of_child = code & 255, (code >> 8) & 255, (code >> 16) & 255
             if kind in (LEAF_FIRST, TAG_FIRST):
                 assert row not in taken
                 taken.add(row)

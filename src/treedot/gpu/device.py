@@ -7,6 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+
+from treedot.array_types import Array
 from treedot.errors import DeviceError
 
 Kernel = Callable[
@@ -44,6 +47,52 @@ def open_device(name: str) -> Any:
             f"device={name!r} cannot be used: {first_line}; device='cpu' needs no GPU"
         ) from None
     return torch.device("cuda", torch.cuda.current_device()) if device.index is None else device
+
+
+class Gpu:
+    """A device, and what all encoders want of it.
+
+    Parameters
+    ----------
+    device : str
+        Its name.
+    decay : float
+        λ.
+    """
+
+    def __init__(self, device: str, decay: float) -> None:
+        self.device = open_device(device)
+        import torch
+
+        self.properties = torch.cuda.get_device_properties(self.device)
+        self.root_decay = self.sent(np.array([decay**0.5], np.float32))
+        self.too_large = self.zero()  # one more than the number of a tree whose vector is
+
+    def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
+        """Return a tensor with nothing in it."""
+        import torch
+
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=self.device)
+
+    def zero(self) -> Any:
+        """Return a counter."""
+        import torch
+
+        return torch.zeros(1, dtype=torch.int32, device=self.device)
+
+    def sent(self, array: Array) -> Any:
+        """Return an array as a tensor on the device."""
+        import torch
+
+        return torch.from_numpy(array).to(self.device, non_blocking=True)
+
+    def sent_words(self, array: Array) -> Any:
+        """Return numbers of 16 bits on the device; PyTorch knows them with a sign alone."""
+        return self.sent(np.ascontiguousarray(array, np.uint16).view(np.int16))
+
+    def compiled(self, file: str, name: str, **defined: int) -> Kernel:
+        """Return a kernel that is compiled for this device."""
+        return compiled(file, name, self.device.index, **defined)
 
 
 @cache

@@ -68,7 +68,9 @@ __device__ __forceinline__ void keep_packed(Places& p) {
 
 #if ROWS_IN_GLOBAL
 #define AT(row, offset) (*(float*)(rows + (size_t)(row) * ROW_BYTES + (offset)))
-#else
+#elif D & (D - 1)
+#define AT(row, offset) (*(float*)(rows + (row) * ROW_BYTES + (offset)))
+#else  // a power of two: one instruction less
 #define AT(row, offset) (*(float*)(rows + ((row) * ROW_BYTES | (offset))))
 #endif
 

@@ -27,6 +27,7 @@ from treedot.threads import ONE_THREAD, Threads
 
 LEAF_FIRST, LEAF_NEXT, TAG_FIRST, TAG_NEXT, NODE_FIRST, NODE_NEXT, ROOT, ROOT_TAG = range(8)
 NEXT = 1  # is added to the kind of a first child
+LAST = 64  # is added to the place of a last child, from 1 on
 OF_LEAF, OF_TAG, OF_NODE = LEAF_FIRST, TAG_FIRST, NODE_FIRST
 
 MOST_ROWS = 63  # bits of a signed word; 1.6^63 nodes are more than any machine holds
@@ -37,8 +38,9 @@ PART_NODES = 1 << 15  # for which it is worth while to call compiled code in ano
 class Operations(NamedTuple):
     """The operations of trees, one after the other.
 
-    A row of ``words`` is ``kind | row << 8 | row of the child << 16``, the label of the node, the label of
-    the child, and for a pre-terminal the label of its leaf (0 otherwise).
+    A row of ``words`` is ``kind | row << 8 | row of the child << 16 | place of the child << 24``, the label
+    of the node, the label of the child, and for a pre-terminal the label of its leaf (0 otherwise). Places
+    are from 1 on, more by ``LAST`` for a last child, and 0 beyond ``LAST``.
     """
 
     words: IntArray  # of shape (operations, 4)
@@ -201,7 +203,13 @@ def _place(arity: IntArray, of: IntArray, words: IntArray) -> None:
         of[parent, MISSING] -= 1
         of[parent, END] -= 1
         step = of[parent, END]
-        words[step, 0], words[step, 1] = of[node, KIND] + (NEXT if of[parent, MISSING] > 0 else 0), node
+        place = of[parent, MISSING] + 1
+        if place < LAST:
+            place += LAST if place == arity[parent] else 0
+        else:
+            place = 0
+        words[step, 0] = of[node, KIND] + (NEXT if of[parent, MISSING] > 0 else 0) | (place << 24)
+        words[step, 1] = node
         if of[node, KIND] == OF_NODE:
             if of[parent, EARLY] == node:
                 of[node, BEGIN] = of[parent, BEGIN]
@@ -222,7 +230,7 @@ def _complete(
     free, most, largest = (1 << MOST_ROWS) - 1, 0, 1.0
     last, root = len(words) - 1, label.size - 1
     for step in range(last):
-        kind, child = words[step, 0], words[step, 1]
+        kind, place, child = words[step, 0] & 255, words[step, 0] >> 24, words[step, 1]
         node = of[child, PARENT]
         of_operand = 1.0
         if kind >= TAG_FIRST:
@@ -242,7 +250,7 @@ def _complete(
             most = max(most, lowest + 1)
         bound[node] = of_operand if kind % 2 == 0 else MIXER_BOUND * of_operand * bound[node]
         largest = max(largest, bound[node])
-        words[step, 0] = kind | (of[node, ROW] << 8) | (of_child << 16)
+        words[step, 0] = kind | (of[node, ROW] << 8) | (of_child << 16) | (place << 24)
         words[step, 1], words[step, 2] = row_of_label[label[node]], row_of_label[label[child]]
         words[step, 3] = 0
         if kind in (TAG_FIRST, TAG_NEXT):

@@ -44,9 +44,9 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
     n_jobs : int, optional
         Threads; -1 for all cores. The vectors are the same to the byte.
     device : str
-        "cpu", or "cuda" (or "cuda:1", …) to make the vectors on a GPU: those of ``"mixed"`` in float32, with
-        ``n_components`` a multiple of 512 up to 16384. They differ in rounding alone. To use vectors on the
-        GPU without copying them, see ``treedot.gpu.GpuEncoder``.
+        "cpu", or "cuda" (or "cuda:1", …) to make the vectors on a GPU: in float32, not those of
+        ``"convolution"``, with ``n_components`` a multiple of 512 up to 16384. They differ in rounding alone.
+        To use vectors on the GPU without copying them, see ``treedot.gpu.GpuEncoder``.
 
     Examples
     --------

@@ -1,0 +1,172 @@
+// Dense vectors with the paper's shuffled γ-product on a GPU: one block of threads per tree.
+//
+// A vector has D elements: thread t holds elements t, t + Q, … t + 15 Q. The row of a node, what its children have
+// composed so far, is only ever touched by the thread that holds the element, so rows lie in global memory, where the
+// cache keeps them. A child is laid into shared memory, from where each thread gathers what its elements want.
+// The operations of a tree come from treedot.gpu.operations; names and formulas from treedot.encode.dense.product.
+//
+// Compiled with -DD.
+
+#define Q (D / 16)
+#define WARPS (Q / 32)
+#define MOST_ROWS 64
+#define LABEL_BOUND 8.f
+#define LARGE 288230376151711744.f  // 2^58
+#define NO_VALUE (-(1 << 28))
+
+typedef unsigned int u32;
+
+enum Kind { LEAF_FIRST, LEAF_NEXT, TAG_FIRST, TAG_NEXT, NODE_FIRST, NODE_NEXT, ROOT, ROOT_TAG };
+
+__device__ __forceinline__ float power(int exponent) { return ldexpf(1.f, max(exponent, -1000)); }
+
+// Bring values to a magnitude of about 1; give what is their largest then, and the exponent taken out.
+__device__ __forceinline__ int rescale(float (&v)[16], float& bound, float* of_warp, int t) {
+  float top = 0.f;
+#pragma unroll
+  for (int k = 0; k < 16; k++) top = fmaxf(top, fabsf(v[k]));
+  for (int s = 16; s; s >>= 1) top = fmaxf(top, __shfl_xor_sync(~0u, top, s));
+  __syncthreads();  // the last largest ones have been read
+  if ((t & 31) == 0) of_warp[t >> 5] = top;
+  __syncthreads();
+  top = 0.f;
+  for (int i = 0; i < WARPS; i++) top = fmaxf(top, of_warp[i]);
+  if (top == 0.f) {
+    bound = 0.f;
+    return NO_VALUE;
+  }
+  int exponent;
+  const float fraction = frexpf(top, &exponent);
+  if (-20 < exponent && exponent <= 20) {
+    bound = top;
+    return 0;
+  }
+  const float factor = ldexpf(1.f, -exponent);
+#pragma unroll
+  for (int k = 0; k < 16; k++) v[k] *= factor;
+  bound = fraction;
+  return exponent;
+}
+
+extern "C" __global__ void __launch_bounds__(Q, 1024 / Q)
+encode(const int4* __restrict__ operations, const long long* __restrict__ offsets, int n_trees, int* next,
+       const float* __restrict__ plain, const float* __restrict__ left, const float* __restrict__ right,
+       const u32* __restrict__ shuffles, float* all_rows, int rows_of_a_block,
+       const float* __restrict__ root_decay_, int normalize, float* __restrict__ out, int* too_large) {
+  extern __shared__ float children[];  // two: one is read while the next is written
+  __shared__ int which, exponents[MOST_ROWS];
+  __shared__ float bounds[MOST_ROWS], of_warp[WARPS];
+  __shared__ double squares[WARPS];
+  const int t = threadIdx.x;
+  const float root_decay = *root_decay_;
+  float* rows = all_rows + (size_t)blockIdx.x * rows_of_a_block * D;
+  for (;;) {
+    if (t == 0) which = atomicAdd(next, 1);
+    __syncthreads();
+    const int tree = which;
+    if (tree >= n_trees) return;
+    float total[16];
+    int total_exponent = NO_VALUE;
+#pragma unroll
+    for (int k = 0; k < 16; k++) total[k] = 0.f;
+    const int n_operations = int(offsets[tree + 1] - offsets[tree]);
+    for (int o = 0; o < n_operations; o++) {
+      const int4 words = __ldg(operations + offsets[tree] + o);
+      const u32 kind = words.x & 255, row = (words.x >> 8) & 255, of_child = (words.x >> 16) & 255;
+      const u32 shuffle = u32(words.x) >> 24;
+      const bool first = kind % 2 == 0;
+      // All threads write the same to exponents and bounds after the barrier, and read them before it.
+      int grown = 0, exponent = exponents[row];
+      float bound = bounds[row], largest = LABEL_BOUND;
+      float* child = children + (o % 2) * D;
+      const size_t label = (size_t)(kind == ROOT ? words.y : words.z) * D + t;
+      if (kind <= LEAF_NEXT) {
+#pragma unroll
+        for (int k = 0; k < 16; k++) child[t + Q * k] = __ldg(plain + label + Q * k);
+      } else {
+        float s[16];
+        int its_exponent = 0;
+        float its_bound = LABEL_BOUND;
+        if (kind == TAG_FIRST || kind == TAG_NEXT || kind == ROOT_TAG) {
+          const size_t leaf = (size_t)words.w * D + t;
+#pragma unroll
+          for (int k = 0; k < 16; k++) s[k] = __ldg(right + leaf + Q * k);
+        } else {
+          const u32 from = kind == NODE_NEXT ? of_child : row;
+          its_exponent = exponents[from];
+          its_bound = bounds[from];
+#pragma unroll
+          for (int k = 0; k < 16; k++) s[k] = rows[from * D + t + Q * k];
+          if (its_bound * LABEL_BOUND > LARGE) its_exponent += rescale(s, its_bound, of_warp, t);
+        }
+        float share = 1.f;
+        if (its_exponent <= total_exponent) share = power(its_exponent - total_exponent);
+        else {
+          const float shrink = power(total_exponent - its_exponent);
+#pragma unroll
+          for (int k = 0; k < 16; k++) total[k] *= shrink;
+          total_exponent = its_exponent;
+        }
+        float a = 1.f, b = root_decay;
+        if (its_exponent >= 0) {
+          a = power(-its_exponent);
+          grown = its_exponent;
+        } else b *= power(its_exponent);
+        largest = LABEL_BOUND * (a + b * its_bound);
+#pragma unroll
+        for (int k = 0; k < 16; k++) {
+          s[k] *= __ldg(left + label + Q * k);
+          total[k] += share * s[k];
+        }
+        if (kind == ROOT || kind == ROOT_TAG) break;
+#pragma unroll
+        for (int k = 0; k < 16; k++) child[t + Q * k] = fmaf(b, s[k], a * __ldg(plain + label + Q * k));
+      }
+      __syncthreads();
+      float v[16];
+      const u32* places = shuffles + (size_t)shuffle * (D / 2) + t;
+#pragma unroll
+      for (int i = 0; i < 8; i++) {
+        const u32 two = __ldg(places + Q * i);
+        v[2 * i] = child[two & 0xffff];
+        v[2 * i + 1] = child[two >> 16];
+      }
+      if (first) {
+        exponent = grown;
+        bound = largest;
+      } else {
+#pragma unroll
+        for (int k = 0; k < 16; k++) v[k] *= rows[row * D + t + Q * k];
+        exponent += grown;
+        bound *= largest;
+        if (bound > LARGE || exponent != 0) exponent += rescale(v, bound, of_warp, t);
+      }
+      exponents[row] = exponent;
+      bounds[row] = bound;
+#pragma unroll
+      for (int k = 0; k < 16; k++) rows[row * D + t + Q * k] = v[k];
+    }
+    float factor = rsqrtf(float(D));
+    if (normalize) {
+      double square = 0;
+#pragma unroll
+      for (int k = 0; k < 16; k++) square += double(total[k]) * double(total[k]);
+      for (int s = 16; s; s >>= 1) square += __shfl_xor_sync(~0u, square, s);
+      if ((t & 31) == 0) squares[t >> 5] = square;
+      __syncthreads();
+      square = 0;
+      for (int i = 0; i < WARPS; i++) square += squares[i];
+      factor = square > 0 ? float(1 / sqrt(square)) : 0.f;
+    }
+#pragma unroll
+    for (int k = 0; k < 16; k++) {
+      float x = total[k] * factor;
+      if (!normalize) {
+        x = total_exponent == NO_VALUE ? 0.f : ldexpf(x, total_exponent);
+        if (isinf(x)) *too_large = 1 + tree;
+      }
+      out[(size_t)tree * D + t + Q * k] = x;
+    }
+    __syncthreads();
+  }
+}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import treedot as td
+from treedot.gpu.operations import list_operations
 from treedot.parameters import COMPOSITIONS, DTYPES, RESTS
 from treedot.readers.ranges import split_file
 from treedot.trees import Forest
@@ -33,6 +34,7 @@ def kinds() -> dict[str, Callable[[], object]]:
             f"dense vectors, {name}": lambda name=name: _dense(forest, name)  # type: ignore[misc]
             for name in COMPOSITIONS
         },
+        "operations for a GPU": lambda: _operations(forest),
         **{
             f"sparse rows, {rest or 'no'} rest": lambda rest=rest: _sparse(forest, rest)  # type: ignore[misc]
             for rest in (None, *RESTS)
@@ -98,6 +100,11 @@ def _dense(forest: Forest, composition: str) -> None:
             )
             vectorizer.transform(forest)
             vectorizer.transform_fragment(TREES[0])
+
+
+def _operations(forest: Forest) -> None:
+    row = np.arange(len(forest.labels), dtype=np.int32)
+    list_operations(forest.arity, forest.offsets, forest.label, row, 0.6)
 
 
 def _sparse(forest: Forest, rest: str | None) -> None:

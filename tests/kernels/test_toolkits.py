@@ -1,8 +1,9 @@
 """Values of KeLP and SVM-LIGHT-TK, and what they are here.
 
-``toolkit_values.json`` holds pairs of trees that were generated for it, and what the original programs make of
-them: KeLP (``kelp-additional-kernels`` 2.2.4-SNAPSHOT, its classes called from Java) and SVM-LIGHT-TK (V5.01-TK-1.5,
-``tree_kernel_not_norm`` called from C), each leaf in brackets of its own. KeLP computes in single precision.
+``toolkit_values.json`` holds pairs of trees that were generated for it, and what the original programs make
+of them: KeLP (``kelp-additional-kernels`` 2.2.4-SNAPSHOT, its classes called from Java) and SVM-LIGHT-TK
+(V5.01-TK-1.5, ``tree_kernel_not_norm`` called from C), each leaf in brackets of its own. KeLP computes in
+single precision.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What KeLP and SVM-LIGHT-TK compute as their subtree kernels, with what these count beside equal subtrees."""
+"""The subtree kernels of KeLP and SVM-LIGHT-TK, which count more than equal subtrees."""
 
 from __future__ import annotations
 

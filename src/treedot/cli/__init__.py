@@ -133,7 +133,7 @@ def parser() -> argparse.ArgumentParser:
         required=True,
         metavar="FILE",
         help="where to write: .mrg, .txt or .brackets (brackets, one tree per line, without its columns); "
-        ".parquet, .arrow or .feather (with them)",
+        ".parquet, .arrow or .feather (with them); .nwk (Newick), .klp (KeLP) or .svmlight (SVM-LIGHT-TK)",
     )
     _add_reading(convert)
 

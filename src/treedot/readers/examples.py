@@ -13,12 +13,12 @@ from treedot.readers.folders import OnSkip
 from treedot.readers.problems import OnBad
 from treedot.readers.tables import DEFAULT_COLUMN, Row, decoded, packed
 from treedot.trees import Forest
+from treedot.trees.exchange import CLASS, TREE, features
 
 __all__ = ["read_examples", "read_kelp", "read_svmlight"]
 
 _REPRESENTATION = re.compile(r"\s*\|B([A-Z]+)(?::([^|]*))?\|(.*?)\|E\1\|")
 _TYPE = re.compile(r"(?<![^\s()])[A-Z]+##")  # before the label of a node
-_TREE = "T"
 SUFFIXES = {"svmlight": (".svmlight",), "kelp": (".klp",)}
 MAX_FEATURES = 1 << 14  # that become columns: each takes 8 bytes for every example
 
@@ -60,7 +60,7 @@ def _svmlight_row(line: str) -> dict[str, str]:
         raise SourceError("the trees have no end, |ET|")
     features, _, comment = rest.partition("#")
     vectors = features.partition("|EV|")[0].split("|BV|")
-    row = {"class": label.strip()}
+    row = {CLASS: label.strip()}
     row |= {_numbered(DEFAULT_COLUMN, k): tree.strip() for k, tree in enumerate(trees.split("|BT|"))}
     row |= {_numbered("vector", k): vector.strip() for k, vector in enumerate(vectors) if vector.strip()}
     return row | ({"comment": comment.strip()} if comment.strip() else {})
@@ -78,7 +78,7 @@ def _kelp_row(line: str, column: str | None) -> dict[str, str]:
     label, mark, _ = line.partition("|")
     if not mark:
         raise SourceError("there is no tree, which stands behind |BT|")
-    row = {"class": " ".join(label.split())}
+    row = {CLASS: " ".join(label.split())}
     at = len(label)
     while at < len(line.rstrip()):
         found = _REPRESENTATION.match(line, at)
@@ -86,7 +86,7 @@ def _kelp_row(line: str, column: str | None) -> dict[str, str]:
             raise SourceError(f"{_problem(line[at:].strip())}")
         kind, given, body = found.groups()
         key = str(len(row) - 1) if given is None else given
-        if kind == _TREE and column is None and DEFAULT_COLUMN not in row:
+        if kind == TREE and column is None and DEFAULT_COLUMN not in row:
             key = DEFAULT_COLUMN
         if key in row:
             raise SourceError(f"two representations with the name {key!r}")
@@ -207,32 +207,21 @@ def _read(
 
     forest = read_files(paths, SUFFIXES[kind], read, on_bad, on_skip)
     if vectors == "columns":
-        for name in [
-            name for name in forest.columns if name != "class" and _are_vectors(forest.columns[name])
-        ]:
+        for name in [name for name in forest.columns if name != CLASS and _are_vectors(forest.columns[name])]:
             forest.columns.update(_number_columns(name, forest.columns.pop(name)))
     return forest
 
 
 def _are_vectors(values: Sequence[Any]) -> bool:
     """Tell whether all texts of a column are vectors; None is one without features."""
-    return any(values) and all(value is None or _features(value) is not None for value in values)
-
-
-def _features(vector: str) -> dict[str, float] | None:
-    """Return the features of a vector; None where the text is no vector."""
-    items = [item.rpartition(":") for item in vector.split()]
-    try:
-        return {key: float(value) for key, _, value in items} if all(key for key, *_ in items) else None
-    except ValueError:
-        return None
+    return any(values) and all(value is None or features(value) is not None for value in values)
 
 
 def _number_columns(name: str, vectors: Sequence[str | None]) -> dict[str, list[float]]:
     """Return the features of vectors as columns, in the order in which they first occur."""
     found: dict[str, list[float]] = {}
     for row, vector in enumerate(vectors):
-        for key, value in (_features(vector or "") or {}).items():
+        for key, value in (features(vector or "") or {}).items():
             if key not in found and len(found) == MAX_FEATURES:
                 raise SourceError(
                     f"the vectors {name!r} have more than {MAX_FEATURES:,} features: leave them as texts"

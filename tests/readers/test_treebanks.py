@@ -83,8 +83,8 @@ def test_the_part_of_speech_and_the_lemma_have_stand_ins(tmp_path):
     assert str(read_conllu(path)[0]) == "(root (VERB go::v))"
     path.write_text("1\tTrees\ttree\tNOUN\tNNS\t_\t0\troot\t_\t_\n", encoding="utf-8")
     assert str(read_conllu(path, pos="upos")[0]) == "(root (NOUN tree::n))"
-    with pytest.raises(ParameterError, match="tree must be one of 'grct', 'lct', 'loct'"):
-        read_conllu(path, tree="ptb")
+    with pytest.raises(ParameterError, match="unit must be one of 'grct', 'lct', 'loct'"):
+        read_conllu(path, unit="ptb")
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ class Sentence(NamedTuple):
 
 
 def read_sentences(
-    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, tree: str = "grct", pos: str = "xpos"
+    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, unit: str = "grct", pos: str = "xpos"
 ) -> Iterator[Forest]:
     """Yield the trees of sentences; a bad sentence is left out whole."""
     packer = PostOrderPacker(name)
@@ -43,7 +43,7 @@ def read_sentences(
             continue
         if len(sentence.word) == 1:  # comments, and no token
             continue
-        labels, arity = FORMS[tree](sentence)
+        labels, arity = FORMS[unit](sentence)
         place = (first, first + len(lines) - 1)
         known = {key: sentence.comments.get(key, "") for key in ("sent_id", "text")}
         packer.add(labels[::-1], arity[::-1], place, **known)

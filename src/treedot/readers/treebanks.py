@@ -30,7 +30,7 @@ def read_stream(
 def read_conllu(
     paths: Paths,
     *,
-    tree: str = "grct",
+    unit: str = "grct",
     pos: str = "xpos",
     on_bad: Callable[[SourceError], object] | None = None,
     on_skip: OnSkip | None = None,
@@ -47,8 +47,8 @@ def read_conllu(
     paths : path or iterable of paths
         Files and folders; of a folder, all files ``.conllu``, also of its folders, but for those that
         ``.gitignore`` and ``.treedotignore`` files name.
-    tree : {"grct", "lct", "loct"}
-        What becomes of a sentence. ``"grct"``, *grammatical relation centred tree*: every relation is a
+    unit : {"grct", "lct", "loct"}
+        Which tree a sentence becomes. ``"grct"``, *grammatical relation centred tree*: every relation is a
         node; its children are those of its dependents, and among them, in the place of the token, its part
         of speech with the word below. ``"lct"``, *lexical centred tree*: every word is a node; behind the
         words that depend on it, its part of speech and its relation are its last children. ``"loct"``,
@@ -76,17 +76,17 @@ def read_conllu(
     ...     "1\tTrees\ttree\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n"
     ...     "2\tgrow\tgrow\tVERB\tVBP\t_\t0\troot\t_\t_\n"
     ... )
-    >>> for tree in ("grct", "lct", "loct"):
-    ...     print(read_conllu(file, tree=tree)[0])
+    >>> for unit in ("grct", "lct", "loct"):
+    ...     print(read_conllu(file, unit=unit)[0])
     (root (nsubj (NNS tree::n)) (VBP grow::v))
     (grow::v (tree::n NNS nsubj) VBP root)
     (grow::v tree::n)
     """
-    checked_choice("tree", tree, DEPENDENCY_TREES)
+    checked_choice("unit", unit, DEPENDENCY_TREES)
     checked_choice("pos", pos, ("xpos", "upos"))
 
     def read(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[Forest]:
-        return conllu.read_sentences(stream, name, AT_A_TIME, on_bad, tree, pos)
+        return conllu.read_sentences(stream, name, AT_A_TIME, on_bad, unit, pos)
 
     return read_files(paths, (".conllu",), read, on_bad, on_skip)
 

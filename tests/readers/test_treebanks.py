@@ -219,6 +219,7 @@ def test_lengths_of_branches_are_dropped_or_kept(tmp_path):
         ("(a)(c)d;", ":1: expected ',', ')' or ';', found '('"),
         ("(a,'b);", ":1: a ' that is not closed"),
         ("(a,[b);", ":1: a [ that is not closed"),
+        ("(a],b);", ":1: a ] without its ["),
         (";", ":1: there is no tree before ';'"),
         (" \n", "there is no tree in it"),
     ],

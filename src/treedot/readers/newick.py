@@ -74,7 +74,9 @@ class _Window:
                     break
                 self._move(token.start(), token.end())
                 if token.lastindex == _OTHER:
-                    raise self.error(f"a {token[0]} that is not closed")
+                    raise self.error(
+                        "a ] without its [" if token[0] == "]" else f"a {token[0]} that is not closed"
+                    )
                 if token.lastindex != _COMMENT:
                     yield token
             if self._last:

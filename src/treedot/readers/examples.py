@@ -58,8 +58,8 @@ def _svmlight_row(line: str) -> dict[str, str]:
     trees, mark, rest = rest.partition("|ET|")
     if not mark:
         raise SourceError("the trees have no end, |ET|")
-    features, _, comment = rest.partition("#")
-    vectors = features.partition("|EV|")[0].split("|BV|")
+    numbers, _, comment = rest.partition("#")
+    vectors = numbers.partition("|EV|")[0].split("|BV|")
     row = {CLASS: label.strip()}
     row |= {_numbered(DEFAULT_COLUMN, k): tree.strip() for k, tree in enumerate(trees.split("|BT|"))}
     row |= {_numbered("vector", k): vector.strip() for k, vector in enumerate(vectors) if vector.strip()}
@@ -83,7 +83,7 @@ def _kelp_row(line: str, column: str | None) -> dict[str, str]:
     while at < len(line.rstrip()):
         found = _REPRESENTATION.match(line, at)
         if found is None:
-            raise SourceError(f"{_problem(line[at:].strip())}")
+            raise SourceError(_problem(line[at:].strip()))
         kind, given, body = found.groups()
         key = str(len(row) - 1) if given is None else given
         if kind == TREE and column is None and DEFAULT_COLUMN not in row:

@@ -85,11 +85,11 @@ def kelp_line(tree: Tree, columns: Mapping[str, Any]) -> str:
     Those that hold trees in brackets or vectors are such representations, and the others strings.
     """
     own = "tree" if "tree" not in columns else "main"
-    parts = [" ".join(str(columns.get(CLASS) or "").split()), f"|BT:{own}| {bracketed(tree)} |ET|"]
+    parts = [_UNSAFE.sub(" ", str(columns.get(CLASS) or "")).strip(), f"|BT:{own}| {bracketed(tree)} |ET|"]
     for name, value in columns.items():
         if name != CLASS and value is not None:
             kind, text = _typed(value)
-            parts.append(f"|B{kind}:{name}| {text} |E{kind}|")
+            parts.append(f"|B{kind}:{_UNSAFE.sub('_', name)}| {text} |E{kind}|")
     return " ".join(parts).lstrip()
 
 

@@ -54,6 +54,14 @@ def test_representations_without_names_have_numbers_as_in_kelp():
     assert str(read("x |BV| a:1 |EV| |BT| (A b) |ET| |BT| (A c) |ET|\n", "kelp")[0]) == "(A b)"
 
 
+def test_both_examples_of_a_pair_have_their_columns():
+    line = "y |<| q |BT:t| (A b) |ET| |BS:id| 1 |ES| |,| |BT:t| (A c) |ET| |>| |BV:sim| s:0.5 |EV|\n"
+    columns = {"class": ["y"], "left.class": ["q"], "left.id": ["1"], "right.t": ["(A c)"], "sim": ["s:0.5"]}
+    assert read(line, "kelp").columns == columns
+    assert str(read(line, "kelp")[0]) == "(A b)"
+    assert str(read(line, "kelp", column="right.t")[0]) == "(A c)"
+
+
 def test_vectors_become_columns_of_numbers_where_that_is_asked_for(tmp_path):
     path = tmp_path / "train.dat"
     path.write_text(SVMLIGHT, encoding="utf-8")
@@ -90,7 +98,8 @@ def test_the_types_of_nodes_can_be_dropped(tmp_path):
             ":1: expected a representation, such as |BT:name| … |ET|, found '|BT| (A b)'",
         ),
         ("kelp", "x |BV:a| b:1 |EV| |BT:a| (A b) |ET|", ":1: two representations with the name 'a'"),
-        ("kelp", "x |<| |BT| (A b) |ET| |,| |BT| (A c) |ET| |>|", ":1: a pair of examples"),
+        ("kelp", "x |<| |BT| (A b) |ET| |,| |BT| (A c) |ET|", ":1: a pair of examples is |<|"),
+        ("kelp", "x |<| |<| |BT| (A b) |ET| |,| |>| |,| |>|", ":1: expected a representation"),
         ("kelp", "x |BV:a| 1:1 |EV|", ":1: there is no column 'a tree'; choose one of 'class', 'a'"),
     ],
 )

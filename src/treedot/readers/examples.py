@@ -73,32 +73,45 @@ def _numbered(name: str, k: int) -> str:
 def _kelp_row(line: str, column: str | None) -> dict[str, str]:
     """Return what stands in ``class class |BT:name| tree |ET| |BV:name| a:1 |EV|``, by column.
 
+    Of a pair, ``class |<| example |,| example |>|``, columns have ``left.`` or ``right.`` before their names.
     Where no column is asked for, the first tree stands in that of the default.
     """
-    label, mark, _ = line.partition("|")
+    label, mark, rest = line.partition("|")
     if not mark:
         raise SourceError("there is no tree, which stands behind |BT|")
     row = {CLASS: " ".join(label.split())}
-    at = len(label)
-    while at < len(line.rstrip()):
-        found = _REPRESENTATION.match(line, at)
+    rest = mark + rest
+    if rest.startswith("|<|"):
+        left, _, right = rest[3:].partition("|,|")
+        right, mark, rest = right.partition("|>|")
+        if not mark:
+            raise SourceError("a pair of examples is |<| example |,| example |>|")
+        for side, example in (("left.", left), ("right.", right)):
+            own, mark, representations = example.partition("|")
+            if own.strip():
+                row[side + CLASS] = " ".join(own.split())
+            _add_representations(row, mark + representations, side, column)
+    _add_representations(row, rest, "", column)
+    return row
+
+
+def _add_representations(row: dict[str, str], text: str, prefix: str, column: str | None) -> None:
+    """Add what stands between ``|B…|`` and ``|E…|`` to a row; what has no name has its number."""
+    at = number = 0
+    text = text.rstrip()
+    while at < len(text):
+        found = _REPRESENTATION.match(text, at)
         if found is None:
-            raise SourceError(_problem(line[at:].strip()))
+            problem = f"found {text[at:].strip()!r:.40}"
+            raise SourceError(f"expected a representation, such as |BT:name| … |ET|, {problem}")
         kind, given, body = found.groups()
-        key = str(len(row) - 1) if given is None else given
+        key = prefix + (str(number) if given is None else given)
         if kind == TREE and column is None and DEFAULT_COLUMN not in row:
             key = DEFAULT_COLUMN
         if key in row:
             raise SourceError(f"two representations with the name {key!r}")
         row[key] = body.strip()
-        at = found.end()
-    return row
-
-
-def _problem(rest: str) -> str:
-    if rest.startswith("|<|"):
-        return "a pair of examples, |<| … |,| … |>|: write its trees as trees with names of one example"
-    return f"expected a representation, such as |BT:name| … |ET|, found {rest!r:.40}"
+        at, number = found.end(), number + 1
 
 
 def _without_types(text: str) -> str:
@@ -159,7 +172,8 @@ def read_kelp(
 
     A line is ``class |BT:name| tree |ET| |BV:name| a:1 b:0.5 |EV| |BS:name| text |ES|``, with any number of
     classes and representations. The columns are ``class``, all of them with blanks between them, and the
-    representations by their names, or by their numbers from 0 on, as they are written.
+    representations by their names, or by their numbers from 0 on, as they are written. Those of a pair of
+    examples, ``|<| … |,| … |>|``, have ``left.`` and ``right.`` before their names.
 
     Parameters
     ----------

@@ -170,6 +170,60 @@ def arrow() -> list[bytes]:
     return found
 
 
+def conllu() -> list[bytes]:
+    """Sentences of every shape, with ranges, empty nodes and comments."""
+    random = Random(1)
+    found = []
+    for size in (1, 3, 8, 20):
+        heads = [0, *(random.randrange(1, k) for k in range(2, size + 1))]
+        words = (f"{k}\tw{k}\tw{k % 5}\tX\tT{k % 3}\t_\t{h}\tr{k % 4}\t_\t_" for k, h in enumerate(heads, 1))
+        comments = f"# sent_id = s{size}\n# text = some words\n1-2\tww" + "\t_" * 8 + "\n"
+        found.append((comments + "\n".join(words) + "\n1.1" + "\t_" * 9 + "\n\n").encode() * 2)
+    return found
+
+
+def newick() -> list[bytes]:
+    """Trees with labels, in quotes and without, lengths and comments."""
+
+    def text(tree: Tree, k: int) -> str:
+        below = f"({','.join(text(child, k + 1) for child in tree.children)})" if tree.children else ""
+        quoted = "'" + tree.label.replace("'", "''") + "'"
+        return below + (quoted if k % 3 else f"n{k}") + ("" if k % 2 else f":{k / 4}[x]")
+
+    return ["\n".join(f"{text(tree, 0)};" for tree in trees).encode() for trees in seed_trees()]
+
+
+def dot_bracket() -> list[bytes]:
+    """Structures with names and without, nested and beside each other."""
+
+    def structure(tree: Tree) -> str:
+        return f"({''.join(map(structure, tree.children))})" if tree.children else "."
+
+    texts = [[structure(tree) for tree in trees] for trees in seed_trees()]
+    plain = ["\n".join(f"{'ACGU' * len(t)}"[: len(t)] + f"\n{t} (-1.5)" for t in some) for some in texts]
+    named = ["\n".join(f">{k}\n{'G' * len(t)}\n{t}" for k, t in enumerate(some)) for some in texts]
+    return [text.encode() for text in plain + named]
+
+
+def svmlight() -> list[bytes]:
+    """Examples with one tree and several, with vectors and comments."""
+    found = []
+    for k, trees in enumerate(seed_trees()):
+        lines = [f"{(-1) ** k} |BT| {tree} |BT| (A b) |ET| 1:{k} 3:.5 |BV| 2:1 |EV| # c" for tree in trees]
+        found.append("\n".join(["# examples", *lines, "1 |BT| (A (B b)(C c)) |ET|"]).encode())
+    return found
+
+
+def kelp() -> list[bytes]:
+    """Examples with representations of several types, with names and without."""
+    found = []
+    for k, trees in enumerate(seed_trees()):
+        name = ":t" if k % 2 else ""
+        lines = [f"a b |BT{name}| {tree} |ET| |BV:v| x:1 y:{k} |EV| |BS| some text |ES|" for tree in trees]
+        found.append("\n".join([*lines, f"c |BT{name}| (SYNT##a(LEX##b::n)) |ET|"]).encode())
+    return found
+
+
 def _gzip(data: bytes) -> bytes:
     return gzip.compress(data, mtime=0)
 
@@ -187,6 +241,11 @@ READERS = {
     "jsonl": reader(".jsonl", json_lines),
     "parquet": reader(".parquet", parquet, bytes, "pyarrow"),
     "arrow": reader(".arrow", arrow, bytes, "pyarrow"),
+    "conllu": reader(".conllu", conllu),
+    "newick": reader(".nwk", newick),
+    "dot-bracket": reader(".dbn", dot_bracket),
+    "svmlight": reader(".svmlight", svmlight),
+    "kelp": reader(".klp", kelp),
     "gz": reader(".mrg.gz", brackets, _gzip),
     "xz": reader(".tsv.xz", tsv, lzma.compress),
     "zst": reader(".jsonl.zst", json_lines, _zstd, "zstandard"),

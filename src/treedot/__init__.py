@@ -66,8 +66,13 @@ _HOME = {
     "load_vectors": "treedot.vectors",
     "nearest": "treedot.search",
     "read_code": "treedot.readers.code",
+    "read_conllu": "treedot.readers.treebanks",
+    "read_dot_bracket": "treedot.readers.treebanks",
     "read_html": "treedot.readers.documents",
     "read_json": "treedot.readers.documents",
+    "read_kelp": "treedot.readers.examples",
+    "read_newick": "treedot.readers.treebanks",
+    "read_svmlight": "treedot.readers.examples",
     "read_trees": "treedot.readers",
     "read_xml": "treedot.readers.documents",
     "save_vectors": "treedot.vectors",
@@ -126,8 +131,13 @@ __all__ = [
     "load_vectors",
     "nearest",
     "read_code",
+    "read_conllu",
+    "read_dot_bracket",
     "read_html",
     "read_json",
+    "read_kelp",
+    "read_newick",
+    "read_svmlight",
     "read_trees",
     "read_xml",
     "save_vectors",
@@ -179,6 +189,8 @@ if TYPE_CHECKING:
     from treedot.readers import iter_trees, read_trees
     from treedot.readers.code import iter_code, read_code
     from treedot.readers.documents import read_html, read_json, read_xml
+    from treedot.readers.examples import read_kelp, read_svmlight
+    from treedot.readers.treebanks import read_conllu, read_dot_bracket, read_newick
     from treedot.search import (
         Clusters,
         Comparison,

@@ -14,7 +14,12 @@ from treedot.languages import LANGUAGES
 # Kept here, where the command line can read them without loading anything heavy.
 DOCUMENTS = ("html", "xml", "json")  # formats of files that are trees themselves
 WITH_RECORDS = ("xml", "json")
-FORMATS = ("brackets", "tsv", "csv", "jsonl", "parquet", "arrow", *DOCUMENTS, *LANGUAGES)
+TREEBANKS = ("conllu", "newick", "dot-bracket")
+EXAMPLES = ("svmlight", "kelp")  # the files of older programs for tree kernels
+FORMATS = (
+    "brackets", "tsv", "csv", "jsonl", "parquet", "arrow", *DOCUMENTS, *TREEBANKS, *EXAMPLES, *LANGUAGES,
+)  # fmt: skip
+DEPENDENCY_TREES = ("grct", "lct", "loct")  # what a sentence becomes, of CoNLL-U
 CODE_UNITS = ("function", "class", "file")  # what a tree is, of source code
 DOCUMENT_UNITS = ("document", "record")  # of documents: all of it, or each of the things that it lists
 POLICIES = ("keep", "blur", "drop")  # for texts: a node with the text below it, without, or nothing

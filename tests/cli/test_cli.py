@@ -434,3 +434,13 @@ def test_no_output_takes_the_place_of_the_trees(tmp_path, monkeypatch, capsys):
         assert "is the file that the trees are read from" in capsys.readouterr().err
         assert (tmp_path / "t.npz").read_bytes() == (tmp_path / "t.npy").read_bytes() == text
         assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_sentences_of_a_treebank_are_converted_to_the_tree_that_is_asked_for(tmp_path, capsys):
+    path, target = tmp_path / "a.conllu", tmp_path / "a.mrg"
+    path.write_text("1\tgo\tgo\tVERB\tVB\t_\t0\troot\t_\t_\n\n1\tgo\n", encoding="utf-8")
+    assert main(["convert", str(path), "-o", str(target), "--unit", "lct", "--skip-bad"]) == 0
+    assert target.read_text(encoding="utf-8") == "(go::v VB root)\n"
+    assert "a.conllu:3: 2 field(s)" in capsys.readouterr().err
+    assert main(["convert", str(target), "-o", str(tmp_path / "a.nwk")]) == 0
+    assert (tmp_path / "a.nwk").read_text(encoding="utf-8") == "(VB,root)'go::v';\n"

@@ -1,4 +1,5 @@
 import gzip
+import io
 import json
 import pickle
 
@@ -107,3 +108,19 @@ def test_a_label_with_nuls_does_not_make_brackets_a_file_of_arrays(tmp_path, cap
 def test_labels_may_hold_what_binary_files_do(tmp_path):
     (tmp_path / "t.mrg").write_bytes(b"\n(PK\x03\x04 \0\0 \x93NUMPY)\n".replace(b"\x93", "\x93".encode()))
     assert read_trees(tmp_path / "t.mrg")[0].label == "PK\x03\x04"
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("1 |BT| (A b) |ET|", "if this is a file of SVM-LIGHT-TK, set the format: 'svmlight'"),
+        ("x |BT:t| (A b) |ET|", "if this is a file of KeLP, set the format: 'kelp'"),
+        ("# sent_id = 1", "if this is CoNLL-U, set the format: 'conllu'"),
+        ("1\tgo" + "\t_" * 8, "if this is CoNLL-U, set the format: 'conllu'"),
+        ("1\tgo", "if this is a table, set the format: 'tsv'"),
+    ],
+)
+def test_lines_of_other_formats_are_told_from_brackets(line, hint):
+    with pytest.raises(SourceError) as caught:
+        read_trees(io.StringIO(line + "\n"), "brackets")
+    assert hint in str(caught.value)

@@ -1,5 +1,8 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from strategies import ANY_LABEL, trees
 from treedot import Forest, ParameterError, SourceError, read_trees
 from treedot.trees import writers
 from treedot.trees.writers import forest_file
@@ -15,7 +18,7 @@ def with_columns(part, **columns):
     return Forest(part.label, part.arity, part.offsets, part.labels, columns)
 
 
-@pytest.mark.parametrize("suffix", [".mrg", ".brackets", ".parquet", ".arrow", ".feather"])
+@pytest.mark.parametrize("suffix", [".mrg", ".nwk", ".klp", ".svmlight", ".parquet", ".feather"])
 @pytest.mark.parametrize("trees_at_a_time", [1, 3, 4096])
 def test_batches_are_read_back_as_one_forest(tmp_path, monkeypatch, suffix, trees_at_a_time):
     pytest.importorskip("pyarrow")
@@ -68,6 +71,45 @@ def test_no_file_appears_where_the_trees_end_in_an_error(tmp_path, monkeypatch):
         with pytest.raises(ZeroDivisionError):
             write_and_fail(tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("suffix", [".nwk", ".klp", ".svmlight"])
+@given(some=st.lists(trees(ANY_LABEL.map(lambda text: text.replace("\0", ""))), min_size=1, max_size=3))
+def test_any_trees_are_read_back_from_the_texts_of_other_programs(tmp_path_factory, suffix, some):
+    path = tmp_path_factory.mktemp("texts") / f"trees{suffix}"
+    write(path, Forest.from_trees(some))
+    assert read_trees(path) == Forest.from_trees(some)
+
+
+def test_examples_keep_what_the_other_programs_can_take(tmp_path):
+    columns = {"class": ["1", -1], "b": ["(x (y z))", "(y)"], "v": ["1:0.5 2:3", "2:1"], "n": ["a | b", None]}
+    write(tmp_path / "a.klp", with_columns(PARTS[0], **columns, tree=["(A b)", "no (tree"]))
+    assert (tmp_path / "a.klp").read_text(encoding="utf-8") == (
+        "1 |BT:main| (a (b (c))(d)) |ET| |BT:b| (x (y (z))) |ET| |BV:v| 1:0.5 2:3 |EV| |BS:n| a b |ES| "
+        "|BT:tree| (A (b)) |ET|\n"
+        "-1 |BT:main| (a (e)) |ET| |BT:b| (y) |ET| |BV:v| 2:1 |EV| |BS:tree| no (tree |ES|\n"
+    )
+    write(tmp_path / "a.svmlight", with_columns(PARTS[0], **columns))
+    assert (tmp_path / "a.svmlight").read_text(encoding="utf-8") == (
+        "1 |BT| (a (b (c))(d)) |BT| (x (y (z))) |ET| 1:0.5 2:3 |EV|\n-1 |BT| (a (e)) |BT| (y) |ET| 2:1 |EV|\n"
+    )
+    again = read_trees(tmp_path / "a.svmlight")
+    assert again == PARTS[0]
+    assert again.columns["class"] == ["1", "-1"]
+    assert again.columns["vector"] == columns["v"]
+
+
+def test_classes_of_svm_light_tk_are_numbers(tmp_path):
+    with pytest.raises(ParameterError, match="takes numbers as classes, such as 1 and -1, not 'NUM'"):
+        write(tmp_path / "a.svmlight", with_columns(PARTS[1], **{"class": ["NUM"]}))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_deep_tree_is_written_in_every_text(tmp_path):
+    deep = read_trees(["(a " * 20_000 + "b" + ")" * 20_000])
+    for name in ("a.nwk", "a.klp", "a.svmlight"):
+        write(tmp_path / name, deep)
+        assert read_trees(tmp_path / name) == deep
 
 
 def test_other_suffixes_are_refused(tmp_path):

@@ -25,6 +25,7 @@ from treedot.parameters import (
     CODE_UNITS,
     COMPOSITIONS,
     DAMPINGS,
+    DEPENDENCY_TREES,
     DOCUMENT_UNITS,
     DTYPES,
     FORMATS,
@@ -34,8 +35,9 @@ from treedot.parameters import (
 from treedot.printable import printable
 
 SOURCE_HELP = (
-    "file of trees (Penn brackets, .tsv, .csv, .jsonl, .parquet, .arrow, .html, .xml, .json; also .gz, .xz, "
-    ".zst), source code (.py, .js, .java, …) or a folder of it, or - for standard input"
+    "file of trees (Penn brackets, .tsv, .csv, .jsonl, .parquet, .arrow, .html, .xml, .json, .conllu, .nwk, "
+    ".dbn, .klp, .svmlight; also .gz, .xz, .zst), source code (.py, .js, .java, …) or a folder of it, or - "
+    "for standard input"
 )
 VECTORS = ("sparse", "dense")
 KERNELS = ("subset", "subtree", "bounded", "partial")
@@ -131,7 +133,7 @@ def parser() -> argparse.ArgumentParser:
         required=True,
         metavar="FILE",
         help="where to write: .mrg, .txt or .brackets (brackets, one tree per line, without its columns); "
-        ".parquet, .arrow or .feather (with them)",
+        ".parquet, .arrow or .feather (with them); .nwk (Newick), .klp (KeLP) or .svmlight (SVM-LIGHT-TK)",
     )
     _add_reading(convert)
 
@@ -333,9 +335,11 @@ def _add_reading(command: argparse.ArgumentParser, skip: bool = True) -> None:
     )
     group.add_argument(
         "--unit",
-        choices=(*DOCUMENT_UNITS, *CODE_UNITS),
+        choices=(*DOCUMENT_UNITS, *CODE_UNITS, *DEPENDENCY_TREES),
         help="what a tree is. Of XML and JSON: a document (default), or a record: an element below the root "
-        "or an item of an array at the top; of source code: a function (default), a class or a file",
+        "or an item of an array at the top; of source code: a function (default), a class or a file; of "
+        "CoNLL-U: a dependency tree with relations (grct, default), words (lct) or words alone (loct) as "
+        "inner nodes",
     )
     if skip:
         group.add_argument(

@@ -75,6 +75,7 @@ def _kernels(forest: Forest) -> None:
         td.SubsetTreeKernel(normalize=True),
         td.SubtreeKernel(),
         td.SubtreeKernel(normalize=True),
+        td.SubtreeKernel(convention="kelp"),
         td.BoundedTreeKernel(),
         td.BoundedTreeKernel(normalize=True),
         td.LabelSelectionKernel(labels),

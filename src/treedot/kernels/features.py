@@ -9,6 +9,7 @@ import numpy as np
 from treedot.array_types import FloatArray, IntArray
 from treedot.jit import njit
 from treedot.threads import ONE_THREAD, Threads
+from treedot.trees import Forest
 
 
 def feature_gram(
@@ -64,6 +65,21 @@ def feature_pairs(
 
     threads.run(run, threads.spans(rows.size))
     return out
+
+
+def leaf_gram(x: Forest, y: Forest | None, threads: Threads) -> FloatArray:
+    """Return the number of pairs of equal leaves for every pair of trees."""
+    both = x if y is None else x + y
+    leaf = both.arity == 0
+    tree = both.tree_of_node[leaf]
+    return feature_gram(tree, both.label[leaf], np.ones(tree.size), len(both), len(x), y is None, threads)
+
+
+def leaf_pairs(x: Forest, rows: IntArray, columns: IntArray, threads: Threads) -> FloatArray:
+    """Return the number of pairs of equal leaves for some pairs of trees."""
+    leaf = x.arity == 0
+    tree = x.tree_of_node[leaf]
+    return feature_pairs(tree, x.label[leaf], np.ones(tree.size), len(x), rows, columns, threads)
 
 
 def _vectors(tree: IntArray, feature: IntArray, weight: FloatArray, n: int) -> Any:

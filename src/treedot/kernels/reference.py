@@ -127,6 +127,30 @@ def subtree_kernel(a: Tree, b: Tree, decay: float) -> float:
     )
 
 
+def toolkit_subtree_kernel(a: Tree, b: Tree, decay: float, unequal: float, mixed: float) -> float:
+    """Return what SVM-LIGHT-TK and KeLP compute as a subtree kernel: ΣΔ over all pairs of inner nodes.
+
+    Δ is 0 for different productions, else λ times a factor for every pair of children: 1 for two leaves,
+    ``mixed`` for a leaf and an inner node, ``unequal`` for inner nodes of different productions, and else Δ.
+    With both 0 it is λ times the subtree kernel.
+    """
+
+    def factor(x: Tree, y: Tree) -> float:
+        if x.is_leaf or y.is_leaf:
+            return 1.0 if x.is_leaf and y.is_leaf else mixed
+        return delta(x, y) if production(x) == production(y) else unequal
+
+    def delta(x: Tree, y: Tree) -> float:
+        return decay * math.prod(factor(c, d) for c, d in zip(x.children, y.children, strict=True))
+
+    return sum(
+        delta(x, y)
+        for x in a.postorder()
+        for y in b.postorder()
+        if not x.is_leaf and production(x) == production(y)
+    )
+
+
 def partial_tree_kernel(
     a: Tree, b: Tree, decay: float, mu: float, gaps: str = "toolkit", terminal_factor: float = 1.0,
     max_length: int | None = None,

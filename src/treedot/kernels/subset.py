@@ -21,7 +21,7 @@ from treedot.kernels.base import (
     read_sides,
     unit,
 )
-from treedot.kernels.features import feature_gram, feature_pairs, gram_of
+from treedot.kernels.features import gram_of, leaf_gram, leaf_pairs
 from treedot.parameters import checked_choice, checked_flag
 from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
@@ -125,7 +125,7 @@ class SubsetTreeKernel(TreeKernel):
         else:
             raw = self._looped_gram(x, y, threads)
         if self.leaves:
-            raw += _leaf_gram(x, y, threads)
+            raw += leaf_gram(x, y, threads)
         if self.convention != "paper":
             raw *= unit(self.convention, self.decay)
         return raw
@@ -147,7 +147,7 @@ class SubsetTreeKernel(TreeKernel):
             return super()._raw_pairs(x, rows, columns, threads)
         raw = self._sums(x, rows, columns, threads)
         if self.leaves:
-            raw += _leaf_pairs(x, rows, columns, threads)
+            raw += leaf_pairs(x, rows, columns, threads)
         return unit(self.convention, self.decay) * raw
 
     def _sums(self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads) -> FloatArray:
@@ -216,14 +216,6 @@ def _fast_work(nodes: Nodes, n_rows: int, n_columns: int | None) -> int:
     return (int(rows @ rows) + int(own @ own)) // 2
 
 
-def _leaf_gram(x: Forest, y: Forest | None, threads: Threads) -> FloatArray:
-    """Return the number of pairs of equal leaves for every pair of trees."""
-    both = x if y is None else x + y
-    leaf = both.arity == 0
-    tree = both.tree_of_node[leaf]
-    return feature_gram(tree, both.label[leaf], np.ones(tree.size), len(both), len(x), y is None, threads)
-
-
 def _leaf_pair(x: Forest, y: Forest) -> int:
     """Return the number of pairs of equal leaves of two one-tree forests."""
     counts, others = x.derived(_leaf_counts), y.derived(_leaf_counts)
@@ -233,12 +225,6 @@ def _leaf_pair(x: Forest, y: Forest) -> int:
 def _leaf_counts(forest: Forest) -> Counter[str]:
     """Return how often each label stands on a leaf."""
     return Counter(forest.labels[k] for k in forest.label[forest.arity == 0].tolist())
-
-
-def _leaf_pairs(x: Forest, rows: IntArray, columns: IntArray, threads: Threads) -> FloatArray:
-    leaf = x.arity == 0
-    tree = x.tree_of_node[leaf]
-    return feature_pairs(tree, x.label[leaf], np.ones(tree.size), len(x), rows, columns, threads)
 
 
 def _explicit_gram(x: Forest, y: Forest | None, decay: float, threads: Threads) -> FloatArray:

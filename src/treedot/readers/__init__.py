@@ -15,9 +15,12 @@ from treedot.files import content_suffix, decompressed, open_raw
 from treedot.languages import LANGUAGES, language_of
 from treedot.parameters import (
     CODE_UNITS,
+    DEPENDENCY_TREES,
     DOCUMENT_UNITS,
     DOCUMENTS,
+    EXAMPLES,
     FORMATS,
+    TREEBANKS,
     WITH_RECORDS,
     checked_choice,
 )
@@ -41,6 +44,12 @@ _BY_SUFFIX = {
     ".xhtml": "html",
     ".xml": "xml",
     ".json": "json",
+    ".conllu": "conllu",
+    ".nwk": "newick",
+    ".newick": "newick",
+    ".dbn": "dot-bracket",
+    ".svmlight": "svmlight",
+    ".klp": "kelp",
 }
 
 _EVERYTHING = 2**31 - 1
@@ -76,16 +85,18 @@ def read_trees(
         if they have one column.
     format : str, optional
         ``"brackets"``, ``"tsv"``, ``"csv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"``, ``"html"``,
-        ``"xml"``, ``"json"`` or a programming language, such as ``"python"``; by default it follows from the
-        file's suffix, and is ``"brackets"`` where that says nothing. Source code is read as ``read_code``
-        does by default, and documents as ``read_html``, ``read_xml`` and ``read_json`` do; JSON lines are a
-        table, unless the format is ``"json"``.
+        ``"xml"``, ``"json"``, ``"conllu"``, ``"newick"``, ``"dot-bracket"``, ``"svmlight"``, ``"kelp"`` or a
+        programming language, such as ``"python"``; by default it follows from the file's suffix, and is
+        ``"brackets"`` where that says nothing. Source code is read as ``read_code`` does by default, and
+        other files as the functions do that are named after their formats; JSON lines are a table, unless
+        the format is ``"json"``.
     column : str, optional
         The column of a table that holds the trees; by default ``"tree"``. The others are kept in
         ``Forest.columns``.
-    unit : {"document", "record"}, optional
-        Of XML and JSON, what a tree is: all of a document (by default), or each element below its root,
-        each item of an array at its top.
+    unit : str, optional
+        What a tree is. Of XML and JSON, ``"document"`` (by default), or ``"record"``: each element below the
+        root, each item of an array at the top. Of CoNLL-U, ``"grct"`` (by default), ``"lct"`` or ``"loct"``,
+        see ``read_conllu``.
     on_bad : callable, optional
         Called with the error of every tree that cannot be read, which is then left out. By default
         the first such error is raised.
@@ -139,7 +150,7 @@ def iter_trees(
     if format is not None and format not in FORMATS:
         raise ParameterError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
     if unit is not None:
-        checked_choice("unit", unit, (*DOCUMENT_UNITS, *CODE_UNITS))
+        checked_choice("unit", unit, (*DOCUMENT_UNITS, *CODE_UNITS, *DEPENDENCY_TREES))
     how = _How(format, column, unit, batch_size, OnBad(on_bad))
     source = _one_column(source)
     if isinstance(source, Forest):
@@ -231,7 +242,7 @@ def _from_folder(name: str, how: _How) -> Iterator[Forest]:
 
 def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator[Forest]:
     column, batch_size, on_bad = how.column, how.batch_size, how.on_bad
-    if column is not None and kind in ("brackets", *DOCUMENTS, *LANGUAGES):
+    if column is not None and kind in ("brackets", *DOCUMENTS, *TREEBANKS, *LANGUAGES):
         raise ParameterError(f"{name} is read as {kind}, which has no column {column!r}: set the format")
     if how.unit not in (None, *_units(kind)):
         raise ParameterError(f"{name} is read as {kind}, which has no unit {how.unit!r}: leave it out")
@@ -247,6 +258,14 @@ def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator
         from treedot.readers.documents import read_stream
 
         return read_stream(stream, name, kind, how.unit, batch_size, on_bad)
+    if kind in TREEBANKS:
+        from treedot.readers.treebanks import read_stream as read_treebank
+
+        return _not_empty(read_treebank(stream, name, kind, how.unit, batch_size, on_bad), name)
+    if kind in EXAMPLES:
+        from treedot.readers.examples import read_examples
+
+        return _not_empty(read_examples(stream, name, kind, column, batch_size, on_bad), name)
     from treedot.readers import tables
 
     if kind in ("parquet", "arrow"):
@@ -261,6 +280,8 @@ def _units(kind: str) -> tuple[str, ...]:
     """Return what a tree can be in a format."""
     if kind in LANGUAGES:
         return CODE_UNITS
+    if kind == "conllu":
+        return DEPENDENCY_TREES
     return DOCUMENT_UNITS if kind in WITH_RECORDS else DOCUMENT_UNITS[:1]
 
 

@@ -14,10 +14,11 @@ from treedot.readers.folders import OnSkip, walk
 from treedot.readers.problems import OnBad
 from treedot.trees import Forest
 
-__all__ = ["read_html", "read_json", "read_stream", "read_xml"]
+__all__ = ["read_files", "read_html", "read_json", "read_stream", "read_xml"]
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
+AT_A_TIME = 1 << 16  # trees of a batch, where all are kept anyway
 MARKUP = {"attributes": "blur", "text": "blur", "comments": "drop"}
 VALUES = {"values": "blur"}
 SUFFIXES = {
@@ -185,14 +186,31 @@ def _read(
     checked_choice("unit", unit, DOCUMENT_UNITS)
     for name, policy in policies.items():
         checked_choice(name, policy, POLICIES)
+    read = partial(_read_whole, kind=kind, unit=unit, policies=policies)
+    return read_files(paths, SUFFIXES[kind], read, on_bad, on_skip)
+
+
+def _read_whole(
+    stream: IO[Any], name: str, on_bad: OnBad, kind: str, unit: str, policies: dict[str, str]
+) -> Iterator[Forest]:
+    return read_stream(stream, name, kind, unit, AT_A_TIME, on_bad, policies)
+
+
+def read_files(
+    paths: Paths,
+    suffixes: tuple[str, ...],
+    read: Callable[[IO[Any], str, OnBad], Iterator[Forest]],
+    on_bad: Callable[[SourceError], object] | None,
+    on_skip: OnSkip | None,
+) -> Forest:
+    """Read the trees of files, and of those in folders that have one of some suffixes, into one Forest."""
     found = [Forest([], [], [0], [])]
     given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    for file in walk(given, lambda name: content_suffix(name) in SUFFIXES[kind], on_skip):
+    for file in walk(given, lambda name: content_suffix(name) in suffixes, on_skip):
         leave_out = None if file.named else partial(_leave_out, file.path, on_skip)
         report = OnBad(on_bad or leave_out)
         with open_raw(file.path) as raw:
-            stream = decompressed(raw, file.path)
-            found += read_stream(stream, file.path, kind, unit, 1 << 16, report, policies)
+            found += read(decompressed(raw, file.path), file.path, report)
     return Forest.concat(found)
 
 

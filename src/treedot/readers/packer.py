@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from array import array
+from typing import Any
 
 import numpy as np
 
@@ -124,6 +125,46 @@ class Packer:
         for k, event in enumerate(self._events):
             if event != END:
                 self._events[k] = 2 * self._number[texts[event >> 1]] + (event & 1)
+
+
+class PostOrderPacker:
+    """Takes trees that come whole, in post-order, each with its first and last line and other columns.
+
+    Parameters
+    ----------
+    file : str
+        What stands in the column of this name.
+    """
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._begin()
+
+    def _begin(self) -> None:
+        self._number = Numbers(self._file)
+        self._label, self._arity, self._offsets = array("i"), array("i"), array("q", [0])
+        self._columns: dict[str, list[Any]] = {"file": [], "start": [], "end": []}
+
+    def __len__(self) -> int:
+        """Return how many trees there are."""
+        return len(self._offsets) - 1
+
+    def add(self, labels: list[str], arity: list[int], lines: tuple[int, int], **columns: Any) -> None:
+        """Add a tree; all of a file have the same columns."""
+        self._label.extend(map(self._number.__getitem__, labels))
+        self._arity.extend(arity)
+        self._offsets.append(len(self._label))
+        start, end = lines
+        for name, value in {"file": self._file, "start": start, "end": end, **columns}.items():
+            self._columns.setdefault(name, []).append(value)
+
+    def take(self) -> Forest:
+        """Return the trees, and forget them."""
+        label, arity = np.array(self._label, np.int32), np.array(self._arity, np.int32)
+        forest = Forest._trusted(label, arity, np.array(self._offsets, np.int64), tuple(self._number))
+        forest.columns.update(self._columns)
+        self._begin()
+        return forest
 
 
 @njit

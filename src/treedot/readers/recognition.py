@@ -13,6 +13,7 @@ HEAD = 1024  # bytes that are looked at
 # No text in UTF-8 begins with any of these, but for the letters of the three archives and tables.
 _ARRAY, _ZIP, _PARQUET, _ARROW = b"\x93NUMPY", b"PK\x03\x04", b"PAR1", b"ARROW1\0\0"
 _COMPRESSED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+_OTHER_LINES = {"conllu": "CoNLL-U", "kelp": "a file of KeLP", "svmlight": "a file of SVM-LIGHT-TK"}
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 
 
@@ -27,12 +28,22 @@ def refuse_other_files(head: bytes, name: str) -> None:
 
 
 def table_hint(head: bytes) -> str:
-    """Return which format to set for a text that begins like a table and not like a tree; or nothing."""
+    """Return which format to set for a text that begins like lines of another one; or nothing."""
     line = head[:HEAD].lstrip().split(b"\n")[0]
-    kind = "jsonl" if line.startswith(b"{") else "tsv" if b"\t" in line else "csv" if b"," in line else None
+    kind = _kind_of_line(line)
     if kind is None:
         return ""
-    return f" (if this is a table, set the format: {kind!r}, on the command line --format {kind})"
+    what = _OTHER_LINES.get(kind, "a table")
+    return f" (if this is {what}, set the format: {kind!r}, on the command line --format {kind})"
+
+
+def _kind_of_line(line: bytes) -> str | None:
+    """Return the format of a table, or of a file with a tree or a token on each line, by its first line."""
+    if b"|BT" in line:
+        return "kelp" if b"|BT:" in line else "svmlight"
+    if re.match(rb"1(-\d+)?(\t[^\t]*){9}$|# (sent_id|text|newdoc)\b", line):
+        return "conllu"
+    return "jsonl" if line.startswith(b"{") else "tsv" if b"\t" in line else "csv" if b"," in line else None
 
 
 def _what_it_is(head: bytes, name: str) -> str | None:

@@ -42,11 +42,11 @@ def read_tsv(
     """
 
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
-        lines = _decoded(stream, name, on_bad_row, numbers)
+        lines = decoded(stream, name, on_bad_row, numbers)
         records = ((number, line.split("\t")) for number, line in lines)
         return _rows(records, name, column, on_bad_row, quotes=False)
 
-    return _packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad)
+    return packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad)
 
 
 def read_csv(
@@ -55,7 +55,7 @@ def read_csv(
     """Comma-separated values under a header line, with the usual quoting."""
 
     def records(on_bad_row: OnBad) -> Iterator[tuple[int, list[str]]]:
-        reader = csv.reader((line + "\n" for _, line in _decoded(stream, name, on_bad_row)), strict=True)
+        reader = csv.reader((line + "\n" for _, line in decoded(stream, name, on_bad_row)), strict=True)
         while True:
             try:
                 fields = next(reader, None)
@@ -70,7 +70,7 @@ def read_csv(
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
         return _rows(records(on_bad_row), name, column, on_bad_row, quotes=True)
 
-    return _packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad, _FIELD_LIMIT)
+    return packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad, _FIELD_LIMIT)
 
 
 class _FieldLimit:
@@ -111,7 +111,7 @@ def read_jsonl(
     """
 
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
-        for number, line in _decoded(stream, name, on_bad_row, numbers):
+        for number, line in decoded(stream, name, on_bad_row, numbers):
             if not line.strip():
                 continue
             try:
@@ -126,7 +126,7 @@ def read_jsonl(
                     SourceError(f"{name}:{number}: expected a JSON object, found {type(row).__name__}")
                 )
 
-    return _packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad)
+    return packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad)
 
 
 def read_arrow(path: str, kind: str, column: str | None, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
@@ -189,9 +189,10 @@ def _row_place(path: str, column: str, rows_before: int, row: int) -> str:
     return f"{path} (row {rows_before + row + 1}), column {column!r}"
 
 
-def _decoded(
+def decoded(
     stream: IO[Any], name: str, on_bad: OnBad, numbers: Iterable[int] | None = None
 ) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a stream as texts, with their numbers; those that are not UTF-8 are bad."""
     lines = read_lines(stream, name)
     for i, (raw, number) in enumerate(zip(lines, numbers or itertools.count(1), strict=False)):
         if i == 0:
@@ -254,7 +255,7 @@ def _no_column(place: str, wanted: str, names: Iterable[str]) -> SourceError:
     )
 
 
-def _packed(
+def packed(
     open_rows: Callable[[OnBad], Iterator[Row]],
     where: Callable[[int], str],
     column: str | None,

@@ -1,18 +1,22 @@
-"""Files of trees that are written batch by batch: brackets, Parquet and Arrow."""
+"""Files of trees that are written batch by batch: brackets and other texts, Parquet and Arrow."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from treedot.errors import ParameterError
 from treedot.files import write_whole
+from treedot.trees.exchange import kelp_line, newick_text, svmlight_line
 from treedot.trees.forest import Forest
+from treedot.trees.tree import Tree
 
 BRACKETS = (".mrg", ".txt", ".brackets")
+NEWICK = (".nwk", ".newick")
+EXAMPLES = {".klp": kelp_line, ".svmlight": svmlight_line}  # with the columns
 TABLES = (".parquet", ".arrow", ".feather")
 TREES_AT_A_TIME = 4096
 NODES_AT_A_TIME = 1 << 20
@@ -29,14 +33,15 @@ class ForestWriter(Protocol):
 def forest_file(path: str | os.PathLike[str]) -> Iterator[ForestWriter]:
     """Yield a writer for a file of trees, which appears when all went well.
 
-    ``.mrg``, ``.txt`` and ``.brackets`` hold one tree per line, without its columns; ``.parquet``,
-    ``.arrow`` and ``.feather`` hold the columns too. Few trees are in memory at a time.
+    ``.mrg``, ``.txt`` and ``.brackets`` hold one tree per line, without its columns, and so do ``.nwk`` and
+    ``.newick``. ``.parquet``, ``.arrow`` and ``.feather`` hold the columns too; so do ``.klp`` and
+    ``.svmlight``, as far as KeLP and SVM-LIGHT-TK can take them. Few trees are in memory at a time.
     """
     suffix = check_suffix(path)
     with write_whole(path) as aside:
-        if suffix in BRACKETS:
+        if suffix not in TABLES:
             with aside.open("w", encoding="utf-8", newline="\n") as file:
-                yield _Lines(file)
+                yield _Lines(file, _line_of(suffix))
             return
         table = _Table(aside, os.fspath(path))
         try:
@@ -49,18 +54,28 @@ def forest_file(path: str | os.PathLike[str]) -> Iterator[ForestWriter]:
 def check_suffix(path: str | os.PathLike[str]) -> str:
     """Return the suffix of a file of trees; raise where it names no format that is written."""
     suffix = Path(path).suffix.lower()
-    if suffix not in (*BRACKETS, *TABLES):
-        known = ", ".join((*BRACKETS, *TABLES))
+    every = (*BRACKETS, *NEWICK, *EXAMPLES, *TABLES)
+    if suffix not in every:
+        known = ", ".join(every)
         raise ParameterError(f"cannot tell in which format to write {path}: use one of {known}")
     return suffix
 
 
+def _line_of(suffix: str) -> Callable[[Tree, dict[str, Any]], str]:
+    """Return what makes a line of a tree and its columns."""
+    if suffix in EXAMPLES:
+        return EXAMPLES[suffix]
+    return lambda tree, _: newick_text(tree) if suffix in NEWICK else str(tree)
+
+
 class _Lines:
-    def __init__(self, file: IO[str]) -> None:
-        self._file = file
+    def __init__(self, file: IO[str], line_of: Callable[[Tree, dict[str, Any]], str]) -> None:
+        self._file, self._line_of = file, line_of
 
     def write(self, forest: Forest) -> None:
-        self._file.writelines(f"{tree}\n" for tree in forest)
+        for k, tree in enumerate(forest):
+            columns = {name: values[k] for name, values in forest.columns.items()}
+            self._file.write(self._line_of(tree, columns) + "\n")
 
 
 class _Table:

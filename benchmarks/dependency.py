@@ -1,0 +1,171 @@
+"""Questions as dependency trees: ``python -m benchmarks.dependency --cache results/dependency``.
+
+The six classes of the TREC questions, by support vector machines with the subset tree kernel, the partial
+tree kernel and the smoothed one, on constituency trees and on the dependency trees of KeLP (GRCT, LCT, LOCT).
+λ, μ and C are chosen by cross-validation with 2,000 of the 5,452 questions to train on; then all of these are
+trained on, and the 500 test questions are counted. For the smoothed kernel, words are similar by latent
+semantic analysis: of the sentences of all corpora at hand but the test sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+import treedot
+from treedot import Forest, PartialTreeKernel, SubsetTreeKernel, TreeClassifier, read_trees
+from treedot.files import write_whole
+from treedot.kernels.base import TreeKernel
+from treedot.model.evaluation import wilson
+
+SAMPLE = 2000  # questions that settings are chosen with
+DECAYS = (0.1, 0.2, 0.4)
+MUS = (0.1, 0.2, 0.4)
+COSTS = (1.0, 10.0, 100.0)
+DIMENSIONS = 250  # of the vectors of words
+CLASS = "coarse"  # the column
+TEXTS = {"text": ("qc_train", "questionbank", "ptb_sample", "craft", "gum_permissive", "sst_train"),
+         "hypothesis": ("rte1_dev", "rte2_dev", "rte3_dev", "rte5_dev")}  # fmt: skip
+_TYPE = re.compile(r"(?<=\()[A-Z]+##")  # of nodes, in KeLP
+
+
+class Method(NamedTuple):
+    """A kernel over one form of trees; of its settings, the best in cross-validation are taken."""
+
+    form: str
+    kernel: Callable[..., TreeKernel]
+    settings: Sequence[dict[str, float]]
+
+
+class Result(NamedTuple):
+    """The kernel and C that were chosen, their accuracy in cross-validation, and the questions got right."""
+
+    kernel: str
+    C: float
+    accuracy: float
+    right: int
+    questions: int
+    seconds: float  # of the processor, for all of it
+
+
+def methods(folder: Path) -> dict[str, Method]:
+    """Return what is measured, by name."""
+    partial_settings = [{"mu": mu} for mu in MUS]
+    kernels: dict[str, tuple[Callable[..., TreeKernel], list[dict[str, float]]]] = {
+        "subset trees": (SubsetTreeKernel, [{}]),
+        "partial trees": (PartialTreeKernel, partial_settings),
+    }
+    if hasattr(treedot, "SmoothedPartialTreeKernel"):
+        kernels["smoothed partial trees"] = (partial(_smoothed, folder), partial_settings)
+    forms = {"constituency": "tree", "GRCT": "grct", "LCT": "lct", "LOCT": "loct"}
+    return {
+        f"{trees}, {name}": Method(form, *kernel)
+        for trees, form in forms.items()
+        for name, kernel in kernels.items()
+        if form != "tree" or not name.startswith("smoothed")  # whose leaves have no parts of speech
+    }
+
+
+def _smoothed(folder: Path, **settings: Any) -> TreeKernel:
+    kernel: TreeKernel = treedot.SmoothedPartialTreeKernel(word_vectors(folder), **settings)
+    return kernel
+
+
+@cache
+def word_vectors(folder: Path) -> dict[str, np.ndarray]:
+    """Return vectors of the words of the corpora, by latent semantic analysis of their sentences."""
+    words = TfidfVectorizer(min_df=3, sublinear_tf=True)
+    counts = words.fit_transform(sentences(folder))
+    found = TruncatedSVD(DIMENSIONS, random_state=0).fit(counts)
+    vectors = found.components_.T * found.singular_values_
+    return dict(zip(words.get_feature_names_out(), vectors, strict=True))
+
+
+def sentences(folder: Path) -> Iterator[str]:
+    """Yield the sentences of the corpora that are there, without those of test sets."""
+    for column, names in TEXTS.items():
+        for path in (folder / f"{name}.tsv.gz" for name in names):
+            if path.exists():
+                with gzip.open(path, "rt", encoding="utf-8") as file:
+                    rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+                    yield from (row[column] for row in rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure what is not in the cache, and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.dependency", description=__doc__)
+    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
+    parser.add_argument("--only", help="a part of the names of those to measure, such as GRCT")
+    parser.add_argument("--cache", type=Path, help="folder of results, where an interrupted run goes on")
+    options = parser.parse_args(arguments)
+    if options.data is None:
+        parser.error("set TREEDOT_DATA, or give --data: this needs the corpora")
+    print("| trees, kernel | chosen | cross-validation | test | 95 % | seconds |\n|---|---|---|---|---|---|")
+    every = methods(Path(options.data))
+    for name in (name for name in every if (options.only or "") in name):
+        result = measured(Path(options.data), name, every[name], options.cache)
+        low, high = wilson(result.right, result.questions)
+        print(f"| {name} | {result.kernel}, C {result.C:g} | {_short(result.accuracy)} | "
+              f"{_short(result.right / result.questions)} | {_short(low)}–{_short(high)} | "
+              f"{result.seconds:.0f} |", flush=True)  # fmt: skip
+
+
+def measured(folder: Path, name: str, method: Method, cache: Path | None) -> Result:
+    """Return what a method makes of the questions, from the cache where it is there."""
+    path = None if cache is None else cache / f"{name}.json".replace(", ", "-").replace(" ", "-")
+    if path is not None and path.exists():
+        return Result(**json.loads(path.read_text(encoding="utf-8")))
+    result = measure(method, *(read_questions(folder, method.form, part) for part in ("train", "test")))
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with write_whole(path) as aside:
+            aside.write_text(json.dumps(result._asdict()), encoding="utf-8")
+    return result
+
+
+def read_questions(folder: Path, form: str, part: str) -> Forest:
+    """Return the trees of one form, with their classes; those of KeLP without the types of nodes."""
+    if form == "tree":
+        return read_trees(folder / f"qc_{part}.tsv.gz")
+    forest = read_trees(folder / f"qc_{part}_dep.tsv.gz", column="loct" if form != "loct" else "grct")
+    trees = read_trees([_TYPE.sub("", text) for text in forest.columns[form]])
+    trees.columns[CLASS] = forest.columns[CLASS]
+    return trees
+
+
+def measure(method: Method, train: Forest, test: Forest) -> Result:
+    """Choose the settings on a sample, train on all questions, and count the test questions got right."""
+    start = time.process_time()
+    order = np.random.default_rng(0).permutation(len(train))[:SAMPLE]
+    sample, classes = train[order], np.array(train.columns[CLASS])
+    trials = []
+    for settings in method.settings:
+        kernel = method.kernel(**settings, normalize=True)
+        model = TreeClassifier(kernel=kernel, decay=DECAYS, C=COSTS, n_jobs=-1).fit(sample, classes[order])
+        trials += [(trial, kernel, settings) for trial in model.trials_]
+    best, kernel, settings = max(trials, key=lambda found: found[0].accuracy)
+    model = TreeClassifier(kernel=kernel, decay=best.decay, C=best.C, n_jobs=-1).fit(train, classes)
+    right = int(np.count_nonzero(model.predict(test) == np.array(test.columns[CLASS])))
+    shown = ", ".join([f"λ {best.decay:g}", *(f"μ {mu:g}" for mu in settings.values())])
+    return Result(shown, best.C, best.accuracy, right, len(test), time.process_time() - start)
+
+
+def _short(share: float) -> str:
+    return f"{share:.3f}".removeprefix("0")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""The subtree kernels of KeLP and SVM-LIGHT-TK, which count more than equal subtrees."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treedot.array_types import FloatArray, IntArray
+from treedot.jit import njit
+from treedot.kernels.base import check_pairs, joined
+from treedot.threads import ONE_THREAD, Threads
+from treedot.trees import Forest
+
+
+class Rule(NamedTuple):
+    """What two children with different subtrees count in the product of their parents.
+
+    Each is 0 in the subtree kernel, in which a subtree that differs anywhere does not count.
+    """
+
+    unequal: float  # where both have children, but their productions differ
+    mixed: float  # where only one of them has children
+
+
+RULES = {"kelp": Rule(unequal=1.0, mixed=0.0), "svm-light-tk": Rule(unequal=0.0, mixed=1.0)}
+
+
+class _Nodes(NamedTuple):
+    """The nodes of a forest, as the recursion meets them."""
+
+    offsets: IntArray
+    production: IntArray
+    start: IntArray
+    child: IntArray
+
+
+def gram(
+    x: Forest, y: Forest | None, decay: float, rule: Rule, max_pairs: int, threads: Threads = ONE_THREAD
+) -> FloatArray:
+    """Return ΣΔ for all pairs of trees; without y, what stands above the diagonal is 0."""
+    both, n_columns = joined(x, y)
+    out = np.zeros((len(x), len(x) if n_columns is None else n_columns))
+    for i in range(len(x)):
+        columns = np.arange(i + 1) if n_columns is None else np.arange(len(x), len(both))
+        rows = np.full(columns.size, i)
+        out[i, : columns.size] = pairs(both, rows, columns, decay, rule, max_pairs, threads)
+    return out
+
+
+def pairs(
+    forest: Forest, rows: IntArray, columns: IntArray, decay: float, rule: Rule, max_pairs: int,
+    threads: Threads = ONE_THREAD,
+) -> FloatArray:  # fmt: skip
+    """Return ΣΔ over the pairs of inner nodes, for some pairs of trees.
+
+    ``Δ = λ ∏ f(child, child)`` for equal productions, where f is Δ for children of equal productions, 1 for
+    two leaves, and else what the rule says.
+    """
+    entries = forest.sizes[rows] * forest.sizes[columns]
+    check_pairs(int(entries.max(initial=0)), max_pairs, "pairs of nodes")
+    nodes = _Nodes(forest.offsets, forest.production, *forest.children)
+    out = np.empty(rows.size)
+
+    def run(first: int, last: int) -> None:
+        part = slice(first, last)
+        table = np.empty(entries[part].max(initial=0))
+        _sum_pairs(nodes, rows[part], columns[part], decay, rule, table, out[part])
+
+    threads.run(run, threads.even_spans(np.concatenate([[0], np.cumsum(entries)])))
+    return out
+
+
+@njit
+def _sum_pairs(
+    nodes: _Nodes, rows: IntArray, columns: IntArray, decay: float, rule: Rule, table: FloatArray,
+    out: FloatArray,
+) -> None:  # fmt: skip
+    for k in range(rows.size):
+        a, a_end = nodes.offsets[rows[k]], nodes.offsets[rows[k] + 1]
+        b, b_end = nodes.offsets[columns[k]], nodes.offsets[columns[k] + 1]
+        delta = table[: (a_end - a) * (b_end - b)].reshape(a_end - a, b_end - b)
+        total = 0.0
+        for i in range(a, a_end):
+            if nodes.production[i] < 0:  # a leaf
+                continue
+            for j in range(b, b_end):
+                if nodes.production[i] != nodes.production[j]:
+                    continue
+                value = decay
+                for c in range(nodes.start[i + 1] - nodes.start[i]):
+                    x, y = nodes.child[nodes.start[i] + c], nodes.child[nodes.start[j] + c]
+                    inner_x, inner_y = nodes.production[x] >= 0, nodes.production[y] >= 0
+                    if inner_x and nodes.production[x] == nodes.production[y]:
+                        value *= delta[x - a, y - b]
+                    elif inner_x and inner_y:
+                        value *= rule.unequal
+                    elif inner_x or inner_y:
+                        value *= rule.mixed
+                delta[i - a, j - b] = value
+                total += value
+        out[k] = total

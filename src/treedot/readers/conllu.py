@@ -1,0 +1,190 @@
+"""Sentences in CoNLL-U as dependency trees: GRCT, LCT and LOCT."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections.abc import Callable, Iterator
+from typing import IO, Any, NamedTuple
+
+from treedot.errors import SourceError
+from treedot.files import MAX_LINE, read_lines
+from treedot.readers.packer import PostOrderPacker
+from treedot.readers.problems import OnBad
+from treedot.readers.recognition import refuse_other_files
+from treedot.trees import Forest
+
+N_COLUMNS = 10
+_ID, _FORM, _LEMMA, _UPOS, _XPOS, _HEAD, _DEPREL = 0, 1, 2, 3, 4, 6, 7
+_NO_TOKEN = re.compile(r"\d+-\d+|\d+\.\d+", re.ASCII)  # a token of several words, and one that is not there
+_COMMENT = re.compile(r"#\s*(sent_id|text)\s*=\s*(.*)")
+
+
+class Sentence(NamedTuple):
+    """The labels of every token, from 1 on, and its dependents in their order; those of 0 are the roots."""
+
+    word: list[str]
+    tag: list[str]
+    relation: list[str]
+    dependents: list[list[int]]
+    comments: dict[str, str]
+
+
+def read_sentences(
+    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, unit: str = "grct", pos: str = "xpos"
+) -> Iterator[Forest]:
+    """Yield the trees of sentences; a bad sentence is left out whole."""
+    packer = PostOrderPacker(name)
+    for first, lines in _blocks(stream, name):
+        try:
+            sentence = _parsed(lines, first, name, pos)
+        except SourceError as error:
+            on_bad(error)
+            continue
+        if len(sentence.word) == 1:  # comments, and no token
+            continue
+        labels, arity = FORMS[unit](sentence)
+        place = (first, first + len(lines) - 1)
+        known = {key: sentence.comments.get(key, "") for key in ("sent_id", "text")}
+        packer.add(labels[::-1], arity[::-1], place, **known)
+        if len(packer) == batch_size:
+            yield packer.take()
+    if len(packer):
+        yield packer.take()
+
+
+def _blocks(stream: IO[Any], name: str) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield what stands between empty lines, with the number of its first line."""
+    lines: list[bytes] = []
+    size = 0
+    for number, line in enumerate(read_lines(stream, name), 1):
+        if number == 1:
+            refuse_other_files(line, name)
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if line.strip():
+            lines.append(line)
+            size += len(line)
+            if size > MAX_LINE:
+                first = number - len(lines) + 1
+                raise SourceError(
+                    f"{name}:{first}: no empty line follows for {MAX_LINE >> 20} MiB, but one ends a sentence"
+                )
+        elif lines:
+            yield number - len(lines), lines
+            lines, size = [], 0
+    if lines:
+        yield number - len(lines) + 1, lines
+
+
+def _parsed(lines: list[bytes], first: int, name: str, pos: str) -> Sentence:
+    """Return the sentence of some lines; raise where it is not one tree."""
+    word, tag, relation, heads, comments = [""], [""], [""], [0], {}
+    numbers = [first]  # of the lines of the tokens
+    for number, raw in enumerate(lines, first):
+        try:
+            line = raw.decode()
+        except UnicodeDecodeError as error:
+            raise SourceError(f"{name}:{number}: the byte {raw[error.start]:#x} is not UTF-8") from None
+        if line.startswith("#"):
+            if comment := _COMMENT.match(line):
+                comments[comment[1]] = comment[2].strip()
+            continue
+        fields = line.split("\t")
+        if len(fields) != N_COLUMNS:
+            raise SourceError(
+                f"{name}:{number}: {len(fields)} field(s), where CoNLL-U has {N_COLUMNS} with tabs between"
+            )
+        if fields[_ID] != str(len(word)):
+            if _NO_TOKEN.fullmatch(fields[_ID]):
+                continue
+            raise SourceError(f"{name}:{number}: expected the token {len(word)}, found {fields[_ID]!r:.20}")
+        head = fields[_HEAD]
+        if not (head.isascii() and head.isdecimal() and len(head) < 10):
+            raise SourceError(f"{name}:{number}: the head of a token is a number, not {head!r:.20}")
+        own_tag = fields[_UPOS] if pos == "upos" or fields[_XPOS] == "_" else fields[_XPOS]
+        lemma = fields[_FORM] if fields[_LEMMA] == "_" else fields[_LEMMA]
+        word.append(f"{lemma.lower()}::{own_tag[:1].lower()}")
+        tag.append(own_tag)
+        relation.append(fields[_DEPREL])
+        heads.append(int(head))
+        numbers.append(number)
+    return Sentence(word, tag, relation, _dependents(heads, numbers, name), comments)
+
+
+def _dependents(heads: list[int], numbers: list[int], name: str) -> list[list[int]]:
+    """Return the dependents of every token; raise where they are not one tree below one root."""
+    found: list[list[int]] = [[] for _ in heads]
+    for token, head in enumerate(heads[1:], 1):
+        if head >= len(heads):
+            raise SourceError(
+                f"{name}:{numbers[token]}: token {token} has the head {head}, and the sentence has "
+                f"{len(heads) - 1} token(s)"
+            )
+        found[head].append(token)
+    reached = list(found[0])
+    if len(reached) > 1:
+        raise SourceError(
+            f"{name}:{numbers[reached[1]]}: token {reached[1]} is a second root, beside token {reached[0]}: "
+            "a sentence has one token with the head 0"
+        )
+    for token in reached:
+        reached += found[token]
+    if len(reached) < len(heads) - 1:
+        token = min(set(range(1, len(heads))).difference(reached))
+        raise SourceError(f"{name}:{numbers[token]}: the heads above token {token} go round in a circle")
+    return found
+
+
+# Each returns the labels and numbers of children of the nodes from the root to the first leaf, which is
+# post-order backwards: a node, and then its subtrees from the last to the first.
+
+
+def _grct(sentence: Sentence) -> tuple[list[str], list[int]]:
+    """Relations are inner nodes; a token's tag, with its word, stands among its dependents, in its place."""
+    labels: list[str] = []
+    arity: list[int] = []
+    waiting = list(sentence.dependents[0])
+    while waiting:
+        token = waiting.pop()
+        if token < 0:  # the tag and the word of a token whose relation has been dealt with
+            labels += (sentence.tag[-token], sentence.word[-token])
+            arity += (1, 0)
+            continue
+        below = sentence.dependents[token]
+        labels.append(sentence.relation[token])
+        arity.append(len(below) + 1)
+        own = bisect(below, token)
+        waiting += [*below[:own], -token, *below[own:]]
+    return labels, arity
+
+
+def _lct(sentence: Sentence) -> tuple[list[str], list[int]]:
+    """Words are inner nodes; behind its dependents, a word has its tag and its relation."""
+    labels: list[str] = []
+    arity: list[int] = []
+    waiting = list(sentence.dependents[0])
+    while waiting:
+        token = waiting.pop()
+        below = sentence.dependents[token]
+        labels += (sentence.word[token], sentence.relation[token], sentence.tag[token])
+        arity += (len(below) + 2, 0, 0)
+        waiting += below
+    return labels, arity
+
+
+def _loct(sentence: Sentence) -> tuple[list[str], list[int]]:
+    """Words are all nodes."""
+    labels: list[str] = []
+    arity: list[int] = []
+    waiting = list(sentence.dependents[0])
+    while waiting:
+        token = waiting.pop()
+        labels.append(sentence.word[token])
+        arity.append(len(sentence.dependents[token]))
+        waiting += sentence.dependents[token]
+    return labels, arity
+
+
+FORMS: dict[str, Callable[[Sentence], tuple[list[str], list[int]]]] = {
+    "grct": _grct, "lct": _lct, "loct": _loct,
+}  # fmt: skip

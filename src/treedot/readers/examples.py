@@ -1,0 +1,244 @@
+"""The files of SVM-LIGHT-TK and KeLP: an example on each line, with its class, trees and vectors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any
+
+from treedot.errors import SourceError
+from treedot.parameters import checked_choice
+from treedot.readers.documents import AT_A_TIME, Paths, read_files
+from treedot.readers.folders import OnSkip
+from treedot.readers.problems import OnBad
+from treedot.readers.tables import DEFAULT_COLUMN, Row, decoded, packed
+from treedot.trees import Forest
+from treedot.trees.exchange import CLASS, TREE, features
+
+__all__ = ["read_examples", "read_kelp", "read_svmlight"]
+
+_REPRESENTATION = re.compile(r"\s*\|B([A-Z]+)(?::([^|]*))?\|(.*?)\|E\1\|")
+_TYPE = re.compile(r"(?<![^\s()])[A-Z]+##")  # before the label of a node
+SUFFIXES = {"svmlight": (".svmlight",), "kelp": (".klp",)}
+MAX_FEATURES = 1 << 14  # that become columns: each takes 8 bytes for every example
+
+
+def read_examples(
+    stream: IO[Any],
+    name: str,
+    kind: str,
+    column: str | None,
+    batch_size: int,
+    on_bad: OnBad,
+    types: str = "keep",
+) -> Iterator[Forest]:
+    """Yield the trees of one file of a kind, ``"svmlight"`` or ``"kelp"``, with all else as columns."""
+
+    def rows(on_bad_row: OnBad) -> Iterator[Row]:
+        for number, line in decoded(stream, name, on_bad_row):
+            if not line.strip() or line.startswith("#"):
+                continue
+            try:
+                values = _svmlight_row(line) if kind == "svmlight" else _kelp_row(line, column)
+            except SourceError as error:
+                on_bad_row(SourceError(f"{name}:{number}: {error}"))
+                continue
+            if types == "drop":
+                values = {key: _without_types(value) for key, value in values.items()}
+            yield number, values
+
+    return packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad)
+
+
+def _svmlight_row(line: str) -> dict[str, str]:
+    """Return what stands in ``class |BT| tree |BT| tree |ET| 1:0.5 |BV| 2:1 |EV| # comment``, by column."""
+    label, mark, rest = line.partition("|BT|")
+    if not mark:
+        raise SourceError("there is no tree, which stands behind |BT|")
+    trees, mark, rest = rest.partition("|ET|")
+    if not mark:
+        raise SourceError("the trees have no end, |ET|")
+    numbers, _, comment = rest.partition("#")
+    vectors = numbers.partition("|EV|")[0].split("|BV|")
+    row = {CLASS: label.strip()}
+    row |= {_numbered(DEFAULT_COLUMN, k): tree.strip() for k, tree in enumerate(trees.split("|BT|"))}
+    row |= {_numbered("vector", k): vector.strip() for k, vector in enumerate(vectors) if vector.strip()}
+    return row | ({"comment": comment.strip()} if comment.strip() else {})
+
+
+def _numbered(name: str, k: int) -> str:
+    return name if k == 0 else f"{name}{k + 1}"
+
+
+def _kelp_row(line: str, column: str | None) -> dict[str, str]:
+    """Return what stands in ``class class |BT:name| tree |ET| |BV:name| a:1 |EV|``, by column.
+
+    Of a pair, ``class |<| example |,| example |>|``, columns have ``left.`` or ``right.`` before their names.
+    Where no column is asked for, the first tree stands in that of the default.
+    """
+    label, mark, rest = line.partition("|")
+    if not mark:
+        raise SourceError("there is no tree, which stands behind |BT|")
+    row = {CLASS: " ".join(label.split())}
+    rest = mark + rest
+    if rest.startswith("|<|"):
+        left, _, right = rest[3:].partition("|,|")
+        right, mark, rest = right.partition("|>|")
+        if not mark:
+            raise SourceError("a pair of examples is |<| example |,| example |>|")
+        for side, example in (("left.", left), ("right.", right)):
+            own, mark, representations = example.partition("|")
+            if own.strip():
+                row[side + CLASS] = " ".join(own.split())
+            _add_representations(row, mark + representations, side, column)
+    _add_representations(row, rest, "", column)
+    return row
+
+
+def _add_representations(row: dict[str, str], text: str, prefix: str, column: str | None) -> None:
+    """Add what stands between ``|B…|`` and ``|E…|`` to a row; what has no name has its number."""
+    at = number = 0
+    text = text.rstrip()
+    while at < len(text):
+        found = _REPRESENTATION.match(text, at)
+        if found is None:
+            problem = f"found {text[at:].strip()!r:.40}"
+            raise SourceError(f"expected a representation, such as |BT:name| … |ET|, {problem}")
+        kind, given, body = found.groups()
+        key = prefix + (str(number) if given is None else given)
+        if kind == TREE and column is None and DEFAULT_COLUMN not in row:
+            key = DEFAULT_COLUMN
+        if key in row:
+            raise SourceError(f"two representations with the name {key!r}")
+        row[key] = body.strip()
+        at, number = found.end(), number + 1
+
+
+def _without_types(text: str) -> str:
+    return _TYPE.sub("", text) if text.startswith("(") else text
+
+
+def read_svmlight(
+    paths: Paths,
+    *,
+    column: str | None = None,
+    vectors: str = "text",
+    on_bad: Callable[[SourceError], object] | None = None,
+    on_skip: OnSkip | None = None,
+) -> Forest:
+    r"""Read the examples of SVM-LIGHT-TK files into one Forest.
+
+    A line is ``class |BT| tree |BT| tree |ET| 1:0.5 2:1 |BV| 1:3 |EV| # comment``. The columns are ``class``,
+    the class; ``tree``, ``tree2`` and so on, in brackets, but for the one that the trees of the Forest are
+    from; ``vector``, ``vector2`` and so on, as they are written; and ``comment``.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files, whatever their suffix, and folders; of a folder, all files ``.svmlight``.
+    column : str, optional
+        Which tree of an example: ``"tree"``, the first (by default), ``"tree2"``, ….
+    vectors : {"text", "columns"}
+        What becomes of vectors: texts as above, or columns of numbers, ``vector:1``, ``vector:2``, …, one for
+        every feature, 0 where a vector has none.
+    on_bad : callable, optional
+        Called with the error of every example that is left out. By default the first of a file that is
+        named is raised, and those in a folder are left out.
+    on_skip : callable, optional
+        See ``read_html``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "train.dat"
+    >>> _ = file.write_text("1 |BT| (A (B b)(C c)) |ET| 1:0.5 7:2 |EV|\n-1 |BT| (A (B d)) |ET| 1:1 |EV|\n")
+    >>> forest = read_svmlight(file, vectors="columns")
+    >>> forest.columns["class"], forest.columns["vector:7"]
+    (['1', '-1'], [2.0, 0.0])
+    """
+    return _read(paths, "svmlight", column, "keep", vectors, on_bad, on_skip)
+
+
+def read_kelp(
+    paths: Paths,
+    *,
+    column: str | None = None,
+    types: str = "keep",
+    vectors: str = "text",
+    on_bad: Callable[[SourceError], object] | None = None,
+    on_skip: OnSkip | None = None,
+) -> Forest:
+    r"""Read the examples of KeLP files into one Forest.
+
+    A line is ``class |BT:name| tree |ET| |BV:name| a:1 b:0.5 |EV| |BS:name| text |ES|``, with any number of
+    classes and representations. The columns are ``class``, all of them with blanks between them, and the
+    representations by their names, or by their numbers from 0 on, as they are written. Those of a pair of
+    examples, ``|<| … |,| … |>|``, have ``left.`` and ``right.`` before their names.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files, whatever their suffix, and folders; of a folder, all files ``.klp``.
+    column : str, optional
+        The name of the representation that the trees of the Forest are from; by default the first tree.
+    types : {"keep", "drop"}
+        What becomes of the types of nodes: ``LEX##tree::n`` as it is, or ``tree::n``. Their partial tree
+        kernels do not look at the types, their other kernels do.
+    vectors : {"text", "columns"}
+        What becomes of vectors: texts as above, or columns of numbers, ``name:a``, ``name:b``, …, one for
+        every feature, 0 where a vector has none.
+    on_bad, on_skip
+        As for ``read_svmlight``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "train.klp"
+    >>> _ = file.write_text("NUM |BT:lct| (LEX##many::j(LEX##how::w(POS##WRB))) |ET| |BS:id| q1 |ES|\n")
+    >>> forest = read_kelp(file, types="drop")
+    >>> print(forest[0])
+    (many::j (how::w WRB))
+    >>> forest.columns
+    {'class': ['NUM'], 'id': ['q1']}
+    """
+    return _read(paths, "kelp", column, types, vectors, on_bad, on_skip)
+
+
+def _read(
+    paths: Paths,
+    kind: str,
+    column: str | None,
+    types: str,
+    vectors: str,
+    on_bad: Callable[[SourceError], object] | None,
+    on_skip: OnSkip | None,
+) -> Forest:
+    checked_choice("types", types, ("keep", "drop"))
+    checked_choice("vectors", vectors, ("text", "columns"))
+
+    def read(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[Forest]:
+        return read_examples(stream, name, kind, column, AT_A_TIME, on_bad, types)
+
+    forest = read_files(paths, SUFFIXES[kind], read, on_bad, on_skip)
+    if vectors == "columns":
+        for name in [name for name in forest.columns if name != CLASS and _are_vectors(forest.columns[name])]:
+            forest.columns.update(_number_columns(name, forest.columns.pop(name)))
+    return forest
+
+
+def _are_vectors(values: Sequence[Any]) -> bool:
+    """Tell whether all texts of a column are vectors; None is one without features."""
+    return any(values) and all(value is None or features(value) is not None for value in values)
+
+
+def _number_columns(name: str, vectors: Sequence[str | None]) -> dict[str, list[float]]:
+    """Return the features of vectors as columns, in the order in which they first occur."""
+    found: dict[str, list[float]] = {}
+    for row, vector in enumerate(vectors):
+        for key, value in (features(vector or "") or {}).items():
+            if key not in found and len(found) == MAX_FEATURES:
+                raise SourceError(
+                    f"the vectors {name!r} have more than {MAX_FEATURES:,} features: leave them as texts"
+                )
+            found.setdefault(key, [0.0] * len(vectors))[row] = value
+    return {f"{name}:{key}": values for key, values in found.items()}

@@ -1,0 +1,187 @@
+"""Newick: trees of species, and others, as ``(child,child)label:length;``."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import IO, Any
+
+from treedot.errors import SourceError, TreeSyntaxError
+from treedot.files import read_chunk
+from treedot.readers.packer import MAX_TEXT, PostOrderPacker
+from treedot.readers.problems import OnBad
+from treedot.readers.recognition import refuse_other_files
+from treedot.trees import Forest
+
+CHUNK_BYTES = 1 << 18
+# Marks; labels in quotes; comments; labels and lengths without quotes; and what may begin one of these.
+_TOKEN = re.compile(r"([(),:;])|('(?:[^']++|'')*+')|(\[[^\]]*\])|([^\s()\[\]',:;]+)|(\S)")
+_MARK, _QUOTED, _COMMENT, _PLAIN, _OTHER = range(1, 6)
+_LENGTH = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+
+
+def read_newick_trees(
+    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, lengths: str = "drop"
+) -> Iterator[Forest]:
+    """Yield the trees of a stream; after a bad one, reading goes on behind the next semicolon."""
+    packer = PostOrderPacker(name)
+    window = _Window(stream, name)
+    while not window.at_end:
+        tree = _Tree(window, lengths == "keep")
+        try:
+            for token in window.tokens():
+                if tree.add(token):
+                    packer.add(tree.labels, tree.arity, (tree.first_line, window.line))
+                    tree = _Tree(window, lengths == "keep")
+                    if len(packer) == batch_size:
+                        yield packer.take()
+            tree.check_end()
+        except SourceError as error:
+            on_bad(error)
+            window.skip()
+    if len(packer):
+        yield packer.take()
+
+
+class _Window:
+    """The part of a stream that is being parsed, as text."""
+
+    def __init__(self, stream: IO[Any], name: str) -> None:
+        self._stream, self._name = stream, name
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._text = ""
+        self._at = 0  # the position after the last token
+        self._started = False
+        self._last = False  # whether the stream has ended
+        self.line, self._counted = 1, 0  # of the last token, and up to where ends of lines were counted
+
+    @property
+    def at_end(self) -> bool:
+        """Whether everything was read."""
+        return self._last and self._at >= len(self._text)
+
+    def error(self, problem: str) -> TreeSyntaxError:
+        """Return an error with the line of the last token."""
+        return TreeSyntaxError(f"{self._name}:{self.line}: {problem}")
+
+    def tokens(self) -> Iterator[re.Match[str]]:
+        """Yield the tokens from here on, without comments; one that may go on waits for more text."""
+        while True:
+            for token in _TOKEN.finditer(self._text, self._at):
+                unfinished = token.end() == len(self._text) or token[0] in "'["
+                if unfinished and not self._last and token.lastindex != _MARK:
+                    break
+                self._move(token.start(), token.end())
+                if token.lastindex == _OTHER:
+                    raise self.error(
+                        "a ] without its [" if token[0] == "]" else f"a {token[0]} that is not closed"
+                    )
+                if token.lastindex != _COMMENT:
+                    yield token
+            if self._last:
+                self._at = len(self._text)
+                return
+            self._grow()
+
+    def _move(self, start: int, end: int) -> None:
+        self.line += self._text.count("\n", self._counted, start)
+        self._counted, self._at = start, end
+
+    def _grow(self) -> None:
+        """Read on, at least as much as is waiting, so that looking at it again costs linear time in all."""
+        if len(self._text) - self._at > MAX_TEXT:
+            raise self.error(f"a label or a comment of more than {MAX_TEXT:,} characters")
+        self._move(self._at, self._at)
+        self._text, self._at, self._counted = self._text[self._at :], 0, 0
+        raw = read_chunk(self._stream, max(CHUNK_BYTES, len(self._text)), self._name)
+        if not self._started:
+            refuse_other_files(raw, self._name)
+            self._started = True
+        self._last = not raw
+        try:
+            self._text += self._decoder.decode(raw, final=self._last)
+        except UnicodeDecodeError as error:
+            self._last, self._text, self._at = True, "", 0
+            raise self.error(f"the byte {error.object[error.start]:#x} is not UTF-8") from None
+
+    def skip(self) -> None:
+        """Move on behind the next semicolon, unless the last token is one."""
+        if self._text[self._at - 1 : self._at] == ";":
+            return
+        while (found := self._text.find(";", self._at)) < 0:
+            self._at = len(self._text)
+            if self._last:
+                return
+            self._grow()
+        self._at = found + 1
+
+
+class _Tree:
+    """A tree in post-order, as Newick itself has it, that grows token by token."""
+
+    def __init__(self, window: _Window, keeps_lengths: bool) -> None:
+        self._window, self._keeps_lengths = window, keeps_lengths
+        self.labels: list[str] = []
+        self.arity: list[int] = []
+        self.first_line = 0
+        self._counts: list[int] = []  # children so far of the nodes that are open
+        self._begin_node()
+
+    def _begin_node(self, children: int = 0) -> None:
+        self._children = children  # of the node that may now get its label and length
+        self._label: str | None = None
+        self._length: str | None = None
+        self._wants_length = False
+
+    def add(self, token: re.Match[str]) -> bool:
+        """Take a token; tell whether it ends the tree."""
+        text = token[0]
+        self.first_line = self.first_line or self._window.line
+        if token.lastindex in (_PLAIN, _QUOTED):
+            self._take_text(text, token.lastindex == _QUOTED)
+        elif self._wants_length:
+            raise self._window.error(f"expected the length of a branch behind ':', found {text!r}")
+        elif text == ":":
+            if self._length is not None:
+                raise self._window.error("a second ':' at one node")
+            self._wants_length = True
+        elif text == "(":
+            if self._children or self._label is not None or self._length is not None:
+                raise self._window.error("expected ',', ')' or ';', found '('")
+            self._counts.append(0)
+        else:
+            return self._end_node(text)
+        return False
+
+    def _take_text(self, text: str, quoted: bool) -> None:
+        if self._wants_length:
+            if quoted or not _LENGTH.fullmatch(text):
+                raise self._window.error(f"expected the length of a branch behind ':', found {text!r:.40}")
+            self._length, self._wants_length = text, False
+        elif self._label is not None or self._length is not None:
+            raise self._window.error(f"expected ',', ')' or ';', found {text!r:.40}")
+        else:
+            self._label = text[1:-1].replace("''", "'") if quoted else text
+
+    def _end_node(self, mark: str) -> bool:
+        if mark != ";" and not self._counts:
+            raise self._window.error(f"a {mark!r} outside all brackets")
+        if mark == ";" and self._counts:
+            raise self._window.error(f"{len(self._counts)} bracket(s) not closed before ';'")
+        if mark == ";" and not self.labels and self._label is None:
+            raise self._window.error("there is no tree before ';'")
+        label = self._label or ""
+        length = f":{self._length}" if self._keeps_lengths and self._length is not None else ""
+        self.labels.append(label + length)
+        self.arity.append(self._children)
+        if mark == ";":
+            return True
+        self._counts[-1] += 1
+        self._begin_node(self._counts.pop() if mark == ")" else 0)
+        return False
+
+    def check_end(self) -> None:
+        """Raise where the text ends within a tree."""
+        if self.first_line:
+            raise self._window.error("the last tree does not end with ';'")

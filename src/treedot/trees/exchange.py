@@ -1,0 +1,118 @@
+"""Trees in the text of other programs: Newick, and the examples of SVM-LIGHT-TK and KeLP."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from treedot.errors import ParameterError, SourceError
+from treedot.trees.brackets import escape
+from treedot.trees.tree import Tree
+
+CLASS = "class"  # the column with the class of an example
+TREE, VECTOR, STRING = "T", "V", "S"  # types of representations, as KeLP names them
+_UNSAFE = re.compile(r"[|\s]+")  # what a string on one line, with bars around it, cannot hold
+_PLAIN = re.compile(r"[^\s()\[\]',:;]+")
+
+
+def newick_text(tree: Tree) -> str:
+    """Return a tree in Newick; labels that would not be read back have quotes.
+
+    Examples
+    --------
+    >>> newick_text(Tree("rodents", ["mouse", "brown rat"]))
+    "(mouse,'brown rat')rodents;"
+    """
+
+    def end(node: Tree) -> str:
+        quoted = "'" + node.label.replace("'", "''") + "'"
+        return (")" if node.children else "") + (node.label if _PLAIN.fullmatch(node.label) else quoted)
+
+    return _written(tree, lambda node: "(" if node.children else "", ",", end) + ";"
+
+
+def bracketed(tree: Tree) -> str:
+    r"""Return a tree as SVM-LIGHT-TK and KeLP read it, with brackets around every leaf.
+
+    Blanks, brackets and bars in labels are written as in other brackets, ``\x20``.
+
+    Examples
+    --------
+    >>> bracketed(Tree.parse("(A (B b) c)"))
+    '(A (B (b))(c))'
+    """
+
+    def begin(node: Tree) -> str:
+        label = escape(node.label).replace("|", r"\x7c")
+        return f"({label} " if node.children else f"({label}"
+
+    return _written(tree, begin, "", lambda _: ")")
+
+
+def features(vector: str) -> dict[str, float] | None:
+    """Return the features of a text ``name:value name:value``; None where it is something else."""
+    items = [item.rpartition(":") for item in vector.split()]
+    try:
+        return {key: float(value) for key, _, value in items} if all(key for key, *_ in items) else None
+    except ValueError:
+        return None
+
+
+def svmlight_line(tree: Tree, columns: Mapping[str, Any]) -> str:
+    """Return an example of SVM-LIGHT-TK: its class, its trees, and its vectors.
+
+    The columns that hold trees in brackets, or vectors, follow in their order; others are left out.
+    """
+    label = str(columns.get(CLASS) or 0)
+    try:
+        float(label)
+    except ValueError:
+        raise ParameterError(
+            f"SVM-LIGHT-TK takes numbers as classes, such as 1 and -1, not {label!r}: write a .klp file, or "
+            "number the classes"
+        ) from None
+    others = [_typed(value) for name, value in columns.items() if name != CLASS]
+    trees = " |BT| ".join([bracketed(tree), *(text for kind, text in others if kind == TREE)])
+    vectors = " |BV| ".join(text for kind, text in others if kind == VECTOR)
+    return f"{label} |BT| {trees} |ET| {vectors} |EV|"
+
+
+def kelp_line(tree: Tree, columns: Mapping[str, Any]) -> str:
+    """Return an example of KeLP: its classes, its tree, and the other columns by their names.
+
+    Those that hold trees in brackets or vectors are such representations, and the others strings.
+    """
+    own = "tree" if "tree" not in columns else "main"
+    parts = [_UNSAFE.sub(" ", str(columns.get(CLASS) or "")).strip(), f"|BT:{own}| {bracketed(tree)} |ET|"]
+    for name, value in columns.items():
+        if name != CLASS and value is not None:
+            kind, text = _typed(value)
+            parts.append(f"|B{kind}:{_UNSAFE.sub('_', name)}| {text} |E{kind}|")
+    return " ".join(parts).lstrip()
+
+
+def _typed(value: Any) -> tuple[str, str]:
+    """Return the type of KeLP that a value of a column has, and its text on a line."""
+    text = _UNSAFE.sub(" ", str(value)).strip()
+    if text.startswith("("):
+        with contextlib.suppress(SourceError):
+            return TREE, bracketed(Tree.parse(text))
+    return (VECTOR if features(text) else STRING), text
+
+
+def _written(tree: Tree, begin: Callable[[Tree], str], between: str, end: Callable[[Tree], str]) -> str:
+    """Return the text of a tree: what begins a node, its children with something between, what ends it."""
+    pieces: list[str] = []
+    waiting: list[Tree | str] = [tree]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            pieces.append(item)
+            continue
+        pieces.append(begin(item))
+        waiting.append(end(item))
+        for k, child in enumerate(reversed(item.children)):
+            waiting += [between, child] if k else [child]
+    return "".join(pieces)

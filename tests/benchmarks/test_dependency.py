@@ -1,0 +1,45 @@
+"""The table of questions as dependency trees, on next to nothing."""
+
+import gzip
+
+import pytest
+
+from benchmarks import dependency
+from treedot import read_trees
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Return a folder with small files of questions, each of one of two classes."""
+    folder = tmp_path_factory.mktemp("corpora")
+    forms = ("tree", "grct", "lct", "loct")
+    lines = ["\t".join(["coarse", "text", *forms])]
+    for k in range(30):
+        who = f"(SYNT##root(POS##WP(LEX##{'who' if k % 2 else 'when'}::w))(POS##V(LEX##w{k}::v)))"
+        lines.append("\t".join(["HUM" if k % 2 else "NUM", f"who w{k} it", *[who] * len(forms)]))
+    for name in ("qc_train", "qc_test", "qc_train_dep", "qc_test_dep"):
+        (folder / f"{name}.tsv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    return folder
+
+
+def test_every_kernel_is_measured_once_and_kept(data, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(dependency, "DIMENSIONS", 2)
+    command = ["--data", str(data), "--cache", str(tmp_path), "--only", "LCT"]
+    dependency.main(command)
+    first = capsys.readouterr().out
+    shown = [name for name in dependency.methods(data) if "LCT" in name]
+    assert len(list(tmp_path.iterdir())) == len(shown) >= 2
+    assert first.count("| 1.000 | 1.000 |") == len(shown)  # in cross-validation and in the test
+    dependency.main(command)
+    assert capsys.readouterr().out == first
+
+
+def test_types_of_nodes_are_left_out_and_classes_kept(data):
+    forest = dependency.read_questions(data, "grct", "test")
+    assert str(forest[1]) == "(root (WP who::w) (V w1::v))"
+    assert forest.columns == {"coarse": ["NUM", "HUM"] * 15}
+    assert dependency.read_questions(data, "tree", "train") == read_trees(data / "qc_train.tsv.gz")
+
+
+def test_words_that_occur_have_vectors(data):
+    assert "who w3 it" in list(dependency.sentences(data))

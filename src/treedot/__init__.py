@@ -38,6 +38,7 @@ _HOME = {
     "ParameterError": "treedot.errors",
     "PartialTreeKernel": "treedot.kernels",
     "RangeError": "treedot.errors",
+    "SmoothedPartialTreeKernel": "treedot.kernels",
     "SourceError": "treedot.errors",
     "SpecMismatchError": "treedot.errors",
     "SubsetTreeKernel": "treedot.kernels",
@@ -49,6 +50,7 @@ _HOME = {
     "TreeSyntaxError": "treedot.errors",
     "TreedotError": "treedot.errors",
     "Vectors": "treedot.vectors",
+    "WordVectors": "treedot.kernels",
     "align": "treedot.search",
     "cluster_trees": "treedot.search",
     "compare": "treedot.search",
@@ -97,6 +99,7 @@ __all__ = [
     "ParameterError",
     "PartialTreeKernel",
     "RangeError",
+    "SmoothedPartialTreeKernel",
     "SourceError",
     "SpecMismatchError",
     "SubsetTreeKernel",
@@ -108,6 +111,7 @@ __all__ = [
     "TreeSyntaxError",
     "TreedotError",
     "Vectors",
+    "WordVectors",
     "align",
     "cluster_trees",
     "compare",
@@ -158,8 +162,10 @@ if TYPE_CHECKING:
         BoundedTreeKernel,
         LabelSelectionKernel,
         PartialTreeKernel,
+        SmoothedPartialTreeKernel,
         SubsetTreeKernel,
         SubtreeKernel,
+        WordVectors,
     )
     from treedot.kernels.base import TreeKernel
     from treedot.learn import (

@@ -33,7 +33,7 @@ def pack_labels(forest: Forest) -> IntArray:
 def _pack(label: IntArray, arity: IntArray, key: WordArray) -> IntArray:
     start, child = child_lists(arity, parents(arity))
     nodes, inner = arity.size, int((arity > 0).sum())
-    packed = np.zeros(HEAD + 6 * nodes - 1 + 2 * inner, np.int64)
+    packed = np.zeros(HEAD + 7 * nodes - 1 + 2 * inner, np.int64)
     packed[1], packed[3] = nodes, inner
     trees, side, labels = _trees(packed), _side(packed), _labels(packed)
     side.start[:] = start
@@ -46,7 +46,7 @@ def _pack(label: IntArray, arity: IntArray, key: WordArray) -> IntArray:
             trees.order[found], trees.sorted[found] = node, labels[node]
             found += 1
     for k in range(nodes - 1):
-        side.child_label[k] = labels[child[k]]
+        side.child_kind[k] = labels[child[k]]
     by = np.argsort(trees.sorted, kind="mergesort")
     trees.order[:] = trees.order[by]
     trees.sorted[:] = trees.sorted[by]
@@ -75,9 +75,10 @@ def _side(packed: IntArray) -> Side:
     start = HEAD + nodes
     child = start + nodes + 1
     family = packed[HEAD:start]
+    zero = packed[packed.size - nodes :]
     return Side(
         family, family, packed[start:child], packed[child : child + nodes - 1],
-        packed[child + nodes - 1 : child + 2 * nodes - 2],
+        packed[child + nodes - 1 : child + 2 * nodes - 2], zero, zero,
     )  # fmt: skip
 
 

@@ -129,7 +129,7 @@ def subtree_kernel(a: Tree, b: Tree, decay: float) -> float:
 
 def partial_tree_kernel(
     a: Tree, b: Tree, decay: float, mu: float, gaps: str = "toolkit", terminal_factor: float = 1.0,
-    max_length: int | None = None,
+    max_length: int | None = None, similarity: Callable[[str, str], float] = lambda x, y: float(x == y),
 ) -> float:  # fmt: skip
     """Return Moschitti's (2006) kernel of partial trees: K = Σ Δ(n1, n2) over all pairs of nodes.
 
@@ -137,13 +137,16 @@ def partial_tree_kernel(
     ``μ (λ² + Σ λ^g ∏ Δ(child of n1, child of n2))`` over all pairs of equally long subsequences of the
     children of both. With d, the number of children from a subsequence's first to its last, g is
     d1 + d2 for 'span', and what these leave out, d1 + d2 - 2 · length, for 'toolkit'.
+
+    With another ``similarity`` σ of labels it is Croce et al.'s (2011) smoothed kernel: Δ is σ times that.
     """
 
     def delta(x: Tree, y: Tree) -> float:
-        if x.label != y.label:
+        sigma = similarity(x.label, y.label)
+        if not sigma:
             return 0.0
         if x.is_leaf or y.is_leaf:
-            return mu * decay**2 * terminal_factor
+            return sigma * mu * decay**2 * terminal_factor
         below = [[delta(c, d) for d in y.children] for c in x.children]
         longest = min(len(x.children), len(y.children))
         total = decay**2
@@ -153,7 +156,7 @@ def partial_tree_kernel(
                     spans = (i[-1] - i[0] + 1) + (j[-1] - j[0] + 1)
                     gap = spans - 2 * length if gaps == "toolkit" else spans
                     total += decay**gap * math.prod(below[k][m] for k, m in zip(i, j, strict=True))
-        return mu * total
+        return sigma * mu * total
 
     return sum(delta(x, y) for x in a.postorder() for y in b.postorder())
 

@@ -1,17 +1,18 @@
 """What partial tree kernels sum over subsequences of children, by dynamic programming, compiled.
 
-Two inner nodes of equal labels have Δ = μ λ² + T with T = μ Σ λ^g ∏ Δ(child, child) over all pairs of equally
-long subsequences of their children. Let E(i, j) be the sum over those that end with the children i and j,
-which have equal labels. Every child that is left out between two that are not costs another λ, so that
+Two inner nodes have Δ = σ μ λ² + T with T = σ μ Σ λ^g ∏ Δ(child, child) over all pairs of equally long
+subsequences of their children; σ is the similarity of their labels, 1 where they are equal. Let E(i, j) be
+the sum over those that end with the children i and j, whose labels are similar. Every child that is left out
+between two that are not costs another λ, so that
 
     E(i, j) = κ Δ(i, j) (1 + Σ λ^(i - 1 - i' + j - 1 - j') E(i', j'))   over i' < i and j' < j,
-    T = μ Σ E(i, j),
+    T = σ μ Σ E(i, j),
 
 where κ is 1, or λ² where the children that are not left out cost λ too. So all lengths are summed at once;
 where lengths are limited there is one E for each length.
 
-There are two ways to compute it. Where few children have equal labels, every two pairs of them are compared.
-Else a running sum goes over all pairs of children, row by row.
+There are two ways to compute it. Where few children have similar labels, every two pairs of them are
+compared. Else a running sum goes over all pairs of children, row by row.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 from treedot.array_types import FloatArray, IntArray
 from treedot.jit import njit
 
-FEW = 8  # pairs of children of equal labels
+FEW = 8  # pairs of children of similar labels
 NEAR = 64  # children of a node of which few are alike
 RUNS = 256  # of nodes of one production, at a time
 
@@ -34,23 +35,27 @@ class Weights(NamedTuple):
     decay: float  # λ
     mu: float
     step: float  # κ
-    inner: float  # Δ of two inner nodes, without T: μ λ²
-    leaf: float  # Δ of two nodes of which one is a leaf
+    inner: float  # Δ of two inner nodes of equal labels, without T: μ λ²
+    leaf: float  # Δ of two nodes of equal labels of which one is a leaf
     longest: int  # subsequence; 0 where they may be of any length
+    similarity: FloatArray  # σ of labels, as ``LabelSimilarities`` has them
 
 
 class Side(NamedTuple):
     """The nodes, or distinct subtrees, of the rows or of the columns.
 
     Node ``u`` has the children ``child[start[u]:start[u + 1]]``. T of nodes of different families is 0;
-    leaves have the family -1.
+    leaves have the family -1. The similarity of the labels of u and v is ``similarity[line[u] + rank[v]]``
+    if they are of one kind, else 0.
     """
 
     production: IntArray
     family: IntArray
     start: IntArray
     child: IntArray
-    child_label: IntArray
+    child_kind: IntArray
+    line: IntArray
+    rank: IntArray
 
 
 class Table(NamedTuple):
@@ -69,15 +74,18 @@ class Table(NamedTuple):
 class Plan(NamedTuple):
     """What is to be computed for nodes of one production with some runs of nodes of one production each.
 
-    Run ``r`` are the nodes from ``start[r]`` to ``start[r + 1] - 1`` of a list. Child ``row[r, m]`` has the
-    same label as child ``column[r, m]`` of these, for every ``m`` below ``matches[r]``; ``factor[r, m, k]``
-    is λ for every child that pairs ``k`` and ``m`` leave out between them, 0 where ``k`` is not before ``m``.
+    Run ``r`` are the nodes from ``start[r]`` to ``start[r + 1] - 1`` of a list, with labels of similarity
+    ``root[r]``. Child ``row[r, m]`` has a label of similarity ``similarity[r, m]`` to that of child
+    ``column[r, m]`` of these, for every ``m`` below ``matches[r]``; ``factor[r, m, k]`` is λ for every child
+    that pairs ``k`` and ``m`` leave out between them, 0 where ``k`` is not before ``m``.
     """
 
     start: IntArray
+    root: FloatArray
     matches: IntArray
     row: IntArray
     column: IntArray
+    similarity: FloatArray
     factor: FloatArray
     power: FloatArray  # of λ
 
@@ -85,8 +93,9 @@ class Plan(NamedTuple):
 def make_plan(weights: Weights) -> Plan:
     """Return room for a plan."""
     return Plan(
-        np.empty(RUNS + 1, np.int64), np.empty(RUNS, np.int64), np.empty((RUNS, FEW), np.int64),
-        np.empty((RUNS, FEW), np.int64), np.empty((RUNS, FEW, FEW)), weights.decay ** np.arange(2.0 * NEAR),
+        np.empty(RUNS + 1, np.int64), np.empty(RUNS), np.empty(RUNS, np.int64),
+        np.empty((RUNS, FEW), np.int64), np.empty((RUNS, FEW), np.int64), np.empty((RUNS, FEW)),
+        np.empty((RUNS, FEW, FEW)), weights.decay ** np.arange(2.0 * NEAR),
     )  # fmt: skip
 
 
@@ -97,7 +106,7 @@ def match_children(
     """Plan for nodes of the production of ``u`` with ``members[first:]``; return the number of runs.
 
     There may be more to come after the last one, which ends at ``start[runs]``. Where more than ``FEW`` pairs
-    of children have equal labels, or subsequences could be too long or too far apart, ``matches`` is
+    of children have similar labels, or subsequences could be too long or too far apart, ``matches`` is
     more than ``FEW``.
     """
     runs = 0
@@ -109,10 +118,16 @@ def match_children(
         while end < members.size and columns.production[members[end]] == columns.production[v]:
             end += 1
         other, width = columns.start[v], columns.start[v + 1] - columns.start[v]
-        count = 0 if max(height, width) <= NEAR else FEW + 1
-        for i in range(height if count == 0 else 0):
+        plan.root[runs] = weights.similarity[rows.line[u] + columns.rank[v]]
+        count = 0 if max(height, width) <= NEAR or plan.root[runs] == 0.0 else FEW + 1
+        for i in range(height if count == 0 and plan.root[runs] != 0.0 else 0):
             for j in range(width):
-                if count > FEW or rows.child_label[begin + i] != columns.child_label[other + j]:
+                if count > FEW or rows.child_kind[begin + i] != columns.child_kind[other + j]:
+                    continue
+                sigma = weights.similarity[
+                    rows.line[rows.child[begin + i]] + columns.rank[columns.child[other + j]]
+                ]
+                if sigma == 0.0:
                     continue
                 if count == FEW or 0 < weights.longest <= count:
                     count = FEW + 1
@@ -123,6 +138,7 @@ def match_children(
                         plan.power[down + right - 2] if down > 0 and right > 0 else 0.0
                     )
                 plan.row[runs, count], plan.column[runs, count] = i, j
+                plan.similarity[runs, count] = sigma
                 count += 1
         plan.matches[runs] = count
         runs += 1
@@ -154,7 +170,7 @@ def sum_few(
                 for m in range(count):
                     a, b = rows.child[begin + plan.row[r, m]], columns.child[first + plan.column[r, m]]
                     f, g = rows.family[a], columns.family[b]
-                    delta = weights.leaf if f < 0 or g < 0 else weights.inner
+                    delta = plan.similarity[r, m] * (weights.leaf if f < 0 or g < 0 else weights.inner)
                     if f == g and f >= 0:
                         if table.half and table.rank[a] < table.rank[b]:
                             a, b = b, a
@@ -164,7 +180,7 @@ def sum_few(
                         before += plan.factor[r, m, c] * end[c]
                     end[m] = weights.step * before * delta
                     total += end[m]
-                table.value[line + k] = weights.mu * total
+                table.value[line + k] = weights.mu * plan.root[r] * total
 
 
 class Sums(NamedTuple):
@@ -200,7 +216,7 @@ def sum_many(
             if table.half and table.rank[v] > table.rank[u]:
                 break
             first, width = columns.start[v], columns.start[v + 1] - columns.start[v]
-            total = 0.0
+            root, total = weights.similarity[rows.line[u] + columns.rank[v]], 0.0
             for length in range(sums.before.size):
                 for j in range(width):
                     sums.above[length, j] = 0.0
@@ -209,10 +225,11 @@ def sum_many(
                     sums.before[length] = 0.0
                 for j in range(width):
                     delta = 0.0
-                    if rows.child_label[i] == columns.child_label[first + j]:
+                    if rows.child_kind[i] == columns.child_kind[first + j]:
                         a, b = rows.child[i], columns.child[first + j]
                         f, g = rows.family[a], columns.family[b]
-                        delta = weights.leaf if f < 0 or g < 0 else weights.inner
+                        delta = weights.similarity[rows.line[a] + columns.rank[b]]
+                        delta *= weights.leaf if f < 0 or g < 0 else weights.inner
                         if f == g and f >= 0:
                             if table.half and table.rank[a] < table.rank[b]:
                                 a, b = b, a
@@ -224,4 +241,4 @@ def sum_many(
                         shorter = sums.before[length]
                         sums.before[length] = weights.decay * shorter + above
                         sums.above[length, j] = weights.decay * above + end
-            table.value[line + table.rank[v]] = weights.mu * total
+            table.value[line + table.rank[v]] = weights.mu * root * total

@@ -11,6 +11,8 @@ from treedot import (
     Forest,
     LabelSelectionKernel,
     PartialTreeKernel,
+    RouteKernel,
+    SmoothedPartialTreeKernel,
     SubsetTreeKernel,
     SubtreeKernel,
     Tree,
@@ -248,6 +250,8 @@ EVERY_KERNEL = [
     LabelSelectionKernel(["A", "B", "N0", "N1", "N2"]),
     PartialTreeKernel(),
     PartialTreeKernel(gaps="span", max_pairs=300),
+    SmoothedPartialTreeKernel(lambda a, b: 0.3),
+    RouteKernel(),
 ]
 
 

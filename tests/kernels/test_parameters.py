@@ -12,12 +12,30 @@ from treedot import (
     BoundedTreeKernel,
     LabelSelectionKernel,
     PartialTreeKernel,
+    RouteKernel,
+    SmoothedPartialTreeKernel,
     SubsetTreeKernel,
     SubtreeKernel,
     kernels,
 )
 from treedot.errors import ParameterError
 from treedot.kernels.base import MAX_PAIRS, TreeKernel
+
+
+class SameFirstLetter:
+    """A similarity of labels that can be compared, pickled and shown."""
+
+    def __call__(self, a, b):
+        return 0.5 * (a[:1] == b[:1])
+
+    def __eq__(self, other):
+        return isinstance(other, SameFirstLetter)
+
+    __hash__ = None
+
+    def __repr__(self):
+        return "SameFirstLetter()"
+
 
 KERNELS = [
     SubsetTreeKernel(),
@@ -34,6 +52,8 @@ KERNELS = [
     BoundedTreeKernel(0.25, budget=200, max_pairs=12_345),
     LabelSelectionKernel(["NP", "DT"], decay=0.3, normalize=True),
     PartialTreeKernel(0.3, mu=0.5, gaps="span", terminal_factor=5, max_length=3, normalize=True),
+    SmoothedPartialTreeKernel(SameFirstLetter(), decay=0.3, mu=0.5, threshold=0.2, normalize=True),
+    RouteKernel(0.3, start="root"),
 ]
 
 

@@ -5,6 +5,8 @@ from treedot import (
     BoundedTreeKernel,
     LabelSelectionKernel,
     PartialTreeKernel,
+    RouteKernel,
+    SmoothedPartialTreeKernel,
     SubsetTreeKernel,
     SubtreeKernel,
     Tree,
@@ -24,6 +26,8 @@ KERNELS = [
     LabelSelectionKernel(["N0", "N1", "N2", "T0", "T1"]),
     PartialTreeKernel(),
     PartialTreeKernel(gaps="span", terminal_factor=2, max_length=2, max_pairs=3000),
+    SmoothedPartialTreeKernel(lambda a, b: (a[0] == b[0]) * 0.1 * (len(a) + len(b)), terminal_factor=2),
+    RouteKernel(),
 ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 
 from treedot.trees import Tree
 
@@ -159,6 +159,26 @@ def partial_tree_kernel(
         return sigma * mu * total
 
     return sum(delta(x, y) for x in a.postorder() for y in b.postorder())
+
+
+def route_kernel(a: Tree, b: Tree, decay: float, start: str = "any") -> float:
+    """Return Aiolli et al.'s (2009) kernel: Σ λ^k over the pairs of equal routes of k steps.
+
+    A route is the positions of children on the way down from a node (or from the root alone) to itself or to
+    one below it, and the label of that.
+    """
+    routes_a, routes_b = (_routes(tree, start) for tree in (a, b))
+    return sum(count * routes_b[route] * decay ** len(route[0]) for route, count in routes_a.items())
+
+
+def _routes(tree: Tree, start: str) -> Counter[tuple[tuple[int, ...], str]]:
+    def below(node: Tree, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:
+        yield path, node.label
+        for position, child in enumerate(node.children):
+            yield from below(child, (*path, position))
+
+    starts = [tree] if start == "root" else tree.postorder()
+    return Counter(route for node in starts for route in below(node, ()))
 
 
 def _child_positions(nodes: list[Tree]) -> list[list[int]]:

@@ -109,6 +109,7 @@ KERNELS = [
     SUBSET * (PARTIAL * SubtreeKernel()) * (SUBSET + PARTIAL),
     0.5 * (SUBSET * PARTIAL),
     3 * (2 * SUBSET),
+    2 * SUBSET * (3 * PARTIAL),
     NormalizedKernel(SUBSET),
     PolynomialKernel(SUBSET, degree=3, bias=1),
     RBFKernel(SUBSET + PARTIAL, gamma=0.2),

@@ -150,7 +150,7 @@ def test_what_is_too_large_is_refused():
 @pytest.mark.parametrize(
     ("similarity", "settings", "message"),
     [
-        (3, {}, "similarity must be word vectors .* or a function of two labels, not 3"),
+        (3, {}, r"similarity must be word vectors .* or a function of two labels, not 3"),
         (None, {}, "similarity must be word vectors"),
         ({}, {}, "the vectors of words must be finite numbers"),
         (WORDS, {"threshold": 2}, "threshold must be a number from 0 to 1, not 2"),

@@ -165,7 +165,7 @@ def test_impossible_settings_are_refused(similarity, settings, message):
 @pytest.mark.parametrize("value", ["much", None, math.nan, math.inf])
 def test_a_similarity_must_be_a_number(value):
     kernel = SmoothedPartialTreeKernel(lambda a, b: value)
-    with pytest.raises(ParameterError, match="must return a number, not .* for 'a' and 'b'"):
+    with pytest.raises(ParameterError, match=r"must return a number, not .* for 'a' and 'b'"):
         kernel("(a)", "(b)")
 
 

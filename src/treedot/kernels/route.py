@@ -97,7 +97,7 @@ def _from_anywhere(forest: Forest) -> tuple[IntArray, IntArray, IntArray]:
     """
     above, position = _steps(forest)
     node = at = np.arange(forest.n_nodes)  # where routes end, and where they have come to
-    route, used, length = forest.label.astype(np.int64), 0, 0
+    route, used, length = _numbered(np.zeros(node.size, np.int64), forest.label), 0, 0
     found = [(node, route, np.zeros(node.size, np.int64))]
     while node.size:
         used += int(route.max()) + 1
@@ -131,6 +131,12 @@ def _steps(forest: Forest) -> tuple[IntArray, IntArray]:
 
 
 def _numbered(a: IntArray, b: IntArray) -> IntArray:
-    """Return a number for each pair of numbers, the same for equal ones."""
-    numbers: IntArray = np.unique(a * (np.int64(b.max(initial=0)) + 1) + b, return_inverse=True)[1]
-    return numbers
+    """Return a number for each pair of numbers, the same for equal ones, in the order of appearance.
+
+    So sums over routes do not depend on how labels are numbered.
+    """
+    key = a * (np.int64(b.max(initial=0)) + 1) + b
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    number = np.empty(first.size, np.int64)
+    number[np.argsort(first)] = np.arange(first.size)
+    return number[which]

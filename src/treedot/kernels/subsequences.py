@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
-from treedot.jit import njit
+from treedot.jit import inlined, njit
 
 FEW = 8  # pairs of children of similar labels
 NEAR = 64  # children of a node of which few are alike
@@ -199,15 +199,15 @@ def make_sums(weights: Weights, columns: Side) -> Sums:
     return Sums(np.empty((lengths, widest)), np.empty(lengths))
 
 
-@njit
+@inlined
 def sum_many(
     rows: Side, us: IntArray, columns: Side, vs: IntArray, table: Table, weights: Weights,
     sums: Sums,
 ) -> None:  # fmt: skip
-    """Do the same for any nodes, by running sums.
+    """Write T of any nodes, by running sums.
 
-    A call of compiled code counts the references to all arrays that it is given, which takes as long as to
-    compare two nodes: hence the loops in here, and the lines that both functions have in common.
+    It is compiled into its callers: a call would count the references to all arrays that it is given, which
+    takes longer than to compare two nodes.
     """
     any_length = weights.longest == 0
     for u in us:

@@ -23,11 +23,13 @@ from treedot.kernels.setwise import SubtreePairs
 from treedot.kernels.similarity import LabelSimilarities, equal_labels
 from treedot.kernels.subsequences import (
     FEW,
+    Below,
     Plan,
     Side,
     Sums,
     Table,
     Weights,
+    make_below,
     make_plan,
     make_sums,
     match_children,
@@ -110,8 +112,8 @@ class PartialDelta(SubtreePairs):
         table = Table(at.line, 0, at.rank, self.symmetric, np.zeros(self.size))
 
         def run(first: int, last: int) -> None:
-            plan, sums = make_plan(weights), make_sums(weights, self.sides[1])
-            _fill(*self.sides, at, weights, first, last, plan, sums, table)
+            plan, below, sums = make_plan(weights), make_below(), make_sums(weights, self.sides[1])
+            _fill(*self.sides, at, weights, first, last, plan, below, sums, table)
 
         for spans in self.steps(threads):
             threads.run(run, spans)
@@ -148,7 +150,7 @@ def _side(distinct: DistinctSubtrees, nodes: Families) -> Side:
 @njit
 def _fill(
     rows: Side, columns: Side, at: Layout, weights: Weights, first: int, last: int, plan: Plan,
-    sums: Sums, table: Table,
+    below: Below, sums: Sums, table: Table,
 ) -> None:  # fmt: skip
     """Compute T of the row subtrees ``order[first:last]``; that of all lower ones is there, or among them."""
     while first < last:
@@ -162,7 +164,7 @@ def _fill(
         done = 0
         while done < width:
             runs = match_children(rows, u, columns, members, done, weights, plan)
-            sum_few(rows, us, columns, members, table, weights, plan, runs)
+            sum_few(rows, us, columns, members, table, weights, plan, runs, below)
             for r in range(runs):
                 if plan.matches[r] > FEW:
                     vs = members[plan.start[r] : plan.start[r + 1]]

@@ -27,6 +27,7 @@ from treedot.jit import inlined, njit
 FEW = 8  # pairs of children of similar labels
 NEAR = 64  # children of a node of which few are alike
 RUNS = 256  # of nodes of one production, at a time
+CHUNK = 128  # nodes of a run, at a time
 
 
 class Weights(NamedTuple):
@@ -146,41 +147,69 @@ def match_children(
     return runs
 
 
+class Below(NamedTuple):
+    """What is known of matching children of some nodes of a run, one row for every match, and E of them."""
+
+    family: IntArray
+    rank: IntArray
+    line: IntArray
+    end: FloatArray
+
+
+def make_below() -> Below:
+    """Return room for the children of ``CHUNK`` nodes."""
+    shape = FEW, CHUNK
+    return Below(
+        np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape)
+    )
+
+
 @njit
 def sum_few(
     rows: Side, us: IntArray, columns: Side, members: IntArray, table: Table, weights: Weights, plan: Plan,
-    runs: int,
+    runs: int, below: Below,
 ) -> None:  # fmt: skip
     """Write T of the nodes ``us``, all of one production, with the runs that have few matches, if any.
 
-    The table holds 0 where nothing is written.
+    The table holds 0 where nothing is written. What is read of the children of a run is looked up once for
+    all nodes, and then all nodes of the run are computed side by side.
     """
-    end = np.empty(FEW)  # E
-    for u in us:
-        begin, line = rows.start[u], table.line[u - table.origin]
-        for r in range(runs):
-            count, stop = plan.matches[r], plan.start[r + 1]
-            if not 0 < count <= FEW:
-                continue
-            if table.half:
-                stop = min(stop, table.rank[u] + 1)
-            for k in range(plan.start[r], stop):
-                first = columns.start[members[k]]
-                total = 0.0
+    for r in range(runs):
+        count, first = plan.matches[r], plan.start[r]
+        if not 0 < count <= FEW:
+            continue
+        while first < plan.start[r + 1]:
+            size = min(plan.start[r + 1] - first, CHUNK)
+            for m in range(count):
+                for k in range(size):
+                    b = columns.child[columns.start[members[first + k]] + plan.column[r, m]]
+                    below.family[m, k] = columns.family[b]
+                    below.rank[m, k] = table.rank[b]
+                    below.line[m, k] = table.line[b] if table.half else 0
+            for u in us:
+                line, width = table.line[u] + first, size
+                if table.half:
+                    width = min(size, table.rank[u] + 1 - first)
                 for m in range(count):
-                    a, b = rows.child[begin + plan.row[r, m]], columns.child[first + plan.column[r, m]]
-                    f, g = rows.family[a], columns.family[b]
-                    delta = plan.similarity[r, m] * (weights.leaf if f < 0 or g < 0 else weights.inner)
-                    if f == g and f >= 0:
-                        if table.half and table.rank[a] < table.rank[b]:
-                            a, b = b, a
-                        delta += table.value[table.line[a - table.origin] + table.rank[b]]
-                    before = 1.0
-                    for c in range(m):
-                        before += plan.factor[r, m, c] * end[c]
-                    end[m] = weights.step * before * delta
-                    total += end[m]
-                table.value[line + k] = weights.mu * plan.root[r] * total
+                    a = rows.child[rows.start[u] + plan.row[r, m]]
+                    f, ra, la = rows.family[a], table.rank[a], table.line[a]
+                    leaf, inner = plan.similarity[r, m] * weights.leaf, plan.similarity[r, m] * weights.inner
+                    for k in range(width):
+                        g, rb = below.family[m, k], below.rank[m, k]
+                        delta = leaf if f < 0 or g < 0 else inner
+                        if f == g and f >= 0:
+                            at = below.line[m, k] + ra if table.half and ra < rb else la + rb
+                            delta += table.value[at]
+                        before = 1.0
+                        for c in range(m):
+                            before += plan.factor[r, m, c] * below.end[c, k]
+                        below.end[m, k] = weights.step * before * delta
+                for k in range(width):
+                    total = 0.0
+                    for m in range(count):
+                        total += below.end[m, k]
+                    table.value[line + k] = weights.mu * plan.root[r] * total
+            first += size
 
 
 class Sums(NamedTuple):

@@ -217,7 +217,7 @@ def check_pairs(pairs: int, max_pairs: int, kind: str = "matching pairs of nodes
     if pairs > max_pairs:
         raise LimitError(
             f"two trees have {pairs} {kind}, more than max_pairs={max_pairs}: "
-            f"raise max_pairs (8 bytes each), or compare vectors, where DistributedTreeVectorizer has the kernel"
+            "raise max_pairs (8 bytes each), or compare vectors, if DistributedTreeVectorizer has the kernel"
         )
 
 

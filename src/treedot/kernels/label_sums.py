@@ -9,7 +9,7 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
 from treedot.jit import njit
-from treedot.kernels.features import feature_gram, feature_pairs
+from treedot.kernels.features import feature_gram
 from treedot.kernels.partial_delta import Families
 from treedot.kernels.similarity import LabelSimilarities
 from treedot.kernels.subsequences import Weights
@@ -50,13 +50,8 @@ def label_pairs(
     nodes: Families, rows: IntArray, columns: IntArray, weights: Weights, threads: Threads = ONE_THREAD
 ) -> FloatArray:
     """Return the same for some pairs of trees."""
-    forest = nodes.forest
 
-    def equal(which: IntArray) -> FloatArray:
-        tree, label, one = forest.tree_of_node[which], forest.label[which], np.ones(which.size)
-        return feature_pairs(tree, label, one, len(forest), rows, columns, threads)
-
-    def similar(which: IntArray) -> FloatArray:
+    def pairs(which: IntArray) -> FloatArray:
         counts, out = _count_labels(nodes, which), np.empty(rows.size)
 
         def run(first: int, last: int) -> None:
@@ -66,7 +61,7 @@ def label_pairs(
         threads.run(run, threads.spans(rows.size))
         return out
 
-    return _weighed(forest, weights, similar if nodes.labels.value.size > 1 else equal)
+    return _weighed(nodes.forest, weights, pairs)
 
 
 def _weighed(forest: Forest, weights: Weights, pairs: Callable[[IntArray], FloatArray]) -> FloatArray:

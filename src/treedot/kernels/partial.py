@@ -114,7 +114,7 @@ class PartialTreeKernel(TreeKernel):
         return forest.derived(trees_by_family)
 
     def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
-        self._check_widths(_widest(x).max(initial=0), _widest(x if y is None else y).max(initial=0))
+        self._check_widths(widest(x).max(initial=0), widest(x if y is None else y).max(initial=0))
         both, n_columns = joined(x, y)
         shift = 0 if n_columns is None else len(x)
         columns = None if n_columns is None else (shift, len(both))
@@ -130,8 +130,8 @@ class PartialTreeKernel(TreeKernel):
     def _raw_pairs(
         self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
     ) -> FloatArray:
-        widest = _widest(x)
-        self._check_widths(widest[rows], widest[columns])
+        most = widest(x)
+        self._check_widths(most[rows], most[columns])
         nodes = self._nodes(x)
         weights = self._weights(nodes.labels.value)
         raw, entries = sums_of_pairs(*self._sides(x, nodes), rows, columns, weights, self.max_pairs, threads)
@@ -143,7 +143,7 @@ class PartialTreeKernel(TreeKernel):
         return raw + label_pairs(nodes, rows, columns, weights, threads)
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
-        self._check_widths(_widest(x), _widest(y))
+        self._check_widths(widest(x), widest(y))
         value = kernel_of_pair(x, y, self._weights(), self.max_pairs)
         return self._pair_of_many(x, y) if value is None else value
 
@@ -152,7 +152,7 @@ class PartialTreeKernel(TreeKernel):
         return float(self._raw_pairs(x + y, np.array([0]), np.array([1]))[0])
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
-        self._check_widths(_widest(x), _widest(y))
+        self._check_widths(widest(x), widest(y))
         nodes = self._nodes(x + y)
         weights = self._weights(nodes.labels.value)
         (tile,) = setwise.cut(partial(PartialDelta, nodes), (0, 1), (1, 2), self.max_pairs)
@@ -169,7 +169,7 @@ class PartialTreeKernel(TreeKernel):
             )
 
 
-def _widest(forest: Forest) -> IntArray:
+def widest(forest: Forest) -> IntArray:
     """Return the largest number of children of a node, for every tree."""
     arity = forest.arity.astype(np.int64)
     return np.maximum.reduceat(arity, forest.offsets[:-1]) if len(forest) else arity

@@ -10,6 +10,7 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
 from treedot.errors import LimitError, ParameterError
+from treedot.jit import njit
 from treedot.kernels.word_vectors import WordVectors
 
 Similarity = WordVectors | Callable[[str, str], float]
@@ -22,6 +23,10 @@ class LabelSimilarities(NamedTuple):
     line: IntArray
     rank: IntArray
     value: FloatArray
+
+    def chosen(self, labels: list[int]) -> LabelSimilarities:
+        """Return the same for some labels, numbered anew."""
+        return LabelSimilarities(self.kind[labels], self.line[labels], self.rank[labels], self.value)
 
 
 def equal_labels(count: int) -> LabelSimilarities:
@@ -64,13 +69,29 @@ def similar_labels(
 
 def _connected(sigma: FloatArray) -> list[IntArray]:
     """Return the sets of at least two labels that are connected by similarities above 0."""
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    _, part = connected_components(csr_matrix(sigma > 0), directed=False)
+    part = _parts(sigma)
     order = np.argsort(part, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(part[order])) + 1)
     return [members for members in parts if members.size > 1]
+
+
+@njit
+def _parts(sigma: FloatArray) -> IntArray:
+    """Return for every label the first one that it is connected with, itself where there is none before."""
+    n = len(sigma)
+    part, waiting = np.full(n, -1, np.int64), np.empty(n, np.int64)
+    for label in range(n):
+        if part[label] >= 0:
+            continue
+        part[label], waiting[0], count = label, label, 1
+        while count > 0:
+            count -= 1
+            row = sigma[waiting[count]]
+            for other in range(n):
+                if row[other] > 0.0 and part[other] < 0:
+                    part[other], waiting[count] = label, other
+                    count += 1
+    return part
 
 
 def _called(texts: list[str], similarity: Callable[[str, str], float]) -> FloatArray:

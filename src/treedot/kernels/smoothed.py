@@ -10,9 +10,10 @@ import numpy.typing as npt
 from treedot.errors import ParameterError
 from treedot.kernels.base import MAX_PAIRS
 from treedot.kernels.pairwise import Trees
-from treedot.kernels.partial import PartialTreeKernel
+from treedot.kernels.partial import PartialTreeKernel, widest
 from treedot.kernels.partial_delta import Families, PartialDelta
 from treedot.kernels.partial_pairs import sides_of
+from treedot.kernels.partial_single import kernel_of_similar
 from treedot.kernels.similarity import Similarity, similar_labels
 from treedot.kernels.subsequences import Side
 from treedot.kernels.word_vectors import WordVectors
@@ -106,7 +107,12 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
         return sides_of(nodes)
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
-        return self._pair_of_many(x, y)
+        self._check_widths(widest(x), widest(y))
+        number = {text: k for k, text in enumerate(dict.fromkeys((*x.labels, *y.labels)))}
+        labels = similar_labels(list(number), self.similarity, self.threshold, self.max_pairs)
+        of_x, of_y = (labels.chosen([number[text] for text in side.labels]) for side in (x, y))
+        value = kernel_of_similar(x, y, (of_x, of_y), self._weights(labels.value), self.max_pairs)
+        return self._pair_of_many(x, y) if value is None else value
 
 
 def _checked_similarity(

@@ -18,7 +18,7 @@ __version__ = "0.1.0.dev0"
 _HOME = {
     "BoundedTreeKernel": "treedot.kernels",
     "Clusters": "treedot.search",
-    "ColumnKernel": "treedot.kernels.combinations",
+    "ColumnKernel": "treedot.kernels.columns",
     "Comparison": "treedot.search",
     "DistributedTreeVectorizer": "treedot.learn",
     "DualLinearSVC": "treedot.learn",
@@ -34,7 +34,7 @@ _HOME = {
     "LabelSelectionKernel": "treedot.kernels",
     "LabelSelectionTransformer": "treedot.learn",
     "LimitError": "treedot.errors",
-    "LinearKernel": "treedot.kernels.combinations",
+    "LinearKernel": "treedot.kernels.columns",
     "LinearModel": "treedot.model",
     "MinedFragmentVectorizer": "treedot.learn",
     "MissingDependencyError": "treedot.errors",
@@ -188,11 +188,10 @@ if TYPE_CHECKING:
         SubtreeKernel,
     )
     from treedot.kernels.base import TreeKernel
+    from treedot.kernels.columns import ColumnKernel, LinearKernel
     from treedot.kernels.combinations import (
-        ColumnKernel,
         KernelProduct,
         KernelSum,
-        LinearKernel,
         NormalizedKernel,
         PolynomialKernel,
         RBFKernel,

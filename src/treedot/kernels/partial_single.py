@@ -25,14 +25,10 @@ def kernel_of_pair(x: Forest, y: Forest, weights: Weights, max_pairs: int) -> fl
 
 
 def kernel_of_similar(
-    x: Forest,
-    y: Forest,
-    labels: tuple[LabelSimilarities, LabelSimilarities],
-    weights: Weights,
-    max_pairs: int,
+    x: Forest, y: Forest, of_x: LabelSimilarities, of_y: LabelSimilarities, weights: Weights, max_pairs: int
 ) -> float | None:
-    """Do the same where the labels of both are similar, as is said of those of each."""
-    return _kernel(pack(x, labels[0]), pack(y, labels[1]), weights, max_pairs)
+    """Do the same where the labels of x and of y may be similar."""
+    return _kernel(_pack_similar(x, of_x), _pack_similar(y, of_y), weights, max_pairs)
 
 
 def _pack_equal(forest: Forest) -> IntArray:
@@ -42,13 +38,14 @@ def _pack_equal(forest: Forest) -> IntArray:
     return _pack(forest.label, forest.arity, key, zero, zero)
 
 
-def pack(forest: Forest, labels: LabelSimilarities) -> IntArray:
-    """Return the one tree of a forest as one array, which ``_trees`` and ``_side`` take apart again."""
+def _pack_similar(forest: Forest, labels: LabelSimilarities) -> IntArray:
+    """Pack a tree whose labels may be similar to others."""
     return _pack(forest.label, forest.arity, labels.kind, labels.line, labels.rank)
 
 
 @njit
 def _pack(label: IntArray, arity: IntArray, kind: IntArray, line: IntArray, rank: IntArray) -> IntArray:
+    """Return a tree as one array, which ``_trees`` and ``_side`` take apart again."""
     start, child = child_lists(arity, parents(arity))
     nodes, inner = arity.size, int((arity > 0).sum())
     packed = np.zeros(HEAD + 9 * nodes - 1 + 2 * inner, np.int64)
@@ -170,9 +167,7 @@ def _similar(a: IntArray, b: IntArray, weights: Weights) -> float:
         k = first
         while k < others.size and others[k] == kinds[i]:
             u, v = rows[i], columns[k]
-            leaf = left.family[u] < 0 or right.family[v] < 0
-            total += weights.similarity[left.line[u] + right.rank[v]] * (
-                weights.leaf if leaf else weights.inner
-            )
+            sigma = weights.similarity[left.line[u] + right.rank[v]]
+            total += sigma * (weights.leaf if min(left.family[u], right.family[v]) < 0 else weights.inner)
             k += 1
     return total

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategies import random_forest, trees
+from strategies import SimilarTags, random_forest, trees
 from treedot import (
     BoundedTreeKernel,
     Forest,
@@ -250,7 +250,7 @@ EVERY_KERNEL = [
     LabelSelectionKernel(["A", "B", "N0", "N1", "N2"]),
     PartialTreeKernel(),
     PartialTreeKernel(gaps="span", max_pairs=300),
-    SmoothedPartialTreeKernel(lambda a, b: 0.3),
+    SmoothedPartialTreeKernel(SimilarTags()),
     RouteKernel(),
 ]
 

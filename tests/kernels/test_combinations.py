@@ -51,7 +51,7 @@ def values(a, b):
     return SUBSET(a, b), PARTIAL(a, b)
 
 
-@pytest.mark.parametrize(("kernel", "formula"), COMBINED, ids=lambda value: repr(value)[:40])
+@pytest.mark.parametrize(("kernel", "formula"), COMBINED, ids=[repr(kernel) for kernel, _ in COMBINED])
 @given(first=st.lists(trees(), min_size=1, max_size=4), second=st.lists(trees(), min_size=1, max_size=3))
 def test_combinations_are_their_formulas(kernel, formula, first, second):
     def matrix(rows, columns):
@@ -67,7 +67,7 @@ def test_combinations_are_their_formulas(kernel, formula, first, second):
     assert kernel(first[0], second[0]) == pytest.approx(expected[0, 0], rel=1e-9, abs=EXACT)
 
 
-@pytest.mark.parametrize(("kernel", "formula"), COMBINED, ids=lambda value: repr(value)[:40])
+@pytest.mark.parametrize(("kernel", "formula"), COMBINED, ids=[repr(kernel) for kernel, _ in COMBINED])
 def test_combinations_are_symmetric_and_the_same_bytes_whatever_the_threads(kernel, formula):
     forest = random_forest(1, 20)
     matrix = kernel.gram(forest)
@@ -91,6 +91,7 @@ def test_a_normalised_kernel_is_1_of_a_tree_with_itself_and_0_without_fragments(
     assert np.allclose(matrix, SubsetTreeKernel(0.4, normalize=True).gram(chosen), rtol=EXACT)
 
 
+@pytest.mark.large
 def test_what_is_too_large_for_a_float_is_refused():
     wide = "(A" + " (B b)" * 1500 + ")"  # about 10^219
     kernel = SubsetTreeKernel(0.4) * SubsetTreeKernel(0.4)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
+from strategies import SimilarTags
 from treedot import (
     BoundedTreeKernel,
     LabelSelectionKernel,
@@ -20,22 +21,6 @@ from treedot import (
 )
 from treedot.errors import ParameterError
 from treedot.kernels.base import MAX_PAIRS, TreeKernel
-
-
-class SameFirstLetter:
-    """A similarity of labels that can be compared, pickled and shown."""
-
-    def __call__(self, a, b):
-        return 0.5 * (a[:1] == b[:1])
-
-    def __eq__(self, other):
-        return isinstance(other, SameFirstLetter)
-
-    __hash__ = None
-
-    def __repr__(self):
-        return "SameFirstLetter()"
-
 
 KERNELS = [
     SubsetTreeKernel(),
@@ -52,7 +37,7 @@ KERNELS = [
     BoundedTreeKernel(0.25, budget=200, max_pairs=12_345),
     LabelSelectionKernel(["NP", "DT"], decay=0.3, normalize=True),
     PartialTreeKernel(0.3, mu=0.5, gaps="span", terminal_factor=5, max_length=3, normalize=True),
-    SmoothedPartialTreeKernel(SameFirstLetter(), decay=0.3, mu=0.5, threshold=0.2, normalize=True),
+    SmoothedPartialTreeKernel(SimilarTags(), decay=0.3, mu=0.5, threshold=0.2, normalize=True),
     RouteKernel(0.3, start="root"),
 ]
 

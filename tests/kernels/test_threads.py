@@ -1,6 +1,6 @@
 import pytest
 
-from strategies import random_forest
+from strategies import SimilarTags, random_forest
 from treedot import (
     BoundedTreeKernel,
     LabelSelectionKernel,
@@ -26,7 +26,7 @@ KERNELS = [
     LabelSelectionKernel(["N0", "N1", "N2", "T0", "T1"]),
     PartialTreeKernel(),
     PartialTreeKernel(gaps="span", terminal_factor=2, max_length=2, max_pairs=3000),
-    SmoothedPartialTreeKernel(lambda a, b: (a[0] == b[0]) * 0.1 * (len(a) + len(b)), terminal_factor=2),
+    SmoothedPartialTreeKernel(SimilarTags(), terminal_factor=2),
     RouteKernel(),
 ]
 

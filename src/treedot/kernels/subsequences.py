@@ -192,7 +192,7 @@ def sum_few(
                     width = min(size, table.rank[u] + 1 - first)
                 for m in range(count):
                     a = rows.child[rows.start[u] + plan.row[r, m]]
-                    f, ra, la = rows.family[a], table.rank[a], table.line[a]
+                    f, la, ra = rows.family[a], table.line[a], table.rank[a] if table.half else 0
                     leaf, inner = plan.similarity[r, m] * weights.leaf, plan.similarity[r, m] * weights.inner
                     for k in range(width):
                         g, rb = below.family[m, k], below.rank[m, k]

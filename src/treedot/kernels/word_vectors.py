@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from itertools import count
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, Self
 
 import numpy as np
@@ -55,7 +54,7 @@ class WordVectors:
             matrix = np.zeros(0)
         if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
             raise ParameterError("the vectors of words must be finite numbers, of all words equally many")
-        self._row = dict(zip(vectors, count(), strict=False))
+        self._row = {word: k for k, word in enumerate(vectors)}
         self._unit = _of_length_one(matrix)
 
     @classmethod
@@ -66,10 +65,8 @@ class WordVectors:
         and GloVe write them; or they are the last of four columns, with commas between them, as in KeLP.
         """
         name = os.fspath(path)
-        found: dict[str, FloatArray] = {}
         with open_raw(path) as raw, decompressed(raw, name) as stream:
-            for word, vector in _vectors(stream, name):
-                found[word] = vector
+            found = dict(_vectors(stream, name))
         if not found:
             raise SourceError(f"{name}: there are no vectors of words in it")
         try:
@@ -150,7 +147,7 @@ def _of_length_one(matrix: FloatArray) -> FloatArray:
     return unit
 
 
-def _vectors(stream: IO[bytes], name: str) -> Any:
+def _vectors(stream: IO[bytes], name: str) -> Iterator[tuple[str, FloatArray]]:
     """Yield the words of a file and their vectors."""
     width = None
     for number, line in enumerate(read_lines(stream, name), 1):

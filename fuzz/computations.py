@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,24 +23,29 @@ from treedot import (
     DistributedTreeVectorizer,
     Forest,
     FragmentVectorizer,
+    Kernel,
     LabelSelectionKernel,
     PartialTreeKernel,
+    RouteKernel,
+    SmoothedPartialTreeKernel,
     SubsetTreeKernel,
     SubtreeKernel,
     TreedotError,
     dot_products,
     read_trees,
 )
-from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, GAPS
+from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, GAPS, STARTS
 
 MAX_TREES = 64  # damage may make thousands of one, and a Gram matrix has the square
 DECAYS = [0, 1e-300, 0.01, 0.4, 1]
-KERNELS = {
+KERNELS: dict[str, Callable[..., Kernel]] = {
     "subset": SubsetTreeKernel,
     "subtree": SubtreeKernel,
     "bounded": BoundedTreeKernel,
     "labels": LabelSelectionKernel,
     "partial": PartialTreeKernel,
+    "smoothed": partial(SmoothedPartialTreeKernel, lambda a, b: 0.5 * (a[:1] == b[:1])),
+    "route": RouteKernel,
 }
 
 
@@ -161,6 +167,8 @@ def _kernel(random: Random) -> dict[str, Any]:
         "subset": {"algorithm": random.choice(["auto", "shared", "TK", "FTK"])},
         "bounded": {"budget": random.choice([0, 1, 3, 6])},
         "labels": {"labels": ["A", "c"]},
+        "route": {"start": random.choice(STARTS)},
+        "smoothed": {"mu": random.choice(DECAYS), "threshold": random.choice([0, 0.4, 1])},
         "partial": {
             "mu": random.choice(DECAYS),
             "gaps": random.choice(GAPS),

@@ -29,6 +29,7 @@ DAMPINGS = ("linear", "sqrt", "log1p")  # how a fragment that occurs several tim
 RESTS = ("dense", "blocks")  # how a row of fragments holds what lies beyond its budget
 
 GAPS = ("toolkit", "span")  # what partial trees cost for children that they leave out
+STARTS = ("any", "root")  # where routes start
 
 REPORT_FORMATS = ("text", "json", "sarif", "html", "markdown")
 

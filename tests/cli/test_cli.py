@@ -14,6 +14,8 @@ from treedot import (
     BoundedTreeKernel,
     FragmentVectorizer,
     PartialTreeKernel,
+    RouteKernel,
+    SmoothedPartialTreeKernel,
     SubsetTreeKernel,
     SubtreeKernel,
     TreeIndex,
@@ -164,6 +166,8 @@ def test_kernel_prints_a_value_per_pair(trees, capsys):
             PartialTreeKernel(mu=0.3, gaps="span", max_length=2, normalize=True),
         ),
         (["--kernel", "partial", "--terminal-factor", "5"], PartialTreeKernel(terminal_factor=5)),
+        (["--kernel", "route"], RouteKernel()),
+        (["--kernel", "route", "--start", "root", "--decay", "0.3"], RouteKernel(0.3, start="root")),
     ],
 )
 def test_kernels_are_exact_unless_vectors_are_asked_for(trees, tmp_path, capsys, options, kernel):
@@ -175,6 +179,18 @@ def test_kernels_are_exact_unless_vectors_are_asked_for(trees, tmp_path, capsys,
     assert printed_values(capsys) == pytest.approx([kernel(tree, forest[3]) for tree in forest], rel=1e-9)
     assert main(["info", target]) == 0
     assert f"exact {type(kernel).__name__}" in capsys.readouterr().out
+
+
+def test_smoothed_kernels_read_the_vectors_of_words(tmp_path, capsys):
+    vectors, trees, target = tmp_path / "vectors.txt", tmp_path / "trees.mrg", tmp_path / "K.npy"
+    vectors.write_text("2 2\ndog 3 4\ncat 4 3\n")
+    trees.write_text("(S dog::n)\n(S cat::n)\n")
+    options = ["--kernel", "smoothed", "--word-vectors", str(vectors), "--threshold", "0.5", "--mu", "0.3"]
+    kernel = SmoothedPartialTreeKernel({"dog": [3, 4], "cat": [4, 3]}, mu=0.3, threshold=0.5)
+    assert main(["gram", str(trees), "-o", str(target), *options]) == 0
+    assert (np.load(target) == kernel.gram(["(S dog::n)", "(S cat::n)"])).all()
+    assert main(["info", str(target)]) == 0
+    assert "WordVectors(2 words, 2 dimensions)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("normalize", [[], ["--normalize"]])
@@ -339,6 +355,8 @@ def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch)
         (["gram", "good.mrg", "-o", "K.npy", "--kernel", "subset", *DENSE], 1, "leave out one of them"),
         (["gram", "good.mrg", "-o", "K.npy", "--budget", "4"], 1, "--vectors sparse or --kernel bounded"),
         (["gram", "good.mrg", "-o", "K.npy", "--mu", "0.3"], 1, "or choose --kernel partial"),
+        (["gram", "good.mrg", "-o", "K.npy", "--kernel", "smoothed"], 1, "give --word-vectors FILE"),
+        (["gram", "good.mrg", "-o", "K.npy", "--start", "root"], 1, "or choose --kernel route"),
         (["gram", "good.mrg", "-o", "K.npy", "--kernel", "partial", "--mu", "2"], 1, "from 0 to 1, not 2"),
         (["gram", "good.mrg", "-o", "K.npy", "--seed", "0"], 1, "--seed has no effect with --kernel subset"),
         (["gram", "good.mrg", "-o", "K.npy", "--jobs", "0"], 1, "n_jobs must not be 0"),

@@ -83,6 +83,10 @@ td.compare(forest[0], forest[1])
 td.find_duplicates(forest)
 td.KernelTransformer().fit(forest).transform(forest[:3])
 td.LabelSelectionTransformer(comparisons=0.5).fit(forest).transform(forest[:3])
+for kernel in (td.PartialTreeKernel(), td.SmoothedPartialTreeKernel(lambda a, b: 0.1), td.RouteKernel()):
+    (kernel + 2 * td.SubtreeKernel()).gram(forest)
+    kernel.pairs(forest, [0, 1], [1, 2])
+    kernel(forest[0], "(S (NP a))")
 td.list_fragments(forest[0]), td.count_fragments(forest[0])
 """
 

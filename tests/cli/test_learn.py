@@ -266,6 +266,7 @@ def test_what_the_columns_of_a_model_lack_is_told_in_one_line(pairs, capsys, tmp
         (["--kernel", "subset"], "kernel"),
         (["--kernel", "subtree"], "kernel"),
         (["--kernel", "partial"], "kernel"),
+        (["--kernel", "route"], "kernel"),
         (["--kernel", "bounded", "--budget", "2"], "kernel"),
     ],
 )

@@ -5,12 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategies import random_forest, trees
+from strategies import SimilarTags, random_forest, trees
 from treedot import (
     BoundedTreeKernel,
     Forest,
     LabelSelectionKernel,
     PartialTreeKernel,
+    RouteKernel,
+    SmoothedPartialTreeKernel,
     SubsetTreeKernel,
     SubtreeKernel,
     Tree,
@@ -248,6 +250,8 @@ EVERY_KERNEL = [
     LabelSelectionKernel(["A", "B", "N0", "N1", "N2"]),
     PartialTreeKernel(),
     PartialTreeKernel(gaps="span", max_pairs=300),
+    SmoothedPartialTreeKernel(SimilarTags()),
+    RouteKernel(),
 ]
 
 

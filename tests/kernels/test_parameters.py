@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
+from strategies import SimilarTags
 from treedot import (
     BoundedTreeKernel,
     LabelSelectionKernel,
     PartialTreeKernel,
+    RouteKernel,
+    SmoothedPartialTreeKernel,
     SubsetTreeKernel,
     SubtreeKernel,
     kernels,
@@ -34,6 +37,8 @@ KERNELS = [
     BoundedTreeKernel(0.25, budget=200, max_pairs=12_345),
     LabelSelectionKernel(["NP", "DT"], decay=0.3, normalize=True),
     PartialTreeKernel(0.3, mu=0.5, gaps="span", terminal_factor=5, max_length=3, normalize=True),
+    SmoothedPartialTreeKernel(SimilarTags(), decay=0.3, mu=0.5, threshold=0.2, normalize=True),
+    RouteKernel(0.3, start="root"),
 ]
 
 

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -221,3 +222,23 @@ def test_the_kernel_transformer_takes_a_partial_kernel():
     expected = PartialTreeKernel(0.3).gram(forest)
     assert (transformer.fit_transform(forest) == expected).all()
     assert np.allclose(transformer.transform(forest[:2]), expected[:2], rtol=EXACT)
+
+
+def subsequences_of_words(first, second, decay, longest):
+    """Return the kernel of Lodhi et al. (2002), summed over lengths: λ for every place that is spanned."""
+    total = 0.0
+    for length in range(1, longest + 1):
+        for i in itertools.combinations(range(len(first)), length):
+            for j in itertools.combinations(range(len(second)), length):
+                if [first[k] for k in i] == [second[k] for k in j]:
+                    total += decay ** (i[-1] - i[0] + 1 + j[-1] - j[0] + 1)
+    return total
+
+
+@given(st.text("abc", min_size=1, max_size=6), st.text("abc", min_size=1, max_size=6), st.integers(1, 4))
+def test_trees_of_one_level_have_the_kernel_of_gap_weighted_subsequences(first, second, longest):
+    decay = 0.5
+    kernel = PartialTreeKernel(decay, mu=1.0, gaps="span", terminal_factor=decay**-2, max_length=longest)
+    equal = sum(a == b for a in first for b in second)
+    expected = decay**2 + equal + subsequences_of_words(first, second, decay, longest)
+    assert kernel(Tree("", list(first)), Tree("", list(second))) == pytest.approx(expected, rel=EXACT)

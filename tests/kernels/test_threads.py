@@ -1,10 +1,12 @@
 import pytest
 
-from strategies import random_forest
+from strategies import SimilarTags, random_forest
 from treedot import (
     BoundedTreeKernel,
     LabelSelectionKernel,
     PartialTreeKernel,
+    RouteKernel,
+    SmoothedPartialTreeKernel,
     SubsetTreeKernel,
     SubtreeKernel,
     Tree,
@@ -24,6 +26,8 @@ KERNELS = [
     LabelSelectionKernel(["N0", "N1", "N2", "T0", "T1"]),
     PartialTreeKernel(),
     PartialTreeKernel(gaps="span", terminal_factor=2, max_length=2, max_pairs=3000),
+    SmoothedPartialTreeKernel(SimilarTags(), terminal_factor=2),
+    RouteKernel(),
 ]
 
 

@@ -31,6 +31,7 @@ from treedot.parameters import (
     FORMATS,
     GAPS,
     RESTS,
+    STARTS,
 )
 from treedot.printable import printable
 
@@ -40,7 +41,8 @@ SOURCE_HELP = (
     "for standard input"
 )
 VECTORS = ("sparse", "dense")
-KERNELS = ("subset", "subtree", "bounded", "partial")
+STORED_KERNELS = ("subset", "subtree", "bounded", "partial", "route")  # models are kept with these
+KERNELS = (*STORED_KERNELS, "smoothed")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -188,7 +190,7 @@ def _add_encoding(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--kernel",
-        choices=KERNELS,
+        choices=STORED_KERNELS,
         help="in place of vectors, train on an exact kernel, normalised, and keep the support vectors: for "
         "some thousand trees",
     )
@@ -204,8 +206,9 @@ def _add_kernel(command: argparse.ArgumentParser) -> None:
         "--kernel",
         choices=KERNELS,
         help="the exact kernel counts all shared fragments (subset), complete subtrees (subtree), "
-        "fragments within --budget (bounded), or partial trees, in which nodes have any of their children "
-        "(partial) (default: subset)",
+        "fragments within --budget (bounded), partial trees, in which nodes have any of their children "
+        "(partial), the same where similar words match in part (smoothed), or labels by the way that leads "
+        "to them (route) (default: subset)",
     )
     command.add_argument(
         "--vectors",
@@ -219,7 +222,7 @@ def _add_kernel(command: argparse.ArgumentParser) -> None:
 
 
 def _add_partial(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("partial trees (--kernel partial)")
+    group = command.add_argument_group("partial trees (--kernel partial and smoothed) and routes")
     group.add_argument(
         "--mu",
         type=float,
@@ -243,6 +246,23 @@ def _add_partial(command: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="the longest sequence of children that counts (default: any; in SVM-LIGHT-TK 5)",
+    )
+    group.add_argument(
+        "--word-vectors",
+        metavar="FILE",
+        help="for --kernel smoothed: a text file with a word and its numbers in every line. Labels such as "
+        "dog::n and cat::n, of the same part of speech, are as similar as the cosine of their vectors",
+    )
+    group.add_argument(
+        "--threshold",
+        type=float,
+        metavar="X",
+        help="for --kernel smoothed: smaller similarities count as 0 (default: 0.01)",
+    )
+    group.add_argument(
+        "--start",
+        choices=STARTS,
+        help="for --kernel route: routes start at any node, or at the root alone (default: any)",
     )
 
 

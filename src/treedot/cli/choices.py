@@ -11,15 +11,18 @@ from treedot.parameters import checked_integer
 
 SPARSE, DENSE = "--vectors sparse", "--vectors dense"
 SUBSET, SUBTREE, BOUNDED = "--kernel subset", "--kernel subtree", "--kernel bounded"
-PARTIAL = "--kernel partial"
+PARTIAL, SMOOTHED, ROUTE = "--kernel partial", "--kernel smoothed", "--kernel route"
 
 # The options that do not apply to everything, and what they apply to.
 APPLY_TO = {
-    "kernel": (SUBSET, SUBTREE, BOUNDED, PARTIAL),
-    "mu": (PARTIAL,),
-    "gaps": (PARTIAL,),
-    "terminal_factor": (PARTIAL,),
-    "max_length": (PARTIAL,),
+    "kernel": (SUBSET, SUBTREE, BOUNDED, PARTIAL, SMOOTHED, ROUTE),
+    "mu": (PARTIAL, SMOOTHED),
+    "gaps": (PARTIAL, SMOOTHED),
+    "terminal_factor": (PARTIAL, SMOOTHED),
+    "max_length": (PARTIAL, SMOOTHED),
+    "word_vectors": (SMOOTHED,),
+    "threshold": (SMOOTHED,),
+    "start": (ROUTE,),
     "budget": (SPARSE, BOUNDED),
     "n_features": (SPARSE,),
     "damping": (SPARSE,),
@@ -103,17 +106,28 @@ def make_kernel(options: argparse.Namespace) -> Any:
     """Return the exact kernel that the options ask for."""
     from treedot import kernels
 
-    made: Any = {
-        "bounded": kernels.BoundedTreeKernel,
-        "partial": kernels.PartialTreeKernel,
-        "subtree": kernels.SubtreeKernel,
-    }.get(options.kernel, kernels.SubsetTreeKernel)()
+    made: Any
+    if options.kernel == "smoothed":
+        if options.word_vectors is None:
+            raise ParameterError("--kernel smoothed needs the vectors of words: give --word-vectors FILE")
+        made = kernels.SmoothedPartialTreeKernel(options.word_vectors)
+    else:
+        made = {
+            "bounded": kernels.BoundedTreeKernel,
+            "partial": kernels.PartialTreeKernel,
+            "route": kernels.RouteKernel,
+            "subtree": kernels.SubtreeKernel,
+        }.get(options.kernel, kernels.SubsetTreeKernel)()
     given = {name: getattr(options, name, None) for name in made.get_params()}
     return made.set_params(**{name: value for name, value in given.items() if value is not None})
 
 
 def describe_kernel(kernel: Any) -> dict[str, Any]:
     """Return what determines the values of an exact kernel."""
-    names = ("decay", "mu", "gaps", "terminal_factor", "max_length", "budget", "normalize")
+    names = (
+        "decay", "mu", "gaps", "terminal_factor", "max_length", "threshold", "start", "budget", "normalize"
+    )  # fmt: skip
     settings = {name: getattr(kernel, name) for name in names if hasattr(kernel, name)}
+    if hasattr(kernel, "similarity"):
+        settings["similarity"] = repr(kernel.similarity)
     return {"kernel": f"exact {type(kernel).__name__}", **settings}

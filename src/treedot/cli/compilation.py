@@ -82,6 +82,9 @@ def _kernels(forest: Forest) -> None:
         td.LabelSelectionKernel(labels, normalize=True),
         td.PartialTreeKernel(),
         td.PartialTreeKernel(normalize=True, terminal_factor=2),
+        td.SmoothedPartialTreeKernel(td.WordVectors({"a": [1.0], "b": [1.0]})),
+        td.SmoothedPartialTreeKernel(lambda a, b: 0.5, normalize=True, terminal_factor=2),
+        td.RouteKernel(),
     ):
         kernel(TREES[0], TREES[1])
         kernel(forest[0], forest[1])

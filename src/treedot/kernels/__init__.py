@@ -3,6 +3,8 @@
 from treedot.kernels.bounded import BoundedTreeKernel
 from treedot.kernels.label_selection import LabelSelectionKernel
 from treedot.kernels.partial import PartialTreeKernel
+from treedot.kernels.route import RouteKernel
+from treedot.kernels.smoothed import SmoothedPartialTreeKernel
 from treedot.kernels.subset import SubsetTreeKernel
 from treedot.kernels.subtree import SubtreeKernel
 
@@ -10,6 +12,8 @@ __all__ = [
     "BoundedTreeKernel",
     "LabelSelectionKernel",
     "PartialTreeKernel",
+    "RouteKernel",
+    "SmoothedPartialTreeKernel",
     "SubsetTreeKernel",
     "SubtreeKernel",
 ]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from treedot.array_types import FloatArray, IntArray
 from treedot.errors import LimitError, ParameterError, RangeError
+from treedot.kernels.kernel import Kernel
 from treedot.kernels.normalisation import Norms, log_of_norms, mirror, normalized, row_blocks
 from treedot.parameters import checked_decay, checked_flag, checked_integer
 from treedot.readers import read_tree, read_trees
@@ -24,7 +23,7 @@ MAX_PAIRS = 2**27
 CONVENTIONS = ("paper", "collins-duffy")
 
 
-class TreeKernel(ABC):
+class TreeKernel(Kernel):
     """A kernel between trees, given as ``Tree``, bracket text, nested lists or anything readable.
 
     Parameters
@@ -37,62 +36,16 @@ class TreeKernel(ABC):
         How many matching pairs of nodes (or of distinct subtrees) may be in memory at a time, 8 bytes
         each, 16 for logarithms. Gram matrices are cut into tiles that fit; a single pair of trees that
         does not is an error.
-
-    Notes
-    -----
-    A kernel is equal to any other of its type with the same parameters, which can be read and set as
-    attributes too. It has scikit-learn's
-    ``get_params`` and ``set_params``, so that an estimator can be given one as a parameter, cloned, and
-    searched over a grid of, say, ``kernel__decay``.
     """
-
-    __hash__ = None  # type: ignore[assignment]  # parameters can be set
 
     def __init__(self, decay: float = 0.4, *, normalize: bool = False, max_pairs: int = MAX_PAIRS) -> None:
         self.decay = checked_decay(decay)
         self.normalize = checked_flag("normalize", normalize)
         self.max_pairs = checked_integer("max_pairs", max_pairs, at_least=1)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; no parameter has any of its own, so ``deep`` makes no difference."""
-        return {name: getattr(self, name) for name in _defaults(type(self))}
-
-    def set_params(self, **params: Any) -> Self:
-        """Set some parameters, checked as the constructor checks them, and return the kernel.
-
-        >>> from treedot import SubsetTreeKernel
-        >>> SubsetTreeKernel().set_params(decay=0.5, leaves=True)
-        SubsetTreeKernel(decay=0.5, leaves=True)
-        """
-        known = self.get_params()
-        for name in params:
-            if name not in known:
-                raise ParameterError(
-                    f"{type(self).__name__} has no parameter {name!r}: its parameters are {', '.join(known)}"
-                )
-        vars(self).update(vars(type(self)(**{**known, **params})))
-        return self
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set a parameter as ``set_params`` does; there is nothing else to set."""
-        if name in vars(self) or name not in _defaults(type(self)):
-            self.set_params(**{name: value})
-        else:  # the constructor has checked it
-            super().__setattr__(name, value)
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self.get_params() == other.get_params()
-
-    def __repr__(self) -> str:
-        defaults = _defaults(type(self))
-        shown = (
-            f"{name}={sorted(value) if isinstance(value, frozenset) else value!r}"
-            for name, value in self.get_params().items()
-            if name == "decay" or value != defaults[name]
-        )
-        return f"{type(self).__name__}({', '.join(shown)})"
+    def read(self, X: Any) -> Forest:
+        """Return trees as a ``Forest``."""
+        return read_trees(X)
 
     def __call__(self, a: Any, b: Any) -> float:
         """Return the kernel of two trees."""
@@ -161,9 +114,7 @@ class TreeKernel(ABC):
         the same.
         """
         x = read_trees(X)
-        i, j = _tree_numbers("rows", rows, len(x)), _tree_numbers("columns", columns, len(x))
-        if i.size != j.size:
-            raise ParameterError(f"rows has {i.size} trees and columns {j.size}: give as many of each")
+        i, j = numbers_of_examples(rows, columns, len(x))
         with open_threads(n_jobs) as threads:
             kernels, own = self._raw_pairs(x, i, j, threads), np.zeros(len(x))
             if self.normalize:
@@ -250,12 +201,6 @@ class TreeKernel(ABC):
         )
 
 
-@cache
-def _defaults(kernel: type[TreeKernel]) -> dict[str, Any]:
-    """Return the parameters of a type of kernels, with their defaults."""
-    return {name: parameter.default for name, parameter in inspect.signature(kernel).parameters.items()}
-
-
 def _tree(forests: Sequence[Forest], number: int) -> Forest:
     """Return one tree of several forests that are numbered through."""
     first, *others = forests
@@ -272,7 +217,7 @@ def check_pairs(pairs: int, max_pairs: int, kind: str = "matching pairs of nodes
     if pairs > max_pairs:
         raise LimitError(
             f"two trees have {pairs} {kind}, more than max_pairs={max_pairs}: "
-            f"raise max_pairs (8 bytes each), or compare vectors (DistributedTreeVectorizer)"
+            "raise max_pairs (8 bytes each), or compare vectors, if DistributedTreeVectorizer has the kernel"
         )
 
 
@@ -284,6 +229,16 @@ def unit(convention: str, decay: float) -> float:
 def joined(x: Forest, y: Forest | None) -> tuple[Forest, int | None]:
     """Return the trees of both sides of a Gram matrix as one forest, and how many are columns alone."""
     return (x, None) if y is None else (x + y, len(y))
+
+
+def numbers_of_examples(
+    rows: npt.ArrayLike, columns: npt.ArrayLike, n_examples: int
+) -> tuple[IntArray, IntArray]:
+    """Return the trees, or other examples, of chosen pairs, counted from the beginning."""
+    i, j = _tree_numbers("rows", rows, n_examples), _tree_numbers("columns", columns, n_examples)
+    if i.size != j.size:
+        raise ParameterError(f"rows has {i.size} trees and columns {j.size}: give as many of each")
+    return i, j
 
 
 def _tree_numbers(name: str, values: npt.ArrayLike, n_trees: int) -> IntArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -11,15 +10,18 @@ from treedot.array_types import FloatArray, IntArray
 from treedot.errors import LimitError
 from treedot.kernels import setwise
 from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined
-from treedot.kernels.features import feature_gram, feature_pairs
+from treedot.kernels.label_sums import label_gram, label_pairs
+from treedot.kernels.pairwise import Trees
 from treedot.kernels.partial_delta import Families, PartialDelta, shared_partial_delta
 from treedot.kernels.partial_log import log_sum
-from treedot.kernels.partial_pairs import sums_of_pairs
+from treedot.kernels.partial_pairs import sums_of_pairs, trees_by_family
 from treedot.kernels.partial_single import kernel_of_pair
-from treedot.kernels.subsequences import Weights
+from treedot.kernels.subsequences import Side, Weights
 from treedot.parameters import GAPS, checked_choice, checked_integer, checked_not_negative, checked_share
 from treedot.threads import ONE_THREAD, Span, Threads
 from treedot.trees import Forest
+
+EQUAL = np.ones(1)  # the similarity of equal labels
 
 
 class PartialTreeKernel(TreeKernel):
@@ -93,49 +95,69 @@ class PartialTreeKernel(TreeKernel):
             max_length = checked_integer("max_length", max_length, at_least=1)
         self.max_length = max_length
 
-    @property
-    def _weights(self) -> Weights:
+    def _weights(self, similarity: FloatArray = EQUAL) -> Weights:
         node = self.mu * self.decay**2
         step = 1.0 if self.gaps == "toolkit" else self.decay**2
-        return Weights(self.decay, self.mu, step, node, node * self.terminal_factor, self.max_length or 0)
+        leaf = node * self.terminal_factor
+        return Weights(self.decay, self.mu, step, node, leaf, self.max_length or 0, similarity)
+
+    def _nodes(self, forest: Forest) -> Families:
+        """Return the nodes of some trees, with the similarities of their labels."""
+        return Families(forest)
+
+    def _shared(self, forest: Forest, nodes: Families) -> PartialDelta:
+        """Return T of a forest with itself."""
+        return forest.derived(shared_partial_delta)
+
+    def _sides(self, forest: Forest, nodes: Families) -> tuple[Trees, Side]:
+        """Return the nodes of every tree by family."""
+        return forest.derived(trees_by_family)
 
     def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
-        self._check_widths(_widest(x).max(initial=0), _widest(x if y is None else y).max(initial=0))
+        self._check_widths(widest(x).max(initial=0), widest(x if y is None else y).max(initial=0))
         both, n_columns = joined(x, y)
         shift = 0 if n_columns is None else len(x)
         columns = None if n_columns is None else (shift, len(both))
-        out = _label_gram(x, y, self._weights, threads)
-        whole = x.derived(shared_partial_delta) if y is None else None
-        make = partial(PartialDelta, Families(both))
-        for tile in setwise.cut(make, (0, len(x)), columns, self.max_pairs, whole):
+        nodes = self._nodes(both)
+        weights = self._weights(nodes.labels.value)
+        out = label_gram(nodes, len(x), y is None, weights, threads)
+        whole = self._shared(x, nodes) if y is None else None
+        for tile in setwise.cut(partial(PartialDelta, nodes), (0, len(x)), columns, self.max_pairs, whole):
             (first, last), (begin, end) = tile.spans
-            out[first:last, begin - shift : end - shift] += tile.gram(self._weights, threads)
+            out[first:last, begin - shift : end - shift] += tile.gram(weights, threads)
         return out
 
     def _raw_pairs(
         self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
     ) -> FloatArray:
-        widest = _widest(x)
-        self._check_widths(widest[rows], widest[columns])
-        raw, entries = sums_of_pairs(x, rows, columns, self._weights, self.max_pairs, threads)
+        most = widest(x)
+        self._check_widths(most[rows], most[columns])
+        nodes = self._nodes(x)
+        weights = self._weights(nodes.labels.value)
+        raw, entries = sums_of_pairs(*self._sides(x, nodes), rows, columns, weights, self.max_pairs, threads)
         for k in np.flatnonzero(entries > self.max_pairs):
             i, j = int(rows[k]), int(columns[k])
             other: Span | None = None if i == j else (j, j + 1)
-            (tile,) = setwise.cut(partial(PartialDelta, Families(x)), (i, i + 1), other, self.max_pairs)
-            raw[k] = tile.gram(self._weights, threads)[0, 0]
-        return raw + _label_pairs(x, rows, columns, self._weights, threads)
+            (tile,) = setwise.cut(partial(PartialDelta, nodes), (i, i + 1), other, self.max_pairs)
+            raw[k] = tile.gram(weights, threads)[0, 0]
+        return raw + label_pairs(nodes, rows, columns, weights, threads)
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
-        self._check_widths(_widest(x), _widest(y))
-        value = kernel_of_pair(x, y, self._weights, self.max_pairs)
-        return float(self._raw_pairs(x + y, np.array([0]), np.array([1]))[0]) if value is None else value
+        self._check_widths(widest(x), widest(y))
+        value = kernel_of_pair(x, y, self._weights(), self.max_pairs)
+        return self._pair_of_many(x, y) if value is None else value
+
+    def _pair_of_many(self, x: Forest, y: Forest) -> float:
+        """Return the kernel of two one-tree forests as that of the first two trees of a forest."""
+        return float(self._raw_pairs(x + y, np.array([0]), np.array([1]))[0])
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
-        self._check_widths(_widest(x), _widest(y))
-        both = x + y
-        (tile,) = setwise.cut(partial(PartialDelta, Families(both)), (0, 1), (1, 2), self.max_pairs)
-        labels = _label_pairs(both, np.array([0]), np.array([1]), self._weights)
-        return log_sum(tile, self._weights, float(labels[0]))
+        self._check_widths(widest(x), widest(y))
+        nodes = self._nodes(x + y)
+        weights = self._weights(nodes.labels.value)
+        (tile,) = setwise.cut(partial(PartialDelta, nodes), (0, 1), (1, 2), self.max_pairs)
+        labels = label_pairs(nodes, np.array([0]), np.array([1]), weights)
+        return log_sum(tile, weights, float(labels[0]))
 
     def _check_widths(self, rows: IntArray, columns: IntArray) -> None:
         """Raise where two nodes have more children than is worth comparing each with each."""
@@ -147,39 +169,7 @@ class PartialTreeKernel(TreeKernel):
             )
 
 
-def _widest(forest: Forest) -> IntArray:
+def widest(forest: Forest) -> IntArray:
     """Return the largest number of children of a node, for every tree."""
     arity = forest.arity.astype(np.int64)
     return np.maximum.reduceat(arity, forest.offsets[:-1]) if len(forest) else arity
-
-
-def _label_gram(x: Forest, y: Forest | None, weights: Weights, threads: Threads) -> FloatArray:
-    """Return what pairs of nodes of equal labels count whatever is below them, for every pair of trees."""
-    both = x if y is None else x + y
-
-    def pairs(nodes: IntArray) -> FloatArray:
-        tree, label, one = both.tree_of_node[nodes], both.label[nodes], np.ones(nodes.size)
-        return feature_gram(tree, label, one, len(both), len(x), y is None, threads)
-
-    return _label_sums(both, weights, pairs)
-
-
-def _label_pairs(
-    x: Forest, rows: IntArray, columns: IntArray, weights: Weights, threads: Threads = ONE_THREAD
-) -> FloatArray:
-    """Return the same for some pairs of trees."""
-
-    def pairs(nodes: IntArray) -> FloatArray:
-        tree, label, one = x.tree_of_node[nodes], x.label[nodes], np.ones(nodes.size)
-        return feature_pairs(tree, label, one, len(x), rows, columns, threads)
-
-    return _label_sums(x, weights, pairs)
-
-
-def _label_sums(forest: Forest, weights: Weights, pairs: Callable[[IntArray], FloatArray]) -> FloatArray:
-    """Weigh the pairs of equal labels among some nodes, as ``pairs`` counts them."""
-    every = pairs(np.arange(forest.n_nodes))
-    if weights.leaf == weights.inner:
-        return weights.inner * every
-    inner = pairs(np.flatnonzero(forest.arity))
-    return weights.leaf * (every - inner) + weights.inner * inner

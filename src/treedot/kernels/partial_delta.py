@@ -1,10 +1,11 @@
 """Partial tree kernels of a whole set of trees: T once for each pair of distinct subtrees that can have one.
 
-Subtrees are kept apart by *family*: inner nodes are of one family if their productions have the same label
-at the root and are connected by labels of children that they share. T of different families is 0. Words
-under the same part of speech, say, are a family each, so that hardly any of their pairs is ever looked at.
+Subtrees are kept apart by *family*: inner nodes are of one family if their productions have labels of the
+same kind at the root and are connected by kinds of labels of children that they share. Labels of different
+kinds are not similar, so that T of different families is 0. Words under the same part of speech, say, are a
+family each, if they are not similar, and hardly any of their pairs is ever looked at.
 
-Which children of two nodes have equal labels follows from the productions. So subtrees of one production
+Which children of two nodes have similar labels follows from the productions. So subtrees of one production
 stand side by side, and what is to be computed is found out once for some of them at a time.
 """
 
@@ -19,13 +20,16 @@ from treedot.jit import njit
 from treedot.kernels import delta_table
 from treedot.kernels.delta_table import Layout
 from treedot.kernels.setwise import SubtreePairs
+from treedot.kernels.similarity import LabelSimilarities, equal_labels
 from treedot.kernels.subsequences import (
     FEW,
+    Below,
     Plan,
     Side,
     Sums,
     Table,
     Weights,
+    make_below,
     make_plan,
     make_sums,
     match_children,
@@ -43,13 +47,22 @@ ROWS = 32  # of T at a time
 class Families(Nodes):
     """The nodes of a forest, with families in the place of productions."""
 
-    def __init__(self, forest: Forest) -> None:
+    def __init__(self, forest: Forest, labels: LabelSimilarities | None = None) -> None:
         super().__init__(forest)
-        self.production, self.n_productions = forest.derived(_families)
+        if labels is None:
+            self.labels, self.production, self.n_productions = forest.derived(_by_equal_labels)
+        else:
+            self.labels = labels
+            self.production, self.n_productions = _families(forest, labels.kind)
 
 
-def _families(forest: Forest) -> tuple[IntArray, int]:
-    """Return the family of every node, -1 for leaves, and the number of families."""
+def _by_equal_labels(forest: Forest) -> tuple[LabelSimilarities, IntArray, int]:
+    labels = equal_labels(len(forest.labels))
+    return labels, *_families(forest, labels.kind)
+
+
+def _families(forest: Forest, kind: IntArray) -> tuple[IntArray, int]:
+    """Return the family of every node, -1 for leaves, and the number of families, given kinds of labels."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -58,10 +71,10 @@ def _families(forest: Forest) -> tuple[IntArray, int]:
     arity = forest.arity[root]
     production = np.repeat(np.arange(root.size), arity)
     edge = np.arange(production.size) + np.repeat(start[root] - np.cumsum(arity) + arity, arity)
-    labels = forest.label[root][production] * np.int64(len(forest.labels)) + forest.label[child[edge]]
-    kinds, kind = np.unique(labels, return_inverse=True)
+    above, below = kind[forest.label[root]], kind[forest.label[child[edge]]]
+    kinds, number = np.unique(above[production] * np.int64(len(forest.labels)) + below, return_inverse=True)
     size = root.size + kinds.size
-    graph = coo_matrix((np.ones(kind.size, bool), (production, root.size + kind)), shape=(size, size))
+    graph = coo_matrix((np.ones(number.size, bool), (production, root.size + number)), shape=(size, size))
     n_families, family = connected_components(graph, directed=False)
     family = np.append(family[: root.size], -1).astype(np.int32)  # leaves have the production -1
     return family[forest.production], int(n_families)
@@ -82,7 +95,8 @@ class PartialDelta(SubtreePairs):
     """
 
     def _lay_out(self, nodes: Nodes) -> tuple[Layout, int]:
-        self.sides = _side(self.rows, nodes.forest), _side(self.columns, nodes.forest)
+        assert isinstance(nodes, Families)
+        self.sides = _side(self.rows, nodes), _side(self.columns, nodes)
         kinds = self.sides[0].production, self.sides[1].production
         at, size = delta_table.layout(self.rows.subtrees, self.columns.subtrees, nodes.n_productions, kinds)
         if not self.symmetric:
@@ -98,8 +112,8 @@ class PartialDelta(SubtreePairs):
         table = Table(at.line, 0, at.rank, self.symmetric, np.zeros(self.size))
 
         def run(first: int, last: int) -> None:
-            plan, sums = make_plan(weights), make_sums(weights, self.sides[1])
-            _fill(*self.sides, at, weights, first, last, plan, sums, table)
+            plan, below, sums = make_plan(weights), make_below(), make_sums(weights, self.sides[1])
+            _fill(*self.sides, at, weights, first, last, plan, below, sums, table)
 
         for spans in self.steps(threads):
             threads.run(run, spans)
@@ -125,16 +139,18 @@ def shared_partial_delta(forest: Forest) -> PartialDelta:
     return PartialDelta(Families(forest), (0, len(forest)))
 
 
-def _side(distinct: DistinctSubtrees, forest: Forest) -> Side:
+def _side(distinct: DistinctSubtrees, nodes: Families) -> Side:
     family, start, child = distinct.subtrees
-    root = distinct.root
-    return Side(forest.production[root], family, start, child, forest.label[root][child])
+    label = nodes.forest.label[distinct.root]
+    kind, line, rank, _ = nodes.labels
+    production = nodes.forest.production[distinct.root]
+    return Side(production, family, start, child, kind[label][child], line[label], rank[label])
 
 
 @njit
 def _fill(
     rows: Side, columns: Side, at: Layout, weights: Weights, first: int, last: int, plan: Plan,
-    sums: Sums, table: Table,
+    below: Below, sums: Sums, table: Table,
 ) -> None:  # fmt: skip
     """Compute T of the row subtrees ``order[first:last]``; that of all lower ones is there, or among them."""
     while first < last:
@@ -148,7 +164,7 @@ def _fill(
         done = 0
         while done < width:
             runs = match_children(rows, u, columns, members, done, weights, plan)
-            sum_few(rows, us, columns, members, table, weights, plan, runs)
+            sum_few(rows, us, columns, members, table, weights, plan, runs, below)
             for r in range(runs):
                 if plan.matches[r] > FEW:
                     vs = members[plan.start[r] : plan.start[r + 1]]

@@ -24,7 +24,7 @@ class Scaled(NamedTuple):
 
 
 def log_sum(tile: PartialDelta, weights: Weights, labels: float) -> float:
-    """Return the logarithm of ΣT over all rows and columns and of what equal labels add; -inf of 0."""
+    """Return the logarithm of ΣT over all rows and columns and of what labels alone count; -inf of 0."""
     room = max(weights.longest, 1), int(np.diff(tile.sides[1].start).max(initial=1))
     mantissa, exponent = _fill(
         *tile.sides, tile.layout, weights, tile.rows.totals, tile.columns.totals, labels,
@@ -84,7 +84,7 @@ def _sum(
         before.mantissa[:] = 0.0
         for j in range(columns.start[v + 1] - first):
             delta, scale = 0.0, 0
-            if rows.child_label[i] == columns.child_label[first + j]:
+            if rows.child_kind[i] == columns.child_kind[first + j]:
                 delta, scale = _delta(
                     rows, rows.child[i], columns, columns.child[first + j], at, weights, table
                 )
@@ -102,17 +102,18 @@ def _sum(
                 n, f = _times(left, wide, weights.decay, 0)
                 before.mantissa[length], before.exponent[length] = _plus(n, f, up, high)
                 m, e = left, wide
-    return _times(total, power, weights.mu, 0)
+    return _times(total, power, weights.mu * weights.similarity[rows.line[u] + columns.rank[v]], 0)
 
 
 @njit
 def _delta(
     rows: Side, a: int, columns: Side, b: int, at: Layout, weights: Weights, table: Scaled
 ) -> tuple[float, int]:
-    """Return Δ of two nodes of equal labels."""
+    """Return Δ of two nodes whose labels are of one kind."""
+    sigma = weights.similarity[rows.line[a] + columns.rank[b]]
     if rows.family[a] < 0 or columns.family[b] < 0:
-        return weights.leaf, 0
+        return sigma * weights.leaf, 0
     if rows.family[a] != columns.family[b]:
-        return weights.inner, 0
+        return sigma * weights.inner, 0
     place = at.line[a] + at.rank[b]
-    return _plus(weights.inner, 0, table.mantissa[place], table.exponent[place])
+    return _plus(sigma * weights.inner, 0, table.mantissa[place], table.exponent[place])

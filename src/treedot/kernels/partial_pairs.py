@@ -15,18 +15,24 @@ from treedot.trees import Forest
 
 def trees_by_family(forest: Forest) -> tuple[Trees, Side]:
     """Sort the nodes of every tree by family, once for all pairs: ``forest.derived`` keeps it."""
-    nodes = Families(forest)
+    return sides_of(Families(forest))
+
+
+def sides_of(nodes: Families) -> tuple[Trees, Side]:
+    """Do the same for labels that may be similar."""
+    label = nodes.forest.label
+    kind, line, rank, _ = nodes.labels
     return trees_of(nodes), Side(
-        forest.production, nodes.production, nodes.start, nodes.child, forest.label[nodes.child]
-    )
+        nodes.forest.production, nodes.production, nodes.start, nodes.child, kind[label[nodes.child]],
+        line[label], rank[label],
+    )  # fmt: skip
 
 
 def sums_of_pairs(
-    forest: Forest, rows: IntArray, columns: IntArray, weights: Weights, max_pairs: int,
+    trees: Trees, side: Side, rows: IntArray, columns: IntArray, weights: Weights, max_pairs: int,
     threads: Threads = ONE_THREAD,
 ) -> PairSums:  # fmt: skip
     """Return ΣT of pairs of trees, each on its own, where T takes at most ``max_pairs`` entries."""
-    trees, side = forest.derived(trees_by_family)
     out = PairSums(np.empty(rows.size), np.empty(rows.size, np.int64))
 
     def run(first: int, last: int) -> None:

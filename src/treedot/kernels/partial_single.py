@@ -1,15 +1,16 @@
 """One tree in one array, ready for a single call of a partial tree kernel, as ``single_pair`` has it.
 
-A label is a 63-bit hash of its text here, and every label a family.
+The kind of a label is a 63-bit hash of its text here, unless labels are similar, and every kind a family.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from treedot.array_types import IntArray, WordArray
+from treedot.array_types import IntArray
 from treedot.jit import njit
 from treedot.kernels.pairwise import Scratch, Trees, match
+from treedot.kernels.similarity import LabelSimilarities
 from treedot.kernels.single_pair import label_key
 from treedot.kernels.subsequences import Side, Sums, Table, Weights, sum_many
 from treedot.trees import Forest
@@ -20,40 +21,56 @@ HEAD = 4  # Trees.offsets and Trees.first of one tree
 
 def kernel_of_pair(x: Forest, y: Forest, weights: Weights, max_pairs: int) -> float | None:
     """Return ΣΔ of two one-tree forests, or None where T would take more than ``max_pairs`` entries."""
-    return _kernel(x.derived(pack_labels), y.derived(pack_labels), weights, max_pairs)
+    return _kernel(x.derived(_pack_equal), y.derived(_pack_equal), weights, max_pairs)
 
 
-def pack_labels(forest: Forest) -> IntArray:
-    """Return the one tree of a forest as one array, which ``_trees`` and ``_side`` take apart again."""
-    key = np.array([label_key(text) >> 1 for text in forest.labels], np.uint64)
-    return _pack(forest.label, forest.arity, key)
+def kernel_of_similar(
+    x: Forest, y: Forest, of_x: LabelSimilarities, of_y: LabelSimilarities, weights: Weights, max_pairs: int
+) -> float | None:
+    """Do the same where the labels of x and of y may be similar."""
+    return _kernel(_pack_similar(x, of_x), _pack_similar(y, of_y), weights, max_pairs)
+
+
+def _pack_equal(forest: Forest) -> IntArray:
+    """Pack a tree whose labels are similar to nothing, for ``forest.derived`` to keep."""
+    key = np.array([label_key(text) >> 1 for text in forest.labels], np.int64)
+    zero = np.zeros(key.size, np.int64)
+    return _pack(forest.label, forest.arity, key, zero, zero)
+
+
+def _pack_similar(forest: Forest, labels: LabelSimilarities) -> IntArray:
+    """Pack a tree whose labels may be similar to others."""
+    return _pack(forest.label, forest.arity, labels.kind, labels.line, labels.rank)
 
 
 @njit
-def _pack(label: IntArray, arity: IntArray, key: WordArray) -> IntArray:
+def _pack(label: IntArray, arity: IntArray, kind: IntArray, line: IntArray, rank: IntArray) -> IntArray:
+    """Return a tree as one array, which ``_trees`` and ``_side`` take apart again."""
     start, child = child_lists(arity, parents(arity))
     nodes, inner = arity.size, int((arity > 0).sum())
-    packed = np.zeros(HEAD + 6 * nodes - 1 + 2 * inner, np.int64)
+    packed = np.zeros(HEAD + 9 * nodes - 1 + 2 * inner, np.int64)
     packed[1], packed[3] = nodes, inner
-    trees, side, labels = _trees(packed), _side(packed), _labels(packed)
+    trees, side, kinds, by_kind = _trees(packed), _side(packed), _kinds(packed), _by_kind(packed)
     side.start[:] = start
     side.child[:] = child
     found = 0
     for node in range(nodes):
-        labels[node] = np.int64(key[label[node]])
-        side.family[node] = labels[node] if arity[node] > 0 else -1
+        kinds[node] = kind[label[node]]
+        side.line[node], side.rank[node] = line[label[node]], rank[label[node]]
+        side.family[node] = kinds[node] if arity[node] > 0 else -1
         if arity[node] > 0:
-            trees.order[found], trees.sorted[found] = node, labels[node]
+            trees.order[found], trees.sorted[found] = node, kinds[node]
             found += 1
     for k in range(nodes - 1):
-        side.child_label[k] = labels[child[k]]
+        side.child_kind[k] = kinds[child[k]]
     by = np.argsort(trees.sorted, kind="mergesort")
     trees.order[:] = trees.order[by]
     trees.sorted[:] = trees.sorted[by]
     for k in range(1, inner):
         if trees.sorted[k] == trees.sorted[k - 1]:
             trees.rank[trees.order[k]] = trees.rank[trees.order[k - 1]] + 1
-    labels.sort()
+    by_kind[:] = np.argsort(kinds, kind="mergesort")
+    kinds[:] = kinds[by_kind]
     return packed
 
 
@@ -61,11 +78,11 @@ def _pack(label: IntArray, arity: IntArray, key: WordArray) -> IntArray:
 def _trees(packed: IntArray) -> Trees:
     nodes, inner = packed[1], packed[3]
     side = _side(packed)
-    rank = HEAD + 4 * nodes - 1
-    order = rank + 2 * nodes
+    rank = HEAD + 6 * nodes - 1
+    order = packed.size - 2 * inner
     return Trees(
         packed[0:2], side.family, side.start, side.child, packed[2:4], packed[order : order + inner],
-        packed[order + inner : order + 2 * inner], packed[rank : rank + nodes],
+        packed[order + inner :], packed[rank : rank + nodes],
     )  # fmt: skip
 
 
@@ -74,18 +91,28 @@ def _side(packed: IntArray) -> Side:
     nodes = packed[1]
     start = HEAD + nodes
     child = start + nodes + 1
+    kind = child + nodes - 1
+    line = kind + nodes - 1
     family = packed[HEAD:start]
     return Side(
-        family, family, packed[start:child], packed[child : child + nodes - 1],
-        packed[child + nodes - 1 : child + 2 * nodes - 2],
+        family, family, packed[start:child], packed[child:kind], packed[kind:line],
+        packed[line : line + nodes], packed[line + nodes : line + 2 * nodes],
     )  # fmt: skip
 
 
 @njit
-def _labels(packed: IntArray) -> IntArray:
-    """Return the labels of all nodes, which are sorted."""
+def _kinds(packed: IntArray) -> IntArray:
+    """Return the kinds of all nodes, which are sorted."""
     nodes = packed[1]
-    first = HEAD + 5 * nodes - 1
+    first = HEAD + 7 * nodes - 1
+    return packed[first : first + nodes]
+
+
+@njit
+def _by_kind(packed: IntArray) -> IntArray:
+    """Return all nodes by kind."""
+    nodes = packed[1]
+    first = HEAD + 8 * nodes - 1
     return packed[first : first + nodes]
 
 
@@ -108,8 +135,10 @@ def _kernel(a: IntArray, b: IntArray, weights: Weights, max_pairs: int) -> float
             node[0] = u
             partners = columns.order[scratch.partners[u] : scratch.partners[u] + scratch.width[u]]
             sum_many(left, node, right, partners, table, weights, sums)
-    leaves = _equal(_labels(a), _labels(b)) - entries
-    return float(table.value.sum() + weights.inner * entries + weights.leaf * leaves)
+    if weights.similarity.size == 1:
+        leaves = _equal(_kinds(a), _kinds(b)) - entries
+        return float(table.value.sum() + weights.inner * entries + weights.leaf * leaves)
+    return float(table.value.sum() + _similar(a, b, weights))
 
 
 @njit
@@ -124,3 +153,21 @@ def _equal(a: IntArray, b: IntArray) -> int:
             k += 1
         count += k - first
     return count
+
+
+@njit
+def _similar(a: IntArray, b: IntArray, weights: Weights) -> float:
+    """Return what all pairs of nodes count for their labels alone."""
+    left, right, kinds, others = _side(a), _side(b), _kinds(a), _kinds(b)
+    rows, columns = _by_kind(a), _by_kind(b)
+    first, total = 0, 0.0
+    for i in range(kinds.size):
+        while first < others.size and others[first] < kinds[i]:
+            first += 1
+        k = first
+        while k < others.size and others[k] == kinds[i]:
+            u, v = rows[i], columns[k]
+            sigma = weights.similarity[left.line[u] + right.rank[v]]
+            total += sigma * (weights.leaf if min(left.family[u], right.family[v]) < 0 else weights.inner)
+            k += 1
+    return total

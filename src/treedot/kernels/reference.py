@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 
 from treedot.trees import Tree
 
@@ -153,7 +153,7 @@ def toolkit_subtree_kernel(a: Tree, b: Tree, decay: float, unequal: float, mixed
 
 def partial_tree_kernel(
     a: Tree, b: Tree, decay: float, mu: float, gaps: str = "toolkit", terminal_factor: float = 1.0,
-    max_length: int | None = None,
+    max_length: int | None = None, similarity: Callable[[str, str], float] = lambda x, y: float(x == y),
 ) -> float:  # fmt: skip
     """Return Moschitti's (2006) kernel of partial trees: K = Σ Δ(n1, n2) over all pairs of nodes.
 
@@ -161,13 +161,16 @@ def partial_tree_kernel(
     ``μ (λ² + Σ λ^g ∏ Δ(child of n1, child of n2))`` over all pairs of equally long subsequences of the
     children of both. With d, the number of children from a subsequence's first to its last, g is
     d1 + d2 for 'span', and what these leave out, d1 + d2 - 2 · length, for 'toolkit'.
+
+    With another ``similarity`` σ of labels it is Croce et al.'s (2011) smoothed kernel: Δ is σ times that.
     """
 
     def delta(x: Tree, y: Tree) -> float:
-        if x.label != y.label:
+        sigma = similarity(x.label, y.label)
+        if not sigma:
             return 0.0
         if x.is_leaf or y.is_leaf:
-            return mu * decay**2 * terminal_factor
+            return sigma * mu * decay**2 * terminal_factor
         below = [[delta(c, d) for d in y.children] for c in x.children]
         longest = min(len(x.children), len(y.children))
         total = decay**2
@@ -177,9 +180,29 @@ def partial_tree_kernel(
                     spans = (i[-1] - i[0] + 1) + (j[-1] - j[0] + 1)
                     gap = spans - 2 * length if gaps == "toolkit" else spans
                     total += decay**gap * math.prod(below[k][m] for k, m in zip(i, j, strict=True))
-        return mu * total
+        return sigma * mu * total
 
     return sum(delta(x, y) for x in a.postorder() for y in b.postorder())
+
+
+def route_kernel(a: Tree, b: Tree, decay: float, start: str = "any") -> float:
+    """Return Aiolli et al.'s (2009) kernel: Σ λ^k over the pairs of equal routes of k steps.
+
+    A route is the positions of children on the way down from a node (or from the root alone) to itself or to
+    one below it, and the label of that.
+    """
+    routes_a, routes_b = (_routes(tree, start) for tree in (a, b))
+    return sum(count * routes_b[route] * decay ** len(route[0]) for route, count in routes_a.items())
+
+
+def _routes(tree: Tree, start: str) -> Counter[tuple[tuple[int, ...], str]]:
+    def below(node: Tree, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:
+        yield path, node.label
+        for position, child in enumerate(node.children):
+            yield from below(child, (*path, position))
+
+    starts = [tree] if start == "root" else tree.postorder()
+    return Counter(route for node in starts for route in below(node, ()))
 
 
 def _child_positions(nodes: list[Tree]) -> list[list[int]]:

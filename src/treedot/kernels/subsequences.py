@@ -1,17 +1,18 @@
 """What partial tree kernels sum over subsequences of children, by dynamic programming, compiled.
 
-Two inner nodes of equal labels have Δ = μ λ² + T with T = μ Σ λ^g ∏ Δ(child, child) over all pairs of equally
-long subsequences of their children. Let E(i, j) be the sum over those that end with the children i and j,
-which have equal labels. Every child that is left out between two that are not costs another λ, so that
+Two inner nodes have Δ = σ μ λ² + T with T = σ μ Σ λ^g ∏ Δ(child, child) over all pairs of equally long
+subsequences of their children; σ is the similarity of their labels, 1 where they are equal. Let E(i, j) be
+the sum over those that end with the children i and j, whose labels are similar. Every child that is left out
+between two that are not costs another λ, so that
 
     E(i, j) = κ Δ(i, j) (1 + Σ λ^(i - 1 - i' + j - 1 - j') E(i', j'))   over i' < i and j' < j,
-    T = μ Σ E(i, j),
+    T = σ μ Σ E(i, j),
 
 where κ is 1, or λ² where the children that are not left out cost λ too. So all lengths are summed at once;
 where lengths are limited there is one E for each length.
 
-There are two ways to compute it. Where few children have equal labels, every two pairs of them are compared.
-Else a running sum goes over all pairs of children, row by row.
+There are two ways to compute it. Where few children have similar labels, every two pairs of them are
+compared. Else a running sum goes over all pairs of children, row by row.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
-from treedot.jit import njit
+from treedot.jit import inlined, njit
 
-FEW = 8  # pairs of children of equal labels
+FEW = 8  # pairs of children of similar labels
 NEAR = 64  # children of a node of which few are alike
 RUNS = 256  # of nodes of one production, at a time
+CHUNK = 128  # nodes of a run, at a time
 
 
 class Weights(NamedTuple):
@@ -34,23 +36,27 @@ class Weights(NamedTuple):
     decay: float  # λ
     mu: float
     step: float  # κ
-    inner: float  # Δ of two inner nodes, without T: μ λ²
-    leaf: float  # Δ of two nodes of which one is a leaf
+    inner: float  # Δ of two inner nodes of equal labels, without T: μ λ²
+    leaf: float  # Δ of two nodes of equal labels of which one is a leaf
     longest: int  # subsequence; 0 where they may be of any length
+    similarity: FloatArray  # σ of labels, as ``LabelSimilarities`` has them
 
 
 class Side(NamedTuple):
     """The nodes, or distinct subtrees, of the rows or of the columns.
 
     Node ``u`` has the children ``child[start[u]:start[u + 1]]``. T of nodes of different families is 0;
-    leaves have the family -1.
+    leaves have the family -1. The similarity of the labels of u and v is ``similarity[line[u] + rank[v]]``
+    if they are of one kind, else 0.
     """
 
     production: IntArray
     family: IntArray
     start: IntArray
     child: IntArray
-    child_label: IntArray
+    child_kind: IntArray
+    line: IntArray
+    rank: IntArray
 
 
 class Table(NamedTuple):
@@ -69,15 +75,18 @@ class Table(NamedTuple):
 class Plan(NamedTuple):
     """What is to be computed for nodes of one production with some runs of nodes of one production each.
 
-    Run ``r`` are the nodes from ``start[r]`` to ``start[r + 1] - 1`` of a list. Child ``row[r, m]`` has the
-    same label as child ``column[r, m]`` of these, for every ``m`` below ``matches[r]``; ``factor[r, m, k]``
-    is λ for every child that pairs ``k`` and ``m`` leave out between them, 0 where ``k`` is not before ``m``.
+    Run ``r`` are the nodes from ``start[r]`` to ``start[r + 1] - 1`` of a list, with labels of similarity
+    ``root[r]``. Child ``row[r, m]`` has a label of similarity ``similarity[r, m]`` to that of child
+    ``column[r, m]`` of these, for every ``m`` below ``matches[r]``; ``factor[r, m, k]`` is λ for every child
+    that pairs ``k`` and ``m`` leave out between them, 0 where ``k`` is not before ``m``.
     """
 
     start: IntArray
+    root: FloatArray
     matches: IntArray
     row: IntArray
     column: IntArray
+    similarity: FloatArray
     factor: FloatArray
     power: FloatArray  # of λ
 
@@ -85,8 +94,9 @@ class Plan(NamedTuple):
 def make_plan(weights: Weights) -> Plan:
     """Return room for a plan."""
     return Plan(
-        np.empty(RUNS + 1, np.int64), np.empty(RUNS, np.int64), np.empty((RUNS, FEW), np.int64),
-        np.empty((RUNS, FEW), np.int64), np.empty((RUNS, FEW, FEW)), weights.decay ** np.arange(2.0 * NEAR),
+        np.empty(RUNS + 1, np.int64), np.empty(RUNS), np.empty(RUNS, np.int64),
+        np.empty((RUNS, FEW), np.int64), np.empty((RUNS, FEW), np.int64), np.empty((RUNS, FEW)),
+        np.empty((RUNS, FEW, FEW)), weights.decay ** np.arange(2.0 * NEAR),
     )  # fmt: skip
 
 
@@ -97,7 +107,7 @@ def match_children(
     """Plan for nodes of the production of ``u`` with ``members[first:]``; return the number of runs.
 
     There may be more to come after the last one, which ends at ``start[runs]``. Where more than ``FEW`` pairs
-    of children have equal labels, or subsequences could be too long or too far apart, ``matches`` is
+    of children have similar labels, or subsequences could be too long or too far apart, ``matches`` is
     more than ``FEW``.
     """
     runs = 0
@@ -109,10 +119,16 @@ def match_children(
         while end < members.size and columns.production[members[end]] == columns.production[v]:
             end += 1
         other, width = columns.start[v], columns.start[v + 1] - columns.start[v]
-        count = 0 if max(height, width) <= NEAR else FEW + 1
-        for i in range(height if count == 0 else 0):
+        plan.root[runs] = weights.similarity[rows.line[u] + columns.rank[v]]
+        count = 0 if max(height, width) <= NEAR or plan.root[runs] == 0.0 else FEW + 1
+        for i in range(height if count == 0 and plan.root[runs] != 0.0 else 0):
             for j in range(width):
-                if count > FEW or rows.child_label[begin + i] != columns.child_label[other + j]:
+                if count > FEW or rows.child_kind[begin + i] != columns.child_kind[other + j]:
+                    continue
+                sigma = weights.similarity[
+                    rows.line[rows.child[begin + i]] + columns.rank[columns.child[other + j]]
+                ]
+                if sigma == 0.0:
                     continue
                 if count == FEW or 0 < weights.longest <= count:
                     count = FEW + 1
@@ -123,6 +139,7 @@ def match_children(
                         plan.power[down + right - 2] if down > 0 and right > 0 else 0.0
                     )
                 plan.row[runs, count], plan.column[runs, count] = i, j
+                plan.similarity[runs, count] = sigma
                 count += 1
         plan.matches[runs] = count
         runs += 1
@@ -130,41 +147,69 @@ def match_children(
     return runs
 
 
+class Below(NamedTuple):
+    """What is known of matching children of some nodes of a run, one row for every match, and E of them."""
+
+    family: IntArray
+    rank: IntArray
+    line: IntArray
+    end: FloatArray
+
+
+def make_below() -> Below:
+    """Return room for the children of ``CHUNK`` nodes."""
+    shape = FEW, CHUNK
+    return Below(
+        np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape)
+    )
+
+
 @njit
 def sum_few(
     rows: Side, us: IntArray, columns: Side, members: IntArray, table: Table, weights: Weights, plan: Plan,
-    runs: int,
+    runs: int, below: Below,
 ) -> None:  # fmt: skip
     """Write T of the nodes ``us``, all of one production, with the runs that have few matches, if any.
 
-    The table holds 0 where nothing is written.
+    The table holds 0 where nothing is written. What is read of the children of a run is looked up once for
+    all nodes, and then all nodes of the run are computed side by side.
     """
-    end = np.empty(FEW)  # E
-    for u in us:
-        begin, line = rows.start[u], table.line[u - table.origin]
-        for r in range(runs):
-            count, stop = plan.matches[r], plan.start[r + 1]
-            if not 0 < count <= FEW:
-                continue
-            if table.half:
-                stop = min(stop, table.rank[u] + 1)
-            for k in range(plan.start[r], stop):
-                first = columns.start[members[k]]
-                total = 0.0
+    for r in range(runs):
+        count, first = plan.matches[r], plan.start[r]
+        if not 0 < count <= FEW:
+            continue
+        while first < plan.start[r + 1]:
+            size = min(plan.start[r + 1] - first, CHUNK)
+            for m in range(count):
+                for k in range(size):
+                    b = columns.child[columns.start[members[first + k]] + plan.column[r, m]]
+                    below.family[m, k] = columns.family[b]
+                    below.rank[m, k] = table.rank[b]
+                    below.line[m, k] = table.line[b] if table.half else 0
+            for u in us:
+                line, width = table.line[u] + first, size
+                if table.half:
+                    width = min(size, table.rank[u] + 1 - first)
                 for m in range(count):
-                    a, b = rows.child[begin + plan.row[r, m]], columns.child[first + plan.column[r, m]]
-                    f, g = rows.family[a], columns.family[b]
-                    delta = weights.leaf if f < 0 or g < 0 else weights.inner
-                    if f == g and f >= 0:
-                        if table.half and table.rank[a] < table.rank[b]:
-                            a, b = b, a
-                        delta += table.value[table.line[a - table.origin] + table.rank[b]]
-                    before = 1.0
-                    for c in range(m):
-                        before += plan.factor[r, m, c] * end[c]
-                    end[m] = weights.step * before * delta
-                    total += end[m]
-                table.value[line + k] = weights.mu * total
+                    a = rows.child[rows.start[u] + plan.row[r, m]]
+                    f, la, ra = rows.family[a], table.line[a], table.rank[a] if table.half else 0
+                    leaf, inner = plan.similarity[r, m] * weights.leaf, plan.similarity[r, m] * weights.inner
+                    for k in range(width):
+                        g, rb = below.family[m, k], below.rank[m, k]
+                        delta = leaf if f < 0 or g < 0 else inner
+                        if f == g and f >= 0:
+                            at = below.line[m, k] + ra if table.half and ra < rb else la + rb
+                            delta += table.value[at]
+                        before = 1.0
+                        for c in range(m):
+                            before += plan.factor[r, m, c] * below.end[c, k]
+                        below.end[m, k] = weights.step * before * delta
+                for k in range(width):
+                    total = 0.0
+                    for m in range(count):
+                        total += below.end[m, k]
+                    table.value[line + k] = weights.mu * plan.root[r] * total
+            first += size
 
 
 class Sums(NamedTuple):
@@ -183,15 +228,15 @@ def make_sums(weights: Weights, columns: Side) -> Sums:
     return Sums(np.empty((lengths, widest)), np.empty(lengths))
 
 
-@njit
+@inlined
 def sum_many(
     rows: Side, us: IntArray, columns: Side, vs: IntArray, table: Table, weights: Weights,
     sums: Sums,
 ) -> None:  # fmt: skip
-    """Do the same for any nodes, by running sums.
+    """Write T of any nodes, by running sums.
 
-    A call of compiled code counts the references to all arrays that it is given, which takes as long as to
-    compare two nodes: hence the loops in here, and the lines that both functions have in common.
+    It is compiled into its callers: a call would count the references to all arrays that it is given, which
+    takes longer than to compare two nodes.
     """
     any_length = weights.longest == 0
     for u in us:
@@ -200,7 +245,7 @@ def sum_many(
             if table.half and table.rank[v] > table.rank[u]:
                 break
             first, width = columns.start[v], columns.start[v + 1] - columns.start[v]
-            total = 0.0
+            root, total = weights.similarity[rows.line[u] + columns.rank[v]], 0.0
             for length in range(sums.before.size):
                 for j in range(width):
                     sums.above[length, j] = 0.0
@@ -209,10 +254,11 @@ def sum_many(
                     sums.before[length] = 0.0
                 for j in range(width):
                     delta = 0.0
-                    if rows.child_label[i] == columns.child_label[first + j]:
+                    if rows.child_kind[i] == columns.child_kind[first + j]:
                         a, b = rows.child[i], columns.child[first + j]
                         f, g = rows.family[a], columns.family[b]
-                        delta = weights.leaf if f < 0 or g < 0 else weights.inner
+                        delta = weights.similarity[rows.line[a] + columns.rank[b]]
+                        delta *= weights.leaf if f < 0 or g < 0 else weights.inner
                         if f == g and f >= 0:
                             if table.half and table.rank[a] < table.rank[b]:
                                 a, b = b, a
@@ -224,4 +270,4 @@ def sum_many(
                         shorter = sums.before[length]
                         sums.before[length] = weights.decay * shorter + above
                         sums.above[length, j] = weights.decay * above + end
-            table.value[line + table.rank[v]] = weights.mu * total
+            table.value[line + table.rank[v]] = weights.mu * root * total

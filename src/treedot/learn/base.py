@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -10,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from treedot.errors import ParameterError, TreedotError
 from treedot.kernels.base import TreeKernel
+from treedot.kernels.kernel import Kernel
 from treedot.readers import are_vectors, read_trees
-from treedot.trees import Forest
 
 
 def check_source(X: Any) -> None:
@@ -94,8 +95,8 @@ class StatelessTreeTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer)
 class KernelMatrixTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
     """One whose output are the kernels of trees with the training trees: ``fit`` sets both."""
 
-    kernel_: TreeKernel
-    trees_: Forest
+    kernel_: Kernel
+    trees_: Any
     n_jobs: int | None
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -110,8 +111,9 @@ class KernelMatrixTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
     def transform(self, X: Any) -> np.ndarray:
         """Return the kernels of every tree of X with every training tree."""
         check_is_fitted(self)
-        return self.kernel_.gram(read_trees(X), self.trees_, n_jobs=self.n_jobs)
+        return self.kernel_.gram(self.kernel_.read(X), self.trees_, n_jobs=self.n_jobs)
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.trees_)
+        examples = self.trees_
+        return len(next(iter(examples.values())) if isinstance(examples, Mapping) else examples)

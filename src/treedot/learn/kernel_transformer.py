@@ -7,9 +7,8 @@ from typing import Any, Self
 from sklearn.base import clone
 
 from treedot.kernels import SubsetTreeKernel
-from treedot.kernels.base import TreeKernel
+from treedot.kernels.kernel import Kernel
 from treedot.learn.base import KernelMatrixTransformer, checked_kernel
-from treedot.readers import read_trees
 
 
 class KernelTransformer(KernelMatrixTransformer):
@@ -19,18 +18,18 @@ class KernelTransformer(KernelMatrixTransformer):
 
     Parameters
     ----------
-    kernel : TreeKernel, optional
-        The kernel, such as ``BoundedTreeKernel(normalize=True)``; by default
+    kernel : Kernel, optional
+        The kernel, such as ``BoundedTreeKernel(normalize=True)``, or a combination of kernels; by default
         ``SubsetTreeKernel(normalize=True)``. Its parameters can be searched: ``kernel__decay``.
     n_jobs : int, optional
         Threads; -1 for all cores. The matrix is the same, to the byte, for any number.
 
     Attributes
     ----------
-    kernel_ : TreeKernel
+    kernel_ : Kernel
         The kernel in use, a copy of the one that was given.
     trees_ : Forest
-        The training trees.
+        The training trees; of kernels of columns, the table.
 
     Examples
     --------
@@ -52,7 +51,7 @@ class KernelTransformer(KernelMatrixTransformer):
     1.0
     """
 
-    def __init__(self, *, kernel: TreeKernel | None = None, n_jobs: int | None = None) -> None:
+    def __init__(self, *, kernel: Kernel | None = None, n_jobs: int | None = None) -> None:
         self.kernel = kernel
         self.n_jobs = n_jobs
 
@@ -72,10 +71,11 @@ class KernelTransformer(KernelMatrixTransformer):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Keep the training trees."""
-        self.kernel_ = _default() if self.kernel is None else clone(checked_kernel("kernel", self.kernel))
-        self.trees_ = read_trees(X)
+        kernel = _default() if self.kernel is None else self.kernel
+        self.kernel_ = clone(kernel if isinstance(kernel, Kernel) else checked_kernel("kernel", kernel))
+        self.trees_ = self.kernel_.read(X)
         return self
 
 
-def _default() -> TreeKernel:
+def _default() -> Kernel:
     return SubsetTreeKernel(normalize=True)

@@ -13,7 +13,13 @@ import numpy as np
 from treedot.array_types import Array, FloatArray, IntArray, Matrix
 from treedot.encode import DenseEncoder, DenseSpec, SparseEncoder
 from treedot.errors import ParameterError, SourceError
-from treedot.kernels import BoundedTreeKernel, PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
+from treedot.kernels import (
+    BoundedTreeKernel,
+    PartialTreeKernel,
+    RouteKernel,
+    SubsetTreeKernel,
+    SubtreeKernel,
+)
 from treedot.kernels.base import TreeKernel
 from treedot.model.fragment_rows import FragmentRows, encode_rows
 from treedot.model.model_input import StoredInput, check_arrays, entry, stored_column
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
 
 KERNELS: dict[str, type[TreeKernel]] = {
     kernel.__name__: kernel
-    for kernel in (SubsetTreeKernel, SubtreeKernel, BoundedTreeKernel, PartialTreeKernel)
+    for kernel in (SubsetTreeKernel, SubtreeKernel, BoundedTreeKernel, PartialTreeKernel, RouteKernel)
 }
 NOT_STORED = ("max_pairs", "algorithm")  # parameters of kernels that change no value
 FOREST = {

@@ -1,0 +1,151 @@
+"""Kernels of the columns of a table, and of numbers, for examples that are more than one tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.array_types import FloatArray
+from treedot.errors import ParameterError, SourceError
+from treedot.kernels.base import numbers_of_examples
+from treedot.kernels.combinations import checked_kernel
+from treedot.kernels.kernel import Kernel
+from treedot.trees import Forest
+
+
+class ColumnKernel(Kernel):
+    """A kernel of one column of a table, for examples that hold several trees, or trees and numbers.
+
+    A table is a mapping of names to columns, a frame, an Arrow table, a ``Forest`` with columns, or a
+    sequence of rows, of which each is a mapping or a sequence.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel of what the column holds.
+    column : str, int, or list of these
+        The column's name, or its place in the rows; several, for a ``LinearKernel`` of several columns.
+
+    Examples
+    --------
+    >>> from treedot import SubsetTreeKernel
+    >>> pairs = {"text": ["(S (A a))", "(S (A b))"], "hypothesis": ["(S (A a))", "(S (B a))"]}
+    >>> pairs["words"] = [1, 2]
+    >>> tree = SubsetTreeKernel(0.5)
+    >>> kernel = ColumnKernel(tree, "text") * ColumnKernel(tree, "hypothesis")
+    >>> kernel.gram(pairs)
+    array([[6.25, 0.  ],
+           [0.  , 6.25]])
+    >>> (kernel + ColumnKernel(LinearKernel(), "words")).gram(pairs)
+    array([[ 7.25,  2.  ],
+           [ 2.  , 10.25]])
+    """
+
+    def __init__(self, kernel: Kernel, column: str | int | list[str | int]) -> None:
+        self.kernel = checked_kernel("kernel", kernel)
+        names = column if isinstance(column, list) else [column]
+        if not names or not all(isinstance(name, (str, int)) for name in names):
+            raise ParameterError(f"column must be a name, a number, or a list of these, not {column!r}")
+        self.column = column
+
+    def read(self, X: Any) -> Any:
+        """Return the table as it is: other kernels may read other columns."""
+        return X
+
+    def __call__(self, a: Any, b: Any) -> float:
+        """Return the kernel of two rows."""
+        if isinstance(self.column, list):
+            return self.kernel(*([row[name] for name in self.column] for row in (a, b)))
+        return self.kernel(a[self.column], b[self.column])
+
+    def gram(self, X: Any, Y: Any = None, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the matrix of kernels between the examples of X and of Y (or of X itself)."""
+        return self.kernel.gram(self._of(X), None if Y is None else self._of(Y), n_jobs=n_jobs)
+
+    def pairs(
+        self, X: Any, rows: npt.ArrayLike, columns: npt.ArrayLike, *, n_jobs: int | None = None
+    ) -> FloatArray:
+        """Return the kernel of example ``rows[k]`` of X with its example ``columns[k]``, for every k."""
+        return self.kernel.pairs(self._of(X), rows, columns, n_jobs=n_jobs)
+
+    def diagonal(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the kernel of every example with itself."""
+        return self.kernel.diagonal(self._of(X), n_jobs=n_jobs)
+
+    def _of(self, table: Any) -> Any:
+        """Return what the kernel compares."""
+        if isinstance(self.column, list):
+            return np.column_stack([np.asarray(_column(table, name)) for name in self.column])
+        return _column(table, self.column)
+
+
+class LinearKernel(Kernel):
+    """The dot product of numbers: of one number or of equally many for each example, dense or sparse.
+
+    Examples
+    --------
+    >>> LinearKernel().gram([[1, 2], [3, 4]])
+    array([[ 5., 11.],
+           [11., 25.]])
+    >>> LinearKernel()([1, 2], [3, 4])
+    11.0
+    """
+
+    def read(self, X: Any) -> Any:
+        """Return the numbers as the rows of a matrix."""
+        if hasattr(X, "tocsr"):
+            return X.tocsr().astype(np.float64)
+        try:
+            matrix = np.asarray(X, np.float64)
+        except (TypeError, ValueError):
+            matrix = np.full(1, np.nan)
+        if matrix.ndim == 1:
+            matrix = matrix[:, None]
+        if matrix.ndim != 2 or not np.isfinite(matrix).all():
+            raise SourceError("LinearKernel takes finite numbers, equally many for each example")
+        return matrix
+
+    def __call__(self, a: Any, b: Any) -> float:
+        """Return the dot product of two examples."""
+        return float(self.gram([np.ravel(a)], [np.ravel(b)])[0, 0])
+
+    def gram(self, X: Any, Y: Any = None, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the matrix of dot products between the examples of X and of Y (or of X itself)."""
+        x = self.read(X)
+        y = x if Y is None else self.read(Y)
+        if x.shape[1] != y.shape[1]:
+            raise SourceError(f"examples of {x.shape[1]} and of {y.shape[1]} numbers cannot be compared")
+        if hasattr(x, "tocsr") or hasattr(y, "tocsr"):
+            product = x @ y.T
+            return np.asarray(product.toarray() if hasattr(product, "toarray") else product)
+        out: FloatArray = np.einsum("ik,jk->ij", x, y)  # not by BLAS: the same bytes in any batch
+        return out
+
+    def pairs(
+        self, X: Any, rows: npt.ArrayLike, columns: npt.ArrayLike, *, n_jobs: int | None = None
+    ) -> FloatArray:
+        """Return the dot product of example ``rows[k]`` of X with its example ``columns[k]``, for every k."""
+        x = self.read(X)
+        i, j = numbers_of_examples(rows, columns, x.shape[0])
+        products = x[i].multiply(x[j]) if hasattr(x, "tocsr") else x[i] * x[j]
+        return np.asarray(products.sum(axis=1), float).ravel()
+
+    def diagonal(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the dot product of every example with itself."""
+        x = self.read(X)
+        every = np.arange(x.shape[0])
+        return self.pairs(x, every, every)
+
+
+def _column(table: Any, name: str | int) -> Any:
+    """Return one column of a table, or raise where there is none of that name."""
+    columns: Any = table.columns if isinstance(table, Forest) else table
+    try:
+        if isinstance(columns, Mapping) or not isinstance(columns, Sequence | np.ndarray):
+            return columns[name]
+        return [row[name] for row in columns]
+    except (KeyError, IndexError, TypeError):
+        raise SourceError(f"there is no column {name!r} in this {type(table).__name__}") from None

@@ -1,0 +1,136 @@
+"""What all kernels are: values that are described by parameters, and can be added and multiplied."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from abc import ABC, abstractmethod
+from functools import cache
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.array_types import FloatArray
+from treedot.errors import ParameterError
+
+if TYPE_CHECKING:
+    from treedot.kernels.combinations import KernelProduct, KernelSum, ScaledKernel
+
+
+class Kernel(ABC):
+    """A kernel between examples: trees, numbers, or rows of a table that hold some of both.
+
+    Kernels can be combined: ``k1 + k2``, ``k1 * k2`` and ``2 * k`` are kernels too.
+
+    Notes
+    -----
+    A kernel is equal to any other of its type with the same parameters, which can be read and set as
+    attributes too. It has scikit-learn's ``get_params`` and ``set_params``, so that an estimator can be
+    given one as a parameter, cloned, and searched over a grid of, say, ``kernel__decay``.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # parameters can be set
+    __array_ufunc__ = None  # a number of NumPy times a kernel is a kernel
+
+    @abstractmethod
+    def __call__(self, a: Any, b: Any) -> float:
+        """Return the kernel of two examples."""
+
+    @abstractmethod
+    def gram(self, X: Any, Y: Any = None, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the matrix of kernels between the examples of X and of Y (or of X itself)."""
+
+    @abstractmethod
+    def pairs(
+        self, X: Any, rows: npt.ArrayLike, columns: npt.ArrayLike, *, n_jobs: int | None = None
+    ) -> FloatArray:
+        """Return the kernel of example ``rows[k]`` of X with its example ``columns[k]``, for every k."""
+
+    @abstractmethod
+    def diagonal(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the kernel of every example with itself."""
+
+    @abstractmethod
+    def read(self, X: Any) -> Any:
+        """Return examples as they can be compared again and again: trees as a ``Forest``, for instance."""
+
+    def norms(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Return √K(a, a) of every example."""
+        return np.sqrt(self.diagonal(X, n_jobs=n_jobs))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with ``deep``, also those of kernels among them: ``k1__decay``."""
+        own = {name: getattr(self, name) for name in _defaults(type(self))}
+        nested = {
+            f"{name}__{inner}": value
+            for name, kernel in own.items()
+            if deep and isinstance(kernel, Kernel)
+            for inner, value in kernel.get_params().items()
+        }
+        return own | nested
+
+    def set_params(self, **params: Any) -> Self:
+        """Set some parameters, checked as the constructor checks them, and return the kernel.
+
+        >>> from treedot import SubsetTreeKernel
+        >>> SubsetTreeKernel().set_params(decay=0.5, leaves=True)
+        SubsetTreeKernel(decay=0.5, leaves=True)
+        """
+        chosen = self.get_params(deep=False)
+        for name in params:
+            if name.partition("__")[0] not in chosen:
+                raise ParameterError(
+                    f"{type(self).__name__} has no parameter {name!r}: its parameters are {', '.join(chosen)}"
+                )
+        chosen |= {name: value for name, value in params.items() if name in chosen}
+        for name, value in params.items():
+            outer, _, inner = name.partition("__")
+            if inner:
+                if not isinstance(chosen[outer], Kernel):
+                    raise ParameterError(f"{type(self).__name__} has no parameter {name!r}")
+                chosen[outer] = copy.copy(chosen[outer]).set_params(**{inner: value})
+        vars(self).update(vars(type(self)(**chosen)))
+        return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a parameter as ``set_params`` does; there is nothing else to set."""
+        if name in vars(self) or name not in _defaults(type(self)):
+            self.set_params(**{name: value})
+        else:  # the constructor has checked it
+            super().__setattr__(name, value)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.get_params(deep=False) == other.get_params(deep=False)
+
+    def __repr__(self) -> str:
+        defaults = _defaults(type(self))
+        shown = (
+            f"{name}={sorted(value) if isinstance(value, frozenset) else value!r}"
+            for name, value in self.get_params(deep=False).items()
+            if name == "decay" or value != defaults[name]
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __add__(self, other: Kernel) -> KernelSum:
+        from treedot.kernels.combinations import KernelSum
+
+        return KernelSum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Kernel | float) -> KernelProduct | ScaledKernel:
+        from treedot.kernels.combinations import KernelProduct, ScaledKernel
+
+        return KernelProduct(self, other) if isinstance(other, Kernel) else ScaledKernel(self, other)
+
+    def __rmul__(self, factor: float) -> ScaledKernel:
+        from treedot.kernels.combinations import ScaledKernel
+
+        return ScaledKernel(self, factor)
+
+
+@cache
+def _defaults(kernel: type[Kernel]) -> dict[str, Any]:
+    """Return the parameters of a type of kernels, with their defaults."""
+    return {name: parameter.default for name, parameter in inspect.signature(kernel).parameters.items()}

@@ -1,0 +1,113 @@
+"""How similar labels are: 1 where they are equal, else by word vectors or by any function of two labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from treedot.array_types import FloatArray, IntArray
+from treedot.errors import LimitError, ParameterError
+from treedot.jit import njit
+from treedot.kernels.word_vectors import WordVectors
+
+Similarity = WordVectors | Callable[[str, str], float]
+
+
+class LabelSimilarities(NamedTuple):
+    """σ of labels: ``value[line[a] + rank[b]]`` of labels a and b of one kind; 0 of different kinds."""
+
+    kind: IntArray
+    line: IntArray
+    rank: IntArray
+    value: FloatArray
+
+    def chosen(self, labels: list[int]) -> LabelSimilarities:
+        """Return the same for some labels, numbered anew."""
+        return LabelSimilarities(self.kind[labels], self.line[labels], self.rank[labels], self.value)
+
+
+def equal_labels(count: int) -> LabelSimilarities:
+    """Return 1 for equal labels, and 0 for all others."""
+    zero = np.zeros(count, np.int64)
+    return LabelSimilarities(np.arange(count), zero, zero, np.ones(1))
+
+
+def similar_labels(
+    labels: Sequence[str], similarity: Similarity, threshold: float, max_pairs: int
+) -> LabelSimilarities:
+    """Return 1 for equal labels, for others what ``similarity`` says, 0 where that is below ``threshold``.
+
+    Similar labels are of one kind, and so are those that a chain of similar ones connects.
+    """
+    vectors = similarity if isinstance(similarity, WordVectors) else None
+    groups = [np.arange(len(labels))] if vectors is None else vectors.groups(labels)
+    pairs = sum(group.size**2 for group in groups)
+    if pairs > max_pairs:
+        raise LimitError(
+            f"there are {pairs} pairs of labels to be compared, more than max_pairs={max_pairs}: raise "
+            "max_pairs (8 bytes each), or compare fewer trees at a time"
+        )
+    kind, line, rank, _ = equal_labels(len(labels))
+    line, rank = line.copy(), rank.copy()
+    blocks, used = [np.ones(1)], 1
+    for group in groups:
+        texts = [labels[k] for k in group.tolist()]
+        sigma = _called(texts, similarity) if vectors is None else vectors.cosines(texts)
+        sigma[sigma < threshold] = 0.0
+        np.fill_diagonal(sigma, 1.0)
+        for part in _connected(sigma):
+            members, block = group[part], sigma[np.ix_(part, part)]
+            kind[members], rank[members] = members[0], np.arange(part.size)
+            line[members] = used + part.size * rank[members]
+            blocks.append(block.ravel())
+            used += block.size
+    return LabelSimilarities(kind, line, rank, np.concatenate(blocks))
+
+
+def _connected(sigma: FloatArray) -> list[IntArray]:
+    """Return the sets of at least two labels that are connected by similarities above 0."""
+    part = _parts(sigma)
+    order = np.argsort(part, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(part[order])) + 1)
+    return [members for members in parts if members.size > 1]
+
+
+@njit
+def _parts(sigma: FloatArray) -> IntArray:
+    """Return for every label the first one that it is connected with, itself where there is none before."""
+    n = len(sigma)
+    part, waiting = np.full(n, -1, np.int64), np.empty(n, np.int64)
+    for label in range(n):
+        if part[label] >= 0:
+            continue
+        part[label], waiting[0], count = label, label, 1
+        while count > 0:
+            count -= 1
+            row = sigma[waiting[count]]
+            for other in range(n):
+                if row[other] > 0.0 and part[other] < 0:
+                    part[other], waiting[count] = label, other
+                    count += 1
+    return part
+
+
+def _called(texts: list[str], similarity: Callable[[str, str], float]) -> FloatArray:
+    """Return the similarities of different labels by a function, called once for each two, in order."""
+    sigma = np.zeros((len(texts), len(texts)))
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    for place, i in enumerate(order):
+        for j in order[place + 1 :]:
+            value = similarity(texts[i], texts[j])
+            try:
+                number = float(value)
+            except (TypeError, ValueError):
+                number = math.nan
+            if not math.isfinite(number):
+                raise ParameterError(
+                    f"similarity must return a number, not {value!r} as for {texts[i]!r} and {texts[j]!r}"
+                )
+            sigma[i, j] = sigma[j, i] = max(number, 0.0)
+    return sigma

@@ -1,0 +1,131 @@
+"""The smoothed partial tree kernel of Croce, Moschitti & Basili (2011), in which similar words match too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import numpy.typing as npt
+
+from treedot.errors import ParameterError
+from treedot.kernels.base import MAX_PAIRS
+from treedot.kernels.pairwise import Trees
+from treedot.kernels.partial import PartialTreeKernel, widest
+from treedot.kernels.partial_delta import Families, PartialDelta
+from treedot.kernels.partial_pairs import sides_of
+from treedot.kernels.partial_single import kernel_of_similar
+from treedot.kernels.similarity import Similarity, similar_labels
+from treedot.kernels.subsequences import Side
+from treedot.kernels.word_vectors import WordVectors
+from treedot.parameters import checked_share
+from treedot.trees import Forest
+
+
+class SmoothedPartialTreeKernel(PartialTreeKernel):
+    r"""Counts the partial trees that two trees share, where nodes with similar labels match in part.
+
+    It is ``PartialTreeKernel`` with the similarity σ of the labels of two nodes as a factor:
+
+    ``Δ(n1, n2) = σ μ (λ² + Σ λ^g ∏ Δ(child of n1, child of n2))``
+
+    for inner nodes, and ``Δ = σ μ λ² terminal_factor`` where one of two nodes is a leaf. σ is 1 for equal
+    labels; for others it is what ``similarity`` says, and 0 where that is less than ``threshold``.
+
+    Parameters
+    ----------
+    similarity : WordVectors, mapping, path, or callable
+        Words with their vectors, a ``WordVectors``, or what makes one: a mapping of words to vectors, or the
+        path of a text file. Labels such as ``dog::n`` and ``cat::n``, of the same part of speech, are then as
+        similar as the cosine of their vectors. Or any function of two labels, the same for (a, b) and
+        (b, a); it is called for each two labels that differ.
+    decay, mu, gaps, terminal_factor, max_length
+        See ``PartialTreeKernel``.
+    threshold : float
+        From 0 to 1: smaller similarities count as 0.
+    normalize : bool
+        Divide by √(K(a, a) K(b, b)).
+    max_pairs : int
+        See ``PartialTreeKernel``. More pairs of labels than that, all with all or for each part of speech,
+        are refused too.
+
+    See Also
+    --------
+    PartialTreeKernel : The same for σ = 1 and 0.
+
+    Notes
+    -----
+    Where σ is not a kernel of labels itself, neither is this one: the matrix may have negative eigenvalues.
+    Cosines are one; with negative ones and those below a threshold left out, they need not be.
+
+    References
+    ----------
+    D. Croce, A. Moschitti & R. Basili, "Structured Lexical Similarity via Convolution Kernels on Dependency
+    Trees", EMNLP 2011.
+
+    Examples
+    --------
+    >>> kernel = SmoothedPartialTreeKernel({"dog": [3, 4], "cat": [4, 3]}, decay=0.5, mu=0.5)
+    >>> kernel("(NP (NN dog::n))", "(NP (NN cat::n))")  # words: .96/8, NN: .37/2, NP: .435/2
+    0.5225
+    >>> kernel("(NP (NN dog::n))", "(NP (NN bird::n))")  # NN: 1/8, NP: 3/16
+    0.3125
+    """
+
+    def __init__(
+        self,
+        similarity: Similarity | Mapping[str, npt.ArrayLike] | str | os.PathLike[str],
+        *,
+        decay: float = 0.4,
+        mu: float = 0.4,
+        gaps: str = "toolkit",
+        terminal_factor: float = 1.0,
+        max_length: int | None = None,
+        threshold: float = 0.01,
+        normalize: bool = False,
+        max_pairs: int = MAX_PAIRS,
+    ) -> None:
+        super().__init__(
+            decay,
+            mu=mu,
+            gaps=gaps,
+            terminal_factor=terminal_factor,
+            max_length=max_length,
+            normalize=normalize,
+            max_pairs=max_pairs,
+        )
+        self.similarity = _checked_similarity(similarity)
+        self.threshold = checked_share("threshold", threshold)
+
+    def _nodes(self, forest: Forest) -> Families:
+        labels = similar_labels(forest.labels, self.similarity, self.threshold, self.max_pairs)
+        return Families(forest, labels)
+
+    def _shared(self, forest: Forest, nodes: Families) -> PartialDelta:
+        return PartialDelta(nodes, (0, len(forest)))
+
+    def _sides(self, forest: Forest, nodes: Families) -> tuple[Trees, Side]:
+        return sides_of(nodes)
+
+    def _raw_pair(self, x: Forest, y: Forest) -> float:
+        self._check_widths(widest(x), widest(y))
+        number = {text: k for k, text in enumerate(dict.fromkeys((*x.labels, *y.labels)))}
+        labels = similar_labels(list(number), self.similarity, self.threshold, self.max_pairs)
+        of_x, of_y = (labels.chosen([number[text] for text in side.labels]) for side in (x, y))
+        value = kernel_of_similar(x, y, of_x, of_y, self._weights(labels.value), self.max_pairs)
+        return self._pair_of_many(x, y) if value is None else value
+
+
+def _checked_similarity(
+    similarity: Similarity | Mapping[str, npt.ArrayLike] | str | os.PathLike[str],
+) -> Similarity:
+    """Return a similarity of labels, or raise where it is none."""
+    if isinstance(similarity, (str, os.PathLike)):
+        return WordVectors.read(similarity)
+    if isinstance(similarity, Mapping):
+        return WordVectors(similarity)
+    if callable(similarity):  # WordVectors too
+        return similarity
+    raise ParameterError(
+        "similarity must be word vectors (a mapping, the path of a file, WordVectors) or a function of two "
+        f"labels, not {similarity!r}"
+    )

@@ -1,0 +1,166 @@
+"""Words as vectors whose cosines say how similar the words are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.array_types import FloatArray, IntArray
+from treedot.errors import ParameterError, SourceError
+from treedot.files import decompressed, open_raw, read_lines
+from treedot.jit import njit
+
+SEPARATOR = "::"  # between a word and its part of speech, in labels
+TYPE = "LEX##"  # what labels of words may begin with, in files of KeLP
+
+
+class WordVectors:
+    """The vectors of words, which make labels such as ``dog::n`` and ``cat::n`` similar.
+
+    A label is a word, ``::`` and a part of speech. Its vector is that of the label, else that of the word
+    before the ``::``. Two labels of the same part of speech have the cosine of their vectors as their
+    similarity, or 0 where it is negative. Labels without ``::`` are no words: they are similar to nothing.
+
+    Parameters
+    ----------
+    vectors : mapping of str to sequence of float
+        The vector of each word, or of each label.
+
+    See Also
+    --------
+    SmoothedPartialTreeKernel : The kernel that they are for.
+
+    Examples
+    --------
+    >>> vectors = WordVectors({"dog": [3, 4], "cat": [4, 3], "run::v": [0, 1]})
+    >>> vectors("dog::n", "cat::n")
+    0.96
+    >>> vectors("dog::n", "dog::v"), vectors("dog::n", "bird::n")
+    (0.0, 0.0)
+    >>> vectors
+    WordVectors(3 words, 2 dimensions)
+    """
+
+    def __init__(self, vectors: Mapping[str, npt.ArrayLike]) -> None:
+        if not isinstance(vectors, Mapping) or not all(isinstance(word, str) for word in vectors):
+            raise ParameterError(f"vectors must map words to their vectors, not {type(vectors).__name__}")
+        try:
+            matrix = np.array(list(vectors.values()), np.float64)
+        except (TypeError, ValueError):
+            matrix = np.zeros(0)
+        if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
+            raise ParameterError("the vectors of words must be finite numbers, of all words equally many")
+        self._row = {word: k for k, word in enumerate(vectors)}
+        self._unit = _of_length_one(matrix)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a text file with a word and its numbers in every line, compressed or not.
+
+        The numbers stand behind the word, as word2vec (with a first line of two numbers, which is left out)
+        and GloVe write them; or they are the last of four columns, with commas between them, as in KeLP.
+        """
+        name = os.fspath(path)
+        with open_raw(path) as raw, decompressed(raw, name) as stream:
+            found = dict(_vectors(stream, name))
+        if not found:
+            raise SourceError(f"{name}: there are no vectors of words in it")
+        try:
+            return cls(found)
+        except ParameterError as error:
+            raise SourceError(f"{name}: {error}") from None
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def __contains__(self, label: str) -> bool:
+        return self._of(label) is not None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, WordVectors):
+            return NotImplemented
+        return self is other or (self._row == other._row and np.array_equal(self._unit, other._unit))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self  # nothing changes it
+
+    def __repr__(self) -> str:
+        return f"WordVectors({len(self)} words, {self._unit.shape[1]} dimensions)"
+
+    def __call__(self, a: str, b: str) -> float:
+        """Return how similar two labels are; equal ones are to 1."""
+        if a == b:
+            return 1.0
+        known = a in self and b in self and part_of_speech(a) == part_of_speech(b)
+        return float(self.cosines([a, b])[0, 1]) if known else 0.0
+
+    def groups(self, labels: Sequence[str]) -> list[IntArray]:
+        """Return the numbers of the labels that have vectors, those of each part of speech together."""
+        found: dict[str | None, list[int]] = {}
+        for k, label in enumerate(labels):
+            if label in self:
+                found.setdefault(part_of_speech(label), []).append(k)
+        return [np.array(group) for group in found.values()]
+
+    def cosines(self, labels: Sequence[str]) -> FloatArray:
+        """Return the cosines of labels that have vectors, negative ones as 0."""
+        rows = self._unit[np.array([self._of(label) for label in labels], np.int64)]
+        cosines: FloatArray = np.maximum(_products(np.ascontiguousarray(rows.T)), 0.0)
+        return cosines
+
+    def _of(self, label: str) -> int | None:
+        text = label.removeprefix(TYPE)
+        word, separator, _ = text.partition(SEPARATOR)
+        return self._row.get(text, self._row.get(word)) if separator else None
+
+
+def part_of_speech(label: str) -> str | None:
+    """Return what stands behind the first ``::`` of a label."""
+    _, separator, rest = label.partition(SEPARATOR)
+    return rest if separator else None
+
+
+@njit
+def _products(columns: FloatArray) -> FloatArray:
+    """Return the products of all columns; by BLAS, the last bit would depend on which others there are."""
+    dimensions, n = columns.shape
+    out = np.zeros((n, n))
+    for i in range(n):
+        for k in range(dimensions):
+            value = columns[k, i]
+            for j in range(i + 1):
+                out[i, j] += value * columns[k, j]
+        for j in range(i):
+            out[j, i] = out[i, j]
+    return out
+
+
+def _of_length_one(matrix: FloatArray) -> FloatArray:
+    length = np.linalg.norm(matrix, axis=1, keepdims=True)
+    unit: FloatArray = np.divide(matrix, length, out=np.zeros_like(matrix), where=length > 0)
+    return unit
+
+
+def _vectors(stream: IO[bytes], name: str) -> Iterator[tuple[str, FloatArray]]:
+    """Yield the words of a file and their vectors."""
+    width = None
+    for number, line in enumerate(read_lines(stream, name), 1):
+        fields = line.decode("utf-8", "replace").split("\t" if b"\t" in line else " ")
+        values = fields[3].split(",") if len(fields) == 4 and "," in fields[3] else fields[1:]
+        try:
+            vector = np.array([float(value) for value in values if value])
+        except ValueError:
+            raise SourceError(f"{name}, line {number}: a word and its numbers are expected") from None
+        if number == 1 and vector.size == 1 and fields[0].isdigit():
+            continue
+        if vector.size == 0 or (width is not None and vector.size != width):
+            expected = "some" if width is None else str(width)
+            raise SourceError(f"{name}, line {number}: {vector.size} numbers where {expected} are expected")
+        width = vector.size
+        yield fields[0], vector

@@ -168,6 +168,11 @@ class BlockMemory(NamedTuple):
         )
 
     @property
+    def nodes(self) -> int:
+        """For how many nodes of a tree there is memory."""
+        return self.stack.size
+
+    @property
     def fragments(self) -> int:
         """For how many prefixes of a tree there is memory."""
         return int(self.prefixes.size)

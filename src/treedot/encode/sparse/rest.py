@@ -11,13 +11,24 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
-from treedot.encode.chunks import FRAGMENTS, TOO_MANY_OPEN, Chunk, Ended, NonZeros, Rows, rows_of, run_to_end
+from treedot.encode.chunks import (
+    FRAGMENTS,
+    TOO_MANY_OPEN,
+    Chunk,
+    Ended,
+    IdleMemory,
+    NonZeros,
+    Rows,
+    rows_of,
+    run_to_end,
+)
 from treedot.encode.sparse import block_rest, dense_rest
 from treedot.encode.sparse.reference import BLOCK, block, dense_vector
-from treedot.encode.sparse.rows import sums_of_squares
 from treedot.encode.spec import SparseSpec
 from treedot.errors import LimitError
 from treedot.trees import Tree
+
+BLOCKS_PER_NODE = 2  # that there is space for to begin with
 
 
 class RestRows(NamedTuple):
@@ -25,12 +36,6 @@ class RestRows(NamedTuple):
 
     rows: Rows
     log_factors: FloatArray
-
-    def log_norms(self, squares: FloatArray) -> FloatArray:
-        """Return the logarithms of the lengths of whole rows; ``squares`` belong to bounded fragments."""
-        own = np.log(sums_of_squares(self.rows.lengths, self.rows.values)) + 2 * self.log_factors
-        found: FloatArray = 0.5 * np.logaddexp(np.log(squares), own)
-        return found
 
 
 class DenseRest:
@@ -58,11 +63,12 @@ class DenseRest:
         vectors = vectors if held.all() else vectors[held]
         return RestRows(Rows(held * self.width, np.zeros(0, np.int32), vectors.ravel()), log_lengths)
 
-    def of_exact_length(self, rest: RestRows, squares: FloatArray, log_norms: FloatArray) -> RestRows:
-        """Return rests that make whole rows as long as they should be: K(a, a) less the sum of squares."""
+    def exact_log_factors(
+        self, log_factors: FloatArray, squares: FloatArray, log_norms: FloatArray
+    ) -> FloatArray:
+        """Return the factors that make whole rows as long as they should be: K(a, a), less squares."""
         share = np.clip(1.0 - np.exp(np.log(squares) - 2 * log_norms), 0.0, 1.0)
-        log_lengths = np.where(rest.rows.lengths > 0, log_norms + 0.5 * np.log(share), -np.inf)
-        return RestRows(rest.rows, log_lengths)
+        return np.where(log_factors > -np.inf, log_norms + 0.5 * np.log(share), -np.inf)
 
     def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
         """Return columns and values of one fragment."""
@@ -78,6 +84,7 @@ class BlockRest:
         self._shift = 65 - (self.width // BLOCK).bit_length()
         self._budget = int(spec.budget or 0)
         self._tables = block_rest.make_tables(spec.decay, self._budget, spec.seed)
+        self._idle = IdleMemory(block_rest.BlockMemory.make)
 
     def encode(self, chunk: Chunk) -> RestRows:
         """Return blocks, and the logarithms of powers of two."""
@@ -89,15 +96,18 @@ class BlockRest:
                 out, indptr, log_factors,
             )  # fmt: skip
 
-        memory = block_rest.BlockMemory.make(chunk.most_nodes, FRAGMENTS)
-        size = BLOCK * (chunk.n_nodes + FRAGMENTS)
+        memory = self._idle.take(chunk.most_nodes)
+        size = BLOCK * (BLOCKS_PER_NODE * chunk.n_nodes + FRAGMENTS)
         out: NonZeros = np.empty(size, np.int32), np.empty(size)
-        _, out, _ = run_to_end(run, chunk, memory, out, self.spec.budget)
+        memory, out, _ = run_to_end(run, chunk, memory, out, self.spec.budget)
+        self._idle.give_back(memory)
         return RestRows(rows_of(out, indptr), log_factors)
 
-    def of_exact_length(self, rest: RestRows, squares: FloatArray, log_norms: FloatArray) -> RestRows:
-        """Return rests as they are: blocks of the same fragment are equally long in all rows."""
-        return rest
+    def exact_log_factors(
+        self, log_factors: FloatArray, squares: FloatArray, log_norms: FloatArray
+    ) -> FloatArray:
+        """Return the factors as they are: blocks of the same fragment are equally long in all rows."""
+        return log_factors
 
     def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
         """Return columns and values of one fragment."""

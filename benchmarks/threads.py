@@ -192,17 +192,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.threads", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
     parser.add_argument("--threads", type=int, default=-1, help="at most; by default one per core")
-    parser.add_argument("--only", default="", help="work whose name begins with this")
+    parser.add_argument("--only", nargs="+", default=[""], help="parts of the names of the works to measure")
     options = parser.parse_args(arguments)
     questions = corpus(options.data, "questions")
     source = CORPORA["questions"][0] if questions is not None else "generated"
     if questions is None:
         questions = Forest.concat(forests("questions", QUESTIONS))
-    trees = {
-        "questions": questions,
-        "few": questions[:FEW],
-        "many": Forest.concat(forests("questions", MANY))[:],  # without labels that do not occur
-    }
+    works = [work for work in WORKS if any(part in work.name for part in options.only)]
+    trees = {"questions": questions, "few": questions[:FEW]}
+    if any(work.trees == "many" for work in works):
+        trees["many"] = Forest.concat(forests("questions", MANY))[:]  # without labels that do not occur
     most = n_threads(options.threads)
     counts = thread_counts(most)
     print(f"questions: {source}, {len(questions)} trees, {questions.n_nodes} nodes; {MANY:,} generated ones")
@@ -214,12 +213,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     loop = looped[1].wall / looped[most].wall
     print(line("independent loop", "", looped, loop, None), flush=True)
     processes = Processes(most, trees) if most > 1 else None
-    for number, work in enumerate(WORKS):
-        if not work.name.startswith(options.only):
-            continue
+    for work in works:
         forest = trees[work.trees]
         found = costs(work.make(forest), counts)
-        shares = None if processes is None else found[1].wall / processes.seconds(number)
+        shares = None if processes is None else found[1].wall / processes.seconds(WORKS.index(work))
         print(line(work.name, f"{len(forest) / found[1].wall:,.0f}", found, loop, shares), flush=True)
     if processes is not None:
         processes.close()

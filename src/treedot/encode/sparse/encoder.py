@@ -28,14 +28,13 @@ from treedot.encode.chunks import (
 from treedot.encode.sparse.bounded import fragment_key, label_keys
 from treedot.encode.sparse.dictionary import DistinctFragments, ListMemory, distinct, joined, list_bounded
 from treedot.encode.sparse.occurrences import Occurrences, find_occurrences
-from treedot.encode.sparse.rest import BlockRest, DenseRest, rest_of
+from treedot.encode.sparse.rest import BlockRest, DenseRest, RestRows, rest_of
 from treedot.encode.sparse.rows import (
     LearnedColumns,
     Part,
     RowMemory,
     RowsWithRest,
     Rules,
-    sums_of_squares,
     write_rows,
 )
 from treedot.encode.spec import SparseSpec
@@ -53,14 +52,12 @@ KEPT_LABELS = 1 << 20
 
 
 class Halves(NamedTuple):
-    """The rows of a chunk in two halves that are still to be scaled, with the sums of squares of each."""
+    """The rows of a chunk in two halves that are still to be scaled."""
 
     chunk: Chunk
     bounded: Rows
-    squares: FloatArray
-    rest: Rows
-    rest_squares: FloatArray  # empty where the length of whole rows is known
-    log_factors: FloatArray  # of the rests
+    squares: FloatArray  # of bounded fragments, summed up
+    rest: RestRows
 
 
 class SparseEncoder:
@@ -130,7 +127,7 @@ class SparseEncoder:
                 parts = in_chunks(lambda chunk: self._bounded_rows(chunk)[0], forest, keys, 16, threads)
             else:  # which takes more memory while it is made
                 made = in_chunks(
-                    lambda chunk: self._halves(chunk, rest, log_norms is None), forest, keys, 1, threads
+                    lambda chunk: self._halves(chunk, rest, log_norms is not None), forest, keys, 1, threads
                 )
                 parts = self._scaled(made, rest, log_norms)
             return matrix_of(parts, self.n_columns, self.spec.dtype, threads)
@@ -222,12 +219,9 @@ class SparseEncoder:
         _, out, _ = run_to_end(run, chunk, memory, out, self.spec.budget)
         return distinct(DistinctFragments._make(column[: indptr[-1]] for column in out))
 
-    def _halves(self, chunk: Chunk, beyond: DenseRest | BlockRest, own_length: bool) -> Halves:
-        """Return the rows of bounded fragments and the rests of a chunk, with sums of squares of both."""
-        bounded, squares = self._bounded_rows(chunk)
-        rows, log_factors = beyond.encode(chunk)
-        rest_squares = sums_of_squares(rows.lengths, rows.values) if own_length else np.zeros(0)
-        return Halves(chunk, bounded, squares, rows, rest_squares, log_factors)
+    def _halves(self, chunk: Chunk, beyond: DenseRest | BlockRest, exact: bool) -> Halves:
+        """Return the rows of bounded fragments and the rests of a chunk."""
+        return Halves(chunk, *self._bounded_rows(chunk), beyond.encode(chunk, exact))
 
     def _scaled(
         self, parts: list[Halves], beyond: DenseRest | BlockRest, log_norms: FloatArray | None
@@ -236,12 +230,11 @@ class SparseEncoder:
         if not parts:
             return []
         # For all trees at once: every step for a chunk of its own would keep other threads waiting.
-        squares, rest_squares, log_factors = (
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("squares", "rest_squares", "log_factors")
-        )
+        squares = np.concatenate([part.squares for part in parts])
+        log_factors = np.concatenate([part.rest.log_factors for part in parts])
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             if log_norms is None:
+                rest_squares = np.concatenate([part.rest.squares for part in parts])
                 log_norms = 0.5 * np.logaddexp(np.log(squares), np.log(rest_squares) + 2 * log_factors)
             else:
                 log_factors = beyond.exact_log_factors(log_factors, squares, log_norms)
@@ -252,7 +245,7 @@ class SparseEncoder:
         for part in parts:
             trees = slice(part.chunk.first, part.chunk.first + part.chunk.n_trees)
             left = Part(*part.bounded, factor[trees])
-            right = Part(*part.rest, rest_factor[trees], beyond.origin)
+            right = Part(*part.rest.rows, rest_factor[trees], beyond.origin)
             found.append(RowsWithRest(left, right, self._rules.limit, partial(self._too_large, part.chunk)))
         return found
 

@@ -24,6 +24,7 @@ from treedot.encode.chunks import (
 )
 from treedot.encode.sparse import block_rest, dense_rest
 from treedot.encode.sparse.reference import BLOCK, block, dense_vector
+from treedot.encode.sparse.rows import sums_of_squares
 from treedot.encode.spec import SparseSpec
 from treedot.errors import LimitError
 from treedot.trees import Tree
@@ -32,10 +33,11 @@ BLOCKS_PER_NODE = 2  # that there is space for to begin with
 
 
 class RestRows(NamedTuple):
-    """The rests of some rows, and the logarithm of what the values of each are to be multiplied by."""
+    """The rests of some rows, the logarithm of what each is to be multiplied by, and its sum of squares."""
 
     rows: Rows
     log_factors: FloatArray
+    squares: FloatArray  # before it is multiplied
 
 
 class DenseRest:
@@ -46,8 +48,11 @@ class DenseRest:
         self._budget = int(spec.budget or 0)
         self._mixers = dense_rest.make_mixers(spec.rest_size, spec.seed)
 
-    def encode(self, chunk: Chunk) -> RestRows:
-        """Return unit vectors, empty rows where nothing lies beyond the budget; the factors are lengths."""
+    def encode(self, chunk: Chunk, exact: bool) -> RestRows:
+        """Return unit vectors, empty rows where nothing lies beyond the budget; the factors are lengths.
+
+        Sums of squares, which rounding leaves near 1, are left out where rows get their ``exact`` lengths.
+        """
         vectors = np.empty((chunk.n_trees, self.width), self.spec.dtype)
         log_lengths = np.empty(chunk.n_trees)
         with np.errstate(over="ignore"):  # hashes wrap around
@@ -61,7 +66,9 @@ class DenseRest:
             )
         held = log_lengths > -np.inf
         vectors = vectors if held.all() else vectors[held]
-        return RestRows(Rows(held * self.width, np.zeros(0, np.int32), vectors.ravel()), log_lengths)
+        rows = Rows(held * self.width, np.zeros(0, np.int32), vectors.ravel())
+        squares = np.zeros(0) if exact else sums_of_squares(rows.lengths, rows.values)
+        return RestRows(rows, log_lengths, squares)
 
     def exact_log_factors(
         self, log_factors: FloatArray, squares: FloatArray, log_norms: FloatArray
@@ -86,14 +93,15 @@ class BlockRest:
         self._tables = block_rest.make_tables(spec.decay, self._budget, spec.seed)
         self._idle = IdleMemory(block_rest.BlockMemory.make)
 
-    def encode(self, chunk: Chunk) -> RestRows:
-        """Return blocks, and the logarithms of powers of two."""
-        indptr, log_factors = np.zeros(chunk.n_trees + 1, np.int64), np.empty(chunk.n_trees)
+    def encode(self, chunk: Chunk, exact: bool) -> RestRows:
+        """Return blocks, and the logarithms of powers of two; the same where lengths are ``exact``."""
+        indptr = np.zeros(chunk.n_trees + 1, np.int64)
+        log_factors, squares = np.empty((2, chunk.n_trees))
 
         def run(tree: int, memory: block_rest.BlockMemory, out: NonZeros) -> Ended:
             return block_rest.encode(
                 chunk.arrays, tree, self._budget, np.uint64(self._shift), self.origin, self._tables, memory,
-                out, indptr, log_factors,
+                out, indptr, log_factors, squares,
             )  # fmt: skip
 
         memory = self._idle.take(chunk.most_nodes)
@@ -101,7 +109,7 @@ class BlockRest:
         out: NonZeros = np.empty(size, np.int32), np.empty(size)
         memory, out, _ = run_to_end(run, chunk, memory, out, self.spec.budget)
         self._idle.give_back(memory)
-        return RestRows(rows_of(out, indptr), log_factors)
+        return RestRows(rows_of(out, indptr), log_factors, squares)
 
     def exact_log_factors(
         self, log_factors: FloatArray, squares: FloatArray, log_norms: FloatArray

@@ -59,3 +59,20 @@ def test_one_thread_has_one_span_and_others_have_several():
     assert Threads(3, map).spans(0) == []
     first, *_, last = Threads(2, map).row_spans(1000, triangular=True)
     assert first[1] - first[0] > 5 * (last[1] - last[0])  # short rows
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_results_come_in_order_while_a_few_items_ahead_are_worked_on(n_jobs):
+    taken, gap = 0, []
+
+    def items():
+        nonlocal taken
+        for taken in range(1, 51):
+            yield taken
+
+    with open_threads(n_jobs) as threads:
+        for number, square in enumerate(threads.in_order(lambda k: k * k, items()), 1):
+            assert square == number**2
+            gap.append(taken - number)
+    assert len(gap) == 50
+    assert 0 < max(gap) <= 2 * n_jobs

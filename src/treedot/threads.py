@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -53,6 +53,16 @@ class Threads:
             _exhaust(waiting)  # where the call was interrupted
         if failed:
             raise failed[min(failed)]
+
+    def in_order(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Yield what ``work`` returns for every item, in order; a few items ahead are worked on meanwhile."""
+        ahead: deque[Iterator[Any]] = deque()
+        for item in items:
+            ahead.append(self.map(work, [item]))
+            if len(ahead) > 2 * self.count:
+                yield next(ahead.popleft())
+        while ahead:
+            yield next(ahead.popleft())
 
     def spans(self, size: int) -> list[Span]:
         """Cut ``0 … size`` into as many parts as there is use for: one for a single thread."""

@@ -21,7 +21,13 @@ TREES = [f"(S (NP (N w{i % 37})) (VP v{i % 7}))" for i in range(300)]
 def in_small_pieces(block, piece, batch=1, most=1 << 24):
     """Let even short texts be cut: into blocks and pieces of so many bytes."""
     return mock.patch.multiple(
-        pieces, READ_BYTES=16, BLOCK_BYTES=block, PIECE_BYTES=piece, BATCH_BYTES=batch, MOST_BYTES=most
+        pieces,
+        CHUNK_BYTES=16,
+        READ_BYTES=16,
+        BLOCK_BYTES=block,
+        PIECE_BYTES=piece,
+        BATCH_BYTES=batch,
+        MOST_BYTES=most,
     )
 
 
@@ -145,6 +151,32 @@ def test_compressed_files_are_read_by_threads_too(tmp_path):
     path.write_bytes(gzip.compress("\n".join(TREES).encode()))
     with in_small_pieces(64, 500):
         assert arrays(read_trees(path, n_jobs=2)) == arrays(read_trees(path))
+
+
+@pytest.mark.parametrize("fault", ["", ")", "word"])
+@pytest.mark.parametrize("place", [10, 290])
+def test_a_damaged_file_is_read_up_to_the_damage(fault, place):
+    class Damaged(io.BytesIO):
+        def read(self, size):
+            if self.tell() == len(text):
+                raise OSError("damaged")
+            return super().read(size)
+
+    text = "\n".join([*TREES[:place], fault, *TREES[place:], "(a"]).encode()
+
+    def outcome_of(read, *more):
+        seen = []
+        try:
+            for forest in read(Damaged(text), "f", 7, OnBad(), *more):
+                seen.append(arrays(forest))
+        except SourceError as error:
+            seen.append(str(error))
+        return seen
+
+    expected = outcome_of(brackets.read_brackets)
+    assert ("damaged" in expected[-1]) == (place == 290 or not fault)  # an error reads on a little
+    with in_small_pieces(64, 500):
+        assert outcome_of(brackets.read_in_threads, 2) == expected
 
 
 def test_labels_beyond_the_first_table_are_merged(tmp_path):

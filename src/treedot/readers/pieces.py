@@ -15,13 +15,15 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from treedot.array_types import IntArray
+from treedot.errors import SourceError
 from treedot.files import read_chunk
 from treedot.jit import njit
 from treedot.readers.recognition import refuse_other_files
 from treedot.readers.words import PADDING, Text, first_mark, marks, n_marks, padded
 from treedot.threads import Threads
 
-READ_BYTES = 1 << 22  # at a time, or more for many threads
+CHUNK_BYTES = 1 << 18  # of the stream at a time
+READ_BYTES = 1 << 22  # before anything is done with them, or more for many threads
 BLOCK_BYTES = 1 << 18  # that trees are looked for in at a time
 PIECE_BYTES = 1 << 20  # after which a piece ends, except that
 BATCH_BYTES = 1 << 22  # a batch of so many bytes,
@@ -126,20 +128,23 @@ class Pieces:
         self._most_bytes = BATCH_BYTES if batch_size <= BATCH_TREES else PIECE_BYTES
         self._not_done: deque[Piece] = deque()
         self._text, self._used = padded(), 0  # and how many bytes of it are in pieces
+        self._begun = False
+        self._failure: SourceError | None = None  # of the stream
 
     def __iter__(self) -> Iterator[Piece]:
-        before, left, fresh = Before(), self._batch_size, True
+        before, left = Before(), self._batch_size
         while True:
-            more = self._read_on(fresh)
-            fresh = False
+            more = self._read_on()
             starts, breaks, sound = self._find_starts()
             first = 0  # tree of the next piece
             while (last := self._last_of_piece(starts, first, left)) < starts.size:
                 yield self._piece(before, int(starts[last]), last - first)
                 first, left = last, left - (last - first) or self._batch_size
-            if not more or not sound or self._unused.size > MOST_BYTES:
-                trees = UNKNOWN if more or not sound else int(starts.size) - first
-                yield self._piece(before, self._text.size - PADDING, trees)
+            sound = sound and self._failure is None and self._unused.size <= MOST_BYTES
+            if not more or not sound:
+                yield self._piece(
+                    before, self._text.size - PADDING, starts.size - first if sound else UNKNOWN
+                )
                 return
             breaks -= self._unused.tobytes().count(b"\n")
             before = before.then(self._text, self._used, breaks)
@@ -159,13 +164,21 @@ class Pieces:
     def _unused(self) -> Text:
         return self._text[self._used : -PADDING]
 
-    def _read_on(self, fresh: bool) -> bool:
-        """Read more of the stream, and tell whether there was more."""
-        size = max(self._threads.count * PIECE_BYTES, READ_BYTES, self._unused.size)
-        chunk = read_chunk(self._stream, size, self._name)
-        self._text = padded(self._unused, begin_text(chunk, self._name) if fresh else chunk)
-        self._used = 0
-        return bool(chunk)
+    def _read_on(self) -> bool:
+        """Read more of the stream, and tell whether there may be more still."""
+        wanted = max(self._threads.count * PIECE_BYTES, READ_BYTES, self._unused.size)
+        chunks: list[bytes] = []
+        try:
+            while wanted > 0 and (chunk := read_chunk(self._stream, CHUNK_BYTES, self._name)):
+                chunks.append(chunk if self._begun else begin_text(chunk, self._name))
+                self._begun = True
+                wanted -= len(chunk)
+        except SourceError as error:
+            if not self._begun:
+                raise
+            self._failure = error  # what was read before may hold another one
+        self._text, self._used = padded(self._unused, *chunks), 0
+        return wanted <= 0
 
     def _find_starts(self) -> tuple[IntArray, int, bool]:
         """Return where trees begin in the text, its line breaks, and whether its brackets balance so far."""
@@ -188,19 +201,22 @@ class Pieces:
     def rest(self) -> tuple[Before, IO[Any]]:
         """Return a stream that begins with the first piece that is not done, and what goes before it."""
         raw = [piece.text[:-PADDING].tobytes() for piece in self._not_done]
-        rest: Any = Rest(b"".join([*raw, self._unused.tobytes()]), self._stream)
+        rest: Any = Rest(b"".join([*raw, self._unused.tobytes()]), self._stream, self._failure)
         return self._not_done[0].place(), rest
 
 
 class Rest:
-    """What was read of a stream and is to be read again, and then the stream itself."""
+    """What was read of a stream and is to be read again, and then the stream itself, or its failure."""
 
-    def __init__(self, raw: bytes, stream: IO[Any]) -> None:
-        self._raw, self._stream = io.BytesIO(raw), stream
+    def __init__(self, raw: bytes, stream: IO[Any], failure: SourceError | None) -> None:
+        self._raw, self._stream, self._failure = io.BytesIO(raw), stream, failure
 
     def read(self, size: int) -> Any:
         """Read up to so many bytes."""
-        return self._raw.read(size) or self._stream.read(size)
+        chunk = self._raw.read(size)
+        if not chunk and self._failure is not None:
+            raise self._failure
+        return chunk or self._stream.read(size)
 
 
 def begin_text(chunk: bytes, name: str) -> bytes:

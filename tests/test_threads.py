@@ -3,6 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treedot.counter import next_number
+from treedot.jit import njit
 from treedot.threads import PARTS, Threads, open_threads
 
 
@@ -77,3 +79,23 @@ def test_results_come_in_order_while_a_few_items_ahead_are_worked_on(n_jobs):
             gap.append(taken - number)
     assert len(gap) == 50
     assert 0 < max(gap) <= 2 * n_jobs
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_threads_that_share_spans_take_each_once(n_jobs):
+    taken_by = []
+
+    def work(limits, taken):
+        while (span := next_of(taken)) < limits.size - 1:
+            taken_by.append((int(limits[span]), int(limits[span + 1])))
+
+    spans = [(k, k + 3) for k in range(30, 330, 3)]
+    with open_threads(n_jobs) as threads:
+        threads.share(work, spans)
+        threads.share(work, [])
+    assert sorted(taken_by) == spans
+
+
+@njit
+def next_of(counter):
+    return next_number(counter)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import Array
+from treedot.array_types import Array, IntArray
 from treedot.parameters import n_threads
 
 PARTS = 8  # that work is cut into for each thread, since some take longer than others
@@ -53,6 +53,16 @@ class Threads:
             _exhaust(waiting)  # where the call was interrupted
         if failed:
             raise failed[min(failed)]
+
+    def share(self, work: Callable[[IntArray, IntArray], object], spans: Sequence[Span]) -> None:
+        """Call ``work`` in every thread with the limits of adjacent spans, and a counter of those taken.
+
+        It is for compiled code, which goes from span to span by ``next_number`` and never fails.
+        """
+        limits = np.array([0, *(last for _, last in spans)])
+        limits[0] = spans[0][0] if spans else 0
+        taken = np.zeros(1, np.int64)
+        self.run(lambda *_: work(limits, taken), [(k, k + 1) for k in range(min(self.count, len(spans)))])
 
     def in_order(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Yield what ``work`` returns for every item, in order; a few items ahead are worked on meanwhile."""

@@ -52,16 +52,15 @@ def layout(
     if kinds is not None:
         inner = inner[np.argsort(kinds[0][inner], kind="stable")]
         members = members[np.argsort(kinds[1][members], kind="stable")]
-    order = inner[np.lexsort((rows.production[inner], height[inner]))]
+    by_production = _sorted(inner, rows.production, n_productions)
+    order = _sorted(by_production, height, int(height.max(initial=0)) + 1)
     same = rows is columns
-    members = order if same else members
-    members = members[np.argsort(columns.production[members], kind="stable")]
+    members = _sorted(order if same else members, columns.production, n_productions)
     width, column_rank, first = _ranks(columns.production, members, n_productions)
     if same:
         count, row_rank = width, column_rank
     else:
-        by = inner[np.argsort(rows.production[inner], kind="stable")]
-        count, row_rank, _ = _ranks(rows.production, by, n_productions)
+        count, row_rank, _ = _ranks(rows.production, by_production, n_productions)
     base = np.concatenate([[0], np.cumsum(count * width)])
     line = np.full(rows.production.size, -1, np.int64)
     line[inner] = base[rows.production[inner]] + row_rank[inner] * width[rows.production[inner]]
@@ -77,6 +76,21 @@ def _ranks(
     rank = np.full(production.size, -1, np.int64)
     rank[members] = np.arange(members.size) - np.repeat(first[:-1], count)
     return count, rank, first
+
+
+@njit
+def _sorted(items: IntArray, key: IntArray, n_keys: int) -> IntArray:
+    """Return items in the order of their keys, small integers; those of a key in the order they came in."""
+    place = np.zeros(n_keys + 1, np.int64)
+    for item in items:
+        place[key[item] + 1] += 1
+    for k in range(n_keys):
+        place[k + 1] += place[k]
+    found = np.empty_like(items)
+    for item in items:
+        found[place[key[item]]] = item
+        place[key[item]] += 1
+    return found
 
 
 @njit
@@ -102,7 +116,7 @@ def fill(
 ) -> None:  # fmt: skip
     """Compute Δ of the row subtrees in spans of ``order``, as long as there is one that nobody has taken.
 
-    Span ``k`` goes from ``limits[k]`` to ``limits[k + 1]``. Δ of lower subtrees is there, or in the same span.
+    Span ``k`` goes from ``limits[k]`` to ``limits[k + 1]``. Δ of lower subtrees is there, or in that span.
     """
     span = next_number(taken)
     while span < limits.size - 1:

@@ -1,4 +1,4 @@
-"""Measure how encoding, exact Gram matrices and reading speed up with threads: ``python -m benchmarks.threads``.
+"""Measure how encoding, exact kernels and reading speed up with threads: ``python -m benchmarks.threads``.
 
 Every line is one kind of work, with its rate on one thread and how many times as fast it is on several. Two
 figures of the same run say what the machine allows: an *independent loop*, in which every thread computes on

@@ -166,19 +166,22 @@ class Pieces:
 
     def _read_on(self) -> bool:
         """Read more of the stream, and tell whether there may be more still."""
-        wanted = max(self._threads.count * PIECE_BYTES, READ_BYTES, self._unused.size)
-        chunks: list[bytes] = []
+        unused = self._unused
+        wanted = unused.size + max(self._threads.count * PIECE_BYTES, READ_BYTES, unused.size)
+        text = np.empty(wanted + 4 * CHUNK_BYTES + PADDING, np.uint8)  # a character has at most four bytes
+        text[: unused.size], size = unused, unused.size
         try:
-            while wanted > 0 and (chunk := read_chunk(self._stream, CHUNK_BYTES, self._name)):
-                chunks.append(chunk if self._begun else begin_text(chunk, self._name))
-                self._begun = True
-                wanted -= len(chunk)
+            while size < wanted and (chunk := read_chunk(self._stream, CHUNK_BYTES, self._name)):
+                chunk, self._begun = chunk if self._begun else begin_text(chunk, self._name), True
+                text[size : size + len(chunk)] = np.frombuffer(chunk, np.uint8)
+                size += len(chunk)
         except SourceError as error:
             if not self._begun:
                 raise
             self._failure = error  # what was read before may hold another one
-        self._text, self._used = padded(self._unused, *chunks), 0
-        return wanted <= 0
+        text[size : size + PADDING] = ord(" ")
+        self._text, self._used = text[: size + PADDING], 0
+        return size >= wanted
 
     def _find_starts(self) -> tuple[IntArray, int, bool]:
         """Return where trees begin in the text, its line breaks, and whether its brackets balance so far."""

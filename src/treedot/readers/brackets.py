@@ -150,7 +150,10 @@ def read_in_threads(
     def read(piece: Piece) -> tuple[int, Forest | Scanned | None]:
         if piece.trees == UNKNOWN:
             return 0, None
-        own = idle.pop() if idle else Batch(CHUNK_BYTES)
+        try:
+            own = idle.pop()
+        except IndexError:
+            own = Batch(CHUNK_BYTES)
         found = (own.forest_of if piece.trees == batch_size else own.scan_alone)(piece.text)
         idle.append(own)
         return piece.trees, found

@@ -179,6 +179,7 @@ def test_a_damaged_file_is_read_up_to_the_damage(fault, place):
         assert outcome_of(brackets.read_in_threads, 2) == expected
 
 
+@pytest.mark.large
 def test_labels_beyond_the_first_table_are_merged(tmp_path):
     path = tmp_path / "trees.mrg"
     path.write_text("\n".join(f"(S l{i} l{2 * i} l{i // 3})" for i in range(40_000)))

@@ -1,4 +1,4 @@
-"""Measure how encoding and exact Gram matrices speed up with threads: ``python -m benchmarks.threads``.
+"""Measure how encoding, exact kernels and reading speed up with threads: ``python -m benchmarks.threads``.
 
 Every line is one kind of work, with its rate on one thread and how many times as fast it is on several. Two
 figures of the same run say what the machine allows: an *independent loop*, in which every thread computes on
@@ -12,6 +12,7 @@ memory that threads share); and how many threads were at work on average.
 from __future__ import annotations
 
 import argparse
+import io
 import multiprocessing
 import os
 import time
@@ -28,6 +29,8 @@ from treedot import Forest, SubsetTreeKernel
 from treedot.encode import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
 from treedot.jit import njit
 from treedot.parameters import n_threads
+from treedot.readers.brackets import read_brackets, read_in_threads
+from treedot.readers.problems import OnBad
 
 ROUNDS = 3
 QUESTIONS = 5452  # generated where there is no corpus of them
@@ -66,6 +69,19 @@ def sparse(rest: str | None, forest: Forest) -> Run:
     return lambda jobs: encoder.encode(forest, n_jobs=jobs)
 
 
+def reading(forest: Forest) -> Run:
+    """Read the text of trees in brackets."""
+    text = "\n".join(map(str, forest)).encode()
+
+    def run(jobs: int) -> list[Forest]:
+        stream, everything = io.BytesIO(text), len(forest) + 1
+        if jobs == 1:
+            return list(read_brackets(stream, "text", everything, OnBad()))
+        return list(read_in_threads(stream, "text", everything, OnBad(), jobs))
+
+    return run
+
+
 def fresh_gram(forest: Forest) -> Run:
     """Make Gram matrices of trees that nothing is known of yet."""
     return lambda jobs: SubsetTreeKernel().gram(_copy(forest), n_jobs=jobs)
@@ -83,9 +99,10 @@ WORKS = (
     Work("convolution", "few", partial(dense, "convolution")),
     Work("bounded rows", "many", partial(sparse, None)),
     Work("rows with a dense rest", "questions", partial(sparse, "dense")),
-    Work("rows with blocks", "questions", partial(sparse, "blocks")),
+    Work("rows with blocks", "many", partial(sparse, "blocks")),
     Work("exact Gram", "questions", fresh_gram, of_pairs=True),
     Work("exact Gram, another λ", "questions", next_gram, of_pairs=True),
+    Work("reading brackets", "many", reading),
 )
 
 
@@ -192,17 +209,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.threads", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
     parser.add_argument("--threads", type=int, default=-1, help="at most; by default one per core")
-    parser.add_argument("--only", default="", help="work whose name begins with this")
+    parser.add_argument("--only", nargs="+", default=[""], help="parts of the names of the works to measure")
+    parser.add_argument(
+        "--no-processes", action="store_true", help="compare with no processes: it is shorter"
+    )
     options = parser.parse_args(arguments)
     questions = corpus(options.data, "questions")
     source = CORPORA["questions"][0] if questions is not None else "generated"
     if questions is None:
-        questions = Forest.concat(forests("questions", QUESTIONS))
-    trees = {
-        "questions": questions,
-        "few": questions[:FEW],
-        "many": Forest.concat(forests("questions", MANY))[:],  # without labels that do not occur
-    }
+        questions = Forest.concat(forests("questions", QUESTIONS))[:]  # without labels that do not occur
+    works = [work for work in WORKS if any(part in work.name for part in options.only)]
+    trees = {"questions": questions, "few": questions[:FEW]}
+    if any(work.trees == "many" for work in works):
+        trees["many"] = Forest.concat(forests("questions", MANY))[:]
     most = n_threads(options.threads)
     counts = thread_counts(most)
     print(f"questions: {source}, {len(questions)} trees, {questions.n_nodes} nodes; {MANY:,} generated ones")
@@ -213,13 +232,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     looped = costs(independent_loop, counts)
     loop = looped[1].wall / looped[most].wall
     print(line("independent loop", "", looped, loop, None), flush=True)
-    processes = Processes(most, trees) if most > 1 else None
-    for number, work in enumerate(WORKS):
-        if not work.name.startswith(options.only):
-            continue
+    processes = Processes(most, trees) if most > 1 and not options.no_processes else None
+    for work in works:
         forest = trees[work.trees]
         found = costs(work.make(forest), counts)
-        shares = None if processes is None else found[1].wall / processes.seconds(number)
+        shares = None if processes is None else found[1].wall / processes.seconds(WORKS.index(work))
         print(line(work.name, f"{len(forest) / found[1].wall:,.0f}", found, loop, shares), flush=True)
     if processes is not None:
         processes.close()

@@ -3,6 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treedot.counter import next_number
+from treedot.jit import njit
 from treedot.threads import PARTS, Threads, open_threads
 
 
@@ -59,3 +61,41 @@ def test_one_thread_has_one_span_and_others_have_several():
     assert Threads(3, map).spans(0) == []
     first, *_, last = Threads(2, map).row_spans(1000, triangular=True)
     assert first[1] - first[0] > 5 * (last[1] - last[0])  # short rows
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_results_come_in_order_while_a_few_items_ahead_are_worked_on(n_jobs):
+    taken, gap = 0, []
+
+    def items():
+        nonlocal taken
+        while taken < 50:
+            taken += 1
+            yield taken
+
+    with open_threads(n_jobs) as threads:
+        for number, square in enumerate(threads.in_order(lambda k: k * k, items()), 1):
+            assert square == number**2
+            gap.append(taken - number)
+    assert len(gap) == 50
+    assert 0 < max(gap) <= 2 * n_jobs
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_threads_that_share_spans_take_each_once(n_jobs):
+    taken_by = []
+
+    def work(limits, taken):
+        while (span := next_of(taken)) < limits.size - 1:
+            taken_by.append((int(limits[span]), int(limits[span + 1])))
+
+    spans = [(k, k + 3) for k in range(30, 330, 3)]
+    with open_threads(n_jobs) as threads:
+        threads.share(work, spans)
+        threads.share(work, [])
+    assert sorted(taken_by) == spans
+
+
+@njit
+def next_of(counter):
+    return next_number(counter)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
-from treedot.array_types import Array
+from treedot.array_types import Array, IntArray
 from treedot.parameters import n_threads
 
 PARTS = 8  # that work is cut into for each thread, since some take longer than others
@@ -54,6 +54,26 @@ class Threads:
             _exhaust(waiting)  # where the call was interrupted
         if failed:
             raise failed[min(failed)]
+
+    def share(self, work: Callable[[IntArray, IntArray], object], spans: Sequence[Span]) -> None:
+        """Call ``work`` in every thread with the limits of adjacent spans, and a counter of those taken.
+
+        It is for compiled code, which goes from span to span by ``next_number`` and never fails.
+        """
+        limits = np.array([0, *(last for _, last in spans)])
+        limits[0] = spans[0][0] if spans else 0
+        taken = np.zeros(1, np.int64)
+        self.run(lambda *_: work(limits, taken), [(k, k + 1) for k in range(min(self.count, len(spans)))])
+
+    def in_order(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Yield what ``work`` returns for every item, in order; a few items ahead are worked on meanwhile."""
+        ahead: deque[Iterator[Any]] = deque()
+        for item in items:
+            ahead.append(self.map(work, [item]))
+            if len(ahead) > 2 * self.count:
+                yield next(ahead.popleft())
+        while ahead:
+            yield next(ahead.popleft())
 
     def spans(self, size: int) -> list[Span]:
         """Cut ``0 … size`` into as many parts as there is use for: one for a single thread."""

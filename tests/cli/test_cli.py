@@ -23,6 +23,8 @@ from treedot import (
 )
 from treedot.cli import main
 from treedot.encode import DenseEncoder, DenseSpec
+from treedot.readers import pieces
+from treedot.readers.batch import Batch
 from treedot.safetensors import write_arrays
 from treedot.vectors import load_vectors
 from treedot.vectors.files import read_description
@@ -226,6 +228,20 @@ def test_kernels_are_the_same_whatever_the_threads(trees, tmp_path, capsys, opti
         assert main(["kernel", path, path, "--jobs", jobs, *options]) == 0
         printed.add(capsys.readouterr().out)
     assert len(written) == len(printed) == 1
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_large_file_is_read_by_as_many_threads_as_jobs(tmp_path, monkeypatch, jobs):
+    (tmp_path / "trees.mrg").write_text("\n".join(f"(S (A w{k}) (B b{k % 7}))" for k in range(500)))
+    pieces_read = []
+    scan_alone = Batch.scan_alone
+    monkeypatch.setattr(Batch, "scan_alone", lambda *a: pieces_read.append(a) or scan_alone(*a))
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(pieces, "BATCH_BYTES", 1000)
+    out = tmp_path / "rows.npz"
+    assert main(["encode", str(tmp_path / "trees.mrg"), "-o", str(out), "-j", jobs]) == 0
+    assert load_vectors(out).matrix.shape[0] == 500
+    assert (len(pieces_read) > 5) == (jobs == "2")
 
 
 def test_gram_writes_a_matrix(trees, tmp_path, capsys):

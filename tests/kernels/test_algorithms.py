@@ -19,7 +19,7 @@ from treedot import (
 )
 from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.kernels import pairwise, reference
-from treedot.kernels.normalisation import mirror
+from treedot.kernels.normalisation import Norms, finish_triangle, norms_of
 
 EXACT = 1e-12
 DECAY = st.sampled_from([0.0, 0.3, 1.0])
@@ -268,8 +268,36 @@ def test_a_gram_matrix_is_its_transpose_to_the_last_bit(kernel, normalize, chose
 def test_mirroring_keeps_the_lower_triangle(count):
     matrix = np.random.default_rng(count).normal(size=(count, count))
     lower = np.tril(matrix)
-    mirror(matrix)
+    finish_triangle(matrix, None, pytest.fail)
     assert np.array_equal(matrix, lower + np.tril(lower, -1).T)
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 300])
+def test_a_triangle_is_divided_by_the_norms_of_rows_and_columns(count):
+    matrix = np.random.default_rng(count).random((count, count))
+    matrix[0, 0] = 0.0
+    expected = np.tril(matrix)
+    norms = norms_of(np.diagonal(matrix).copy())
+    Norms(np.diagonal(matrix).copy(), pytest.fail).divide(
+        expected, np.arange(count), np.arange(count)[:, None]
+    )
+    finish_triangle(matrix, norms, pytest.fail)
+    assert np.array_equal(matrix, np.tril(expected) + np.tril(expected, -1).T)
+
+
+def test_rows_that_are_not_finite_are_finished_apart():
+    matrix = np.ones((100, 100))
+    matrix[70, 3] = np.inf
+    finished = []
+
+    def finish(kernels, a, b):
+        finished.append((a.tolist(), b.ravel().tolist()))
+        kernels[kernels == np.inf] = 5.0
+
+    finish_triangle(matrix, np.full(100, 2.0), finish)
+    assert finished == [(list(range(96)), list(range(64, 96)))]
+    assert matrix[70, 3] == matrix[3, 70] == 5.0
+    assert matrix[1, 0] == matrix[0, 1] == 0.25
 
 
 def test_a_gram_matrix_of_overflowing_kernels_is_symmetric_too():

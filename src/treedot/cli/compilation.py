@@ -54,6 +54,7 @@ def _read(forest: Forest) -> None:
         path = Path(folder, "trees.mrg")
         path.write_text("\n".join(TREES), encoding="utf-8")
         td.read_trees(path)
+        td.read_trees(path, n_jobs=2)
         td.read_trees([MANY_LABELS] * 2)
         split_file(str(path), None, 1)
         Path(folder, "code.py").write_text("def f(): pass", encoding="utf-8")

@@ -56,6 +56,7 @@ def _of_file(
         batch_size=batch_size,
         on_bad=skipped.callback,
         on_read=on_read,
+        n_jobs=getattr(options, "jobs", None),
     )
 
 

@@ -6,14 +6,14 @@ says where it ended and why; ``run_to_end`` enlarges what was too small and lets
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
 from treedot.array_types import Array, IntArray, Row, WordArray
 from treedot.errors import LimitError, ParameterError
-from treedot.threads import ONE_THREAD, PARTS, Span, Threads
+from treedot.threads import ONE_THREAD, Span, Threads
 from treedot.trees import Forest
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ CHUNK_TREES = 512
 CHUNK_NODES = 1 << 16
 LEAST_TREES = 64  # that are worth being given to a thread
 FRAGMENTS = 1 << 10  # of one tree, that there is working memory for to begin with
+LEAST_ENTRIES = 1 << 16  # of a matrix, that are worth being given to a thread
+KEPT = 1 << 14  # working memory for more nodes, or more fragments, is not kept
 MAX_FRAGMENTS = 1 << 22
 
 # Why a compiled run over trees ended.
@@ -62,6 +64,22 @@ class Rows(NamedTuple):
     indices: IntArray
     values: Row
 
+    def write(self, indices: IntArray, values: Row) -> None:
+        """Write columns and values where they belong in a matrix."""
+        indices[:] = self.indices
+        values[:] = self.values
+
+
+class SomeRows(Protocol):
+    """Rows that are written where they belong in a matrix."""
+
+    @property
+    def lengths(self) -> IntArray:
+        """How many non-zeros each row has."""
+
+    def write(self, indices: IntArray, values: Row) -> None:
+        """Write their columns and values."""
+
 
 class WorkingMemory(Protocol):
     """What compiled code keeps of one tree at a time."""
@@ -75,9 +93,38 @@ class WorkingMemory(Protocol):
         """For how many fragments of a tree there is memory."""
 
 
+class KeptMemory(WorkingMemory, Protocol):
+    """Working memory that is used again."""
+
+    @property
+    def nodes(self) -> int:
+        """For how many nodes of a tree there is memory."""
+
+
 T = TypeVar("T")
 Memory = TypeVar("Memory", bound=WorkingMemory)
+Kept = TypeVar("Kept", bound=KeptMemory)
 Output = TypeVar("Output", bound=tuple[Array, ...])
+
+
+class IdleMemory(Generic[Kept]):
+    """Working memory that no thread is using."""
+
+    def __init__(self, make: Callable[[int, int], Kept]) -> None:
+        self._make, self._idle = make, list[Kept]()
+
+    def take(self, nodes: int) -> Kept:
+        """Return memory for trees of at most so many nodes, that of another chunk where it will do."""
+        try:
+            memory = self._idle.pop()
+        except IndexError:
+            return self._make(nodes, FRAGMENTS)
+        return memory if memory.nodes >= nodes else self._make(nodes, FRAGMENTS)
+
+    def give_back(self, memory: Kept) -> None:
+        """Keep memory for the next chunk, unless it is large."""
+        if memory.nodes <= KEPT and memory.fragments <= KEPT:
+            self._idle.append(memory)
 
 
 def check_forest(forest: Any) -> None:
@@ -86,10 +133,15 @@ def check_forest(forest: Any) -> None:
         raise ParameterError(f"an encoder wants a Forest, not {type(forest).__name__}: call read_trees first")
 
 
-def forest_chunks(forest: Forest, trees: int, nodes: int) -> Iterator[tuple[int, int]]:
-    """Cut a forest into runs of at most so many trees and nodes (or of one tree)."""
+def forest_chunks(forest: Forest, trees: int, nodes: int, threads: int = 1) -> Iterator[tuple[int, int]]:
+    """Cut a forest into runs of at most so many trees and nodes (or of one tree).
+
+    For several threads they become shorter towards the end, so that all threads end at about the same time.
+    """
     first = 0
     while first < len(forest):
+        if threads > 1:
+            trees = min(trees, max(LEAST_TREES, (len(forest) - first) // (2 * threads)))
         fitting = int(np.searchsorted(forest.offsets, forest.offsets[first] + nodes, side="right")) - 1
         last = min(first + trees, max(fitting, first + 1), len(forest))
         yield first, last
@@ -101,11 +153,9 @@ def in_chunks(
 ) -> list[T]:
     """Return the results for all chunks of a forest, in order; of at most ``scale`` times the usual size."""
     trees, nodes = scale * CHUNK_TREES, scale * CHUNK_NODES
-    if threads.count > 1:  # something for each
-        trees = min(trees, max(LEAST_TREES, len(forest) // (PARTS * threads.count)))
-    if 0 < len(forest) <= trees and forest.n_nodes <= nodes:
+    if 0 < len(forest) <= (trees if threads.count == 1 else LEAST_TREES) and forest.n_nodes <= nodes:
         return [run(Chunk(forest, label_keys, 0, len(forest)))]
-    limits = list(forest_chunks(forest, trees, nodes))
+    limits = list(forest_chunks(forest, trees, nodes, threads.count))
     results: dict[Span, T] = {}
 
     def run_one(first: int, last: int) -> None:
@@ -168,13 +218,16 @@ def rows_of(written: NonZeros, indptr: IntArray) -> Rows:
     return Rows(indptr[1:] - indptr[:-1], indices[: indptr[-1]], values[: indptr[-1]])
 
 
-def matrix_of(parts: list[Rows], n_columns: int, dtype: str, threads: Threads = ONE_THREAD) -> csr_matrix:
+def matrix_of(
+    parts: Sequence[SomeRows], n_columns: int, dtype: str, threads: Threads = ONE_THREAD
+) -> csr_matrix:
     """Return rows as a matrix, whose columns are known to be sorted and distinct."""
     from scipy.sparse import csr_matrix
 
     if not parts:
         return csr_matrix((0, n_columns), dtype=dtype)
-    lengths, indices, values = parts[0] if len(parts) == 1 else _joined(parts, threads)
+    only = parts[0] if len(parts) == 1 else None
+    lengths, indices, values = only if isinstance(only, Rows) else _joined(parts, dtype, threads)
     indptr = np.zeros(lengths.size + 1, np.int32 if indices.size < 2**31 else np.int64)
     lengths.cumsum(out=indptr[1:])
     matrix = csr_matrix((values.astype(dtype, copy=False), indices, indptr), shape=(lengths.size, n_columns))
@@ -182,19 +235,19 @@ def matrix_of(parts: list[Rows], n_columns: int, dtype: str, threads: Threads = 
     return matrix
 
 
-def _joined(parts: list[Rows], threads: Threads) -> Rows:
-    """Return the rows of all parts, one behind the other: each copied by one thread."""
-    ends = np.cumsum([part.indices.size for part in parts])
+def _joined(parts: Sequence[SomeRows], dtype: str, threads: Threads) -> Rows:
+    """Return the rows of all parts, one behind the other: each written by one thread."""
+    ends = np.cumsum([0, *(part.lengths.sum() for part in parts)])
     joined = Rows(
         np.concatenate([part.lengths for part in parts]),
-        np.empty(ends[-1], parts[0].indices.dtype),
-        np.empty(ends[-1], parts[0].values.dtype),
+        np.empty(ends[-1], np.int32),
+        np.empty(ends[-1], dtype),
     )
 
-    def copy(first: int, last: int) -> None:
-        for part, end in zip(parts[first:last], ends[first:last], strict=True):
-            joined.indices[end - part.indices.size : end] = part.indices
-            joined.values[end - part.values.size : end] = part.values
+    def write(first: int, last: int) -> None:
+        for k in range(first, last):
+            place = slice(ends[k], ends[k + 1])
+            parts[k].write(joined.indices[place], joined.values[place])
 
-    threads.run(copy, [(k, k + 1) for k in range(len(parts))])
+    threads.run(write, threads.even_spans(ends, LEAST_ENTRIES))
     return joined

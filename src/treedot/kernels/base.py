@@ -13,7 +13,14 @@ import numpy.typing as npt
 from treedot.array_types import FloatArray, IntArray
 from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.kernels.kernel import Kernel
-from treedot.kernels.normalisation import Norms, log_of_norms, mirror, normalized, row_blocks
+from treedot.kernels.normalisation import (
+    Norms,
+    finish_triangle,
+    log_of_norms,
+    normalized,
+    norms_of,
+    row_blocks,
+)
 from treedot.parameters import checked_decay, checked_flag, checked_integer
 from treedot.readers import read_tree, read_trees
 from treedot.threads import ONE_THREAD, Threads, open_threads
@@ -83,12 +90,12 @@ class TreeKernel(Kernel):
         x, y = read_sides(X, Y)
         with open_threads(n_jobs) as threads:
             matrix = self._raw_gram(x, y, threads)
-            rows, columns = np.arange(len(x))[:, None], np.arange(matrix.shape[1])
             if y is None:
-                finish = self._finishing(np.diagonal(matrix).copy(), x)
-                threads.run(lambda a, b: finish(matrix[a:b, :b], columns[:b], rows[a:b]), row_blocks(len(x)))
-                mirror(matrix, threads)
+                diagonal = np.diagonal(matrix).copy()
+                norms = norms_of(diagonal) if self.normalize else None
+                finish_triangle(matrix, norms, self._finishing(diagonal, x), threads)
             else:
+                rows, columns = np.arange(len(x))[:, None], np.arange(len(y))
                 own = [self._raw_diagonal(side, threads) for side in (x, y) if self.normalize]
                 finish = self._finishing(np.concatenate([np.zeros(0), *own]), x, y)
                 threads.run(lambda a, b: finish(matrix[a:b], rows[a:b], len(x) + columns), row_blocks(len(x)))

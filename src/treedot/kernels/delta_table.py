@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
+from treedot.counter import next_number
 from treedot.jit import njit
 from treedot.trees.distinct import Counts, Subtrees
 
@@ -51,16 +52,15 @@ def layout(
     if kinds is not None:
         inner = inner[np.argsort(kinds[0][inner], kind="stable")]
         members = members[np.argsort(kinds[1][members], kind="stable")]
-    order = inner[np.lexsort((rows.production[inner], height[inner]))]
+    by_production = _sorted(inner, rows.production, n_productions)
+    order = _sorted(by_production, height, int(height.max(initial=0)) + 1)
     same = rows is columns
-    members = order if same else members
-    members = members[np.argsort(columns.production[members], kind="stable")]
+    members = _sorted(order if same else members, columns.production, n_productions)
     width, column_rank, first = _ranks(columns.production, members, n_productions)
     if same:
         count, row_rank = width, column_rank
     else:
-        by = inner[np.argsort(rows.production[inner], kind="stable")]
-        count, row_rank, _ = _ranks(rows.production, by, n_productions)
+        count, row_rank, _ = _ranks(rows.production, by_production, n_productions)
     base = np.concatenate([[0], np.cumsum(count * width)])
     line = np.full(rows.production.size, -1, np.int64)
     line[inner] = base[rows.production[inner]] + row_rank[inner] * width[rows.production[inner]]
@@ -76,6 +76,21 @@ def _ranks(
     rank = np.full(production.size, -1, np.int64)
     rank[members] = np.arange(members.size) - np.repeat(first[:-1], count)
     return count, rank, first
+
+
+@njit
+def _sorted(items: IntArray, key: IntArray, n_keys: int) -> IntArray:
+    """Return items in the order of their keys, small integers; those of a key in the order they came in."""
+    place = np.zeros(n_keys + 1, np.int64)
+    for item in items:
+        place[key[item] + 1] += 1
+    for k in range(n_keys):
+        place[k + 1] += place[k]
+    found = np.empty_like(items)
+    for item in items:
+        found[place[key[item]]] = item
+        place[key[item]] += 1
+    return found
 
 
 @njit
@@ -97,9 +112,24 @@ def coefficients(budget: int) -> int:
 @njit
 def fill(
     rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool,
+    limits: IntArray, taken: IntArray, delta: FloatArray,
+) -> None:  # fmt: skip
+    """Compute Δ of the row subtrees in spans of ``order``, as long as there is one that nobody has taken.
+
+    Span ``k`` goes from ``limits[k]`` to ``limits[k + 1]``. Δ of lower subtrees is there, or in that span.
+    """
+    span = next_number(taken)
+    while span < limits.size - 1:
+        _fill_span(rows, columns, at, decay, symmetric, limits[span], limits[span + 1], delta)
+        span = next_number(taken)
+
+
+@njit
+def _fill_span(
+    rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool,
     first: int, last: int, delta: FloatArray,
 ) -> None:  # fmt: skip
-    """Compute Δ of the row subtrees ``order[first:last]``; that of all lower ones is there, or among them.
+    """Compute Δ of the row subtrees ``order[first:last]``.
 
     With ``symmetric``, rows and columns are the same subtrees, and half of Δ is copied from the other half:
     for some subtrees of a production at a time, so that they fill whole cache lines.
@@ -160,9 +190,21 @@ def times_expanded(product: FloatArray, below: FloatArray, decay: float, step: i
 @njit
 def fill_bounded(
     rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool,
+    limits: IntArray, taken: IntArray, delta: FloatArray, out: FloatArray,
+) -> None:  # fmt: skip
+    """Do the same for polynomials in the cost of fragments, and write the sum of each."""
+    span = next_number(taken)
+    while span < limits.size - 1:
+        _fill_bounded_span(rows, columns, at, decay, symmetric, limits[span], limits[span + 1], delta, out)
+        span = next_number(taken)
+
+
+@njit
+def _fill_bounded_span(
+    rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool,
     first: int, last: int, delta: FloatArray, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Do the same for polynomials in the cost of fragments, and write the sum of each.
+    """Compute the polynomials of the row subtrees ``order[first:last]``, and the sum of each.
 
     Row ``k`` of ``delta`` has one coefficient for every cost from 0 to the budget, ``out[k]`` their sum.
     With ``symmetric``, only ``out`` is filled beyond the lower half.
@@ -234,29 +276,32 @@ def fill_scaled(
 @njit
 def gram(
     rows: Subtrees, at: Layout, delta: FloatArray, row_counts: Counts, column_counts: Counts,
-    symmetric: bool, first: int, last: int, out: FloatArray,
+    symmetric: bool, limits: IntArray, taken: IntArray, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Sum Δ over the subtrees of every pair of trees: rows ``first … last - 1`` of K = C Δ Cᵀ.
+    """Sum Δ over the subtrees of every pair of trees, K = C Δ Cᵀ, for spans of rows that nobody has taken.
 
     Column subtrees are counted by their places in ``members``. With ``symmetric``, only the lower half of K
     is written.
     """
     weight = np.zeros(at.members.size)  # of every column subtree: its Δ with all subtrees of tree i
-    for i in range(first, last):
-        for k in range(row_counts.start[i], row_counts.start[i + 1]):
-            u, count = row_counts.subtree[k], row_counts.copies[k]
-            p = rows.production[u]
-            line = at.line[u] - at.first[p]
-            for place in range(at.first[p], at.first[p + 1]):
-                weight[place] += count * delta[line + place]
-        for j in range(i + 1 if symmetric else out.shape[1]):
-            value = 0.0
-            for k in range(column_counts.start[j], column_counts.start[j + 1]):
-                value += column_counts.copies[k] * weight[column_counts.subtree[k]]
-            out[i, j] = value
-        for k in range(row_counts.start[i], row_counts.start[i + 1]):
-            p = rows.production[row_counts.subtree[k]]
-            weight[at.first[p] : at.first[p + 1]] = 0.0
+    span = next_number(taken)
+    while span < limits.size - 1:
+        for i in range(limits[span], limits[span + 1]):
+            for k in range(row_counts.start[i], row_counts.start[i + 1]):
+                u, count = row_counts.subtree[k], row_counts.copies[k]
+                p = rows.production[u]
+                line = at.line[u] - at.first[p]
+                for place in range(at.first[p], at.first[p + 1]):
+                    weight[place] += count * delta[line + place]
+            for j in range(i + 1 if symmetric else out.shape[1]):
+                value = 0.0
+                for k in range(column_counts.start[j], column_counts.start[j + 1]):
+                    value += column_counts.copies[k] * weight[column_counts.subtree[k]]
+                out[i, j] = value
+            for k in range(row_counts.start[i], row_counts.start[i + 1]):
+                p = rows.production[row_counts.subtree[k]]
+                weight[at.first[p] : at.first[p + 1]] = 0.0
+        span = next_number(taken)
 
 
 @njit

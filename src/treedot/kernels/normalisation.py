@@ -10,9 +10,10 @@ from typing import TypeVar
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
+from treedot.jit import njit
 from treedot.threads import ONE_THREAD, Span, Threads
 
-BLOCK_ROWS = 64  # of a matrix, at a time
+BLOCK_ROWS = 32  # of a matrix, at a time
 
 T = TypeVar("T")
 
@@ -30,7 +31,7 @@ class Norms:
 
     def __init__(self, own: FloatArray, log: Callable[[int, int], float]) -> None:
         self._own, self._log = own, cache(log)
-        self._norm = np.sqrt(np.where(own == 0, 1.0, own))  # K(a, b) is 0 as well where K(a, a) is
+        self._norm = norms_of(own)
         self._fits = np.isfinite(own)
 
     def divide(self, kernels: FloatArray, a: IntArray, b: IntArray) -> None:
@@ -49,6 +50,12 @@ class Norms:
             kernels[at] = normalized(value, self._own[x], self._own[y], self._log, x, y)
         same = np.unravel_index(np.flatnonzero(a == b), kernels.shape)  # faster than nonzero
         kernels[same] = self._own[i[same]] != 0  # exactly 1, whatever rounding does
+
+
+def norms_of(own: FloatArray) -> FloatArray:
+    """Return √K(a, a), and 1 where that is 0: K(a, b) is then 0 as well."""
+    norms: FloatArray = np.sqrt(np.where(own == 0, 1.0, own))
+    return norms
 
 
 def normalized(value: float, own_a: float, own_b: float, log: Callable[[T, T], float], a: T, b: T) -> float:
@@ -72,21 +79,60 @@ def over_norms(values: FloatArray, norms: FloatArray) -> FloatArray:
     return np.divide(values, column, out=np.zeros_like(values), where=column > 0)
 
 
+def finish_triangle(
+    matrix: FloatArray,
+    norms: FloatArray | None,
+    finish: Callable[[FloatArray, IntArray, IntArray], None],
+    threads: Threads = ONE_THREAD,
+) -> None:
+    """Normalise the lower triangle of a matrix by the norms of its trees, and copy it into the upper one.
+
+    What is computed for (b, a) in another order than for (a, b) differs in the last bit. Rows with values, or
+    norms, that are not finite go to ``finish`` first; without norms, so do no others.
+    """
+    trees = np.arange(len(matrix))
+    divisors = np.zeros(0) if norms is None else norms
+    fit = bool(np.isfinite(divisors).all())
+
+    def run(first: int, last: int) -> None:
+        if fit and _all_finite(matrix, first, last):
+            _divide_rows(matrix, divisors, first, last)
+        else:
+            finish(matrix[first:last, :last], trees[:last], trees[first:last, None])
+        _mirror_rows(matrix, first, last)
+
+    threads.run(run, row_blocks(len(matrix)))
+
+
+@njit
+def _all_finite(matrix: FloatArray, first: int, last: int) -> bool:
+    """Tell whether all values of some rows of a lower triangle are finite."""
+    finite = True
+    for i in range(first, last):
+        for j in range(i + 1):
+            finite &= abs(matrix[i, j]) < math.inf
+    return finite
+
+
+@njit
+def _divide_rows(matrix: FloatArray, norms: FloatArray, first: int, last: int) -> None:
+    """Normalise some rows of a lower triangle, in place."""
+    for i in range(first, min(last, norms.size)):
+        own = matrix[i, i]
+        for j in range(i):
+            matrix[i, j] = matrix[i, j] / norms[j] / norms[i]
+        matrix[i, i] = 0.0 if own == 0.0 else 1.0  # exactly, whatever rounding does
+
+
+@njit
+def _mirror_rows(matrix: FloatArray, first: int, last: int) -> None:
+    """Copy some rows of the lower triangle of a matrix into the upper one, in place."""
+    for begin in range(0, last, BLOCK_ROWS):
+        for j in range(begin, min(begin + BLOCK_ROWS, last)):
+            for i in range(max(first, j + 1), last):
+                matrix[j, i] = matrix[i, j]
+
+
 def row_blocks(rows: int) -> list[Span]:
     """Cut the rows of a matrix into blocks that stay in the processor's cache."""
     return [(start, min(start + BLOCK_ROWS, rows)) for start in range(0, rows, BLOCK_ROWS)]
-
-
-def mirror(matrix: FloatArray, threads: Threads = ONE_THREAD) -> None:
-    """Copy the lower triangle of a square matrix into the upper one, in place.
-
-    What is computed for (b, a) in another order than for (a, b) differs in the last bit.
-    """
-
-    def run(start: int, stop: int) -> None:
-        matrix[:start, start:stop] = matrix[start:stop, :start].T
-        corner = matrix[start:stop, start:stop]
-        above = np.triu_indices(stop - start, 1)
-        corner[above] = corner.T[above]
-
-    threads.run(run, row_blocks(len(matrix)))

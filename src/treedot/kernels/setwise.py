@@ -82,7 +82,7 @@ class SharedDelta(SubtreePairs):
             fill = partial(delta_table.fill_bounded, *given)
             outputs = np.empty((self.size, delta_table.coefficients(budget))), values
         for spans in self.steps(threads):
-            threads.run(lambda first, last: fill(first, last, *outputs), spans)
+            threads.share(lambda limits, taken: fill(limits, taken, *outputs), spans)
         return values
 
     def gram(self, decay: float, budget: int = UNBOUNDED, threads: Threads = ONE_THREAD) -> FloatArray:
@@ -95,7 +95,7 @@ class SharedDelta(SubtreePairs):
         place = at.first[self.columns.subtrees.production[counts.subtree]] + at.rank[counts.subtree]
         given = subtrees, at, delta, self.rows.counts, counts._replace(subtree=place), self.symmetric
         rows = threads.row_spans(last - first, self.symmetric)
-        threads.run(lambda start, stop: delta_table.gram(*given, start, stop, out), rows)
+        threads.share(lambda limits, taken: delta_table.gram(*given, limits, taken, out), rows)
         return out
 
     def log_sum(self, decay: float) -> float:

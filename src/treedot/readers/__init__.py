@@ -23,6 +23,7 @@ from treedot.parameters import (
     TREEBANKS,
     WITH_RECORDS,
     checked_choice,
+    n_threads,
 )
 from treedot.readers.problems import OnBad
 from treedot.trees import Forest, Tree
@@ -63,6 +64,7 @@ class _How(NamedTuple):
     unit: str | None
     batch_size: int
     on_bad: OnBad
+    n_jobs: int  # threads
 
 
 def read_trees(
@@ -72,6 +74,7 @@ def read_trees(
     column: str | None = None,
     unit: str | None = None,
     on_bad: Callable[[SourceError], object] | None = None,
+    n_jobs: int | None = None,
 ) -> Forest:
     """Read all trees of a source into one Forest.
 
@@ -100,6 +103,10 @@ def read_trees(
     on_bad : callable, optional
         Called with the error of every tree that cannot be read, which is then left out. By default
         the first such error is raised.
+    n_jobs : int, optional
+        How many threads read a file of brackets; -1 for as many as there are cores. The forest is the same
+        for any number, and so are errors. From the first tree on that cannot be read, one thread reads on
+        alone; so it does in all other formats.
 
     Examples
     --------
@@ -109,7 +116,9 @@ def read_trees(
     if isinstance(source, Forest):
         return source
     return Forest.concat(
-        iter_trees(source, format, column=column, unit=unit, batch_size=_EVERYTHING, on_bad=on_bad)
+        iter_trees(
+            source, format, column=column, unit=unit, batch_size=_EVERYTHING, on_bad=on_bad, n_jobs=n_jobs
+        )
     )
 
 
@@ -138,12 +147,14 @@ def iter_trees(
     batch_size: int = 1024,
     on_bad: Callable[[SourceError], object] | None = None,
     on_read: Callable[[int], object] | None = None,
+    n_jobs: int | None = None,
 ) -> Iterator[Forest]:
     """Yield the trees of a source as Forests of at most ``batch_size`` trees, in constant memory.
 
     The parameters are those of ``read_trees``; ``on_read`` is called after each batch with the number
     of bytes of the file that have been read. A file without any tree is an error, but for source code
-    without functions and documents without records; an empty iterable is not.
+    without functions and documents without records; an empty iterable is not. With several threads,
+    ``n_jobs``, some MB of a file of brackets are read ahead.
     """
     if batch_size < 1:
         raise ParameterError(f"batch_size must be at least 1, not {batch_size}")
@@ -151,7 +162,7 @@ def iter_trees(
         raise ParameterError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
     if unit is not None:
         checked_choice("unit", unit, (*DOCUMENT_UNITS, *CODE_UNITS, *DEPENDENCY_TREES))
-    how = _How(format, column, unit, batch_size, OnBad(on_bad))
+    how = _How(format, column, unit, batch_size, OnBad(on_bad), n_threads(n_jobs))
     source = _one_column(source)
     if isinstance(source, Forest):
         for start in range(0, len(source), batch_size):
@@ -160,7 +171,7 @@ def iter_trees(
         yield from _from_file(source, how, on_read)
     elif hasattr(source, "read"):
         name = str(getattr(source, "name", "<stream>"))
-        yield from _from_stream(source, name, format or format_of(name), how)
+        yield from _from_stream(source, name, format or format_of(name), how._replace(n_jobs=1))
     elif are_vectors(source):
         raise ParameterError(f"cannot read trees from {type(source).__name__}: these are vectors already")
     elif isinstance(source, Mapping) or hasattr(source, "columns"):
@@ -204,7 +215,7 @@ def _from_file(
 ) -> Iterator[Forest]:
     name = os.fspath(path)
     if name == "-":
-        yield from _from_stream(sys.stdin.buffer, "<stdin>", how.format or "brackets", how)
+        yield from _from_stream(sys.stdin.buffer, "<stdin>", how.format or "brackets", how._replace(n_jobs=1))
         return
     if name.lstrip().startswith("(") and not os.path.exists(name):
         raise ParameterError("a text is taken as a file name: for a tree in brackets give a list, [text]")
@@ -251,8 +262,10 @@ def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator
 
         return read_source(stream, name, kind, how.unit or "function", batch_size, on_bad)
     if kind == "brackets":
-        from treedot.readers.brackets import read_brackets
+        from treedot.readers.brackets import read_brackets, read_in_threads
 
+        if how.n_jobs > 1:
+            return _not_empty(read_in_threads(stream, name, batch_size, on_bad, how.n_jobs), name)
         return _not_empty(read_brackets(stream, name, batch_size, on_bad), name)
     if kind in DOCUMENTS:
         from treedot.readers.documents import read_stream

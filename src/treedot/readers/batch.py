@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import itertools
 import secrets
+from typing import NamedTuple
 
 import numpy as np
 
 from treedot.array_types import IntArray
 from treedot.readers import scanner
 from treedot.readers.scanner import Scan
-from treedot.readers.token_table import empty_table, larger_table
-from treedot.readers.words import Text
+from treedot.readers.token_table import empty_table, larger_table, merge
+from treedot.readers.words import Text, padded
+from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 from treedot.trees.brackets import unescape
 
+EVERYTHING = 2**31 - 1  # trees
+LEAST_NODES = 1 << 16  # that are worth being given to a thread
 FEWEST_SLOTS, MOST_SLOTS = 64, 1 << 16  # of a new table
+
+
+class Scanned(NamedTuple):
+    """The trees of a text that was scanned by itself, and its tokens."""
+
+    scan: Scan
+    pool: Text  # the tokens one after the other, each with a line break behind it, and padding
+    start: IntArray  # where each begins, and where the last one ends
 
 
 class Batch:
@@ -38,7 +50,7 @@ class Batch:
         self._tokens: list[str] = []  # those that were decoded
         self._undecodable: dict[int, bytes] = {}  # tokens that are not UTF-8, by their numbers
         self._has_escapes = False
-        self._scans: list[Scan] = []
+        self._scans: list[tuple[Scan, IntArray | None]] = []  # with other numbers of tokens than their own
         self._all_there = True  # whether no tree was left out
         self.n_trees = 0  # with those that were left out
 
@@ -75,9 +87,38 @@ class Batch:
         self.n_trees += scan.starts.size
         bad = self._bad_trees(scan) if self._undecodable else {}
         if scan.starts.size:
-            self._scans.append(_without(scan, list(bad)) if bad else scan)
+            self._scans.append((_without(scan, list(bad)) if bad else scan, None))
         self._all_there = self._all_there and not bad
         return bad
+
+    def forest_of(self, text: Text) -> Forest | None:
+        """Return the trees of a padded text, if nothing else was added; None where something is wrong."""
+        scan = self.scan(text, EVERYTHING)
+        if scan.stop == scanner.COMPLETE and not self.add(scan):
+            return self.take()
+        self._forget()
+        return None
+
+    def scan_alone(self, text: Text) -> Scanned | None:
+        """Scan a padded text for another batch to add; return None where something is wrong with it."""
+        scan = self.scan(text, EVERYTHING)
+        start = self._table.start[: self._n_tokens + 1].copy()
+        raw = self._table.pool[: start[-1]].tobytes()
+        self._forget()
+        return Scanned(scan, padded(raw), start) if scan.stop == scanner.COMPLETE and _is_text(raw) else None
+
+    def merge(self, found: Scanned) -> None:
+        """Add the trees of a text that was scanned by itself."""
+        self._make_room(found.pool.size)
+        numbers, done = np.empty(found.start.size - 1, np.int32), 0
+        while done < numbers.size:
+            done = merge(self._table, self._n_tokens, found.pool, found.start, numbers, done)
+            self._n_tokens = max(self._n_tokens, int(numbers[:done].max(initial=-1)) + 1)
+            if done < numbers.size:
+                self._table = larger_table(self._table, 4 * self._table.slot.size)
+        self._decode()
+        self.n_trees += found.scan.starts.size
+        self._scans.append((found.scan, numbers))
 
     def _decode(self) -> None:
         """Decode the tokens that are new."""
@@ -104,9 +145,9 @@ class Batch:
         tokens = scan.label[nodes[first]]
         return {int(tree): self._undecodable[token] for tree, token in zip(trees, tokens, strict=True)}
 
-    def take(self) -> Forest:
+    def take(self, threads: Threads = ONE_THREAD) -> Forest:
         """Return the forest of all trees that were added, and forget them and their tokens."""
-        label, arity, offsets = _joined(self._scans)
+        label, arity, offsets = _joined(self._scans, threads)
         tokens = self._tokens[: label.max(initial=-1) + 1]  # without those of a tree that is not finished
         if self._has_escapes:
             tokens = [unescape(token) for token in tokens]
@@ -117,22 +158,44 @@ class Batch:
         forest = Forest._trusted(label, arity, offsets, tuple(tokens))
         if not self._all_there:
             forest = forest[:]  # without the labels that only trees left out have
-        self._table.slot[self._table.place[: self._n_tokens]] = -1
-        self._begin()
+        self._forget()
         return forest
 
+    def _forget(self) -> None:
+        self._table.slot[self._table.place[: self._n_tokens]] = -1
+        self._begin()
 
-def _joined(scans: list[Scan]) -> tuple[IntArray, IntArray, IntArray]:
+
+def _is_text(raw: bytes) -> bool:
+    """Tell whether all tokens of a pool are UTF-8."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _joined(
+    scans: list[tuple[Scan, IntArray | None]], threads: Threads
+) -> tuple[IntArray, IntArray, IntArray]:
     """Return the labels, the arities and the offsets of all trees of several scans."""
-    if len(scans) == 1:
-        return scans[0].label, scans[0].arity, scans[0].offsets
-    none, zero = np.zeros(0, np.int32), np.zeros(1, np.int64)
-    before = np.cumsum([0, *(scan.label.size for scan in scans)])
-    return (
-        np.concatenate([none, *(scan.label for scan in scans)]),
-        np.concatenate([none, *(scan.arity for scan in scans)]),
-        np.concatenate([zero, *(scan.offsets[1:] + k for k, scan in zip(before, scans, strict=False))]),
-    )
+    if len(scans) == 1 and scans[0][1] is None:
+        return scans[0][0].label, scans[0][0].arity, scans[0][0].offsets
+    nodes = np.cumsum([0, *(scan.label.size for scan, _ in scans)])
+    trees = np.cumsum([0, *(scan.starts.size for scan, _ in scans)])
+    label, arity = np.empty(nodes[-1], np.int32), np.empty(nodes[-1], np.int32)
+    offsets = np.zeros(trees[-1] + 1, np.int64)
+
+    def write(first: int, last: int) -> None:
+        for k in range(first, last):
+            scan, numbers = scans[k]
+            here = slice(nodes[k], nodes[k + 1])
+            label[here] = scan.label if numbers is None else numbers[scan.label]
+            arity[here] = scan.arity
+            np.add(scan.offsets[1:], nodes[k], out=offsets[trees[k] + 1 : trees[k + 1] + 1])
+
+    threads.run(write, threads.even_spans(nodes, LEAST_NODES))
+    return label, arity, offsets
 
 
 def _without(scan: Scan, trees: list[int]) -> Scan:

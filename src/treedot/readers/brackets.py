@@ -14,11 +14,13 @@ import numpy as np
 from treedot.errors import SourceError, TreeSyntaxError
 from treedot.files import read_chunk
 from treedot.readers import scanner
-from treedot.readers.batch import Batch
+from treedot.readers.batch import Batch, Scanned
+from treedot.readers.pieces import UNKNOWN, Piece, Pieces, begin_text
 from treedot.readers.problems import OnBad
-from treedot.readers.recognition import HEAD, refuse_other_files, table_hint
+from treedot.readers.recognition import HEAD, table_hint
 from treedot.readers.scanner import Scan
 from treedot.readers.words import PADDING, Text, padded
+from treedot.threads import open_threads
 from treedot.trees import Forest
 
 CHUNK_BYTES = 1 << 18  # with what is made of it, it fits into the caches of a core
@@ -58,9 +60,7 @@ class _Window:
         chunk = read_chunk(self.stream, max(CHUNK_BYTES, self.text.size), self.name)
         self.at_end = not chunk
         if self.fresh:
-            if not self.one_tree:
-                refuse_other_files(chunk, self.name)
-            chunk = chunk.removeprefix(codecs.BOM_UTF8)
+            chunk = chunk.removeprefix(codecs.BOM_UTF8) if self.one_tree else begin_text(chunk, self.name)
             self.fresh = False
         self.padded = padded(self.text, chunk)
 
@@ -135,6 +135,50 @@ def read_brackets(
     window = _Window(stream, name)
     window.lines_before = lines_before
     return _read_window(window, Batch(CHUNK_BYTES), batch_size, on_bad, trees_before)
+
+
+def read_in_threads(
+    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, n_jobs: int | None
+) -> Iterator[Forest]:
+    """Yield the same forests, and the same errors, by several threads.
+
+    They scan pieces of the text. From the first piece on that something is wrong with, one reads on alone.
+    """
+    batch, trees = Batch(CHUNK_BYTES), 0
+    idle: list[Batch] = []
+
+    def read(piece: Piece) -> tuple[int, Forest | Scanned | None]:
+        if piece.trees == UNKNOWN:
+            return 0, None
+        try:
+            own = idle.pop()
+        except IndexError:
+            own = Batch(CHUNK_BYTES)
+        found = (own.forest_of if piece.trees == batch_size else own.scan_alone)(piece.text)
+        idle.append(own)
+        return piece.trees, found
+
+    with open_threads(n_jobs) as threads:
+        pieces = Pieces(stream, name, batch_size, threads)
+        for n_trees, found in threads.in_order(read, pieces):
+            if found is None:
+                break
+            pieces.done()
+            trees += n_trees
+            if isinstance(found, Scanned):
+                batch.merge(found)
+                found = batch.take(threads) if batch.n_trees == batch_size else None
+            if found is not None:
+                yield found
+        else:
+            if batch.n_trees:
+                yield batch.take(threads)
+            return
+    before, rest = pieces.rest()
+    window = _Window(rest, name)
+    window.lines_before, window.column_before = before
+    window.fresh, window.blank_before = False, trees == 0
+    yield from _read_window(window, batch, batch_size, on_bad, trees)
 
 
 def _read_window(

@@ -94,3 +94,22 @@ def larger_table(table: Table, slots: int) -> Table:
         slot = find(larger, table.pool, start, table.start[token + 1] - start - 1)
         larger.slot[slot], larger.place[token] = token, slot
     return larger
+
+
+@njit
+def merge(table: Table, n_tokens: int, pool: Text, start: IntArray, moves: IntArray, first: int) -> int:
+    """Give the tokens of a pool, from the first of them on, the numbers that they have in a table.
+
+    Those that are new to it are added. Return how many tokens have their numbers: not all where the table
+    is full.
+    """
+    for token in range(first, moves.size):
+        length = start[token + 1] - start[token] - 1
+        slot = find(table, pool, start[token], length)
+        if table.slot[slot] < 0:
+            if n_tokens == table.place.size:
+                return token
+            add(table, slot, n_tokens, pool, start[token], length)
+            n_tokens += 1
+        moves[token] = table.slot[slot]
+    return moves.size

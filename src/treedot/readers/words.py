@@ -44,6 +44,18 @@ if not COMPILED:
                 return length
         return PADDING
 
+    def marks(text: Text, at: int, byte: int) -> int:
+        """Return one bit for each of 32 bytes, the first as the lowest: whether it is a certain one."""
+        return sum(1 << k for k in range(PADDING) if text[at + k] == byte)
+
+    def n_marks(bits: int) -> int:
+        """Return how many bits are set."""
+        return bits.bit_count()
+
+    def first_mark(bits: int) -> int:
+        """Return the number of the lowest bit that is set."""
+        return (bits & -bits).bit_length() - 1
+
 else:
     import numba
     from llvmlite import ir
@@ -92,6 +104,39 @@ else:
             return builder.cttz(marks, ir.Constant(ir.IntType(1), 1))
 
         return numba.types.int64(text, numba.types.intp), generate
+
+    @intrinsic
+    def marks(typing: Any, text: Any, at: Any, byte: Any) -> Any:
+        """Return one bit for each of 32 bytes, the first as the lowest: whether it is a certain one."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = ir.VectorType(ir.IntType(8), PADDING)
+            block = _load(context, builder, signature, arguments[:2], kind)
+            wanted = builder.trunc(arguments[2], ir.IntType(8))
+            first = builder.insert_element(ir.Constant(kind, ir.Undefined), wanted, ir.IntType(32)(0))
+            lanes = ir.Constant(ir.VectorType(ir.IntType(32), PADDING), [0] * PADDING)
+            same = builder.icmp_unsigned("==", block, builder.shuffle_vector(first, first, lanes))
+            return builder.zext(builder.bitcast(same, ir.IntType(PADDING)), ir.IntType(64))
+
+        return numba.types.int64(text, numba.types.intp, numba.types.int64), generate
+
+    @intrinsic
+    def n_marks(typing: Any, bits: Any) -> Any:
+        """Return how many bits are set."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.ctpop(arguments[0])
+
+        return numba.types.int64(numba.types.int64), generate
+
+    @intrinsic
+    def first_mark(typing: Any, bits: Any) -> Any:
+        """Return the number of the lowest bit that is set."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+        return numba.types.int64(numba.types.int64), generate
 
     @numba.njit
     def scrambled(code: Any, word: Any, key: Any) -> Any:

@@ -168,6 +168,11 @@ class BlockMemory(NamedTuple):
         )
 
     @property
+    def nodes(self) -> int:
+        """For how many nodes of a tree there is memory."""
+        return self.stack.size
+
+    @property
     def fragments(self) -> int:
         """For how many prefixes of a tree there is memory."""
         return int(self.prefixes.size)
@@ -362,12 +367,13 @@ def _extend(
 @njit
 def encode(
     trees: TreeArrays, tree: int, budget: int, shift: np.uint64, origin: int, tables: Tables,
-    memory: BlockMemory, out: NonZeros, indptr: IntArray, log_factors: FloatArray,
+    memory: BlockMemory, out: NonZeros, indptr: IntArray, log_factors: FloatArray, squares: FloatArray,
 ) -> Ended:  # fmt: skip
     """Write the blocks of the trees from ``tree`` on.
 
     Those of tree t stand in ``out`` from ``indptr[t]`` to ``indptr[t + 1]``, with columns from ``origin`` on;
-    their values are to be multiplied by e to the power of ``log_factors[t]``.
+    their values, whose squares sum to ``squares[t]``, are to be multiplied by e to the power of
+    ``log_factors[t]``.
     """
     offsets, arity, label, label_key = trees
     indices, values = out
@@ -384,6 +390,9 @@ def encode(
         buckets = _sum_blocks(n_cut, exponent, tables, memory)
         size = _write_blocks(buckets, shift, origin, memory, indices[start:], values[start:])
         log_factors[tree] = exponent * math.log(2.0)
+        squares[tree] = 0.0
+        for k in range(start, start + size):
+            squares[tree] += values[k] * values[k]
         indptr[tree + 1] = start + size
         tree += 1
     return tree, ALL_DONE

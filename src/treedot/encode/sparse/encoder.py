@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,8 +15,10 @@ from treedot.encode.chunks import (
     TOO_LARGE,
     Chunk,
     Ended,
+    IdleMemory,
     NonZeros,
     Rows,
+    SomeRows,
     check_forest,
     in_chunks,
     matrix_of,
@@ -24,8 +28,15 @@ from treedot.encode.chunks import (
 from treedot.encode.sparse.bounded import fragment_key, label_keys
 from treedot.encode.sparse.dictionary import DistinctFragments, ListMemory, distinct, joined, list_bounded
 from treedot.encode.sparse.occurrences import Occurrences, find_occurrences
-from treedot.encode.sparse.rest import BlockRest, DenseRest, rest_of
-from treedot.encode.sparse.rows import LearnedColumns, Part, RowMemory, Rules, join_parts, write_rows
+from treedot.encode.sparse.rest import BlockRest, DenseRest, RestRows, rest_of
+from treedot.encode.sparse.rows import (
+    LearnedColumns,
+    Part,
+    RowMemory,
+    RowsWithRest,
+    Rules,
+    write_rows,
+)
 from treedot.encode.spec import SparseSpec
 from treedot.errors import ParameterError, RangeError
 from treedot.fragments.cost import fragment_cost
@@ -38,7 +49,15 @@ if TYPE_CHECKING:
 
 FRAGMENTS_PER_NODE = 4  # that there is space for to begin with
 KEPT_LABELS = 1 << 20
-KEPT_NODES = 1 << 14  # working memory for more nodes, or more fragments, is not kept
+
+
+class Halves(NamedTuple):
+    """The rows of a chunk in two halves that are still to be scaled."""
+
+    chunk: Chunk
+    bounded: Rows
+    squares: FloatArray  # of bounded fragments, summed up
+    rest: RestRows
 
 
 class SparseEncoder:
@@ -72,7 +91,7 @@ class SparseEncoder:
         self._rules = Rules.make(spec, learned is not None, spec.normalize and spec.rest is None)
         self._rest = rest_of(spec, self.n_explicit)
         self._keys: dict[str, int] = {}
-        self._idle: list[RowMemory] = []  # working memory that no thread is using
+        self._idle = IdleMemory(RowMemory.make)
 
     @property
     def n_explicit(self) -> int:
@@ -101,17 +120,16 @@ class SparseEncoder:
         """
         check_forest(forest)
 
-        def run(chunk: Chunk) -> Rows:
-            rows, squares = self._bounded_rows(chunk)
-            if self._rest is None:
-                return rows
-            own = None if log_norms is None else log_norms[chunk.first : chunk.first + chunk.n_trees]
-            return self._with_rest(self._rest, rows, squares, own, chunk)
-
-        keys = self.label_keys(forest.labels)
+        keys, rest = self.label_keys(forest.labels), self._rest
+        parts: Sequence[SomeRows]
         with open_threads(n_jobs, len(forest)) as threads:
-            # A rest takes more memory while it is made.
-            parts = in_chunks(run, forest, keys, 16 if self._rest is None else 1, threads)
+            if rest is None:
+                parts = in_chunks(lambda chunk: self._bounded_rows(chunk)[0], forest, keys, 16, threads)
+            else:  # which takes more memory while it is made
+                made = in_chunks(
+                    lambda chunk: self._halves(chunk, rest, log_norms is not None), forest, keys, 1, threads
+                )
+                parts = self._scaled(made, rest, log_norms)
             return matrix_of(parts, self.n_columns, self.spec.dtype, threads)
 
     def encode_fragment(self, fragment: Tree) -> csr_matrix:
@@ -178,24 +196,15 @@ class SparseEncoder:
         def run(tree: int, memory: RowMemory, out: NonZeros) -> Ended:
             return write_rows(chunk.arrays, tree, self._rules, self.learned, memory, out, indptr, squares)
 
-        memory = self._row_memory(chunk.most_nodes)
+        memory = self._idle.take(chunk.most_nodes)
         size = FRAGMENTS_PER_NODE * chunk.n_nodes + memory.fragments
         dtype = self.spec.dtype if self._rest is None else "float64"
         out: NonZeros = np.empty(size, np.int32), np.empty(size, dtype)
         memory, out, (tree, why) = run_to_end(run, chunk, memory, out, self.spec.budget)
         if why == TOO_LARGE:
             raise self._too_large(chunk, tree)
-        if memory.nodes <= KEPT_NODES and memory.fragments <= KEPT_NODES:
-            self._idle.append(memory)
+        self._idle.give_back(memory)
         return rows_of(out, indptr), squares
-
-    def _row_memory(self, nodes: int) -> RowMemory:
-        """Return working memory for trees of at most so many nodes, that of another call where it will do."""
-        try:
-            memory = self._idle.pop()
-        except IndexError:
-            return RowMemory.make(nodes, FRAGMENTS)
-        return memory if memory.nodes >= nodes else RowMemory.make(nodes, FRAGMENTS)
 
     def _list_bounded(self, chunk: Chunk) -> DistinctFragments:
         """Return the distinct bounded fragments of a chunk."""
@@ -210,27 +219,35 @@ class SparseEncoder:
         _, out, _ = run_to_end(run, chunk, memory, out, self.spec.budget)
         return distinct(DistinctFragments._make(column[: indptr[-1]] for column in out))
 
-    def _with_rest(
-        self, beyond: DenseRest | BlockRest, bounded: Rows, squares: FloatArray, log_norms: FloatArray | None,
-        chunk: Chunk,
-    ) -> Rows:  # fmt: skip
+    def _halves(self, chunk: Chunk, beyond: DenseRest | BlockRest, exact: bool) -> Halves:
+        """Return the rows of bounded fragments and the rests of a chunk."""
+        return Halves(chunk, *self._bounded_rows(chunk), beyond.encode(chunk, exact))
+
+    def _scaled(
+        self, parts: list[Halves], beyond: DenseRest | BlockRest, log_norms: FloatArray | None
+    ) -> list[RowsWithRest]:
         """Return rows with their rests, both with the right length."""
-        rest = beyond.encode(chunk)
+        if not parts:
+            return []
+        # For all trees at once: every step for a chunk of its own would keep other threads waiting.
+        squares = np.concatenate([part.squares for part in parts])
+        log_factors = np.concatenate([part.rest.log_factors for part in parts])
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             if log_norms is None:
-                log_norms = rest.log_norms(squares)
+                rest_squares = np.concatenate([part.rest.squares for part in parts])
+                log_norms = 0.5 * np.logaddexp(np.log(squares), np.log(rest_squares) + 2 * log_factors)
             else:
-                rest = beyond.of_exact_length(rest, squares, log_norms)
-            log_scale = -log_norms if self.spec.normalize else np.zeros(chunk.n_trees)
+                log_factors = beyond.exact_log_factors(log_factors, squares, log_norms)
+            log_scale = -log_norms if self.spec.normalize else np.zeros(squares.size)
             log_scale[log_norms == -np.inf] = 0.0  # a tree without fragments
-            left = Part(*bounded, np.exp(log_scale))
-            right = Part(*rest.rows, np.exp(rest.log_factors + log_scale), beyond.origin)
-        lengths = bounded.lengths + rest.rows.lengths
-        indices, values = np.empty(lengths.sum(), np.int32), np.empty(lengths.sum(), self.spec.dtype)
-        tree, why = join_parts(left, right, self._rules.limit, indices, values)
-        if why == TOO_LARGE:
-            raise self._too_large(chunk, tree)
-        return Rows(lengths, indices, values)
+            factor, rest_factor = np.exp(log_scale), np.exp(log_factors + log_scale)
+        found = []
+        for part in parts:
+            trees = slice(part.chunk.first, part.chunk.first + part.chunk.n_trees)
+            left = Part(*part.bounded, factor[trees])
+            right = Part(*part.rest.rows, rest_factor[trees], beyond.origin)
+            found.append(RowsWithRest(left, right, self._rules.limit, partial(self._too_large, part.chunk)))
+        return found
 
     def _too_large(self, chunk: Chunk, tree: int) -> RangeError:
         return RangeError(

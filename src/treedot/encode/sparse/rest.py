@@ -11,7 +11,17 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
-from treedot.encode.chunks import FRAGMENTS, TOO_MANY_OPEN, Chunk, Ended, NonZeros, Rows, rows_of, run_to_end
+from treedot.encode.chunks import (
+    FRAGMENTS,
+    TOO_MANY_OPEN,
+    Chunk,
+    Ended,
+    IdleMemory,
+    NonZeros,
+    Rows,
+    rows_of,
+    run_to_end,
+)
 from treedot.encode.sparse import block_rest, dense_rest
 from treedot.encode.sparse.reference import BLOCK, block, dense_vector
 from treedot.encode.sparse.rows import sums_of_squares
@@ -19,18 +29,15 @@ from treedot.encode.spec import SparseSpec
 from treedot.errors import LimitError
 from treedot.trees import Tree
 
+BLOCKS_PER_NODE = 2  # that there is space for to begin with
+
 
 class RestRows(NamedTuple):
-    """The rests of some rows, and the logarithm of what the values of each are to be multiplied by."""
+    """The rests of some rows, the logarithm of what each is to be multiplied by, and its sum of squares."""
 
     rows: Rows
     log_factors: FloatArray
-
-    def log_norms(self, squares: FloatArray) -> FloatArray:
-        """Return the logarithms of the lengths of whole rows; ``squares`` belong to bounded fragments."""
-        own = np.log(sums_of_squares(self.rows.lengths, self.rows.values)) + 2 * self.log_factors
-        found: FloatArray = 0.5 * np.logaddexp(np.log(squares), own)
-        return found
+    squares: FloatArray  # before it is multiplied
 
 
 class DenseRest:
@@ -41,8 +48,11 @@ class DenseRest:
         self._budget = int(spec.budget or 0)
         self._mixers = dense_rest.make_mixers(spec.rest_size, spec.seed)
 
-    def encode(self, chunk: Chunk) -> RestRows:
-        """Return unit vectors, empty rows where nothing lies beyond the budget; the factors are lengths."""
+    def encode(self, chunk: Chunk, exact: bool) -> RestRows:
+        """Return unit vectors, empty rows where nothing lies beyond the budget; the factors are lengths.
+
+        Sums of squares, which rounding leaves near 1, are left out where rows get their ``exact`` lengths.
+        """
         vectors = np.empty((chunk.n_trees, self.width), self.spec.dtype)
         log_lengths = np.empty(chunk.n_trees)
         with np.errstate(over="ignore"):  # hashes wrap around
@@ -56,13 +66,16 @@ class DenseRest:
             )
         held = log_lengths > -np.inf
         vectors = vectors if held.all() else vectors[held]
-        return RestRows(Rows(held * self.width, np.zeros(0, np.int32), vectors.ravel()), log_lengths)
+        rows = Rows(held * self.width, np.zeros(0, np.int32), vectors.ravel())
+        squares = np.zeros(0) if exact else sums_of_squares(rows.lengths, rows.values)
+        return RestRows(rows, log_lengths, squares)
 
-    def of_exact_length(self, rest: RestRows, squares: FloatArray, log_norms: FloatArray) -> RestRows:
-        """Return rests that make whole rows as long as they should be: K(a, a) less the sum of squares."""
+    def exact_log_factors(
+        self, log_factors: FloatArray, squares: FloatArray, log_norms: FloatArray
+    ) -> FloatArray:
+        """Return the factors that make whole rows as long as they should be: K(a, a), less squares."""
         share = np.clip(1.0 - np.exp(np.log(squares) - 2 * log_norms), 0.0, 1.0)
-        log_lengths = np.where(rest.rows.lengths > 0, log_norms + 0.5 * np.log(share), -np.inf)
-        return RestRows(rest.rows, log_lengths)
+        return np.where(log_factors > -np.inf, log_norms + 0.5 * np.log(share), -np.inf)
 
     def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
         """Return columns and values of one fragment."""
@@ -78,26 +91,31 @@ class BlockRest:
         self._shift = 65 - (self.width // BLOCK).bit_length()
         self._budget = int(spec.budget or 0)
         self._tables = block_rest.make_tables(spec.decay, self._budget, spec.seed)
+        self._idle = IdleMemory(block_rest.BlockMemory.make)
 
-    def encode(self, chunk: Chunk) -> RestRows:
-        """Return blocks, and the logarithms of powers of two."""
-        indptr, log_factors = np.zeros(chunk.n_trees + 1, np.int64), np.empty(chunk.n_trees)
+    def encode(self, chunk: Chunk, exact: bool) -> RestRows:
+        """Return blocks, and the logarithms of powers of two; the same where lengths are ``exact``."""
+        indptr = np.zeros(chunk.n_trees + 1, np.int64)
+        log_factors, squares = np.empty((2, chunk.n_trees))
 
         def run(tree: int, memory: block_rest.BlockMemory, out: NonZeros) -> Ended:
             return block_rest.encode(
                 chunk.arrays, tree, self._budget, np.uint64(self._shift), self.origin, self._tables, memory,
-                out, indptr, log_factors,
+                out, indptr, log_factors, squares,
             )  # fmt: skip
 
-        memory = block_rest.BlockMemory.make(chunk.most_nodes, FRAGMENTS)
-        size = BLOCK * (chunk.n_nodes + FRAGMENTS)
+        memory = self._idle.take(chunk.most_nodes)
+        size = BLOCK * (BLOCKS_PER_NODE * chunk.n_nodes + FRAGMENTS)
         out: NonZeros = np.empty(size, np.int32), np.empty(size)
-        _, out, _ = run_to_end(run, chunk, memory, out, self.spec.budget)
-        return RestRows(rows_of(out, indptr), log_factors)
+        memory, out, _ = run_to_end(run, chunk, memory, out, self.spec.budget)
+        self._idle.give_back(memory)
+        return RestRows(rows_of(out, indptr), log_factors, squares)
 
-    def of_exact_length(self, rest: RestRows, squares: FloatArray, log_norms: FloatArray) -> RestRows:
-        """Return rests as they are: blocks of the same fragment are equally long in all rows."""
-        return rest
+    def exact_log_factors(
+        self, log_factors: FloatArray, squares: FloatArray, log_norms: FloatArray
+    ) -> FloatArray:
+        """Return the factors as they are: blocks of the same fragment are equally long in all rows."""
+        return log_factors
 
     def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
         """Return columns and values of one fragment."""

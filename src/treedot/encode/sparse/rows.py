@@ -8,6 +8,7 @@ key, and the last bit gives its sign: where fragments collide, their values are 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -272,3 +273,23 @@ def join_parts(left: Part, right: Part, limit: float, indices: IntArray, values:
         if not fits:
             return row, TOO_LARGE
     return left.lengths.size, ALL_DONE
+
+
+class RowsWithRest(NamedTuple):
+    """Rows of bounded fragments and their rests, which become one where they are written."""
+
+    left: Part
+    right: Part
+    limit: float  # the largest value
+    too_large: Callable[[int], Exception]  # the error of a row that exceeds it
+
+    @property
+    def lengths(self) -> IntArray:
+        """How many non-zeros each row has."""
+        return self.left.lengths + self.right.lengths
+
+    def write(self, indices: IntArray, values: Row) -> None:
+        """Write columns and values where they belong in a matrix."""
+        row, why = join_parts(self.left, self.right, self.limit, indices, values)
+        if why == TOO_LARGE:
+            raise self.too_large(row)

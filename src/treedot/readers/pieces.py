@@ -1,0 +1,228 @@
+"""A text of brackets cut into pieces where trees begin, so that several threads can scan it.
+
+In a text without faults, a bracket that opens where none is open begins a tree, whatever the layout. Where
+there are faults, cuts may be anywhere; but all that comes before the first piece with a fault is sound.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections import deque
+from collections.abc import Iterator
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from treedot.array_types import IntArray
+from treedot.errors import SourceError
+from treedot.files import read_chunk
+from treedot.jit import njit
+from treedot.readers.recognition import refuse_other_files
+from treedot.readers.words import PADDING, Text, first_mark, marks, n_marks, padded
+from treedot.threads import Threads
+
+CHUNK_BYTES = 1 << 18  # of the stream at a time
+READ_BYTES = 1 << 22  # before anything is done with them, or more for many threads
+BLOCK_BYTES = 1 << 18  # that trees are looked for in at a time
+PIECE_BYTES = 1 << 20  # after which a piece ends, except that
+BATCH_BYTES = 1 << 22  # a batch of so many bytes,
+BATCH_TREES = 1 << 14  # and trees, is one piece
+MOST_BYTES = 1 << 24  # that a tree may have; a text with a larger one is not cut any further
+UNKNOWN = -1
+LINE_BYTES = 1 << 12  # that hold most beginnings of lines
+
+_BREAK, _OPEN, _CLOSE = ord("\n"), ord("("), ord(")")
+
+
+class Before(NamedTuple):
+    """What goes before a part of a text: lines, and characters in the line that it begins in."""
+
+    lines: int = 0
+    column: int = 0
+
+    def then(self, text: Text, end: int, breaks: int) -> Before:
+        """Return what goes before the rest of a text that begins here, after so many line breaks of it."""
+        size = min(LINE_BYTES, end)
+        while (at := (line := text[end - size : end].tobytes()).rfind(b"\n")) < 0 and size < end:
+            size = min(4 * size, end)
+        column = len(line[at + 1 :].decode(errors="replace"))
+        return Before(self.lines + breaks, column + (0 if breaks else self.column))
+
+
+class Piece(NamedTuple):
+    """Some whole trees of a padded text."""
+
+    whole: Text
+    before: Before  # the whole text
+    begin: int
+    end: int
+    trees: int  # UNKNOWN where it is all that was read, of a text that is not cut any further
+
+    @property
+    def text(self) -> Text:
+        """Its own bytes, and some of what follows as padding."""
+        return self.whole[self.begin : self.end + PADDING]
+
+    def place(self) -> Before:
+        """Return what goes before it."""
+        breaks = self.whole[: self.begin].tobytes().count(b"\n")
+        return self.before.then(self.whole, self.begin, breaks)
+
+
+class Found(NamedTuple):
+    """Where trees may begin in a block of text: so far nothing is known of what goes before it."""
+
+    starts: IntArray  # the brackets that open where the fewest are open
+    fewest: int  # how many are open there, less those that are at the beginning
+    more: int  # how many are open at the end, less those
+    breaks: int  # of lines
+
+
+@njit
+def find_starts(text: Text, at: int, end: int) -> Found:
+    """Find the brackets that open where the fewest are open, from ``at`` to before ``end``."""
+    starts, count = np.empty((end - at) // 2 + 1, np.int64), 0
+    depth, fewest, breaks = 0, 0, 0
+    while at < end:
+        known = (1 << min(PADDING, end - at)) - 1
+        opened, closed = marks(text, at, _OPEN) & known, marks(text, at, _CLOSE) & known
+        breaks += n_marks(marks(text, at, _BREAK) & known)
+        if depth - n_marks(closed) > fewest:  # nowhere among these bytes are so few open
+            depth += n_marks(opened) - n_marks(closed)
+        else:
+            both = opened | closed
+            while both:
+                k = first_mark(both)
+                both &= both - 1
+                if (opened >> k) & 1:
+                    if depth == fewest:
+                        starts[count] = at + k
+                        count += 1
+                    depth += 1
+                else:
+                    depth -= 1
+                    if depth < fewest:
+                        fewest, count = depth, 0
+        at += PADDING
+    return Found(starts[:count].copy(), fewest, depth, breaks)
+
+
+class Pieces:
+    """The pieces of a stream; those that are not done can be read again.
+
+    Parameters
+    ----------
+    stream : binary or text stream
+        The text.
+    name : str
+        What errors call it.
+    batch_size : int
+        No piece holds trees of two batches of so many.
+    threads : Threads
+        Find out where trees begin.
+    """
+
+    def __init__(self, stream: IO[Any], name: str, batch_size: int, threads: Threads) -> None:
+        self._stream, self._name, self._batch_size, self._threads = stream, name, batch_size, threads
+        self._most_bytes = BATCH_BYTES if batch_size <= BATCH_TREES else PIECE_BYTES
+        self._not_done: deque[Piece] = deque()
+        self._text, self._used = padded(), 0  # and how many bytes of it are in pieces
+        self._begun = False
+        self._failure: SourceError | None = None  # of the stream
+
+    def __iter__(self) -> Iterator[Piece]:
+        before, left = Before(), self._batch_size
+        while True:
+            more = self._read_on()
+            starts, breaks, sound = self._find_starts()
+            first = 0  # tree of the next piece
+            while (last := self._last_of_piece(starts, first, left)) < starts.size:
+                yield self._piece(before, int(starts[last]), last - first)
+                first, left = last, left - (last - first) or self._batch_size
+            sound = sound and self._failure is None and self._unused.size <= MOST_BYTES
+            if not more or not sound:
+                yield self._piece(
+                    before, self._text.size - PADDING, starts.size - first if sound else UNKNOWN
+                )
+                return
+            breaks -= self._unused.tobytes().count(b"\n")
+            before = before.then(self._text, self._used, breaks)
+
+    def _last_of_piece(self, starts: IntArray, first: int, left: int) -> int:
+        """Return the tree before which a piece ends that begins with the ``first`` one."""
+        fitting = int(np.searchsorted(starts, self._used + self._most_bytes))
+        return min(first + left, max(first + 1, fitting))
+
+    def _piece(self, before: Before, end: int, trees: int) -> Piece:
+        piece = Piece(self._text, before, self._used, end, trees)
+        self._not_done.append(piece)
+        self._used = end
+        return piece
+
+    @property
+    def _unused(self) -> Text:
+        return self._text[self._used : -PADDING]
+
+    def _read_on(self) -> bool:
+        """Read more of the stream, and tell whether there may be more still."""
+        unused = self._unused
+        wanted = unused.size + max(self._threads.count * PIECE_BYTES, READ_BYTES, unused.size)
+        text = np.empty(wanted + 4 * CHUNK_BYTES + PADDING, np.uint8)  # a character has at most four bytes
+        text[: unused.size], size = unused, unused.size
+        try:
+            while size < wanted and (chunk := read_chunk(self._stream, CHUNK_BYTES, self._name)):
+                chunk, self._begun = chunk if self._begun else begin_text(chunk, self._name), True
+                text[size : size + len(chunk)] = np.frombuffer(chunk, np.uint8)
+                size += len(chunk)
+        except SourceError as error:
+            if not self._begun:
+                raise
+            self._failure = error  # what was read before may hold another one
+        text[size : size + PADDING] = ord(" ")
+        self._text, self._used = text[: size + PADDING], 0
+        return size >= wanted
+
+    def _find_starts(self) -> tuple[IntArray, int, bool]:
+        """Return where trees begin in the text, its line breaks, and whether its brackets balance so far."""
+        text, size = self._text, self._text.size - PADDING
+        begins = range(0, size, BLOCK_BYTES)
+        found = self._threads.map(lambda at: find_starts(text, at, min(at + BLOCK_BYTES, size)), begins)
+        starts, depth, breaks = [np.zeros(0, np.int64)], 0, 0
+        for block in found:
+            if depth + block.fewest < 0:
+                return np.concatenate(starts), breaks, False
+            if depth + block.fewest == 0:
+                starts.append(block.starts)
+            depth, breaks = depth + block.more, breaks + block.breaks
+        return np.concatenate(starts), breaks, True
+
+    def done(self) -> None:
+        """Forget the first piece."""
+        self._not_done.popleft()
+
+    def rest(self) -> tuple[Before, IO[Any]]:
+        """Return a stream that begins with the first piece that is not done, and what goes before it."""
+        raw = [piece.text[:-PADDING].tobytes() for piece in self._not_done]
+        rest: Any = Rest(b"".join([*raw, self._unused.tobytes()]), self._stream, self._failure)
+        return self._not_done[0].place(), rest
+
+
+class Rest:
+    """What was read of a stream and is to be read again, and then the stream itself, or its failure."""
+
+    def __init__(self, raw: bytes, stream: IO[Any], failure: SourceError | None) -> None:
+        self._raw, self._stream, self._failure = io.BytesIO(raw), stream, failure
+
+    def read(self, size: int) -> Any:
+        """Read up to so many bytes."""
+        chunk = self._raw.read(size)
+        if not chunk and self._failure is not None:
+            raise self._failure
+        return chunk or self._stream.read(size)
+
+
+def begin_text(chunk: bytes, name: str) -> bytes:
+    """Return the beginning of a text without a byte order mark; raise where it is no text."""
+    refuse_other_files(chunk, name)
+    return chunk.removeprefix(codecs.BOM_UTF8)

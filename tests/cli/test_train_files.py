@@ -15,7 +15,7 @@ QUESTIONS = "docs/examples/questions.tsv"
 
 @pytest.fixture(autouse=True)
 def _few_columns(monkeypatch):
-    monkeypatch.setattr("treedot.learn.streaming.N_FEATURES", 2**12)
+    monkeypatch.setattr("treedot.learn.training_settings.N_FEATURES", 2**12)
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def train(options: argparse.Namespace) -> None:
     check_model_target(Path(options.output), options.overwrite)
     if options.checkpoint is not None:
         from treedot.cli.train_files import train_streamed
-        from treedot.learn.streaming import N_FEATURES as FEWER
+        from treedot.learn.training_settings import N_FEATURES as FEWER
 
         train_streamed(options, _settings(options, FEWER))
         return

@@ -1,0 +1,226 @@
+"""The work folder of a training by many processes: all that a task needs, and all that it leaves.
+
+============================== ===========================================================================
+``request.json``               what was asked for; never changed
+``trees/_treedot.json``        the inputs, and the shards that they are cut into; never changed
+``trees/000007/``              the trees of a shard, packed, in blocks, and what is known of them
+``training.json``              the settings that were chosen, the problems and their costs; never changed
+``weights-0003.safetensors``   the weights after three rounds
+``part-0003-00007.safetensors`` what partition 7 found in round three: its α, and weights that it changed
+============================== ===========================================================================
+
+Every file appears whole, and what it holds follows from its name: a task whose file is there is done, and one
+that is done twice does no harm.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot.array_types import Array, FloatArray, IntArray, Matrix
+from treedot.encode import SparseSpec
+from treedot.errors import SourceError
+from treedot.learn.training_folder import ALPHA, FACTS, TREES, read_json, write_json
+from treedot.learn.tree_blocks import Block, BlockFacts, read_block
+from treedot.safetensors import read_arrays, write_arrays
+
+TRAINING = "training.json"
+
+
+class PackedShards:
+    """The labelled trees of all shards; classes are numbered in the order in which they are met.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the shards.
+    shards : sequence of BlockFacts
+        What is known of each.
+    """
+
+    def __init__(self, folder: Path, shards: Sequence[BlockFacts]) -> None:
+        self._folder = folder
+        self._places = [(shard, own) for shard, each in enumerate(shards) for own in range(len(each.sizes))]
+        names: dict[str, int] = {}
+        self._classes = [
+            np.array([names.setdefault(name, len(names)) for name in each.names], np.int64) for each in shards
+        ]
+        counts = np.zeros(len(names), np.int64)
+        for numbers, each in zip(self._classes, shards, strict=True):
+            counts[numbers] += each.counts
+        digest = hashlib.blake2b("\n".join(each.digest for each in shards).encode(), digest_size=16)
+        sizes = [size for each in shards for size in each.sizes]
+        self.facts = BlockFacts(sizes, list(names), counts.tolist(), digest.hexdigest())
+
+    def block(self, number: int) -> Block:
+        """Return a block, whose numbers of classes are those of all shards."""
+        shard, own = self._places[number]
+        trees, classes = read_block(self._folder / shard_name(shard), own)
+        return Block(trees, self._classes[shard][classes])
+
+
+class Job(NamedTuple):
+    """All that partitions have in common, as JSON values."""
+
+    shards: list[Any]  # BlockFacts
+    choice: dict[str, Any]
+    spec: dict[str, Any]
+    targets: list[int]
+    cost: list[list[float]]  # with C
+    seed: int
+    parts: int
+    rounds: int
+    local_passes: int
+
+
+class Weights(NamedTuple):
+    """Weights of all columns, and the bias, of some problems."""
+
+    weights: Matrix  # (columns, problems), float32
+    bias: FloatArray
+    gap: FloatArray  # an estimate of the duality gap in the last round, divided by P
+
+    @classmethod
+    def begin(cls, columns: int, problems: int) -> Weights:
+        """Return the weights before the first round."""
+        return cls(np.zeros((columns, problems), np.float32), np.zeros(problems), np.full(problems, np.inf))
+
+
+class Update(NamedTuple):
+    """What a partition found in a round: its α, and the local weights, which have changed in some columns."""
+
+    alpha: Matrix
+    columns: IntArray
+    weights: Matrix
+    bias: FloatArray
+    loss: FloatArray  # what its trees add to P, and to the duality gap, as they were met
+    excess: FloatArray
+
+
+class FitFolder:
+    """A work folder whose trees are read.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def job(self) -> Job:
+        """What partitions have in common."""
+        found = read_json(self.path / TRAINING)
+        if set(found) != set(Job._fields):
+            raise self.damaged(TRAINING)
+        return Job(**found)
+
+    def write_job(self, job: Job) -> None:
+        """Keep what partitions have in common."""
+        write_json(self.path / TRAINING, job._asdict())
+
+    @cached_property
+    def trees(self) -> PackedShards:
+        """All trees."""
+        return PackedShards(self.path / TREES, [BlockFacts(*facts) for facts in self.job.shards])
+
+    @cached_property
+    def spec(self) -> SparseSpec:
+        """The settings of rows."""
+        return SparseSpec.from_dict(self.job.spec)
+
+    def blocks(self, partition: int) -> range:
+        """Return the numbers of the blocks of a partition; they are dealt out, one to each in turn."""
+        return range(partition, len(self.trees.facts.sizes), self.job.parts)
+
+    def n_trees(self, partition: int) -> int:
+        """Return how many trees a partition has."""
+        return sum(self.trees.facts.sizes[block] for block in self.blocks(partition))
+
+    def rounds_done(self) -> int:
+        """Return after how many rounds there are weights."""
+        names = (re.fullmatch(r"weights-(\d+)\.safetensors", path.name) for path in self.path.iterdir())
+        return max((int(name[1]) for name in names if name), default=0)
+
+    def read_weights(self, rounds: int) -> Weights:
+        """Return the weights after some rounds."""
+        begin = Weights.begin(self.spec.n_features or 0, len(self.job.targets))
+        if not rounds:
+            return begin
+        path = self._weights_path(rounds)
+        arrays = self._read(path, {"columns", "weights", "bias", "gap"})
+        try:
+            begin.weights[arrays["columns"]] = arrays["weights"]
+            begin.bias[:], begin.gap[:] = arrays["bias"], arrays["gap"]
+        except (IndexError, ValueError):
+            raise self.damaged(path.name) from None
+        return begin
+
+    def write_weights(self, rounds: int, weights: Weights) -> None:
+        """Keep the weights after some rounds, and remove what was needed for the last one alone."""
+        used = np.flatnonzero(weights.weights.any(axis=1)).astype(np.int32)
+        arrays = {"columns": used, "weights": weights.weights[used], "bias": weights.bias, "gap": weights.gap}
+        write_arrays(self._weights_path(rounds), {}, arrays)
+        for partition in range(self.job.parts):
+            self.update_path(rounds - 1, partition).unlink(missing_ok=True)
+        self._weights_path(rounds - 1).unlink(missing_ok=True)
+
+    def read_update(self, rounds: int, partition: int) -> Update:
+        """Return what a partition found in a round; in the first place, all α are 0."""
+        trees, problems = self.n_trees(partition), len(self.job.targets)
+        if not rounds:
+            nothing = np.zeros(problems)
+            alpha = np.zeros((trees, problems), ALPHA)
+            return Update(alpha, np.zeros(0, np.int32), np.zeros((0, problems)), nothing, nothing, nothing)
+        path = self.update_path(rounds, partition)
+        update = Update(**self._read(path, set(Update._fields)))
+        rows = {"alpha": trees, "weights": update.columns.size}
+        shapes = {name: array.shape for name, array in update._asdict().items() if name != "columns"}
+        if shapes != {
+            name: (rows[name], problems) if name in rows else (problems,) for name in shapes
+        } or update.columns.max(initial=0) >= (self.spec.n_features or 0):
+            raise self.damaged(path.name)
+        return update
+
+    def write_update(self, rounds: int, partition: int, update: Update) -> None:
+        """Keep what a partition found in a round."""
+        write_arrays(self.update_path(rounds, partition), {}, update._asdict())
+
+    def update_path(self, rounds: int, partition: int) -> Path:
+        """Return where it is kept what a partition found in a round."""
+        return self.path / f"part-{rounds:04d}-{partition:05d}.safetensors"
+
+    def _weights_path(self, rounds: int) -> Path:
+        return self.path / f"weights-{rounds:04d}.safetensors"
+
+    def _read(self, path: Path, names: set[str]) -> dict[str, Array]:
+        _, arrays = read_arrays(path)
+        if set(arrays) != names:
+            raise self.damaged(path.name)
+        return arrays
+
+    def damaged(self, name: str) -> SourceError:
+        """Return the error for a file that does not hold what it should."""
+        return SourceError(f"{self.path / name} is damaged: delete {self.path} to begin anew")
+
+
+def shard_name(number: int) -> str:
+    """Return the name of the folder of a shard."""
+    return f"{number:06d}"
+
+
+def read_facts(folder: Path, number: int) -> BlockFacts:
+    """Return what is known of a shard that was packed."""
+    found = read_json(folder / TREES / shard_name(number) / FACTS)
+    if set(found) != set(BlockFacts._fields):
+        raise SourceError(f"{folder / TREES} is damaged: delete {folder} to begin anew")
+    return BlockFacts(**found)

@@ -45,7 +45,7 @@ class Group:
     """
 
     def __init__(self, blocks: list[EncodedBlock], targets: IntArray) -> None:
-        matrix = vstack([block.rows for block in blocks], "csr")
+        self._matrix = matrix = vstack([block.rows for block in blocks], "csr")
         self._rows = Rows(matrix.indptr, matrix.indices, matrix.data)
         self._squares = sums_of_squares(np.diff(matrix.indptr), matrix.data)
         self._positive = np.concatenate([block.classes for block in blocks])[:, None] == targets
@@ -62,6 +62,16 @@ class Group:
         """Solve for the α of all rows, in a random order that follows from a key; arrays change in place."""
         descent = Descent(self._positive, cost, alpha, weights, bias)
         visit_rows(self._rows, self._squares, shuffled(len(alpha), key), descent, figures)
+
+    def loss_and_excess(
+        self, alpha: Matrix, weights: Matrix, bias: FloatArray, cost: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what the rows add to P, and to the duality gap P - D, of every problem."""
+        costs = np.where(self._positive, cost[:, 1], cost[:, 0])
+        slack = 1.0 - np.where(self._positive, 1.0, -1.0) * (self._matrix @ weights + bias)
+        loss = costs * np.maximum(0.0, slack) ** 2
+        excess = loss + alpha * (alpha / (4 * costs) - slack)
+        return loss.sum(axis=0), excess.sum(axis=0)
 
 
 def groups(count: int, seed: int) -> list[IntArray]:

@@ -183,6 +183,13 @@ def training_folder(
         yield TrainingFolder(folder)
 
 
+def check_apart(model: Path, folder: Path) -> None:
+    """Raise where the folder of a model and that of its training are in each other."""
+    inner, outer = folder.resolve(), model.resolve()
+    if inner.is_relative_to(outer) or outer.is_relative_to(inner):
+        raise ParameterError(f"neither of the model {model} and the checkpoint {folder} may be in the other")
+
+
 def check_request(folder: Path, request: dict[str, Any]) -> None:
     """Raise where the training of a folder was begun otherwise."""
     kept = read_json(folder / REQUEST)

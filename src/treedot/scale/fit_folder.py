@@ -27,6 +27,7 @@ import numpy as np
 from treedot.array_types import Array, FloatArray, IntArray, Matrix
 from treedot.encode import SparseSpec
 from treedot.errors import SourceError
+from treedot.learn.block_visits import key_of, shuffled
 from treedot.learn.training_folder import ALPHA, FACTS, TREES, read_json, write_json
 from treedot.learn.tree_blocks import Block, BlockFacts, read_block
 from treedot.safetensors import read_arrays, write_arrays
@@ -54,7 +55,7 @@ class PackedShards:
         ]
         counts = np.zeros(len(names), np.int64)
         for numbers, each in zip(self._classes, shards, strict=True):
-            counts[numbers] += each.counts
+            counts[numbers] += np.array(each.counts, np.int64)
         digest = hashlib.blake2b("\n".join(each.digest for each in shards).encode(), digest_size=16)
         sizes = [size for each in shards for size in each.sizes]
         self.facts = BlockFacts(sizes, list(names), counts.tolist(), digest.hexdigest())
@@ -85,7 +86,7 @@ class Weights(NamedTuple):
 
     weights: Matrix  # (columns, problems), float32
     bias: FloatArray
-    gap: FloatArray  # an estimate of the duality gap in the last round, divided by P
+    gap: FloatArray  # the duality gap when the last round began, divided by P
 
     @classmethod
     def begin(cls, columns: int, problems: int) -> Weights:
@@ -100,8 +101,8 @@ class Update(NamedTuple):
     columns: IntArray
     weights: Matrix
     bias: FloatArray
-    loss: FloatArray  # what its trees add to P, and to the duality gap, as they were met
-    excess: FloatArray
+    loss: FloatArray  # what its trees added to P when the round began
+    excess: FloatArray  # and to the duality gap
 
 
 class FitFolder:
@@ -138,13 +139,19 @@ class FitFolder:
         """The settings of rows."""
         return SparseSpec.from_dict(self.job.spec)
 
-    def blocks(self, partition: int) -> range:
-        """Return the numbers of the blocks of a partition; they are dealt out, one to each in turn."""
-        return range(partition, len(self.trees.facts.sizes), self.job.parts)
+    def blocks(self, rounds: int, partition: int) -> list[int]:
+        """Return which blocks a partition has in the round that follows on some rounds.
 
-    def n_trees(self, partition: int) -> int:
-        """Return how many trees a partition has."""
-        return sum(self.trees.facts.sizes[block] for block in self.blocks(partition))
+        They are dealt out at random, anew in every round: of what two partitions would settle between them,
+        fixed ones settle little in a round.
+        """
+        seed = key_of(key_of(self.job.seed, rounds), self.job.parts)
+        dealt = shuffled(len(self.trees.facts.sizes), seed)[partition :: self.job.parts]
+        return sorted(dealt.tolist())
+
+    def n_trees(self, rounds: int, partition: int) -> int:
+        """Return how many trees a partition has in a round."""
+        return sum(self.trees.facts.sizes[block] for block in self.blocks(rounds, partition))
 
     def rounds_done(self) -> int:
         """Return after how many rounds there are weights."""
@@ -175,21 +182,32 @@ class FitFolder:
         self._weights_path(rounds - 1).unlink(missing_ok=True)
 
     def read_update(self, rounds: int, partition: int) -> Update:
-        """Return what a partition found in a round; in the first place, all α are 0."""
-        trees, problems = self.n_trees(partition), len(self.job.targets)
-        if not rounds:
-            nothing = np.zeros(problems)
-            alpha = np.zeros((trees, problems), ALPHA)
-            return Update(alpha, np.zeros(0, np.int32), np.zeros((0, problems)), nothing, nothing, nothing)
+        """Return what a partition found in the last of some rounds."""
         path = self.update_path(rounds, partition)
-        update = Update(**self._read(path, set(Update._fields)))
-        rows = {"alpha": trees, "weights": update.columns.size}
-        shapes = {name: array.shape for name, array in update._asdict().items() if name != "columns"}
-        if shapes != {
-            name: (rows[name], problems) if name in rows else (problems,) for name in shapes
-        } or update.columns.max(initial=0) >= (self.spec.n_features or 0):
+        update, problems = Update(**self._read(path, set(Update._fields))), len(self.job.targets)
+        rows = {"alpha": self.n_trees(rounds - 1, partition), "weights": update.columns.size}
+        shapes = {name: (rows[name], problems) if name in rows else (problems,) for name in Update._fields}
+        shapes["columns"] = update.columns.shape
+        if shapes != {name: array.shape for name, array in update._asdict().items()} or not (
+            0 <= update.columns.min(initial=0) <= update.columns.max(initial=0) < (self.spec.n_features or 0)
+        ):
             raise self.damaged(path.name)
         return update
+
+    def read_alpha(self, rounds: int, partition: int) -> Matrix:
+        """Return the α, after some rounds, of the blocks that a partition has next."""
+        sizes, wanted = self.trees.facts.sizes, self.blocks(rounds, partition)
+        alpha = np.zeros((self.n_trees(rounds, partition), len(self.job.targets)), ALPHA)
+        if rounds:
+            own = dict(zip(wanted, _pieces(alpha, [sizes[block] for block in wanted]), strict=True))
+            for other in range(self.job.parts):
+                theirs = self.blocks(rounds - 1, other)
+                if own.keys() & set(theirs):
+                    found = _pieces(self.read_update(rounds, other).alpha, [sizes[k] for k in theirs])
+                    for block, piece in zip(theirs, found, strict=True):
+                        if block in own:
+                            own[block][...] = piece
+        return alpha
 
     def write_update(self, rounds: int, partition: int, update: Update) -> None:
         """Keep what a partition found in a round."""
@@ -211,6 +229,11 @@ class FitFolder:
     def damaged(self, name: str) -> SourceError:
         """Return the error for a file that does not hold what it should."""
         return SourceError(f"{self.path / name} is damaged: delete {self.path} to begin anew")
+
+
+def _pieces(rows: Matrix, sizes: list[int]) -> list[Matrix]:
+    """Return rows in pieces of some sizes, sharing their memory."""
+    return np.split(rows, np.cumsum(sizes)[:-1])
 
 
 def shard_name(number: int) -> str:

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from treedot import __version__
 from treedot.errors import IncompleteError, ParameterError, SourceError
 from treedot.files import only_user, remove_folder, remove_stale, write_folder
 from treedot.learn.streaming import Progress
-from treedot.learn.training_folder import REQUEST, TREES, check_request, write_json
+from treedot.learn.training_folder import REQUEST, TREES, check_apart, check_request, write_json
 from treedot.learn.training_settings import (
     choose,
     chosen_spec,
@@ -36,10 +37,10 @@ from treedot.scale.plan import SHARD_SIZE, Plan, find_inputs
 from treedot.scale.shard import Outcome
 
 ROUNDS = 10
-LOCAL_PASSES = 6
+LOCAL_PASSES = 5
 TREES_OF_A_PART = 1 << 14  # at least, where the number of partitions is not given
 MAX_PARTS = 16
-SHARDS_OF_A_PART = 4  # at least, so that a file that is sorted by class does little harm
+SHARDS_OF_A_PART = 4  # at least, so that partitions can be dealt out in many ways
 LISTED = 20  # failures in the message of an error
 AS_IT_COMES = Reading()
 
@@ -72,10 +73,10 @@ def fit(
     """Train a linear model on the trees of many files, or of one large file: a folder of a model.
 
     It minimises what ``TreeClassifier`` and ``train_files`` minimise, by CoCoA+ (Ma et al. 2015): the trees
-    are dealt out to K partitions. In every round each partition, from the weights w of all, solves for the α
-    of its own trees, by the steps of dual coordinate descent, as if all partitions changed w as it does; then
-    the changes of w are added up. That converges to the optimum of the whole problem, which means of models
-    that were trained apart do not.
+    are dealt out to K partitions, anew in every round. From the weights w of all, each partition solves for
+    the α of its own trees, by the steps of dual coordinate descent, as if all partitions changed w as it
+    does; then the changes of w are added up. That converges to the optimum of the whole problem, which means
+    of models that were trained apart do not.
 
     The trees are read once and kept packed in a work folder, 100 bytes for one of 30 nodes; each round
     encodes them again. There every task leaves its result, under the name of round and partition: a
@@ -125,7 +126,7 @@ def fit(
     -------
     LinearModel
         The model that was written: the mean over all visits of the last round. ``facts["training"]["gap"]``
-        is an estimate of the duality gap.
+        is the duality gap when that round began, divided by P.
 
     Raises
     ------
@@ -136,12 +137,12 @@ def fit(
     --------
     >>> import pathlib, tempfile
     >>> from concurrent.futures import ThreadPoolExecutor
-    >>> from treedot import scale
+    >>> from treedot import FragmentVectorizer, scale
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> with ThreadPoolExecutor(2) as pool:
     ...     model = scale.fit(
-    ...         "docs/examples/questions.tsv", folder / "model", None, pool, label="label", decay=0.2, C=1,
-    ...         parts=2,
+    ...         "docs/examples/questions.tsv", folder / "model", FragmentVectorizer(n_features=2**14), pool,
+    ...         label="label", decay=0.2, C=1, parts=2,
     ...     )
     >>> print(*model.predict(["(SBARQ (WHNP (WP Who)) (SQ (VBD wrote) (NP (NNP Hamlet))))"]))
     person
@@ -149,6 +150,7 @@ def fit(
     target = Path(out)
     check_model_target(target, overwrite)
     folder = target.with_name(f"{target.name}.training") if checkpoint is None else Path(checkpoint)
+    check_apart(target, folder)
     settings = {"decay": decay, "C": C, "cv": cv, "class_weight": class_weight, "random_state": random_state}
     classifier = make_classifier({"vectorizer": vectorizer, **settings})
     request = {
@@ -160,7 +162,7 @@ def fit(
     }
     with (
         opened(client, workers) as engine,
-        _opened_folder(folder, target, request, paths, reading, shard_size),
+        _opened_folder(folder, request, paths, reading, shard_size),
     ):
         training = _Training(Path(os.path.abspath(folder)), engine, progress or (lambda _: None))
         training.read(on_done)
@@ -174,12 +176,9 @@ def fit(
 
 @contextlib.contextmanager
 def _opened_folder(
-    folder: Path, target: Path, request: dict[str, Any], paths: Any, reading: Reading, shard_size: int | None
+    folder: Path, request: dict[str, Any], paths: Any, reading: Reading, shard_size: int | None
 ) -> Iterator[None]:
     """Hold a work folder, made now if there is none; one that is of another training is refused."""
-    inner, outer = folder.resolve(), target.resolve()
-    if inner.is_relative_to(outer) or outer.is_relative_to(inner):
-        raise ParameterError(f"neither of the model {target} and the checkpoint {folder} may be in the other")
     label, parts = request["label"], request["parts"]
     inputs = find_inputs(paths, reading.format, folder)
     if shard_size is None and parts is not None:
@@ -203,13 +202,13 @@ def _opened_folder(
 
 
 def _check_label(plan: Plan, label: str) -> None:
-    """Raise where the first trees have no classes; known before the work."""
-    for shard in plan.shards[:1]:
+    """Raise where the first tree has no class; known before the work."""
+    on_bad = OnBad((lambda _: None) if plan.reading.skip_bad else None)
+    for shard in plan.shards:
         path = plan.inputs[shard.file].path
-        on_bad = OnBad((lambda _: None) if plan.reading.skip_bad else None)
         for trees, columns in iter_range(path, shard.range, plan.reading, 1, on_bad):
             class_names(labelled(trees, columns, label), label)
-            break
+            return
 
 
 @contextlib.contextmanager
@@ -287,7 +286,7 @@ class _Training:
             gap = float(found.gap.max())
             numbers = range(job.parts)
             left = [n for n in numbers if not self._folder.update_path(rounds + 1, n).exists()]
-            trees = sum(self._folder.n_trees(number) for number in numbers if number not in left)
+            trees = sum(self._folder.n_trees(rounds, number) for number in numbers if number not in left)
             tasks = [(rounds, number) for number in left]
             for outcome in self._all_done(do_partition, tasks, "partition {}".format):
                 trees += outcome.rows
@@ -297,9 +296,8 @@ class _Training:
         training = {**job.choice, "gap": float(found.gap.max()), "rounds": job.rounds, "parts": job.parts}
         data = {"trees": of_trees, "digest": facts.digest, "label": self._plan.work["label"]}
         classes = np.unique(np.array(facts.names, str))
-        return make_model(
-            self._folder.spec, classes, found.weights, found.bias, {"training": training, "data": data}
-        )
+        known = {"training": training, "data": data, "treedot": __version__}
+        return make_model(self._folder.spec, classes, found.weights, found.bias, known)
 
     def _all_done(
         self, function: Callable[..., Outcome], tasks: list[Task], name: Callable[[int], str]

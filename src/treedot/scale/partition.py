@@ -120,49 +120,45 @@ class _Local(NamedTuple):
     """The weights of a partition in a round; they are changed in place."""
 
     weights: Matrix
-    mean_weights: Matrix  # over the visits of the round
     bias: FloatArray
+    mean_weights: Matrix  # over the visits of the round
     mean_bias: FloatArray
-    loss: FloatArray
-    excess: FloatArray
 
     @classmethod
     def begin(cls, at: Weights) -> _Local:
         """Return the weights as they are when a round begins."""
-        loss, excess = np.zeros((2, at.bias.size))
-        return cls(at.weights.copy(), at.weights.copy(), at.bias.copy(), at.bias.copy(), loss, excess)
+        return cls(at.weights.copy(), at.bias.copy(), at.weights.copy(), at.bias.copy())
 
     def visit(
         self, group: Group, alpha: Matrix, cost: FloatArray, visited: int, visits: int, key: int
     ) -> None:
         """Visit the rows of a group, after some of all visits of the round."""
-        figures = PassFigures(self.mean_weights, self.mean_bias, self.loss, self.excess, visited, visits)
+        as_met = np.zeros((2, self.bias.size))  # as which losses do not tell of the weights of all
+        figures = PassFigures(self.mean_weights, self.mean_bias, as_met[0], as_met[1], visited, visits)
         group.visit(alpha, self.weights, self.bias, cost, figures, key)
 
 
 def _solve(folder: FitFolder, rounds: int, number: int) -> Outcome:
     """Visit the trees of a partition, each group several times while its rows are in memory."""
-    job, sizes, blocks = folder.job, folder.trees.facts.sizes, folder.blocks(number)
-    before, alpha = folder.read_weights(rounds), folder.read_update(rounds, number).alpha.copy()
+    job, sizes, blocks = folder.job, folder.trees.facts.sizes, folder.blocks(rounds, number)
+    before, alpha = folder.read_weights(rounds), folder.read_alpha(rounds, number)
     local, encoder, targets = _Local.begin(before), SparseEncoder(folder.spec), np.array(job.targets)
-    cost, visited, visits = np.array(job.cost) * job.parts, 0, job.local_passes * len(alpha)
+    cost, added = np.array(job.cost), np.zeros((2, targets.size))
     rows_of_block = np.split(np.arange(len(alpha)), np.cumsum([sizes[block] for block in blocks])[:-1])
-    seed = key_of(job.seed, rounds)
+    visited, visits, seed = 0, job.local_passes * len(alpha), key_of(job.seed, rounds)
     for place, which in enumerate(groups(len(blocks), seed)):
         group = Group([EncodedBlock.of(folder.trees.block(blocks[k]), encoder) for k in which], targets)
         rows = np.concatenate([rows_of_block[k] for k in which])
         own, key = alpha[rows], key_of(seed, place)
+        added += group.loss_and_excess(own / job.parts, before.weights, before.bias, cost)
         for turn in range(job.local_passes):
-            local.visit(group, own, cost, visited, visits, key_of(key, turn) if turn else key)
+            local.visit(group, own, cost * job.parts, visited, visits, key_of(key, turn) if turn else key)
             visited += len(own)
         alpha[rows] = own
-    weights, bias = local.weights, local.bias
-    if rounds + 1 == job.rounds:  # the model is the mean over all visits of the last round
-        weights, bias = local.mean_weights, local.mean_bias
+    # The model is the mean over all visits of the last round.
+    weights, bias = local[2:] if rounds + 1 == job.rounds else local[:2]
     changed = np.flatnonzero((weights != before.weights).any(axis=1)).astype(np.int32)
-    scale = job.parts * job.local_passes
-    update = Update(alpha, changed, weights[changed], bias, local.loss / scale, local.excess / scale)
-    folder.write_update(rounds + 1, number, update)
+    folder.write_update(rounds + 1, number, Update(alpha, changed, weights[changed], bias, *added))
     return Outcome(number, len(alpha))
 
 
@@ -183,7 +179,7 @@ def add_up(folder: FitFolder, rounds: int) -> Weights:
     total /= job.parts
     total += before.weights
     weights, bias = total.astype(np.float32), before.bias + bias / job.parts
-    penalty = (bias**2 + sums_of_column_squares(weights)) / 2
+    penalty = (before.bias**2 + sums_of_column_squares(before.weights)) / 2
     found = Weights(weights, bias, excess / (loss + penalty))
     folder.write_weights(rounds + 1, found)
     return found

@@ -20,7 +20,7 @@ from treedot import (
     scale,
     train_files,
 )
-from treedot.learn import block_visits, training_settings, tree_blocks
+from treedot.learn import block_visits, streaming, training_settings, tree_blocks
 from treedot.scale import Reading, fitting
 from treedot.scale.engines import LocalProcesses
 from treedot.scale.fit_folder import FitFolder
@@ -28,7 +28,7 @@ from trouble import deadly_partition
 
 QUESTIONS = "docs/examples/questions.tsv"
 ROWS = FragmentVectorizer(n_features=2**12)
-ONE = {"label": "label", "decay": 0.4, "C": 1.0, "rounds": 3, "parts": 3}
+ONE = {"label": "label", "decay": 0.4, "C": 1.0, "rounds": 3, "partitions": 3}
 
 
 class Here(Executor):
@@ -64,7 +64,7 @@ def objective(rows, y, classes, C, weights, bias):
 
 
 @pytest.mark.parametrize(
-    ("n_classes", "parts", "C", "weight", "tolerance"),
+    ("n_classes", "partitions", "C", "weight", "tolerance"),
     [
         (5, 2, 0.01, None, 1e-6),
         (5, 4, 0.02, "balanced", 1e-6),
@@ -72,13 +72,13 @@ def objective(rows, y, classes, C, weights, bias):
         (5, 4, 1.0, None, 1e-2),
     ],
 )
-def test_it_converges_to_the_optimum_of_linear_svc(tmp_path, n_classes, parts, C, weight, tolerance):
+def test_it_converges_to_the_optimum_of_linear_svc(tmp_path, n_classes, partitions, C, weight, tolerance):
     trees = read_trees(QUESTIONS)
     y = np.array(trees.columns["label"])
     y = np.where(y == "person", "person", "thing") if n_classes == 2 else y
     lines = [f"{kind}\t{tree}\n" for kind, tree in zip(y, trees, strict=True)]
     (tmp_path / "trees.tsv").write_text("kind\ttree\n" + "".join(lines))
-    settings = {"label": "kind", "parts": parts, "C": C, "rounds": 20, "class_weight": weight}
+    settings = {"label": "kind", "partitions": partitions, "C": C, "rounds": 20, "class_weight": weight}
     model = fit(tmp_path / "model", paths=tmp_path / "trees.tsv", **settings)
     other = LinearSVC(C=C, class_weight=weight, tol=1e-10, max_iter=200_000).fit(exact_rows(trees), y)
     found = np.zeros((2**12, model.bias.size))
@@ -100,13 +100,15 @@ def test_one_partition_is_the_sequential_algorithm_to_the_byte(tmp_path, monkeyp
     wanted = train_files(
         QUESTIONS, "label", checkpoint=tmp_path / "training", vectorizer=ROWS, max_passes=4, **settings
     )
-    found = fit(tmp_path / "model", **settings, parts=1, rounds=4, local_passes=1, shard_size=1 << 20)
+    found = fit(
+        tmp_path / "model", **settings, partitions=1, rounds=4, visits=streaming.VISITS, shard_size=1 << 20
+    )
     for name in ("classes", "columns", "weights", "bias"):
         assert getattr(found, name).tobytes() == getattr(wanted, name).tobytes()
 
 
-@pytest.mark.parametrize(("parts", "local_passes", "C"), [(2, 1, 1.0), (5, 4, 10.0)])
-def test_weights_are_those_of_the_alphas_and_the_dual_never_falls(tmp_path, parts, local_passes, C):
+@pytest.mark.parametrize(("partitions", "visits", "C"), [(2, 1, 1.0), (5, 4, 10.0)])
+def test_weights_are_those_of_the_alphas_and_the_dual_never_falls(tmp_path, partitions, visits, C):
     trees = read_trees(QUESTIONS)
     duals, gaps = [], []
 
@@ -114,9 +116,9 @@ def test_weights_are_those_of_the_alphas_and_the_dual_never_falls(tmp_path, part
         if at.trees or at.passes in (-1, 0, 6):  # after the last round, there are means
             return
         folder = FitFolder(tmp_path / "model.training")
-        parts_of_round = range(parts)  # whose blocks are in the order of the α
-        blocks = [folder.trees.block(k) for n in parts_of_round for k in folder.blocks(at.passes - 1, n)]
-        alpha = np.concatenate([folder.read_update(at.passes, n).alpha for n in parts_of_round]) / parts
+        numbers = range(partitions)
+        blocks = [folder.trees.block(k) for n in numbers for k in folder.blocks(at.passes - 1, n)]
+        alpha = np.concatenate([folder.read_update(at.passes, n).alpha for n in numbers]) / partitions
         names = np.array(folder.trees.facts.names)[np.concatenate([block.classes for block in blocks])]
         rows = exact_rows([str(tree) for block in blocks for tree in block.trees])
         classes = np.unique(trees.columns["label"])
@@ -131,7 +133,7 @@ def test_weights_are_those_of_the_alphas_and_the_dual_never_falls(tmp_path, part
         duals.append(dual)
         gaps.append((gap_before, (primal - dual) / primal))
 
-    fit(tmp_path / "model", parts=parts, local_passes=local_passes, C=C, rounds=6, progress=look)
+    fit(tmp_path / "model", partitions=partitions, visits=visits, C=C, rounds=6, progress=look)
     assert len(duals) == 5
     assert (np.diff(duals, axis=0) >= -1e-6).all()
     for (_, gap), (said, _) in itertools.pairwise(gaps):
@@ -142,7 +144,7 @@ def test_ten_rounds_of_four_partitions_are_as_accurate_as_the_optimum(tmp_path):
     trees = read_trees(QUESTIONS)
     y = np.array(trees.columns["label"])
     exact = TreeClassifier(vectorizer=ROWS, decay=0.4, C=1.0, tol=1e-4).fit(trees, y)
-    model = fit(tmp_path / "model", parts=4, rounds=10)
+    model = fit(tmp_path / "model", partitions=4, rounds=10)
     assert np.mean(model.predict(trees) == exact.predict(trees)) > 0.99
 
 
@@ -151,7 +153,7 @@ def test_classes_in_the_order_of_the_file_do_no_harm(tmp_path):
     y = np.array(trees.columns["label"])
     lines = [f"{y[i]}\t{trees[int(i)]}\n" for i in np.argsort(y, kind="stable")]
     (tmp_path / "sorted.tsv").write_text("label\ttree\n" + "".join(lines))
-    model = fit(tmp_path / "model", paths=tmp_path / "sorted.tsv", parts=4, rounds=10)
+    model = fit(tmp_path / "model", paths=tmp_path / "sorted.tsv", partitions=4, rounds=10)
     assert np.mean(model.predict(trees) == y) > 0.98
 
 
@@ -260,8 +262,8 @@ def test_changed_files_and_settings_are_refused(tmp_path, monkeypatch):
     for changed, name in (
         ({"C": 2.0}, "C"),
         ({"rounds": 4}, "rounds"),
-        ({"parts": 2}, "parts"),
-        ({"local_passes": 1}, "local_passes"),
+        ({"partitions": 2}, "partitions"),
+        ({"visits": 1}, "visits"),
         ({"label": "tree"}, "label"),
         ({"vectorizer": FragmentVectorizer(n_features=2**13)}, "rows"),
     ):
@@ -288,14 +290,14 @@ def test_changed_files_and_settings_are_refused(tmp_path, monkeypatch):
         ({"C": 0}, "C must be a number above 0"),
         ({"decay": 2}, "from 0 to 1, not 2"),
         ({"rounds": 0}, "rounds must be at least 1"),
-        ({"local_passes": 0}, "local_passes must be at least 1"),
-        ({"parts": 0}, "parts must be at least 1"),
+        ({"visits": 0}, "visits must be at least 1"),
+        ({"partitions": 0}, "partitions must be at least 1"),
         ({"class_weight": "even"}, "class_weight: "),
         ({"vectorizer": FragmentVectorizer(n_features=None)}, "hashed columns, no rest and no idf"),
         ({"vectorizer": FragmentVectorizer(n_features=2**30)}, "too many for 5 classes"),
         ({"client": "tcp://head"}, "client must be"),
         ({"workers": 2}, "workers is for local processes"),
-        ({"parts": 400, "shard_size": 1 << 20}, "300 trees in 1 block.* too few for 400 parts"),
+        ({"partitions": 400, "shard_size": 1 << 20}, "300 trees in 1 block.* too few for 400 partitions"),
         ({"reading": Reading(column="sentence")}, "sentence"),
     ],
 )
@@ -343,10 +345,10 @@ def test_bad_trees_are_left_out_where_that_is_asked(tmp_path):
     (tmp_path / "trees.tsv").write_text("label\ttree\na\t(A b)\nb\t(B b\nb\t(B c)\n")
     paths, told = tmp_path / "trees.tsv", []
     with pytest.raises(IncompleteError, match=r"trees.tsv:3"):
-        fit(tmp_path / "model", paths=paths, parts=1)
+        fit(tmp_path / "model", paths=paths, partitions=1)
     shutil.rmtree(tmp_path / "model.training")
     settings = {"reading": Reading(skip_bad=True), "on_done": lambda *of: told.append(of)}
-    model = fit(tmp_path / "model", paths=paths, parts=1, **settings)
+    model = fit(tmp_path / "model", paths=paths, partitions=1, **settings)
     assert model.facts["data"]["trees"] == 2
     assert sum(outcome.skipped for outcome, _ in told) == 1
 
@@ -361,7 +363,7 @@ def test_files_of_all_kinds_make_the_same_trees(tmp_path):
     lines = [f"{kind}\t{tree}\n" for kind, tree in zip(y, trees, strict=True)]
     (tmp_path / "c.tsv").write_text("kind\ttree\n" + "".join(lines[:150]))
     (tmp_path / "d.tsv").write_text("kind\ttree\n" + "".join(lines[150:]))
-    settings = {"label": "kind", "parts": 2, "shard_size": 1 << 20}
+    settings = {"label": "kind", "partitions": 2, "shard_size": 1 << 20}
     fit(tmp_path / "one", paths=[tmp_path / "a.parquet", tmp_path / "b.arrow"], **settings)
     fit(tmp_path / "other", paths=[tmp_path / "c.tsv", tmp_path / "d.tsv"], **settings)
     one, other = (tmp_path / name / "weights.safetensors" for name in ("one", "other"))
@@ -369,11 +371,11 @@ def test_files_of_all_kinds_make_the_same_trees(tmp_path):
 
 
 def test_the_number_of_partitions_follows_from_that_of_trees(tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting, "TREES_OF_A_PART", 100)
-    assert fit(tmp_path / "one", parts=None).facts["training"]["parts"] == 1  # of one block
-    assert fit(tmp_path / "three", parts=None, shard_size=2000).facts["training"]["parts"] == 3
-    monkeypatch.setattr(fitting, "MAX_PARTS", 2)
-    assert fit(tmp_path / "two", parts=None, shard_size=2000).facts["training"]["parts"] == 2
+    monkeypatch.setattr(fitting, "TREES_OF_A_PARTITION", 100)
+    assert fit(tmp_path / "one", partitions=None).facts["training"]["partitions"] == 1  # of one block
+    assert fit(tmp_path / "three", partitions=None, shard_size=2000).facts["training"]["partitions"] == 3
+    monkeypatch.setattr(fitting, "MAX_PARTITIONS", 2)
+    assert fit(tmp_path / "two", partitions=None, shard_size=2000).facts["training"]["partitions"] == 2
 
 
 def test_settings_are_chosen_on_a_sample(tmp_path, monkeypatch):
@@ -396,7 +398,9 @@ def test_progress_is_told_while_reading_and_in_every_round(tmp_path):
     assert told[-1].gap < told[-5].gap < np.inf
 
 
-@pytest.mark.parametrize("name", ["training.json", "weights-0002.safetensors", "part-0002-00001.safetensors"])
+@pytest.mark.parametrize(
+    "name", ["training.json", "weights-0002.safetensors", "partition-0002-00001.safetensors"]
+)
 def test_damaged_files_are_refused(tmp_path, monkeypatch, name):
     folder, write = tmp_path / "model.training", FitFolder.write_weights
 
@@ -412,7 +416,7 @@ def test_damaged_files_are_refused(tmp_path, monkeypatch, name):
     whole = (folder / name).read_bytes()
     other = {
         "training.json": "trees/_treedot.json",
-        "weights-0002.safetensors": "part-0002-00001.safetensors",
+        "weights-0002.safetensors": "partition-0002-00001.safetensors",
     }
     for damaged in (whole[:-3], b"", (folder / other.get(name, "weights-0002.safetensors")).read_bytes()):
         (folder / name).write_bytes(damaged)

@@ -24,7 +24,7 @@ from treedot.scale import status as look_at
 
 FILES = (".npz", ".npy", ".parquet", ".arrow", ".tsv", ".csv", ".txt")
 GIVEN = ("workers", "engine", "scheduler", "shard", "shard_size")
-FIT_GIVEN = ("workers", "engine", "scheduler", "shard_size", "rounds", "parts")
+FIT_GIVEN = ("workers", "engine", "scheduler", "shard_size", "rounds", "partitions")
 IN_MEMORY = "leave out " + ", ".join(f"--{name.replace('_', '-')}" for name in FIT_GIVEN)
 FOR_ONE_PROCESS = {
     "passes": "use --rounds",
@@ -165,7 +165,7 @@ def train_by_many(options: argparse.Namespace, settings: dict[str, Any]) -> Line
             label=options.label,
             **{name: settings[name] for name in own},
             **rounds,
-            parts=options.parts,
+            partitions=options.partitions,
             workers=options.workers,
             reading=Reading(options.format, options.column, options.unit, options.skip_bad),
             shard_size=options.shard_size,

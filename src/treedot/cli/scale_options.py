@@ -76,7 +76,7 @@ def add_fit_options(command: argparse.ArgumentParser) -> None:
         help="how often the partitions exchange what they found (default: 10)",
     )
     group.add_argument(
-        "--parts",
+        "--partitions",
         type=int,
         metavar="N",
         help="partitions, at least as many as there are workers (default: one for 16,384 trees, at most 16)",

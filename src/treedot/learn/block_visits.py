@@ -58,10 +58,19 @@ class Group:
         cost: FloatArray,
         figures: PassFigures,
         key: int,
+        turns: int,
     ) -> None:
-        """Solve for the α of all rows, in a random order that follows from a key; arrays change in place."""
+        """Solve for the α of all rows, some times over; arrays change in place.
+
+        A visit costs less than to encode a tree, so that rows are visited more than once while they are in
+        memory. The order of each turn follows from a key. ``figures`` tell of the losses of the first.
+        """
         descent = Descent(self._positive, cost, alpha, weights, bias)
-        visit_rows(self._rows, self._squares, shuffled(len(alpha), key), descent, figures)
+        for turn in range(turns):
+            order = shuffled(len(alpha), key_of(key, turn) if turn else key)
+            visit_rows(self._rows, self._squares, order, descent, figures)
+            loss, excess = np.zeros((2, bias.size))
+            figures = figures._replace(loss=loss, excess=excess, visited=figures.visited + len(alpha))
 
     def loss_and_excess(
         self, alpha: Matrix, weights: Matrix, bias: FloatArray, cost: FloatArray

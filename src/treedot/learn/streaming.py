@@ -1,9 +1,9 @@
 """Training on more trees than memory holds: passes over blocks of trees on disk, that may be killed.
 
 The problem and the method are those of ``coordinate_descent``. Each pass visits the blocks in another random
-order (``block_visits``). While some are visited, other threads encode the next ones. The model is the mean of
-the weights over all visits of the last pass: after few passes it is much better than the weights after the
-last visit.
+order, and each of their rows three times (``block_visits``). While some are visited, other threads encode the
+next ones. The model is the mean of the weights over all visits of the last pass: after few passes it is much
+better than the weights after the last visit.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from treedot.timing import Stopwatch
 from treedot.trees import Forest
 
 MAX_PASSES = 20
+VISITS = 3  # of every tree in a pass
 LEAD = 16  # blocks that are encoded before they are visited
 SECONDS = 30.0  # between checkpoints
 
@@ -222,14 +223,15 @@ class _Training:
         return EncodedBlock.of(self._folder.block(number), self._encoder)
 
     def _visit(self, group: IntArray, blocks: list[EncodedBlock], visited: int) -> int:
-        """Visit the trees of a group in random order; return how many were visited in the pass."""
+        """Visit the trees of a group in random orders; return how many were visited in the pass."""
         state, (passes, done) = self._state, self._state.progress.tolist()
         alpha = self._folder.read_alpha(passes, group, self._targets.size)
         figures = PassFigures(
-            state.mean_weights, state.mean_bias, state.loss, state.excess, visited, self._folder.n_trees
-        )
-        key = key_of(key_of(self._seed, passes), done)
-        Group(blocks, self._targets).visit(alpha, state.weights, state.bias, self._cost, figures, key)
+            state.mean_weights, state.mean_bias, state.loss, state.excess,
+            VISITS * visited, VISITS * self._folder.n_trees,
+        )  # fmt: skip
+        key, rows = key_of(key_of(self._seed, passes), done), Group(blocks, self._targets)
+        rows.visit(alpha, state.weights, state.bias, self._cost, figures, key, VISITS)
         self._folder.write_alpha(passes + 1, group, alpha)
         return visited + len(alpha)
 

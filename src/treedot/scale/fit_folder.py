@@ -1,13 +1,13 @@
 """The work folder of a training by many processes: all that a task needs, and all that it leaves.
 
-============================== ===========================================================================
-``request.json``               what was asked for; never changed
-``trees/_treedot.json``        the inputs, and the shards that they are cut into; never changed
-``trees/000007/``              the trees of a shard, packed, in blocks, and what is known of them
-``training.json``              the settings that were chosen, the problems and their costs; never changed
-``weights-0003.safetensors``   the weights after three rounds
-``part-0003-00007.safetensors`` what partition 7 found in round three: its α, and weights that it changed
-============================== ===========================================================================
+==================================== ===================================================================
+``request.json``                     what was asked for; never changed
+``trees/_treedot.json``              the inputs, and the shards that they are cut into; never changed
+``trees/000007/``                    the trees of a shard, packed, in blocks, and what is known of them
+``training.json``                    the settings that were chosen, the problems; never changed
+``weights-0003.safetensors``         the weights after three rounds
+``partition-0003-00007.safetensors`` what partition 7 found in round three: its α, and local weights
+==================================== ===================================================================
 
 Every file appears whole, and what it holds follows from its name: a task whose file is there is done, and one
 that is done twice does no harm.
@@ -76,9 +76,9 @@ class Job(NamedTuple):
     targets: list[int]
     cost: list[list[float]]  # with C
     seed: int
-    parts: int
+    partitions: int
     rounds: int
-    local_passes: int
+    visits: int
 
 
 class Weights(NamedTuple):
@@ -145,8 +145,8 @@ class FitFolder:
         They are dealt out at random, anew in every round: of what two partitions would settle between them,
         fixed ones settle little in a round.
         """
-        seed = key_of(key_of(self.job.seed, rounds), self.job.parts)
-        dealt = shuffled(len(self.trees.facts.sizes), seed)[partition :: self.job.parts]
+        seed = key_of(key_of(self.job.seed, rounds), self.job.partitions)
+        dealt = shuffled(len(self.trees.facts.sizes), seed)[partition :: self.job.partitions]
         return sorted(dealt.tolist())
 
     def n_trees(self, rounds: int, partition: int) -> int:
@@ -177,7 +177,7 @@ class FitFolder:
         used = np.flatnonzero(weights.weights.any(axis=1)).astype(np.int32)
         arrays = {"columns": used, "weights": weights.weights[used], "bias": weights.bias, "gap": weights.gap}
         write_arrays(self._weights_path(rounds), {}, arrays)
-        for partition in range(self.job.parts):
+        for partition in range(self.job.partitions):
             self.update_path(rounds - 1, partition).unlink(missing_ok=True)
         self._weights_path(rounds - 1).unlink(missing_ok=True)
 
@@ -200,7 +200,7 @@ class FitFolder:
         alpha = np.zeros((self.n_trees(rounds, partition), len(self.job.targets)), ALPHA)
         if rounds:
             own = dict(zip(wanted, _pieces(alpha, [sizes[block] for block in wanted]), strict=True))
-            for other in range(self.job.parts):
+            for other in range(self.job.partitions):
                 theirs = self.blocks(rounds - 1, other)
                 if own.keys() & set(theirs):
                     found = _pieces(self.read_update(rounds, other).alpha, [sizes[k] for k in theirs])
@@ -215,7 +215,7 @@ class FitFolder:
 
     def update_path(self, rounds: int, partition: int) -> Path:
         """Return where it is kept what a partition found in a round."""
-        return self.path / f"part-{rounds:04d}-{partition:05d}.safetensors"
+        return self.path / f"partition-{rounds:04d}-{partition:05d}.safetensors"
 
     def _weights_path(self, rounds: int) -> Path:
         return self.path / f"weights-{rounds:04d}.safetensors"

@@ -37,10 +37,10 @@ from treedot.scale.plan import SHARD_SIZE, Plan, find_inputs
 from treedot.scale.shard import Outcome
 
 ROUNDS = 10
-LOCAL_PASSES = 5
-TREES_OF_A_PART = 1 << 14  # at least, where the number of partitions is not given
-MAX_PARTS = 16
-SHARDS_OF_A_PART = 4  # at least, so that partitions can be dealt out in many ways
+VISITS = 5
+TREES_OF_A_PARTITION = 1 << 14  # at least, where the number of partitions is not given
+MAX_PARTITIONS = 16
+SHARDS_OF_A_PARTITION = 4  # at least, so that partitions can be dealt out in many ways
 LISTED = 20  # failures in the message of an error
 AS_IT_COMES = Reading()
 
@@ -60,8 +60,8 @@ def fit(
     class_weight: Any = None,
     random_state: int = 0,
     rounds: int = ROUNDS,
-    local_passes: int = LOCAL_PASSES,
-    parts: int | None = None,
+    visits: int = VISITS,
+    partitions: int | None = None,
     workers: int | None = None,
     reading: Reading = AS_IT_COMES,
     shard_size: int | None = None,
@@ -101,9 +101,9 @@ def fit(
         20,000 trees, by this process.
     rounds : int
         How often the partitions exchange what they have found.
-    local_passes : int
+    visits : int
         How often each tree is visited in a round: more of them make rounds longer, and fewer needed.
-    parts : int, optional
+    partitions : int, optional
         K, the number of partitions, which are the tasks of a round. By default one for every 16,384 trees, at
         most 16; more take more rounds. The model depends on it.
     workers : int, optional
@@ -111,7 +111,7 @@ def fit(
     reading : Reading
         How the trees are read: ``Reading(format, column, unit, skip_bad)``.
     shard_size : int, optional
-        Bytes of a file that are read by one task; by default 16 MiB, or less where there are ``parts``.
+        Bytes of a file that are read by one task; by default 16 MiB, or less where there are ``partitions``.
     checkpoint : path, optional
         The work folder, by default ``out`` with ``.training`` behind it. It is removed when the model is
         written.
@@ -142,7 +142,7 @@ def fit(
     >>> with ThreadPoolExecutor(2) as pool:
     ...     model = scale.fit(
     ...         "docs/examples/questions.tsv", folder / "model", FragmentVectorizer(n_features=2**14), pool,
-    ...         label="label", decay=0.2, C=1, parts=2,
+    ...         label="label", decay=0.2, C=1, partitions=2,
     ...     )
     >>> print(*model.predict(["(SBARQ (WHNP (WP Who)) (SQ (VBD wrote) (NP (NNP Hamlet))))"]))
     person
@@ -157,8 +157,8 @@ def fit(
         **described_settings(classifier),
         "label": label,
         "rounds": checked_integer("rounds", rounds, at_least=1),
-        "local_passes": checked_integer("local_passes", local_passes, at_least=1),
-        "parts": None if parts is None else checked_integer("parts", parts, at_least=1),
+        "visits": checked_integer("visits", visits, at_least=1),
+        "partitions": None if partitions is None else checked_integer("partitions", partitions, at_least=1),
     }
     with (
         opened(client, workers) as engine,
@@ -179,11 +179,11 @@ def _opened_folder(
     folder: Path, request: dict[str, Any], paths: Any, reading: Reading, shard_size: int | None
 ) -> Iterator[None]:
     """Hold a work folder, made now if there is none; one that is of another training is refused."""
-    label, parts = request["label"], request["parts"]
+    label, partitions = request["label"], request["partitions"]
     inputs = find_inputs(paths, reading.format, folder)
-    if shard_size is None and parts is not None:
+    if shard_size is None and partitions is not None:
         total = sum(source.size for source in inputs)
-        shard_size = min(SHARD_SIZE, max(1, total // (parts * SHARDS_OF_A_PART)))
+        shard_size = min(SHARD_SIZE, max(1, total // (partitions * SHARDS_OF_A_PARTITION)))
     work = {"task": "fit", "label": label}
     if not folder.exists():
         plan = Plan.make(work, reading, shard_size, inputs)
@@ -254,11 +254,12 @@ class _Training:
         trees = PackedShards(self._path / TREES, shards)
         problems = make_problems(classifier, trees.facts)
         blocks, n_trees = len(trees.facts.sizes), sum(trees.facts.sizes)
-        parts = request["parts"] or min(max(1, n_trees // TREES_OF_A_PART), MAX_PARTS, blocks)
-        if parts > blocks:
+        usual = min(max(1, n_trees // TREES_OF_A_PARTITION), MAX_PARTITIONS, blocks)
+        partitions = request["partitions"] or usual
+        if partitions > blocks:
             raise ParameterError(
-                f"{n_trees} trees in {blocks} block(s) are too few for {parts} parts: give fewer parts, or a "
-                "smaller shard_size"
+                f"{n_trees} trees in {blocks} block(s) are too few for {partitions} partitions: give fewer, "
+                "or a smaller shard_size"
             )
         choice = choose(trees, classifier)
         self._folder.write_job(
@@ -269,9 +270,9 @@ class _Training:
                 targets=problems.targets.tolist(),
                 cost=(problems.cost * choice["C"]).tolist(),
                 seed=request["random_state"],
-                parts=parts,
+                partitions=partitions,
                 rounds=request["rounds"],
-                local_passes=request["local_passes"],
+                visits=request["visits"],
             )
         )
 
@@ -284,7 +285,7 @@ class _Training:
         list(self._engine(warm_up, [(os.fspath(self._path),)]))  # where it fails, partitions will say why
         for rounds in range(done, job.rounds):
             gap = float(found.gap.max())
-            numbers = range(job.parts)
+            numbers = range(job.partitions)
             left = [n for n in numbers if not self._folder.update_path(rounds + 1, n).exists()]
             trees = sum(self._folder.n_trees(rounds, number) for number in numbers if number not in left)
             tasks = [(rounds, number) for number in left]
@@ -293,7 +294,12 @@ class _Training:
                 self._tell(Progress(rounds, trees, of_trees, gap))
             found = add_up(self._folder, rounds)
             self._tell(Progress(rounds + 1, 0, of_trees, float(found.gap.max())))
-        training = {**job.choice, "gap": float(found.gap.max()), "rounds": job.rounds, "parts": job.parts}
+        training = {
+            **job.choice,
+            "gap": float(found.gap.max()),
+            "rounds": job.rounds,
+            "partitions": job.partitions,
+        }
         data = {"trees": of_trees, "digest": facts.digest, "label": self._plan.work["label"]}
         classes = np.unique(np.array(facts.names, str))
         known = {"training": training, "data": data, "treedot": __version__}
@@ -329,4 +335,5 @@ class _Training:
             lines = [f"  {name(x.shard)}: {x.error.splitlines()[-1]}" for x in sorted(failed)[:LISTED]]
             lines += [f"  … and {len(failed) - LISTED} more"] if len(failed) > LISTED else []
             head = f"{len(failed)} of {len(tasks)} tasks failed; what the others found is kept in {folder}:"
-            raise IncompleteError("\n".join([head, *lines, "run it again to try these alone"]))
+            last = "run it again to try these alone, or delete the folder to begin anew with other files"
+            raise IncompleteError("\n".join([head, *lines, last]))

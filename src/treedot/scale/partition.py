@@ -58,7 +58,7 @@ def warm_up(folder: str) -> None:
     group = Group([EncodedBlock.of(block, SparseEncoder(found.spec))], np.array(found.job.targets))
     local = _Local.begin(Weights.begin(found.spec.n_features or 0, len(found.job.targets)))
     alpha = np.zeros((1, len(found.job.targets)), ALPHA)
-    local.visit(group, alpha, np.array(found.job.cost), 0, 1, 0)
+    local.visit(group, alpha, np.array(found.job.cost), (0, 1), 0, 1)
 
 
 def _outcome(number: int, work: Callable[[], Outcome]) -> Outcome:
@@ -130,31 +130,30 @@ class _Local(NamedTuple):
         return cls(at.weights.copy(), at.bias.copy(), at.weights.copy(), at.bias.copy())
 
     def visit(
-        self, group: Group, alpha: Matrix, cost: FloatArray, visited: int, visits: int, key: int
+        self, group: Group, alpha: Matrix, cost: FloatArray, at: tuple[int, int], key: int, turns: int
     ) -> None:
-        """Visit the rows of a group, after some of all visits of the round."""
-        as_met = np.zeros((2, self.bias.size))  # as which losses do not tell of the weights of all
-        figures = PassFigures(self.mean_weights, self.mean_bias, as_met[0], as_met[1], visited, visits)
-        group.visit(alpha, self.weights, self.bias, cost, figures, key)
+        """Visit the rows of a group some times over, after so many of all visits of the round."""
+        as_met = np.zeros((2, self.bias.size))  # of no use: local losses do not tell of the weights of all
+        figures = PassFigures(self.mean_weights, self.mean_bias, as_met[0], as_met[1], *at)
+        group.visit(alpha, self.weights, self.bias, cost, figures, key, turns)
 
 
 def _solve(folder: FitFolder, rounds: int, number: int) -> Outcome:
-    """Visit the trees of a partition, each group several times while its rows are in memory."""
+    """Visit the trees of a partition, and keep what was found."""
     job, sizes, blocks = folder.job, folder.trees.facts.sizes, folder.blocks(rounds, number)
     before, alpha = folder.read_weights(rounds), folder.read_alpha(rounds, number)
     local, encoder, targets = _Local.begin(before), SparseEncoder(folder.spec), np.array(job.targets)
     cost, added = np.array(job.cost), np.zeros((2, targets.size))
     rows_of_block = np.split(np.arange(len(alpha)), np.cumsum([sizes[block] for block in blocks])[:-1])
-    visited, visits, seed = 0, job.local_passes * len(alpha), key_of(job.seed, rounds)
+    visited, seed = 0, key_of(job.seed, rounds)
     for place, which in enumerate(groups(len(blocks), seed)):
         group = Group([EncodedBlock.of(folder.trees.block(blocks[k]), encoder) for k in which], targets)
         rows = np.concatenate([rows_of_block[k] for k in which])
-        own, key = alpha[rows], key_of(seed, place)
-        added += group.loss_and_excess(own / job.parts, before.weights, before.bias, cost)
-        for turn in range(job.local_passes):
-            local.visit(group, own, cost * job.parts, visited, visits, key_of(key, turn) if turn else key)
-            visited += len(own)
+        own, at = alpha[rows], (job.visits * visited, job.visits * len(alpha))
+        added += group.loss_and_excess(own / job.partitions, before.weights, before.bias, cost)
+        local.visit(group, own, cost * job.partitions, at, key_of(seed, place), job.visits)
         alpha[rows] = own
+        visited += rows.size
     # The model is the mean over all visits of the last round.
     weights, bias = local[2:] if rounds + 1 == job.rounds else local[:2]
     changed = np.flatnonzero((weights != before.weights).any(axis=1)).astype(np.int32)
@@ -170,15 +169,15 @@ def add_up(folder: FitFolder, rounds: int) -> Weights:
     job, before = folder.job, folder.read_weights(rounds)
     total, bias = np.zeros(before.weights.shape), np.zeros(before.bias.size)
     loss, excess = np.zeros((2, bias.size))
-    for number in range(job.parts):
+    for number in range(job.partitions):
         update = folder.read_update(rounds + 1, number)
         total[update.columns] += update.weights.astype(np.float64) - before.weights[update.columns]
         bias += update.bias - before.bias
         loss += update.loss
         excess += update.excess
-    total /= job.parts
+    total /= job.partitions
     total += before.weights
-    weights, bias = total.astype(np.float32), before.bias + bias / job.parts
+    weights, bias = total.astype(np.float32), before.bias + bias / job.partitions
     penalty = (before.bias**2 + sums_of_column_squares(before.weights)) / 2
     found = Weights(weights, bias, excess / (loss + penalty))
     folder.write_weights(rounds + 1, found)

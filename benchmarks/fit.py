@@ -14,11 +14,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.svm import LinearSVC
 
@@ -35,6 +37,7 @@ COSTS = {"questions": (1.0, 10.0), "generated": (1.0,)}  # for 10, LinearSVC tak
 TEST = 0.2  # the share of trees
 TURNS = 3
 DECAY = 0.2
+ROWS = FragmentVectorizer(n_features=2**20)
 WHAT = ("accuracy", "workers")
 
 
@@ -60,7 +63,7 @@ def generated(count: int) -> Labelled:
 
 def accuracy(name: str, what: Labelled, splits: int, folder: Path) -> None:
     """Print how far the ways are from ``LinearSVC``."""
-    rows = FragmentVectorizer(n_features=2**22, decay=DECAY).transform(what.trees)
+    rows = clone(ROWS).set_params(decay=DECAY).transform(what.trees)
     rows = rows[:, np.unique(rows.indices)]
     cuts = list(StratifiedShuffleSplit(splits, test_size=TEST, random_state=0).split(rows, what.classes))
     for C in COSTS[name]:
@@ -85,19 +88,11 @@ def trained(what: Labelled, train: Any, test: Any, C: float, folder: Path) -> li
     with table.open("w", encoding="utf-8") as file:
         file.write("class\ttree\n")
         file.writelines(f"{what.classes[i]}\t{what.trees[int(i)]}\n" for i in train)
-    settings: dict[str, Any] = {"decay": DECAY, "C": C}
+    settings: dict[str, Any] = {"decay": DECAY, "C": C, "vectorizer": ROWS}
     streamed = train_files(table, "class", checkpoint=folder / "training", max_passes=PASSES, **settings)
-    with LocalProcesses(2) as pool:
-        fitted = scale.fit(
-            table,
-            folder / "model",
-            None,
-            pool,
-            label="class",
-            partitions=PARTITIONS,
-            rounds=ROUNDS,
-            **settings,
-        )
+    settings |= {"partitions": PARTITIONS, "rounds": ROUNDS}
+    with ThreadPoolExecutor(1) as pool:  # any engine trains the same model
+        fitted = scale.fit(table, folder / "model", client=pool, label="class", **settings)
     shutil.rmtree(folder / "training")
     shutil.rmtree(folder / "model")
     others, truth = what.trees[test], what.classes[test]

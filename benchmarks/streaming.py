@@ -61,15 +61,15 @@ class Run:
             "--passes", str(options.passes), "-j", str(options.jobs),
         ]  # fmt: skip
 
-    def to_end(self) -> tuple[float, float]:
-        """Return seconds and peak memory in GB."""
+    def to_end(self) -> tuple[float, float, float]:
+        """Return seconds, processor seconds and peak memory in GB."""
         start = time.monotonic()
         process = subprocess.Popen(self.command)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             sys.exit("the training failed")
-        return time.monotonic() - start, used.ru_maxrss / 1e6
+        return time.monotonic() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1e6
 
     def killed(self, seconds: float) -> None:
         """Kill it after some time."""
@@ -101,8 +101,11 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
             writer.write(batch)
     print(f"{options.trees:,} trees, {trees.stat().st_size / options.trees:.0f} bytes each in a Parquet file")
     run = Run(trees, folder, options)
-    seconds, memory = run.to_end()
-    print(f"trained: {seconds:.1f} s, at most {memory:.2f} GB of memory", flush=True)
+    seconds, processor, memory = run.to_end()
+    print(
+        f"trained: {seconds:.1f} s, {processor:.1f} s of processor time, at most {memory:.2f} GB of memory",
+        flush=True,
+    )
     alone = {path.name: path.read_bytes() for path in run.model.iterdir()}
     accuracy(LinearModel.load(run.model), others, trees)
     if options.kills:

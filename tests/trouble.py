@@ -1,10 +1,11 @@
-"""A shard function that dies on purpose, in a module that other processes can import."""
+"""Tasks that die on purpose, in a module that other processes can import."""
 
 import os
 import signal
 from pathlib import Path
 
 from treedot.scale import do_shard
+from treedot.scale.partition import do_partition
 
 POISONED, UNLUCKY = 1, 4  # shards
 
@@ -16,3 +17,12 @@ def deadly_shard(folder, number):
         met.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return do_shard(folder, number)
+
+
+def deadly_partition(folder, rounds, number):
+    """Do a partition, but kill the worker in the second one the first time."""
+    met = Path(f"{folder}.met")
+    if number == 1 and not met.exists():
+        met.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return do_partition(folder, rounds, number)

@@ -20,6 +20,7 @@ from benchmarks import (
     explain,
     fidelity,
     find,
+    fit,
     grammar,
     growth,
     index,
@@ -35,6 +36,7 @@ from benchmarks import (
     trees,
 )
 from strategies import random_forest
+from treedot import FragmentVectorizer
 from treedot.timing import timed
 
 MODULES = [
@@ -68,6 +70,14 @@ def _hurry(monkeypatch):
     monkeypatch.setattr(scale, "SMALL", 2)
     monkeypatch.setattr(scale, "LOOP", 10)
     monkeypatch.setattr(streaming, "TESTED", grammar.BATCH)
+    monkeypatch.setattr(fit, "LocalProcesses", ThreadPoolExecutor)
+    monkeypatch.setattr(fit, "ROWS", FragmentVectorizer(n_features=2**12))
+    monkeypatch.setattr(fit, "COSTS", {"questions": (1.0,), "generated": (1.0,)})
+    monkeypatch.setattr(fit, "TURNS", 1)
+    monkeypatch.setattr(fit, "PARTITIONS", 2)
+    monkeypatch.setattr(fit, "ROUNDS", 1)
+    monkeypatch.setattr(fit, "LOOP", 10)
+    monkeypatch.setattr("treedot.learn.training_settings.N_FEATURES", 2**12)
     monkeypatch.setattr(growth, "NODES", (10, 20))
     monkeypatch.setattr(growth, "SIZES", (256, 512))
     monkeypatch.setattr(growth, "COUNTS", (2, 4))
@@ -99,6 +109,7 @@ def test_every_program_is_tried_here():
         explain,
         fidelity,
         find,
+        fit,
         growth,
         index,
         learn,
@@ -140,6 +151,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (explain, []),
         (fidelity, ["--trees", "4", "--seeds", "1", "--dim", "256"]),
         (find, [os.path.dirname(benchmarks.__file__), "--units", "20"]),
+        (fit, ["--trees", "4200", "--splits", "1"]),
         (index, ["--trees", "20"]),
         (pairs, []),
         (partial, ["--trees", "10"]),

@@ -1,12 +1,13 @@
-"""``treedot train --checkpoint``: trees are streamed, and what was stopped goes on."""
+"""``treedot train`` with a checkpoint or workers: trees are streamed, and what was stopped goes on."""
 
 import json
 import os
 import resource
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from treedot import FragmentVectorizer, LinearModel, train_files
+from treedot import FragmentVectorizer, LinearModel, scale, train_files
 from treedot.cli import main
 from treedot.learn.training_folder import TrainingFolder
 
@@ -15,7 +16,7 @@ QUESTIONS = "docs/examples/questions.tsv"
 
 @pytest.fixture(autouse=True)
 def _few_columns(monkeypatch):
-    monkeypatch.setattr("treedot.learn.streaming.N_FEATURES", 2**12)
+    monkeypatch.setattr("treedot.learn.training_settings.N_FEATURES", 2**12)
 
 
 @pytest.fixture
@@ -124,3 +125,82 @@ def test_what_was_begun_otherwise_is_told_with_what_to_do(command, tmp_path, cap
     assert main(command) == 1
     said = capsys.readouterr().err
     assert "these changed since: C. Go on with what it was begun with, or delete the folder" in said
+
+
+@pytest.fixture
+def by_many(tmp_path, monkeypatch):
+    """Return a command that trains by many processes, for which threads stand in."""
+    monkeypatch.setattr("treedot.scale.engines.LocalProcesses", ThreadPoolExecutor)
+    return ["train", "docs/examples/quest*.tsv", "--label", "label", "-o", str(tmp_path / "model"),
+            "--decay", "0.4", "--C", "1", "--workers", "2"]  # fmt: skip
+
+
+def test_workers_train_what_scale_fit_trains(by_many, tmp_path, capsys):
+    assert main([*by_many, "--rounds", "3", "--partitions", "4", "--balanced", "--budget", "3"]) == 0
+    assert os.listdir(tmp_path) == ["model"]
+    with ThreadPoolExecutor(1) as pool:
+        wanted = scale.fit(
+            QUESTIONS, tmp_path / "other", FragmentVectorizer(n_features=2**12, budget=3), pool,
+            label="label", decay=0.4, C=1, class_weight="balanced", rounds=3, partitions=4,
+        )  # fmt: skip
+    found = LinearModel.load(tmp_path / "model")
+    assert found.weights.tobytes() == wanted.weights.tobytes()
+    assert found.facts == wanted.facts
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("300 trees read, ")
+    assert said[1].startswith("round 1: began with a duality gap of 1, ")
+    assert [line.split(":")[0] for line in said[1:4]] == ["round 1", "round 2", "round 3"]
+    assert said[4].startswith("300 trees of 5 classes, with ")
+    assert said[5] == f"{tmp_path / 'model'}: decay 0.4, C 1"
+
+
+def test_what_workers_did_not_finish_goes_on(by_many, tmp_path, capsys, monkeypatch):
+    command = [*by_many, "--partitions", "2", "--rounds", "3", "--checkpoint", str(tmp_path / "work")]
+    add_up = scale.fitting.add_up
+
+    def interrupted(folder, rounds):
+        if rounds == 1:
+            raise KeyboardInterrupt
+        return add_up(folder, rounds)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("treedot.scale.fitting.add_up", interrupted)
+        assert main(command) == 130
+    assert f"goes on from what is kept in {tmp_path / 'work'}" in capsys.readouterr().err
+    assert main([*command[:-2]]) == 0
+    assert main([*command, "--overwrite"]) == 0
+    said = capsys.readouterr().out
+    assert "300 trees, going on after round 1\nround 2: began" in said
+    assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--passes", "3"], "--passes is for training by one process: use --rounds"),
+        (["-j", "2"], "--jobs is for training by one process: use --workers"),
+        (["--group", "label"], "--group is for training by one process: leave out --workers, --engine"),
+        (["--number-column", "x"], "--number-column is for training by one process"),
+        (["--kernel", "subset"], "--kernel is for training by one process"),
+        (["--vectors", "dense"], "as FragmentVectorizer(n_features=2**22) makes them"),
+        (["--engine", "dask"], "--workers is for processes of this machine"),
+        (["--partitions", "0"], "partitions must be at least 1"),
+        (["--label", "kind"], "there is no column 'kind'; the columns are label"),
+    ],
+)
+def test_what_many_processes_cannot_do_is_told_and_leaves_nothing(
+    by_many, tmp_path, capsys, options, message
+):
+    assert main([*by_many, *options]) == 1
+    assert message in capsys.readouterr().err
+    assert not os.listdir(tmp_path)
+
+
+def test_bad_trees_are_left_out_by_workers_too(by_many, tmp_path, capsys):
+    (tmp_path / "trees.tsv").write_text("label\ttree\na\t(A b)\nb\t(B b\nb\t(B c)\n")
+    by_many[1] = str(tmp_path / "trees.tsv")
+    assert main([*by_many, "--skip-bad"]) == 0
+    said = capsys.readouterr()
+    assert "treedot: skipped " in said.err
+    assert "treedot: left out 1 bad tree(s)" in said.err
+    assert said.out.startswith("2 trees read")

@@ -20,7 +20,7 @@ from treedot import (
     read_trees,
     train_files,
 )
-from treedot.learn import streaming, tree_blocks
+from treedot.learn import block_visits, streaming, training_settings, tree_blocks
 from treedot.learn.coordinate_descent import Descent, PassFigures, Rows, visit_rows
 from treedot.learn.training_folder import TrainingFolder
 
@@ -33,7 +33,7 @@ ONE = {"vectorizer": ROWS, "decay": 0.4, "C": 1.0}
 def folder(tmp_path, monkeypatch):
     """Return the folder of a training of small groups, kept after each."""
     monkeypatch.setattr(tree_blocks, "BLOCK_TREES", 16)
-    monkeypatch.setattr(streaming, "GROUP", 3)
+    monkeypatch.setattr(block_visits, "GROUP", 3)
     monkeypatch.setattr(streaming, "SECONDS", -1.0)
     return tmp_path / "training"
 
@@ -95,7 +95,7 @@ def test_it_converges_to_the_optimum_of_linear_svc(folder, tmp_path, n_classes, 
 
 def test_five_passes_are_as_accurate_as_the_optimum_on_hard_trees(tmp_path, monkeypatch):
     monkeypatch.setattr(tree_blocks, "BLOCK_TREES", 512)
-    monkeypatch.setattr(streaming, "GROUP", 3)
+    monkeypatch.setattr(block_visits, "GROUP", 3)
     new, *parts = labelled(4 * 4096)
     known = Forest.concat(parts)
     known.save(tmp_path / "trees.parquet")
@@ -216,7 +216,7 @@ def test_a_training_that_is_killed_goes_on_to_the_same_model(folder, tmp_path, m
 
 
 def test_settings_are_chosen_on_a_sample_and_only_once(folder, monkeypatch):
-    monkeypatch.setattr(streaming, "SAMPLE", 120)
+    monkeypatch.setattr(training_settings, "SAMPLE", 120)
     seen = []
     fit = TreeClassifier.fit
     monkeypatch.setattr(TreeClassifier, "fit", lambda self, X, y: seen.append(len(X)) or fit(self, X, y))
@@ -357,7 +357,7 @@ def test_a_pass_that_was_begun_is_finished_whatever_is_asked_for_next(folder, tm
 
 
 def test_settings_are_chosen_on_files_that_are_sorted_by_class(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(streaming, "SAMPLE", 40)
+    monkeypatch.setattr(training_settings, "SAMPLE", 40)
     path = tmp_path / "sorted.tsv"
     rows = [f"{kind}\t(S (A {kind}) (B {k}))" for kind, many in (("a", 300), ("b", 3)) for k in range(many)]
     path.write_text("\n".join(["label\ttree", *rows]))

@@ -18,7 +18,7 @@ from treedot import __version__
 from treedot.cli.choices import check_options, make_kernel, make_vectorizer
 from treedot.cli.progress import Counted
 from treedot.cli.reading import Skipped, batches, read_all
-from treedot.cli.scale import predict_parts, wants_parts
+from treedot.cli.scale import predict_parts, wants_parts, wants_workers
 from treedot.errors import ParameterError
 from treedot.files import check_target, write_whole
 from treedot.model import LinearModel
@@ -39,11 +39,11 @@ def train(options: argparse.Namespace) -> None:
     from treedot.learn.candidates import N_FEATURES
 
     check_model_target(Path(options.output), options.overwrite)
-    if options.checkpoint is not None:
-        from treedot.cli.train_files import train_streamed
-        from treedot.learn.streaming import N_FEATURES as FEWER
+    if options.checkpoint is not None or wants_workers(options):
+        from treedot.cli.train_files import train_on_files
+        from treedot.learn.training_settings import N_FEATURES as FEWER
 
-        train_streamed(options, _settings(options, FEWER))
+        train_on_files(options, _settings(options, FEWER))
         return
     others = options.number_column is not None or options.text_column is not None
     if others and options.tree_column is None and options.column is not None:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from treedot.cli.find_options import AddCommand
-from treedot.cli.scale_options import add_scale_options
+from treedot.cli.scale_options import add_fit_options, add_scale_options
 
 MODEL_HELP = "a folder that treedot train wrote"
 
@@ -23,7 +23,8 @@ def add_learn_commands(
         "Train a linear model on labelled trees, and write it to a folder. Of several --decay and --C, those "
         "with the best accuracy in cross-validation are taken. With --checkpoint, trees are streamed: memory "
         "does not grow with their number, several --decay and --C are compared on a random sample of 20,000 "
-        "trees, and a command that was stopped or killed goes on when it is given again.",
+        "trees, and a command that was stopped or killed goes on when it is given again. With --workers or "
+        "--engine, many processes do the same side by side.",
     )
     train.add_argument("trees", nargs="+", metavar="TREES", help=source)
     _add_label(train)
@@ -72,6 +73,7 @@ def add_learn_commands(
         ("text", "a column of texts, which become words and pairs of words"),
     ):
         columns.add_argument(f"--{kind}-column", action="append", metavar="COLUMN", help=what)
+    add_fit_options(train)
     add_encoding(train)
     add_reading(train)
 

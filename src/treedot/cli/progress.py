@@ -77,11 +77,15 @@ class Counted:
 
 
 class Passes:
-    """Counts the trees of each pass of a training, and says how every pass ended; to give as ``progress``."""
+    """Counts the trees of each pass of a training, and says how every pass ended; to give as ``progress``.
 
-    def __init__(self) -> None:
+    Passes may have another name, and their gap another meaning.
+    """
+
+    def __init__(self, name: str = "pass", gap: str = "duality gap about") -> None:
         from tqdm import tqdm
 
+        self._name, self._gap = name, gap
         self._bar = tqdm(unit=" trees", file=sys.stderr, disable=not _on_terminal(), leave=False)
         self._watch = Stopwatch()
         self._began = False
@@ -89,16 +93,18 @@ class Passes:
     def __call__(self, at: TrainingProgress) -> None:
         """Note how far the training is."""
         if at.trees:
-            self._bar.set_description("reading" if at.passes < 0 else f"pass {at.passes + 1}", refresh=False)
+            self._bar.set_description(
+                "reading" if at.passes < 0 else f"{self._name} {at.passes + 1}", refresh=False
+            )
             self._bar.total = at.of_trees or None
             self._bar.update(at.trees - self._bar.n)
             return
         self._bar.reset()
         seconds = self._watch.lap()
         if self._began:
-            print(f"pass {at.passes}: duality gap about {at.gap:.2g}, {seconds:.1f} s", flush=True)
+            print(f"{self._name} {at.passes}: {self._gap} {at.gap:.2g}, {seconds:.1f} s", flush=True)
         elif at.passes:
-            print(f"{at.of_trees:,} trees, going on after pass {at.passes}", flush=True)
+            print(f"{at.of_trees:,} trees, going on after {self._name} {at.passes}", flush=True)
         else:
             print(f"{at.of_trees:,} trees read, {seconds:.1f} s", flush=True)
         self._began = True

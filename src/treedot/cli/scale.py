@@ -12,16 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from treedot.cli.choices import check_options, make_vectorizer
-from treedot.cli.progress import Counted
+from treedot.cli.progress import Counted, Passes
 from treedot.errors import ParameterError, missing
+from treedot.model import LinearModel
 from treedot.printable import printable
 from treedot.scale import Done, Outcome, Reading
 from treedot.scale import encode as encode_files
+from treedot.scale import fit as fit_files
 from treedot.scale import predict as predict_files
 from treedot.scale import status as look_at
 
 FILES = (".npz", ".npy", ".parquet", ".arrow", ".tsv", ".csv", ".txt")
 GIVEN = ("workers", "engine", "scheduler", "shard", "shard_size")
+FIT_GIVEN = ("workers", "engine", "scheduler", "shard_size", "rounds", "partitions")
+IN_MEMORY = "leave out " + ", ".join(f"--{name.replace('_', '-')}" for name in FIT_GIVEN)
+FOR_ONE_PROCESS = {
+    "passes": "use --rounds",
+    "jobs": "use --workers",
+    **dict.fromkeys(("group", "kernel", "tree_column", "number_column", "text_column"), IN_MEMORY),
+}
 
 
 def wants_parts(options: argparse.Namespace) -> bool:
@@ -40,6 +49,11 @@ def wants_parts(options: argparse.Namespace) -> bool:
             )
         return True
     return False
+
+
+def wants_workers(options: argparse.Namespace) -> bool:
+    """Tell whether a model is to be trained by many processes."""
+    return any(getattr(options, name) is not None for name in FIT_GIVEN)
 
 
 def encode_parts(options: argparse.Namespace) -> None:
@@ -128,3 +142,40 @@ def status(options: argparse.Namespace) -> int:
             why = found.failed.get(name, "not made yet")
             print(f"  missing {name}: {printable((why.splitlines() or ['it failed'])[-1])}")
     return 1 if found.missing else 0
+
+
+def train_by_many(options: argparse.Namespace, settings: dict[str, Any]) -> LinearModel:
+    """Train a model on the trees of many files, by many processes, and write it to a folder."""
+    for name, instead in FOR_ONE_PROCESS.items():
+        if getattr(options, name) not in (None, -1):
+            raise ParameterError(f"--{name.replace('_', '-')} is for training by one process: {instead}")
+    skipped = 0
+    own = ("vectorizer", "decay", "C", "cv", "class_weight")
+    rounds = {} if options.rounds is None else {"rounds": options.rounds}
+    with _client(options) as client, Passes("round", "began with a duality gap of") as progress:
+
+        def on_done(outcome: Outcome, total: int) -> None:
+            nonlocal skipped
+            skipped += outcome.skipped
+            for message in outcome.messages:
+                print(f"treedot: skipped {printable(message)}", file=sys.stderr)
+
+        model = fit_files(
+            options.trees,
+            options.output,
+            client=client,
+            label=options.label,
+            **{name: settings[name] for name in own},
+            **rounds,
+            partitions=options.partitions,
+            workers=options.workers,
+            reading=Reading(options.format, options.column, options.unit, options.skip_bad),
+            shard_size=options.shard_size,
+            checkpoint=options.checkpoint,
+            overwrite=options.overwrite,
+            on_done=on_done,
+            progress=progress,
+        )
+    if skipped:
+        print(f"treedot: left out {skipped} bad tree(s)", file=sys.stderr)
+    return model

@@ -18,13 +18,7 @@ def add_scale_options(command: argparse.ArgumentParser) -> None:
         "'shards/*.parquet') are cut into shards, each of which becomes a file of Arrow in the folder. A run "
         "that was ended goes on where it was when it is started again; treedot status says how far it is.",
     )
-    group.add_argument("--workers", type=int, metavar="N", help="processes (default: one for every core)")
-    group.add_argument(
-        "--engine", choices=ENGINES, help="who does the work (default: local, processes of this machine)"
-    )
-    group.add_argument(
-        "--scheduler", metavar="ADDRESS", help="of Dask, such as tcp://host:8786, or of Ray (default: auto)"
-    )
+    _add_engine(group)
     group.add_argument(
         "--shard",
         type=_share,
@@ -63,3 +57,43 @@ def _bytes(text: str) -> int:
     if found is None:
         raise argparse.ArgumentTypeError(f"expected a number of bytes, such as 16M, not {text!r}")
     return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2].lower()]
+
+
+def add_fit_options(command: argparse.ArgumentParser) -> None:
+    """Add what chooses to train by many processes, and how."""
+    group = command.add_argument_group(
+        "training by many processes",
+        "With one of these, TREES may also be folders, and patterns in quotes, such as 'shards/*.parquet'. "
+        "The trees are dealt out to partitions, which are trained on side by side and exchange what they "
+        "found after every round. A command that was ended goes on when it is given again, from what it left "
+        "in the folder of --checkpoint (default: MODEL.training).",
+    )
+    _add_engine(group)
+    group.add_argument(
+        "--rounds",
+        type=int,
+        metavar="N",
+        help="how often the partitions exchange what they found (default: 10)",
+    )
+    group.add_argument(
+        "--partitions",
+        type=int,
+        metavar="N",
+        help="partitions, at least as many as there are workers (default: one for 16,384 trees, at most 16)",
+    )
+    group.add_argument(
+        "--shard-size",
+        type=_bytes,
+        metavar="SIZE",
+        help="bytes of a file that one task reads, about, such as 64M (default: 16M)",
+    )
+
+
+def _add_engine(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--workers", type=int, metavar="N", help="processes (default: one for every core)")
+    group.add_argument(
+        "--engine", choices=ENGINES, help="who does the work (default: local, processes of this machine)"
+    )
+    group.add_argument(
+        "--scheduler", metavar="ADDRESS", help="of Dask, such as tcp://host:8786, or of Ray (default: auto)"
+    )

@@ -68,7 +68,7 @@ class TrainingFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        facts = _read_json(path / FACTS)
+        facts = read_json(path / FACTS)
         if set(facts) != set(BlockFacts._fields) or not facts["sizes"]:
             raise SourceError(f"{path / FACTS} is damaged: delete {path} to begin anew")
         self.facts = BlockFacts(**facts)
@@ -87,8 +87,8 @@ class TrainingFolder:
         """Return the settings that were chosen; where none were yet, choose and keep them."""
         path = self.path / CHOICE
         if not path.exists():
-            _write_json(path, choose())
-        choice = _read_json(path)
+            write_json(path, choose())
+        choice = read_json(path)
         if not {"decay", "C", "trials"} <= set(choice):
             raise SourceError(f"{path} is damaged: delete {self.path} to begin anew")
         return choice
@@ -172,19 +172,27 @@ def training_folder(
             (aside / TREES).mkdir()
             facts = write_blocks(aside / TREES, read(), column)
             check(facts)
-            _write_json(aside / FACTS, facts._asdict())
-            _write_json(aside / REQUEST, request)
+            write_json(aside / FACTS, facts._asdict())
+            write_json(aside / REQUEST, request)
             if folder.exists():
                 raise SourceError(f"{folder} was made by another process while this one was reading")
     elif not (folder / REQUEST).is_file():
         raise SourceError(f"{folder} exists and holds no training: give a folder that does not exist")
     with only_user(folder):
-        _check_request(folder, request)
+        check_request(folder, request)
         yield TrainingFolder(folder)
 
 
-def _check_request(folder: Path, request: dict[str, Any]) -> None:
-    kept = _read_json(folder / REQUEST)
+def check_apart(model: Path, folder: Path) -> None:
+    """Raise where the folder of a model and that of its training are in each other."""
+    inner, outer = folder.resolve(), model.resolve()
+    if inner.is_relative_to(outer) or outer.is_relative_to(inner):
+        raise ParameterError(f"neither of the model {model} and the checkpoint {folder} may be in the other")
+
+
+def check_request(folder: Path, request: dict[str, Any]) -> None:
+    """Raise where the training of a folder was begun otherwise."""
+    kept = read_json(folder / REQUEST)
     changed = [name for name in {**kept, **request} if kept.get(name) != request.get(name)]
     if changed:
         raise ParameterError(
@@ -193,12 +201,14 @@ def _check_request(folder: Path, request: dict[str, Any]) -> None:
         )
 
 
-def _write_json(path: Path, content: dict[str, Any]) -> None:
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a file of a training."""
     with write_whole(path) as aside:
         aside.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Return what a file of a training holds."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

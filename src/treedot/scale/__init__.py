@@ -6,6 +6,7 @@ the same to the byte whichever engine makes them, and a run that was ended goes 
 """
 
 from treedot.readers.ranges import Reading
+from treedot.scale.fitting import fit
 from treedot.scale.jobs import Done, encode, plan_encode, plan_predict, predict
 from treedot.scale.shard import Outcome, do_shard
 from treedot.scale.status import Status, status
@@ -17,6 +18,7 @@ __all__ = [
     "Status",
     "do_shard",
     "encode",
+    "fit",
     "plan_encode",
     "plan_predict",
     "predict",

@@ -33,6 +33,7 @@ def kinds() -> dict[str, Callable[[], object]]:
             f"dense vectors, {name}": lambda name=name: _dense(forest, name)  # type: ignore[misc]
             for name in COMPOSITIONS
         },
+        "dense vectors of partial trees": lambda: _dense(forest, "mixed", kernel="partial"),
         **{
             f"sparse rows, {rest or 'no'} rest": lambda rest=rest: _sparse(forest, rest)  # type: ignore[misc]
             for rest in (None, *RESTS)
@@ -90,11 +91,11 @@ def _kernels(forest: Forest) -> None:
         kernel.log_norms(forest)
 
 
-def _dense(forest: Forest, composition: str) -> None:
+def _dense(forest: Forest, composition: str, kernel: str = "subset") -> None:
     for dtype in DTYPES:
         for normalize in (True, False):
             vectorizer = td.DistributedTreeVectorizer(
-                n_components=1024, composition=composition, dtype=dtype, normalize=normalize
+                n_components=1024, composition=composition, dtype=dtype, normalize=normalize, kernel=kernel
             )
             vectorizer.transform(forest)
             vectorizer.transform_fragment(TREES[0])

@@ -75,7 +75,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
     >>> print(f"{vectors[0] @ vectors[1]:.1f}")  # SubsetTreeKernel(normalize=True) gives 0.77
     0.8
     >>> partial = DistributedTreeVectorizer(kernel="partial", mu=0.4).transform(trees)
-    >>> print(f"{partial[0] @ partial[1]:.1f}")  # PartialTreeKernel(normalize=True) gives 0.83
+    >>> print(f"{partial[0] @ partial[1]:.1f}")  # PartialTreeKernel(normalize=True) gives 0.84
     0.8
     """
 

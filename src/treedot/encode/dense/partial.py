@@ -191,14 +191,12 @@ def _extend_any(
 ) -> None:  # fmt: skip
     """Extend subsequences of any length. Up to the second child, B is S and has no row of its own."""
     total, before, spare = stack.total[above], stack.before[above, 0], stack.spare[0]
-    if stack.composed[above] == 1:
-        new = NO_ROW if is_last else before
-        _extend(stack, True, total, total, new, total, spare, head, child, m1, decay, work)
+    is_second = stack.composed[above] == 1
+    source, out, new = (total, spare, before) if is_second else (before, total, spare)
+    _extend(stack, True, source, source, NO_ROW if is_last else new, total, out, head, child, m1, decay, work)
+    if is_second:
         stack.total[above], stack.spare[0] = spare, total
-    elif is_last:
-        _extend(stack, True, before, before, NO_ROW, total, total, head, child, m1, decay, work)
-    else:
-        _extend(stack, True, before, before, spare, total, total, head, child, m1, decay, work)
+    elif not is_last:
         stack.before[above, 0], stack.spare[0] = spare, before
 
 
@@ -220,7 +218,7 @@ def _extend_each(
         _extend(stack, length == 0, source, old, new, total, total, head, child, m1, weights.decay, work)
 
 
-@njit
+@inlined
 def _extend(
     stack: Stack, with_label: bool, source: int, old: int, new: int, total: int, out: int, head: SignWords,
     child: Child, m1: Shuffle, decay: float, work: Work,

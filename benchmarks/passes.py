@@ -32,9 +32,9 @@ def _run(
         if what == 0:
             mixed._mix_times(x, m1, y, edge, out)
         elif what == 1:
-            mixed._mix_plus(x, m2, plus, edge, out)
+            mixing.mix_plus(x, m2, plus, edge, out)
         elif what == 2:
-            mixed._mix_signs_plus(plus.label, m2, plus, out)
+            mixing.mix_signs_plus(plus.label, m2, plus, out)
         elif what == 3:
             mixing.add_signs(out, plus.label, np.float32(1))
         elif what == 4:
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.parse_args(arguments)
     encoder = mixed.MixedEncoder(MixedProduct(SIZE))
     label = encoder.label_table(["a"]).child[0]
-    plus = mixed.Sum(np.float32(1), label, np.float32(0.15), encoder.m2.signs)
+    plus = mixing.Sum(np.float32(1), label, np.float32(0.15), encoder.m2.signs)
     algebra = ShuffledProduct(SIZE)
     orders = (product.ProductEncoder(algebra, "float32").shuffles.inner[1], fourier.planar(algebra.p1))
     work = fourier.plan(SIZE, "float32")

@@ -20,6 +20,8 @@ CORPORA = {  # file, column
     "CRAFT sentences": ("craft.tsv.gz", "tree"),
     "RNA": ("rna_archive2.tsv.gz", "tree"),
     "glycans": ("glycans.tsv.gz", "tree"),
+    "questions, GRCT": ("qc_train_dep.tsv.gz", "grct"),
+    "questions, LCT": ("qc_train_dep.tsv.gz", "lct"),
 }
 PYTHON = "Python functions"
 JSON = "JSON-like lists"

@@ -103,6 +103,17 @@ def _dense(random: Random) -> dict[str, Any]:
     }
 
 
+def _partial(random: Random) -> dict[str, Any]:
+    return {
+        **_numbers(random),
+        "n_components": random.choice([256, 512]),
+        "kernel": "partial",
+        "mu": random.choice(DECAYS),
+        "gaps": random.choice(GAPS),
+        "max_length": random.choice([None, 1, 3]),
+    }
+
+
 def _hashed(random: Random) -> dict[str, Any]:
     return {
         **_numbers(random),
@@ -210,6 +221,7 @@ def _check_agreement(forest: Forest, settings: dict[str, Any]) -> None:
 
 COMPUTATIONS: dict[str, Target] = {
     "dense": ComputationTarget(_dense, _check_dense, 1000),
+    "partial": ComputationTarget(_partial, _check_dense, 1000),
     "sparse": ComputationTarget(_hashed, _check_sparse, 5000),
     "dictionary": ComputationTarget(_named, _check_sparse, 100),
     "rest": ComputationTarget(_with_rest, _check_sparse, 500),

@@ -53,6 +53,25 @@ def test_encode_writes_vectors_and_their_spec(trees, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["trees.mrg", "v.npy"]
 
 
+@pytest.mark.parametrize("vectors", [[], ["--vectors", "dense"]])
+def test_encode_makes_vectors_of_partial_trees(trees, tmp_path, capsys, vectors):
+    forest, path = trees
+    target = tmp_path / "v.npy"
+    partial = ["--kernel", "partial", "--mu", "0.3", "--gaps", "span", "--max-length", "3"]
+    assert main(["encode", path, "-o", str(target), "-d", "256", *vectors, *partial]) == 0
+    spec = DenseSpec(256, kernel="partial", mu=0.3, gaps="span", max_length=3)
+    assert (np.load(target) == DenseEncoder(spec).encode(forest)).all()
+    assert load_vectors(target).spec == spec
+    assert main(["encode", path, "-o", str(tmp_path / "parts") + "/", "-d", "256", *vectors, *partial]) == 0
+    assert load_vectors(tmp_path / "parts").spec == spec
+    for file, what in ((target, "dense vectors"), (tmp_path / "parts", "a folder of parts")):
+        capsys.readouterr()
+        assert main(["info", str(file)]) == 0
+        printed = capsys.readouterr().out
+        assert what in printed
+        assert spec.fingerprint in printed
+
+
 def test_encode_keeps_columns_in_parquet(tmp_path):
     pa = pytest.importorskip("pyarrow")
 
@@ -201,6 +220,7 @@ def test_vectors_estimate_the_kernel_that_is_exact_without_them(trees, tmp_path,
     exact, estimate = str(tmp_path / "exact.npy"), str(tmp_path / "estimate.npy")
     for options, vectors in (
         (["--kernel", "bounded"], ["--vectors", "sparse"]),
+        (["--kernel", "partial"], ["--vectors", "dense", "--kernel", "partial", "--dtype", "float64"]),
         (["--kernel", "subset"], ["--vectors", "sparse", "--rest", "dense", "--rest-size", "2^13"]),
     ):
         assert main(["gram", path, "-o", exact, *options, *normalize]) == 0
@@ -369,6 +389,23 @@ def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch)
         (["encode", "good.mrg", "-o", "v.npy", *DENSE, "--rest", "dense"], 1, "choose --vectors sparse"),
         (["encode", "good.mrg", "-o", "v.npz", "--kernel", "subset"], 2, "--kernel"),
         (["gram", "good.mrg", "-o", "K.npy", "--kernel", "subset", *DENSE], 1, "leave out one of them"),
+        (["encode", "good.mrg", "-o", "v.npz", "--kernel", "partial"], 1, ".npy"),
+        (
+            ["encode", "good.mrg", "-o", "v.npz", "--kernel", "partial", "--vectors", "sparse"],
+            1,
+            "partial trees have dense vectors only: use --vectors dense",
+        ),
+        (["encode", "good.mrg", "-o", "v.npy", *DENSE, "--mu", "0.3"], 1, "or choose --kernel partial"),
+        (
+            ["gram", "good.mrg", "-o", "K.npy", *DENSE, "--kernel", "partial", "--terminal-factor", "5"],
+            1,
+            "may have negative eigenvalues",
+        ),
+        (
+            ["gram", "good.mrg", "-o", "K.npy", *DENSE, "--kernel", "partial", "--composition", "product"],
+            1,
+            "needs a composition that folds left, 'mixed', not 'product'",
+        ),
         (["gram", "good.mrg", "-o", "K.npy", "--budget", "4"], 1, "--vectors sparse or --kernel bounded"),
         (["gram", "good.mrg", "-o", "K.npy", "--mu", "0.3"], 1, "or choose --kernel partial"),
         (["gram", "good.mrg", "-o", "K.npy", "--kernel", "smoothed"], 1, "give --word-vectors FILE"),

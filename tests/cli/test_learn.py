@@ -258,6 +258,7 @@ def test_what_the_columns_of_a_model_lack_is_told_in_one_line(pairs, capsys, tmp
     ("options", "kind"),
     [
         (["--vectors", "dense", "-d", "256"], "dense"),
+        (["--vectors", "dense", "-d", "512", "--kernel", "partial"], "dense"),
         (
             ["--vectors", "sparse", "--rest", "dense", "--rest-size", "256", "--n-features", "2^12"],
             "fragments",

@@ -12,6 +12,9 @@ from treedot.errors import ParameterError, SpecMismatchError
 SPECS = [
     DenseSpec(),
     DenseSpec(512, 0.3, "product", 7, False, "float64"),
+    DenseSpec(kernel="partial"),
+    DenseSpec(kernel="partial", mu=0.3),
+    DenseSpec(kernel="partial", gaps="span", max_length=5),
     SparseSpec(),
     SparseSpec(None, 0.2, None, seed=3, normalize=False),
     SparseSpec(2**10, 0.5, 2, "linear", "dense", 512),
@@ -35,6 +38,19 @@ def test_dense_and_sparse_specs_agree_on_what_they_share():
 def test_fingerprints_are_frozen():
     assert DenseSpec().fingerprint == "dbae8a7e8f829a1b"
     assert SparseSpec().fingerprint == "276e94b48e073e3e"
+    assert DenseSpec(kernel="partial").fingerprint == "52641439ef38cf01"
+
+
+def test_vectors_of_fragments_are_described_as_before_there_were_partial_trees():
+    names = ["kind", "n_components", "decay", "composition", "seed", "normalize", "dtype", "version"]
+    assert list(DenseSpec().to_dict()) == names
+
+
+def test_vectors_of_fragments_and_of_partial_trees_do_not_mix():
+    with pytest.raises(SpecMismatchError, match=r"kernel 'subset' and 'partial'$"):
+        DenseSpec().require_same(DenseSpec(kernel="partial"))
+    with pytest.raises(SpecMismatchError, match=r"mu 0\.4 and 0\.3, gaps 'toolkit' and 'span'$"):
+        DenseSpec(kernel="partial").require_same(DenseSpec(kernel="partial", mu=0.3, gaps="span"))
 
 
 def test_all_specs_have_fingerprints_of_their_own():

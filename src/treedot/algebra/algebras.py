@@ -193,10 +193,13 @@ class MixedProduct(Algebra):
             np.int64
         )
 
+    def label_signs(self, texts: Sequence[str]) -> BoolArray:
+        """Return where label vectors are negative."""
+        return bent_signs()[0][self.label_choices(texts)].swapaxes(1, 2).reshape(len(texts), self.size)
+
     def label_vectors(self, texts: Sequence[str]) -> FloatArray:
         """Return vectors of signs over √d."""
-        negative = bent_signs()[0][self.label_choices(texts)].swapaxes(1, 2).reshape(len(texts), self.size)
-        return np.where(negative, -1.0, 1.0) / math.sqrt(self.size)
+        return np.where(self.label_signs(texts), -1.0, 1.0) / math.sqrt(self.size)
 
     def mixed_labels(self, texts: Sequence[str], mixer: Mixer) -> BoolArray:
         """Return where the images of label vectors under a mixer are negative."""

@@ -78,11 +78,17 @@ def parser() -> argparse.ArgumentParser:
     encode.add_argument(
         "--vectors",
         choices=VECTORS,
-        default="sparse",
         help="sparse: rows with a column for every small fragment; "
-        "dense: distributed trees, as in the paper (default: sparse)",
+        "dense: distributed trees, as in the paper (default: sparse; with --kernel partial dense)",
+    )
+    encode.add_argument(
+        "--kernel",
+        choices=("partial",),
+        help="encode partial trees, in which nodes have any of their children, as dense vectors "
+        "(default: fragments, in which they have all or none)",
     )
     _add_values(encode, "yes", "--vectors sparse")
+    _add_partial(encode)
     _add_vectors(encode)
     _add_reading(encode)
 
@@ -192,7 +198,7 @@ def _add_encoding(command: argparse.ArgumentParser) -> None:
         "--kernel",
         choices=STORED_KERNELS,
         help="in place of vectors, train on an exact kernel, normalised, and keep the support vectors: for "
-        "some thousand trees",
+        "some thousand trees; partial with --vectors dense: train on vectors of partial trees",
     )
     command.add_argument(
         "--budget", type=int, metavar="B", help="the largest cost of a fragment (default: 4)"
@@ -214,7 +220,7 @@ def _add_kernel(command: argparse.ArgumentParser) -> None:
         "--vectors",
         choices=VECTORS,
         help="estimate the kernel by dot products of vectors. sparse: the bounded kernel; sparse with "
-        "--rest, and dense: the subset kernel (default: exact kernels)",
+        "--rest, and dense: the subset kernel; dense with --kernel partial: that one (default: exact)",
     )
     _add_values(command, "no, unlike encode", "--vectors sparse and --kernel bounded")
     _add_partial(command)
@@ -235,12 +241,13 @@ def _add_partial(command: argparse.ArgumentParser) -> None:
         help="every child that is left out between others costs λ (toolkit, as in SVM-LIGHT-TK and KeLP), or "
         "every child from the first to the last (span, as in the published formula) (default: toolkit)",
     )
-    group.add_argument(
-        "--terminal-factor",
-        type=float,
-        metavar="X",
-        help="how much a pair of nodes counts of which one is a leaf (default: 1)",
-    )
+    if not command.prog.endswith("encode"):
+        group.add_argument(
+            "--terminal-factor",
+            type=float,
+            metavar="X",
+            help="how much a pair of nodes counts of which one is a leaf (default: 1)",
+        )
     group.add_argument(
         "--max-length",
         type=int,

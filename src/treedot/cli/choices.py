@@ -38,21 +38,30 @@ APPLY_TO = {
 
 def check_options(options: argparse.Namespace) -> None:
     """Raise where an option is given that has no effect on what is computed."""
-    if options.vectors is not None:
-        chosen = f"--vectors {options.vectors}"
+    if options.vectors is None:
+        chosen, partial = f"--kernel {options.kernel or 'subset'}", False
     else:
-        chosen = f"--kernel {options.kernel or 'subset'}"
+        chosen = f"--vectors {options.vectors}"
+        partial = chosen == DENSE and getattr(options, "kernel", None) == "partial"
+    if partial and getattr(options, "terminal_factor", None) not in (None, 1.0):
+        raise ParameterError(
+            "--terminal-factor is for the exact kernel: with a factor other than 1 its matrices may have "
+            "negative eigenvalues, which those of dot products have not"
+        )
     for name, ways in APPLY_TO.items():
-        if getattr(options, name, None) is not None and chosen not in ways:
-            option = "--" + name.replace("_", "-")
-            if name == "kernel":
-                raise ParameterError(
-                    "--kernel is for exact kernels, --vectors for dot products: leave out one of them"
-                )
-            offered = [way for way in ways if hasattr(options, way.split()[0][2:])]
+        if getattr(options, name, None) is None or chosen in ways or (partial and PARTIAL in ways):
+            continue
+        option = "--" + name.replace("_", "-")
+        if name == "kernel" and options.kernel == "partial":
+            raise ParameterError("partial trees have dense vectors only: use --vectors dense")
+        if name == "kernel":
             raise ParameterError(
-                f"{option} has no effect with {chosen}: leave it out, or choose {' or '.join(offered)}"
+                "--kernel is for exact kernels, --vectors for dot products: leave out one of them"
             )
+        offered = [way for way in ways if hasattr(options, way.split()[0][2:])]
+        raise ParameterError(
+            f"{option} has no effect with {chosen}: leave it out, or choose {' or '.join(offered)}"
+        )
     if options.rest_size is not None and options.rest != "dense":
         raise ParameterError("--rest-size has no effect without --rest dense")
 
@@ -86,6 +95,7 @@ def _vectorizer(options: argparse.Namespace, defaults: dict[str, Any]) -> Any:
         "n_features": options.n_features,
         "n_components": options.n_components,
         "composition": options.composition,
+        **{name: getattr(options, name, None) for name in ("kernel", "mu", "gaps", "max_length")},
         "decay": options.decay,
         "budget": options.budget,
         "damping": options.damping,

@@ -66,6 +66,8 @@ __all__ = [
 
 def encode(options: argparse.Namespace) -> None:
     """Stream trees from files into a file of vectors, or turn many files into a folder of them."""
+    if options.vectors is None:
+        options.vectors = "sparse" if options.kernel is None else "dense"
     if wants_parts(options):
         encode_parts(options)
         return

@@ -35,6 +35,7 @@ def kinds() -> dict[str, Callable[[], object]]:
             for name in COMPOSITIONS
         },
         "operations for a GPU": lambda: _operations(forest),
+        "dense vectors of partial trees": lambda: _dense(forest, "mixed", kernel="partial"),
         **{
             f"sparse rows, {rest or 'no'} rest": lambda rest=rest: _sparse(forest, rest)  # type: ignore[misc]
             for rest in (None, *RESTS)
@@ -97,11 +98,11 @@ def _kernels(forest: Forest) -> None:
         kernel.log_norms(forest)
 
 
-def _dense(forest: Forest, composition: str) -> None:
+def _dense(forest: Forest, composition: str, kernel: str = "subset") -> None:
     for dtype in DTYPES:
         for normalize in (True, False):
             vectorizer = td.DistributedTreeVectorizer(
-                n_components=1024, composition=composition, dtype=dtype, normalize=normalize
+                n_components=1024, composition=composition, dtype=dtype, normalize=normalize, kernel=kernel
             )
             vectorizer.transform(forest)
             vectorizer.transform_fragment(TREES[0])

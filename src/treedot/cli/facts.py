@@ -159,7 +159,8 @@ def _matrix_facts(path: Path) -> dict[str, Any]:
     description = read_description(path)
     matrix = summarize(path, description)
     sparse = matrix.nonzeros is not None
-    what = "a matrix of kernels" if "kernel" in description else "sparse rows" if sparse else "dense vectors"
+    vectors = "sparse rows" if sparse else "dense vectors"
+    what = vectors if "fingerprint" in description else "a matrix of kernels"
     facts: dict[str, Any] = {
         "file": what if description else "a matrix",
         "shape": list(matrix.shape),

@@ -11,16 +11,19 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
-from treedot.algebra import Algebra, algebra_class
+from treedot.algebra import ALGEBRAS, Algebra, algebra_class
 from treedot.errors import ParameterError, SpecMismatchError
 from treedot.parameters import (
     DAMPINGS,
     DTYPES,
+    GAPS,
     RESTS,
+    VECTOR_KERNELS,
     checked_choice,
     checked_decay,
     checked_flag,
     checked_integer,
+    checked_share,
 )
 
 FORMAT_VERSION = 1
@@ -28,6 +31,9 @@ MAX_BUDGET = 2**29  # costs are kept in 32 bits
 MAX_REST_BUDGET = 32
 MAX_DIMENSIONS = 2**24  # of a dense vector: 64 MB, and an encoder works with some dozens of them
 MAX_FEATURES = 2**30  # hardly any collision: for rows that are only multiplied with each other
+
+MAX_LENGTH = 64  # of subsequences of children, where there is a limit
+PARTIAL_DEFAULTS = {"mu": 0.4, "gaps": "toolkit", "max_length": None}  # what only partial trees have
 
 
 class _Described:
@@ -66,7 +72,7 @@ class _Described:
     def require_same(self, other: DenseSpec | SparseSpec) -> None:
         """Raise where vectors of this and another spec must not be mixed."""
         if self != other:
-            mine, theirs = self.to_dict(), other.to_dict()
+            mine, theirs = ({"kind": spec.kind, **asdict(cast(Any, spec))} for spec in (self, other))
             differing = ", ".join(
                 f"{name} {mine[name]!r} and {theirs.get(name)!r}"
                 for name in mine
@@ -106,6 +112,14 @@ class DenseSpec(_Described):
         Whether vectors are divided by their length.
     dtype : {"float32", "float64"}
         The type of their elements.
+    kernel : {"subset", "partial"}
+        Which kernel dot products approximate: that of fragments, or that of partial trees.
+    mu : float
+        μ, from 0 to 1, of partial trees: what every node counts.
+    gaps : {"toolkit", "span"}
+        What partial trees cost for the children that they leave out; see ``PartialTreeKernel``.
+    max_length : int, optional
+        The most children that a node of a partial tree has, up to 64; any number, by default, is faster.
     version : int
         The format of vectors, which a change of any recipe raises.
 
@@ -125,6 +139,10 @@ class DenseSpec(_Described):
     seed: int = 0
     normalize: bool = True
     dtype: str = "float32"
+    kernel: str = "subset"
+    mu: float = 0.4
+    gaps: str = "toolkit"
+    max_length: int | None = None
     version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
@@ -132,6 +150,39 @@ class DenseSpec(_Described):
         if self.n_components > MAX_DIMENSIONS:
             raise ParameterError(f"n_components must be at most {MAX_DIMENSIONS}, not {self.n_components}")
         algebra_class(self.composition).check_size(self.n_components)
+        checked_choice("kernel", self.kernel, VECTOR_KERNELS)
+        self._check_partial()
+
+    def _check_partial(self) -> None:
+        """Check what only partial trees have."""
+        object.__setattr__(self, "mu", checked_share("mu (μ)", self.mu))
+        checked_choice("gaps", self.gaps, GAPS)
+        if self.max_length is not None:
+            longest = checked_integer("max_length", self.max_length, at_least=1)
+            if longest > MAX_LENGTH:
+                raise ParameterError(
+                    f"max_length must be at most {MAX_LENGTH} for vectors, not {longest}: each takes a "
+                    "composition for every child, where None, for any length, takes a single one"
+                )
+            object.__setattr__(self, "max_length", longest)
+        if self.kernel == "subset":
+            for name, default in PARTIAL_DEFAULTS.items():
+                if getattr(self, name) != default:
+                    raise ParameterError(f"{name} has no effect with kernel='subset': use kernel='partial'")
+        elif not algebra_class(self.composition).folds_left:
+            left = ", ".join(repr(name) for name, algebra in ALGEBRAS.items() if algebra.folds_left)
+            raise ParameterError(
+                f"kernel='partial' needs a composition that folds left, {left}, not {self.composition!r}: "
+                "only there are all subsequences of children one sum, child by child"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the kind of vectors and all fields that they depend on, as plain JSON values."""
+        fields = super().to_dict()
+        if self.kernel == "subset":  # as vectors were described before there were others
+            for name in ("kernel", *PARTIAL_DEFAULTS):
+                del fields[name]
+        return fields
 
     def algebra(self) -> Algebra:
         """Return the algebra of this spec."""

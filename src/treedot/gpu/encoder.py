@@ -196,6 +196,8 @@ def _wide_trees(forest: Forest) -> BoolArray:
 
 
 def _check(spec: DenseSpec) -> None:
+    if spec.kernel != "subset":
+        raise DeviceError(f"vectors with kernel={spec.kernel!r} are made by device='cpu' only")
     if spec.composition not in ("mixed", "product"):
         raise DeviceError(f"vectors with composition={spec.composition!r} are made by device='cpu' only")
     if spec.dtype != "float32":

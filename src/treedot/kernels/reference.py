@@ -185,6 +185,34 @@ def partial_tree_kernel(
     return sum(delta(x, y) for x in a.postorder() for y in b.postorder())
 
 
+def partial_tree_values(
+    tree: Tree, decay: float, mu: float, gaps: str = "toolkit", max_length: int | None = None
+) -> dict[Tree, float]:
+    """Return the explicit vector of that kernel, by writing all partial trees out.
+
+    An occurrence of a partial tree counts √μ for every node, λ for every node that has no children in it,
+    and λ^g for the children that each other node has in it: g is the number of children of the tree's node
+    from the first of them to the last ('span'), or only of those between that are left out ('toolkit').
+    """
+    found: dict[Tree, float] = {}
+    rooted: list[list[tuple[Tree, float]]] = []  # of the finished nodes that wait for their parents
+    for node in tree.postorder():
+        first = len(rooted) - len(node.children)
+        below = rooted[first:]
+        here = [(Tree(node.label), math.sqrt(mu) * decay)]
+        for length in range(1, len(below) + 1 if max_length is None else min(len(below), max_length) + 1):
+            for chosen in itertools.combinations(range(len(below)), length):
+                span = chosen[-1] - chosen[0] + 1
+                weight = math.sqrt(mu) * decay ** (span - length if gaps == "toolkit" else span)
+                for parts in itertools.product(*(below[k] for k in chosen)):
+                    value = weight * math.prod(part[1] for part in parts)
+                    here.append((Tree(node.label, [part[0] for part in parts]), value))
+        for part, value in here:
+            found[part] = found.get(part, 0.0) + value
+        rooted[first:] = [here]
+    return found
+
+
 def route_kernel(a: Tree, b: Tree, decay: float, start: str = "any") -> float:
     """Return Aiolli et al.'s (2009) kernel: Σ λ^k over the pairs of equal routes of k steps.
 

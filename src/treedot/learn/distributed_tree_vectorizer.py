@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,13 +18,19 @@ from treedot.readers import read_tree, read_trees
 
 
 class DistributedTreeVectorizer(StatelessTreeTransformer):
-    """Distributed trees: vectors whose dot products approximate the subset tree kernel.
+    """Distributed trees: vectors whose dot products approximate the subset or the partial tree kernel.
 
     The vector of a tree is ``T̃ = Σ s(n)`` over its nodes, with
     ``s(n) = n ⋄ (c1 + √λ s(c1)) ⋄ … ⋄ (cm + √λ s(cm))`` for a node with children c1 … cm and
     ``s(n) = 0`` for a leaf (Zanzotto & Dell'Arciprete 2012, Eq. 6): the weighted sum of the vectors of
     all tree fragments, in time linear in the tree. There is nothing to fit: a tree's vector depends on
     the tree and the parameters alone.
+
+    With ``kernel="partial"``, s(n) is the sum over all partial trees that begin at n, in which a node has any
+    of its children, in their order: ``s(n) = √μ (λ n + Σ E_k)``, with ``E_k = κ (n + B_(k-1)) ⋄ s(c_k)`` and
+    ``B_k = λ B_(k-1) + E_k`` for each child; κ is 1 for ``gaps="toolkit"`` and λ for ``"span"``. Dot products
+    approximate ``PartialTreeKernel`` with the same parameters and ``terminal_factor=1``: with another factor
+    its matrices may have negative eigenvalues, and those are no dot products of any vectors.
 
     Parameters
     ----------
@@ -41,12 +48,26 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         K(a, b) / √(K(a, a) K(b, b)).
     dtype : {"float32", "float64"}
         The type of the vectors and of all arithmetic.
+    kernel : {"subset", "partial"}
+        Which kernel dot products approximate: ``SubsetTreeKernel`` or ``PartialTreeKernel``. The latter wants
+        ``composition="mixed"``.
+    mu : float
+        μ in [0, 1], of partial trees: what every node counts.
+    gaps : {"toolkit", "span"}
+        What partial trees cost for the children that they leave out: see ``PartialTreeKernel``.
+    max_length : int, optional
+        The most children that a node of a partial tree has, up to 64. Each takes as long as all together do
+        without a limit.
     n_jobs : int, optional
         Threads; -1 for all cores. The vectors are the same to the byte.
     device : str
         "cpu", or "cuda" (or "cuda:1", …) to make the vectors on a GPU: in float32, not those of
         ``"convolution"``, with ``n_components`` a multiple of 512 up to 16384. They differ in rounding alone.
         To use vectors on the GPU without copying them, see ``treedot.gpu.GpuEncoder``.
+
+    See Also
+    --------
+    FragmentVectorizer : Sparse rows of small fragments, which are exact and faster.
 
     Examples
     --------
@@ -56,6 +77,9 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
     >>> vectors.shape
     (2, 8192)
     >>> print(f"{vectors[0] @ vectors[1]:.1f}")  # SubsetTreeKernel(normalize=True) gives 0.77
+    0.8
+    >>> partial = DistributedTreeVectorizer(kernel="partial", mu=0.4).transform(trees)
+    >>> print(f"{partial[0] @ partial[1]:.1f}")  # PartialTreeKernel(normalize=True) gives 0.84
     0.8
     """
 
@@ -68,6 +92,10 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         random_state: int = 0,
         normalize: bool = True,
         dtype: str = "float32",
+        kernel: str = "subset",
+        mu: float = 0.4,
+        gaps: str = "toolkit",
+        max_length: int | None = None,
         n_jobs: int | None = None,
         device: str = "cpu",
     ) -> None:
@@ -77,6 +105,10 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         self.random_state = random_state
         self.normalize = normalize
         self.dtype = dtype
+        self.kernel = kernel
+        self.mu = mu
+        self.gaps = gaps
+        self.max_length = max_length
         self.n_jobs = n_jobs
         self.device = device
 
@@ -85,8 +117,15 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         """Everything that determines a vector; its ``fingerprint`` names it."""
         seed = checked_integer("random_state", self.random_state)
         return spec_of(
-            DenseSpec, self.n_components, self.decay, self.composition, seed, self.normalize, self.dtype
-        )
+            DenseSpec, self.n_components, self.decay, self.composition, seed, self.normalize, self.dtype,
+            self.kernel, self.mu, self.gaps, self.max_length,
+        )  # fmt: skip
+
+    @classmethod
+    def _of_spec(cls, spec: DenseSpec) -> Self:
+        """Return the vectorizer that makes the vectors of a spec."""
+        own = {name: x for name, x in asdict(spec).items() if name not in ("seed", "version")}
+        return cls(random_state=spec.seed, **own)
 
     def transform(self, X: Any, out: np.ndarray | None = None) -> np.ndarray:
         """Return one vector per tree.
@@ -111,7 +150,8 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         """Return f̂(τ), the vector of one fragment: nearly a unit vector, nearly orthogonal to all others.
 
         With ``normalize=False``, its dot product with a tree's vector estimates the fragment's coordinate in
-        the tree: how often it occurs times √λ^(productions - 1).
+        the tree: how often it occurs times √λ^(productions - 1). With ``kernel="partial"`` the fragment is a
+        partial tree, which may be a single node, and its coordinate is that of ``PartialTreeKernel``.
         """
         spec = self.spec
         return fragment_vector(read_tree(fragment)[0], spec.algebra()).astype(spec.dtype)

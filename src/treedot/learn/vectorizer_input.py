@@ -75,10 +75,6 @@ def from_stored(each: StoredInput) -> ModelInput:
     if isinstance(each, FragmentInput):
         return VectorizerInput(each.column, FragmentVectorizer._of_rows(each.rows), each.width)
     if isinstance(each, DenseInput):
-        spec = each.spec
-        vectorizer = DistributedTreeVectorizer(
-            n_components=spec.n_components, decay=spec.decay, composition=spec.composition,
-            random_state=spec.seed, normalize=spec.normalize, dtype=spec.dtype,
-        )  # fmt: skip
+        vectorizer = DistributedTreeVectorizer._of_spec(each.spec)
         return VectorizerInput(each.column, vectorizer, each.width, True)
     return each

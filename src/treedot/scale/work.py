@@ -85,16 +85,7 @@ class Encoding:
         spec = spec_from_dict(vectors)
         if not isinstance(spec, DenseSpec):
             return cls(FragmentVectorizer.load(folder / VECTORIZER))
-        return cls(
-            DistributedTreeVectorizer(
-                n_components=spec.n_components,
-                decay=spec.decay,
-                composition=spec.composition,
-                random_state=spec.seed,
-                normalize=spec.normalize,
-                dtype=spec.dtype,
-            )
-        )
+        return cls(DistributedTreeVectorizer._of_spec(spec))
 
     @property
     def description(self) -> dict[str, Any]:

@@ -285,11 +285,9 @@ def _known_file(path: str | os.PathLike[str]) -> tuple[str, str]:
         return "an index of trees", "TreeIndex.open"
     if description.get("format") == VECTORIZER_FORMAT:
         return "a vectorizer", "FragmentVectorizer.load"
-    if "kernel" in description:
-        return "a matrix of kernels", "numpy.load"
     if "fingerprint" in description:
         return f"{description.get('kind')} vectors", "load_vectors"
-    return "", ""
+    return ("a matrix of kernels", "numpy.load") if "kernel" in description else ("", "")
 
 
 def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Inside, every vector is √d times as long as outside, and a convolution is a pr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from treedot.array_types import IntArray, Matrix, Row
 from treedot.encode.dense import fourier, rescaling
 from treedot.encode.dense.gaussians import label_vectors
 from treedot.encode.dense.schedule import Schedule, stack_height
+from treedot.encode.spec import DenseSpec
 from treedot.jit import njit
 from treedot.simd import LANES, load, splat, store
 
@@ -45,12 +47,10 @@ class ConvolutionEncoder:
                 side[row] = np.stack([spectrum.real, spectrum.imag], axis=1)
         return Labels(left, right)
 
-    def encode(
-        self, schedule: Schedule, labels: Labels, root_decay: float, normalize: bool, out: Matrix
-    ) -> int:
+    def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> int:
         """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
         work = fourier.plan(self.algebra.size, self.dtype)
-        return _encode(schedule, labels, self.p1, self.p2, work, root_decay, normalize, out)
+        return _encode(schedule, labels, self.p1, self.p2, work, math.sqrt(spec.decay), spec.normalize, out)
 
 
 @njit

@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from treedot.algebra import Algebra, MixedProduct, ShuffledConvolution, ShuffledProduct
+from treedot.algebra import MixedProduct, ShuffledConvolution, ShuffledProduct
 from treedot.array_types import IntArray, Matrix
 from treedot.encode.chunks import check_forest
 from treedot.encode.dense.label_table import LabelTable
@@ -26,8 +26,9 @@ PART_NODES = 1 << 16  # that are prepared at a time, at most; a larger tree is a
 class DenseEncoder:
     """Turns forests into matrices, one row per tree, as a spec says.
 
-    The vector of a tree is ``T̃ = Σ s(n)`` over its nodes (see ``reference.distributed_tree``). Labels are
-    looked up in a table that an encoder keeps: encode many trees with the same one. Threads may share it.
+    The vector of a tree is ``T̃ = Σ s(n)`` over its nodes (see ``reference.distributed_tree``, and
+    ``reference.distributed_partial_tree`` for partial trees). Labels are looked up in a table that an encoder
+    keeps: encode many trees with the same one. Threads may share it.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class DenseEncoder:
 
     def __init__(self, spec: DenseSpec) -> None:
         self.spec = spec
-        self._compiled = _compiled_encoder(spec.algebra(), spec.dtype)
+        self._compiled = _compiled_encoder(spec)
         self._labels = LabelTable(self._compiled.label_table)
         _encoders.add(self)
 
@@ -120,7 +121,7 @@ class DenseEncoder:
         progress: Callable[[int], object] | None,
     ) -> Callable[[int, int], None]:  # fmt: skip
         """Return what encodes some neighbouring trees, whose labels are in the table."""
-        root_decay, from_right = float(np.sqrt(self.spec.decay)), not self._compiled.folds_left
+        from_right = not self._compiled.folds_left
         one_at_a_time = Lock()
 
         def run(first: int, last: int) -> None:
@@ -128,9 +129,7 @@ class DenseEncoder:
             nodes = slice(offsets[0], offsets[-1])
             label = row_of_label[forest.label[nodes]]
             schedule = make_schedule(forest.arity[nodes], offsets - offsets[0], label, from_right)
-            done = first + self._compiled.encode(
-                schedule, table, root_decay, self.spec.normalize, out[first:last]
-            )
+            done = first + self._compiled.encode(schedule, table, self.spec, out[first:last])
             if done < last:
                 raise RangeError(
                     f"the vector of tree {done + 1} ({forest.sizes[done]} nodes) is too "
@@ -170,11 +169,16 @@ class CompiledEncoder(Protocol):
     def label_table(self, texts: Sequence[str]) -> Any:
         """Return a named tuple of arrays with one row per label."""
 
-    def encode(self, schedule: Schedule, labels: Any, root_decay: float, normalize: bool, out: Matrix) -> int:
+    def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> int:
         """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
 
 
-def _compiled_encoder(algebra: Algebra, dtype: str) -> CompiledEncoder:
+def _compiled_encoder(spec: DenseSpec) -> CompiledEncoder:
+    algebra = spec.algebra()
+    if isinstance(algebra, MixedProduct) and spec.kernel == "partial":
+        from treedot.encode.dense.partial import PartialEncoder
+
+        return PartialEncoder(algebra)
     if isinstance(algebra, MixedProduct):
         from treedot.encode.dense.mixed import MixedEncoder
 
@@ -182,9 +186,9 @@ def _compiled_encoder(algebra: Algebra, dtype: str) -> CompiledEncoder:
     if isinstance(algebra, ShuffledProduct):
         from treedot.encode.dense.product import ProductEncoder
 
-        return ProductEncoder(algebra, dtype)
+        return ProductEncoder(algebra, spec.dtype)
     if isinstance(algebra, ShuffledConvolution):
         from treedot.encode.dense.convolution import ConvolutionEncoder
 
-        return ConvolutionEncoder(algebra, dtype)
+        return ConvolutionEncoder(algebra, spec.dtype)
     raise TypeError(f"there is no encoder for {algebra.name}")

@@ -21,6 +21,7 @@ computed as a quarter of what is written there, for M1°'s sake.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -31,24 +32,25 @@ from treedot.algebra.algebras import bent_signs
 from treedot.array_types import IntArray, Matrix, Row, SignWords
 from treedot.encode.dense import rescaling
 from treedot.encode.dense.mixing import (
-    BUTTERFLY_FACTOR,
     EDGE,
     MIXER_BOUND,
+    UNMIX,
     Shuffle,
+    Sum,
     add_signs,
     lay_edge,
+    mix_plus,
+    mix_signs_plus,
     multiply_signs,
     row_butterflies,
-    sign_butterflies,
     sign_words,
     store_signs,
     targets,
 )
 from treedot.encode.dense.schedule import Schedule, stack_height
+from treedot.encode.spec import DenseSpec
 from treedot.jit import COMPILED, njit
-from treedot.simd import LANES, flip, load, splat, store
-
-UNMIX = 1.0 / BUTTERFLY_FACTOR
+from treedot.simd import LANES, load, store
 
 
 class Labels(NamedTuple):
@@ -90,11 +92,9 @@ class MixedEncoder:
                 child[part] = sign_words(self.algebra.mixed_labels(texts[part], self.algebra.m2)) ^ self.signs
         return Labels(head, child)
 
-    def encode(
-        self, schedule: Schedule, labels: Labels, root_decay: float, normalize: bool, out: Matrix
-    ) -> int:
+    def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> int:
         """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
-        return _encode(schedule, labels, self.m1, self.m2, root_decay, normalize, out)
+        return _encode(schedule, labels, self.m1, self.m2, math.sqrt(spec.decay), spec.normalize, out)
 
 
 @njit
@@ -146,57 +146,6 @@ def _mix_times(x: Row, shuffle: Shuffle, y: Row, edge: Row, out: Row) -> None:
         _times(b3, 3, block, count, shuffle.target, y, out)
 
 
-class Sum(NamedTuple):
-    """What to write for butterflies x: ``b · signs ⊗ x + a · label``, where the label is signs too."""
-
-    a: Any
-    label: SignWords
-    b: Any
-    signs: SignWords
-
-
-@njit
-def _plus_one(x: Any, at: int, plus: Sum, out: Row) -> None:
-    mixed = flip(x * splat(plus.b), plus.signs[at // LANES])
-    store(out, at, mixed + flip(splat(plus.a), plus.label[at // LANES]))
-
-
-@njit
-def _plus(four: Any, j: int, block: int, count: int, target: IntArray, plus: Sum, out: Row) -> None:
-    """Store four blocks of butterflies where they go, as a sum says."""
-    for_0, for_1, for_2, for_3 = four
-    _plus_one(for_0, target[j * count + block], plus, out)
-    _plus_one(for_1, target[(4 + j) * count + block], plus, out)
-    _plus_one(for_2, target[(8 + j) * count + block], plus, out)
-    _plus_one(for_3, target[(12 + j) * count + block], plus, out)
-
-
-@njit
-def _mix_plus(x: Row, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
-    """Write ``4 b · signs ⊗ M°(x) + a · label`` to out."""
-    lay_edge(x, edge)
-    count = x.size // 16 // LANES
-    for block in range(count):
-        b0, b1, b2, b3 = row_butterflies(x, edge, block, shuffle.rotation)
-        _plus(b0, 0, block, count, shuffle.target, plus, out)
-        _plus(b1, 1, block, count, shuffle.target, plus, out)
-        _plus(b2, 2, block, count, shuffle.target, plus, out)
-        _plus(b3, 3, block, count, shuffle.target, plus, out)
-
-
-@njit
-def _mix_signs_plus(x: SignWords, shuffle: Shuffle, plus: Sum, out: Row) -> None:
-    """Write ``4 b · signs ⊗ M°(x) + a · label`` to out for a row x of signs."""
-    one = splat(out.dtype.type(1))
-    count = x.size // 16
-    for block in range(count):
-        b0, b1, b2, b3 = sign_butterflies(x, block, shuffle.rotation, one)
-        _plus(b0, 0, block, count, shuffle.target, plus, out)
-        _plus(b1, 1, block, count, shuffle.target, plus, out)
-        _plus(b2, 2, block, count, shuffle.target, plus, out)
-        _plus(b3, 3, block, count, shuffle.target, plus, out)
-
-
 @njit
 def _encode(
     schedule: Schedule, labels: Labels, m1: Shuffle, m2: Shuffle,
@@ -240,13 +189,13 @@ def _encode(
             if is_leaf and is_first:
                 multiply_signs(head, child, preterminal)
                 if schedule.arity[parent] > 1:  # not a pre-terminal after all
-                    store_signs(preterminal, rows[row_of[above]])
+                    store_signs(preterminal, number(1), rows[row_of[above]])
                     exponent[above], bound[above] = 0, 1.0
                 continue
             composed = rows[spare]
             if is_leaf:
                 plus = Sum(number(0), child, number(UNMIX), child)
-                _mix_plus(rows[row_of[above]], m1, plus, edge, composed)
+                mix_plus(rows[row_of[above]], m1, plus, edge, composed)
                 bound[above] *= MIXER_BOUND
             else:
                 # c + √λ s(c) = (a c + b s(c)) · 2^grown
@@ -261,9 +210,9 @@ def _encode(
                     plus = Sum(number(a * UNMIX), child, number(b * UNMIX * UNMIX), m2.signs)
                     mixed = right
                 if is_preterminal:
-                    _mix_signs_plus(preterminal, m2, plus, mixed)
+                    mix_signs_plus(preterminal, m2, plus, mixed)
                 else:
-                    _mix_plus(rows[row_of[own]], m2, plus, edge, mixed)
+                    mix_plus(rows[row_of[own]], m2, plus, edge, mixed)
                 if is_first:
                     exponent[above], bound[above] = grown, largest
                 else:

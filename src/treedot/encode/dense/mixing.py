@@ -23,6 +23,7 @@ from treedot.jit import inlined, njit
 from treedot.simd import LANES, flip, load, splat, store
 
 BUTTERFLY_FACTOR = 4.0  # the 16-point Hadamard matrix is so many times an orthogonal one
+UNMIX = 1.0 / BUTTERFLY_FACTOR
 MIXER_BOUND = 4.0  # a mixer can make the largest magnitude of a row so many times as large: √16
 EDGE = 16 * 2 * LANES  # elements where rotated segments wrap around: two blocks of each
 
@@ -162,6 +163,57 @@ def mix_sign_words(signs: SignWords, shuffle: Shuffle, out: Row) -> None:
         _store_all(sign_butterflies(signs, block, shuffle.rotation, one), block, count, shuffle.target, out)
 
 
+class Sum(NamedTuple):
+    """What to write for butterflies x: ``b · signs ⊗ x + a · label``, where the label is signs too."""
+
+    a: Any
+    label: SignWords
+    b: Any
+    signs: SignWords
+
+
+@njit
+def _plus_one(x: Any, at: int, plus: Sum, out: Row) -> None:
+    mixed = flip(x * splat(plus.b), plus.signs[at // LANES])
+    store(out, at, mixed + flip(splat(plus.a), plus.label[at // LANES]))
+
+
+@njit
+def _plus(four: Any, j: int, block: int, count: int, target: IntArray, plus: Sum, out: Row) -> None:
+    """Store four blocks of butterflies where they go, as a sum says."""
+    for_0, for_1, for_2, for_3 = four
+    _plus_one(for_0, target[j * count + block], plus, out)
+    _plus_one(for_1, target[(4 + j) * count + block], plus, out)
+    _plus_one(for_2, target[(8 + j) * count + block], plus, out)
+    _plus_one(for_3, target[(12 + j) * count + block], plus, out)
+
+
+@njit
+def mix_plus(x: Row, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
+    """Write ``4 b · signs ⊗ M°(x) + a · label`` to out."""
+    lay_edge(x, edge)
+    count = x.size // 16 // LANES
+    for block in range(count):
+        b0, b1, b2, b3 = row_butterflies(x, edge, block, shuffle.rotation)
+        _plus(b0, 0, block, count, shuffle.target, plus, out)
+        _plus(b1, 1, block, count, shuffle.target, plus, out)
+        _plus(b2, 2, block, count, shuffle.target, plus, out)
+        _plus(b3, 3, block, count, shuffle.target, plus, out)
+
+
+@njit
+def mix_signs_plus(x: SignWords, shuffle: Shuffle, plus: Sum, out: Row) -> None:
+    """Write ``4 b · signs ⊗ M°(x) + a · label`` to out for a row x of signs."""
+    one = splat(out.dtype.type(1))
+    count = x.size // 16
+    for block in range(count):
+        b0, b1, b2, b3 = sign_butterflies(x, block, shuffle.rotation, one)
+        _plus(b0, 0, block, count, shuffle.target, plus, out)
+        _plus(b1, 1, block, count, shuffle.target, plus, out)
+        _plus(b2, 2, block, count, shuffle.target, plus, out)
+        _plus(b3, 3, block, count, shuffle.target, plus, out)
+
+
 @njit
 def add_signs(total: Row, signs: SignWords, scale: Any) -> None:
     """Add signs, times a number, to a row."""
@@ -171,11 +223,11 @@ def add_signs(total: Row, signs: SignWords, scale: Any) -> None:
 
 
 @njit
-def store_signs(signs: SignWords, out: Row) -> None:
-    """Write signs to a row as 1 and -1."""
-    one = splat(out.dtype.type(1))
+def store_signs(signs: SignWords, scale: Any, out: Row) -> None:
+    """Write signs, times a number, to a row."""
+    unit = splat(scale)
     for k in range(signs.size):
-        store(out, LANES * k, flip(one, signs[k]))
+        store(out, LANES * k, flip(unit, signs[k]))
 
 
 @njit

@@ -5,6 +5,7 @@ Inside, every vector is √d times as long as outside, which makes γ = √d dis
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from treedot.array_types import IntArray, Matrix, Row
 from treedot.encode.dense import rescaling
 from treedot.encode.dense.gaussians import label_vectors, shuffled
 from treedot.encode.dense.schedule import Schedule, stack_height
+from treedot.encode.spec import DenseSpec
 from treedot.jit import njit
 
 # No element of a label vector of norm √d is larger: the quantile of the extreme 32-bit uniform is 6.4,
@@ -67,11 +69,9 @@ class ProductEncoder:
             shuffled(vector, self.algebra.p2, table.right[row])
         return table
 
-    def encode(
-        self, schedule: Schedule, labels: Labels, root_decay: float, normalize: bool, out: Matrix
-    ) -> int:
+    def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> int:
         """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
-        return _encode(schedule, labels, self.shuffles, root_decay, normalize, out)
+        return _encode(schedule, labels, self.shuffles, math.sqrt(spec.decay), spec.normalize, out)
 
 
 @njit

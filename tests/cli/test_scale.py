@@ -63,7 +63,8 @@ def test_status_says_what_is_missing_and_why(table, tmp_path, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert (facts["parts"], facts["finished"], facts["rows"], len(facts["missing"])) == (2, 1, 60, 1)
     assert list(facts["failed"]) == facts["missing"]
-    assert main(["encode", str(table.parent), "-o", f"{out}2/", "--skip-bad"]) == 1  # no tree in wrong.tsv
+    assert main(["encode", str(table.parent), "-o", f"{out}2/", "--skip-bad"]) == 0  # no tree in wrong.tsv
+    assert "2 part(s), 60 rows" in capsys.readouterr().out
     (tmp_path / "in" / "wrong.tsv").write_text("tree\n(A\n(A b)\n")
     assert main(["encode", str(table.parent), "-o", f"{out}3/", "--skip-bad"]) == 0
     assert "left out 1 bad tree(s)" in capsys.readouterr().err

@@ -1,9 +1,12 @@
 """Folders of parts: the same bytes by any engine, at any time, in any number of runs."""
 
+import errno
+import gzip
 import json
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -23,6 +26,7 @@ from treedot import (
     load_vectors,
     scale,
 )
+from treedot.readers.ranges import split_file
 from treedot.scale import Reading, part_file
 from treedot.trees.arrow import pa, typed_columns
 
@@ -241,6 +245,51 @@ def test_files_without_trees_become_parts_without_rows(tmp_path, pool):
     assert load_vectors(tmp_path / "out").matrix.shape == (1, 2**12)
 
 
+@pytest.mark.parametrize("name", ["a.mrg", "a.tsv", "a.csv", "a.jsonl", "a.mrg.gz"])
+def test_an_empty_file_becomes_a_part_without_rows(tmp_path, pool, name):
+    (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith("gz") else b"")
+    (tmp_path / "b.mrg").write_text(TREES[0])
+    done = scale.encode([tmp_path / name, tmp_path / "b.mrg"], tmp_path / "out", SPARSE, pool)
+    assert (done.made, done.rows) == (2, 1)
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_rows_without_a_tree_are_left_out_wherever_they_stand(tmp_path, pool, shards):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"id": 1}\n' + f'{{"tree": "{TREES[0]}"}}\n' + '{"id": 2}\n' * 5)
+    settings = {"shard_size": size_for(path, shards)}
+    done = scale.encode(path, tmp_path / "out", SPARSE, pool, reading=Reading(skip_bad=True), **settings)
+    assert (done.rows, done.skipped) == (1, 6)
+    with pytest.raises(IncompleteError, match=r"t\.jsonl:1: there is no column 'tree'; choose one of 'id'"):
+        scale.encode(path, tmp_path / "other", SPARSE, pool, **settings)
+
+
+def test_the_first_version_of_feather_is_refused(tmp_path, pool):
+    (tmp_path / "t.feather").write_bytes(b"FEA1" + bytes(100))
+    with pytest.raises(SourceError, match="is Feather V1, which cannot be cut"):
+        scale.encode(tmp_path / "t.feather", tmp_path / "out", SPARSE, pool)
+
+
+def test_errors_of_the_system_are_told_without_numbers(table, tmp_path, pool, monkeypatch):
+    missing = tmp_path / "none.parquet"
+    missing.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(SourceError, match=r"cannot open .*none\.parquet: No such file or directory$"):
+        scale.encode(missing, tmp_path / "out", SPARSE, pool)
+    with pytest.raises(SourceError, match=r"cannot handle .*nowhere\.arrow: No such file or directory$"):
+        split_file(str(tmp_path / "nowhere.arrow"), None, 1)
+    scale.plan_encode(table, tmp_path / "out", SPARSE)
+    too_many = OSError(errno.EMFILE, os.strerror(errno.EMFILE), "trees.tsv")
+    monkeypatch.setattr("treedot.scale.shard.iter_range", mock.Mock(side_effect=too_many))
+    assert "[Errno" not in scale.do_shard(str(tmp_path / "out"), 0).error
+
+
+def test_a_folder_whose_name_is_not_utf8_is_refused(table, tmp_path, pool):
+    out = tmp_path / os.fsdecode(b"\xff")
+    with pytest.raises(ParameterError, match="not UTF-8"):
+        scale.encode(table, out, SPARSE, pool)
+    assert not out.exists()
+
+
 def test_large_trees_are_encoded_a_few_at_a_time(table, tmp_path, pool, monkeypatch):
     scale.encode(table, tmp_path / "a", SPARSE, pool)
     monkeypatch.setattr("treedot.scale.shard.NODES_AT_A_TIME", 30)
@@ -262,10 +311,39 @@ def test_a_damaged_plan_is_refused(table, tmp_path, pool):
     assert "damaged" in scale.do_shard(str(tmp_path / "out"), 0).error
 
 
-def test_a_share_has_to_exist(table, tmp_path, pool):
-    for share in ((0, 3), (4, 3)):
-        with pytest.raises(ParameterError, match="share"):
-            scale.encode(table, tmp_path / "out", SPARSE, pool, share=share)
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"share": (0, 3)}, "share must be"),
+        ({"share": (4, 3)}, "share must be"),
+        ({"workers": 0}, "workers must be at least 1, not 0"),
+        ({"workers": -1}, "workers must be at least 1"),
+        ({"shard_size": 0}, "shard_size must be at least 1, not 0"),
+        ({"reading": Reading(column="parse")}, "which has no column 'parse'"),
+        ({"reading": Reading(unit="record")}, "which has no unit 'record'"),
+        ({"reading": Reading(unit="clause")}, "unit must be one of"),
+        ({"reading": Reading(format="lisp")}, "unknown format 'lisp'"),
+    ],
+)
+@pytest.mark.parametrize("shards", [1, 2])
+def test_what_makes_no_sense_is_refused_before_anything_is_planned(tmp_path, wrong, said, shards):
+    source = tmp_path / "trees.mrg"
+    source.write_text("\n".join(TREES))
+    with pytest.raises(ParameterError, match=said):
+        scale.encode(source, tmp_path / "out", SPARSE, **{"shard_size": size_for(source, shards), **wrong})
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_unit_that_tables_do_not_have_is_refused(tmp_path, pool):
+    pa.parquet.write_table(pa.table({"tree": TREES}), tmp_path / "t.parquet", row_group_size=50)
+    with pytest.raises(ParameterError, match=r"t\.parquet is read as parquet, which has no unit 'record'"):
+        scale.encode(tmp_path / "*.parquet", tmp_path / "out", SPARSE, pool, reading=Reading(unit="record"))
+
+
+def test_a_shard_size_that_makes_no_sense_is_refused_by_a_folder_too(table, tmp_path, pool):
+    scale.encode(table, tmp_path / "out", SPARSE, pool)
+    with pytest.raises(ParameterError, match="shard_size"):
+        scale.encode(table, tmp_path / "out", SPARSE, pool, shard_size=0)
 
 
 def test_only_known_vectorizers_and_clients_are_taken(table, tmp_path):

@@ -54,6 +54,7 @@ class _How(NamedTuple):
     unit: str | None
     batch_size: int
     on_bad: OnBad
+    may_be_empty: bool = False  # or a file without trees is an error
 
 
 def read_trees(
@@ -136,10 +137,7 @@ def iter_trees(
     """
     if batch_size < 1:
         raise ParameterError(f"batch_size must be at least 1, not {batch_size}")
-    if format is not None and format not in FORMATS:
-        raise ParameterError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
-    if unit is not None:
-        checked_choice("unit", unit, (*DOCUMENT_UNITS, *CODE_UNITS))
+    check_settings(format, unit)
     how = _How(format, column, unit, batch_size, OnBad(on_bad))
     source = _one_column(source)
     if isinstance(source, Forest):
@@ -162,6 +160,29 @@ def iter_trees(
         )
     else:
         yield from _from_items(source, how)
+
+
+def iter_file(
+    path: str, format: str | None, column: str | None, unit: str | None, batch_size: int, on_bad: OnBad
+) -> Iterator[Forest]:
+    """Yield the trees of a file as ``iter_trees`` does, except that there may be none."""
+    return _from_file(path, _How(format, column, unit, batch_size, on_bad, may_be_empty=True))
+
+
+def check_settings(format: str | None, unit: str | None) -> None:
+    """Raise where a format or a unit does not exist."""
+    if format is not None and format not in FORMATS:
+        raise ParameterError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
+    if unit is not None:
+        checked_choice("unit", unit, (*DOCUMENT_UNITS, *CODE_UNITS))
+
+
+def check_file_settings(name: str, kind: str, column: str | None, unit: str | None) -> None:
+    """Raise where a column or a unit is set that files of a format do not have."""
+    if column is not None and kind in ("brackets", *DOCUMENTS, *LANGUAGES):
+        raise ParameterError(f"{name} is read as {kind}, which has no column {column!r}: set the format")
+    if unit not in (None, *_units(kind)):
+        raise ParameterError(f"{name} is read as {kind}, which has no unit {unit!r}: leave it out")
 
 
 def is_known(name: str, format: str | None = None) -> bool:
@@ -231,10 +252,7 @@ def _from_folder(name: str, how: _How) -> Iterator[Forest]:
 
 def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator[Forest]:
     column, batch_size, on_bad = how.column, how.batch_size, how.on_bad
-    if column is not None and kind in ("brackets", *DOCUMENTS, *LANGUAGES):
-        raise ParameterError(f"{name} is read as {kind}, which has no column {column!r}: set the format")
-    if how.unit not in (None, *_units(kind)):
-        raise ParameterError(f"{name} is read as {kind}, which has no unit {how.unit!r}: leave it out")
+    check_file_settings(name, kind, column, how.unit)
     if kind in LANGUAGES:  # source code need not have functions
         from treedot.readers.code import read_source
 
@@ -242,7 +260,7 @@ def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator
     if kind == "brackets":
         from treedot.readers.brackets import read_brackets
 
-        return _not_empty(read_brackets(stream, name, batch_size, on_bad), name)
+        return _checked(read_brackets(stream, name, batch_size, on_bad), name, how)
     if kind in DOCUMENTS:
         from treedot.readers.documents import read_stream
 
@@ -252,9 +270,9 @@ def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator
     if kind in ("parquet", "arrow"):
         if not os.path.exists(name):
             raise SourceError(f"cannot read {kind} from {name}: it needs a file, not a stream")
-        return _not_empty(tables.read_arrow(name, kind, column, batch_size, on_bad), name)
+        return _checked(tables.read_arrow(name, kind, column, batch_size, on_bad), name, how)
     read = {"tsv": tables.read_tsv, "csv": tables.read_csv, "jsonl": tables.read_jsonl}[kind]
-    return _not_empty(read(stream, name, column, batch_size, on_bad), name)
+    return _checked(read(stream, name, column, batch_size, on_bad), name, how)
 
 
 def _units(kind: str) -> tuple[str, ...]:
@@ -282,9 +300,12 @@ def _from_items(items: Iterable[Any], how: _How) -> Iterator[Forest]:
         number += len(batch)
 
 
-def _not_empty(forests: Iterator[Forest], name: str) -> Iterator[Forest]:
+def _checked(forests: Iterator[Forest], name: str, how: _How) -> Iterator[Forest]:
+    """Yield forests; where there is none, and there must be one, raise."""
     first = next(forests, None)
     if first is None:
+        if how.may_be_empty:
+            return
         raise SourceError(f"{name}: there is no tree in it")
     yield first
     yield from forests

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from treedot.errors import IncompleteError, ParameterError
 from treedot.files import remove_stale
 from treedot.readers.ranges import Reading
-from treedot.scale.engines import Engine, opened
+from treedot.scale.engines import Engine, check_client, opened
 from treedot.scale.plan import Plan, check_folder, find_inputs
 from treedot.scale.shard import Outcome, do_shard, note_failure, warm_up
 from treedot.scale.status import rows_of_shard
@@ -97,6 +97,7 @@ def encode(
     >>> load_vectors(folder / "rows")
     <Vectors: 2 × 1048576, sparse, float32, fingerprint ...>
     """
+    _check_run(client, workers, share)
     plan = _planned(paths, Path(out), Encoding(vectorizer), reading, shard_size)
     return _run(Path(out), plan, client, workers, share, on_done)
 
@@ -120,6 +121,7 @@ def predict(
     ``LinearModel``, of which ``out`` gets a copy, and with ``scores`` a column of that name holds the score
     of every class, of two classes that of the second.
     """
+    _check_run(client, workers, share)
     plan = _planned(paths, Path(out), Prediction(model, scores), reading, shard_size)
     return _run(Path(out), plan, client, workers, share, on_done)
 
@@ -155,7 +157,8 @@ def _planned(paths: Paths, folder: Path, work: Work, reading: Reading, shard_siz
     inputs = find_inputs(paths, reading.format, folder)
     if (folder / PLAN).exists():
         plan = Plan.load(folder)
-        asked = Plan(work.description, reading, shard_size or plan.shard_size, inputs, ())
+        size = plan.shard_size if shard_size is None else shard_size
+        asked = Plan(work.description, reading, size, inputs, ())
         plan.check_same(asked, folder)
         return plan
     plan = Plan.make(work.description, reading, shard_size, inputs)
@@ -163,6 +166,14 @@ def _planned(paths: Paths, folder: Path, work: Work, reading: Reading, shard_siz
     work.save(folder)
     plan.save(folder)
     return plan
+
+
+def _check_run(client: Any, workers: int | None, share: tuple[int, int]) -> None:
+    """Raise where a run cannot do anything, before anything is planned."""
+    check_client(client, workers)
+    which, shares = share
+    if not 1 <= which <= shares:
+        raise ParameterError(f"share must be (i, n) with i from 1 to n, not {share}")
 
 
 def _run(
@@ -174,8 +185,6 @@ def _run(
     on_done: OnDone | None,
 ) -> Done:
     which, shares = share
-    if not 1 <= which <= shares:
-        raise ParameterError(f"share must be (i, n) with i from 1 to n, not {share}")
     folder = Path(os.path.abspath(folder))
     remove_stale(folder)
     mine = range(which - 1, len(plan.shards), shares)

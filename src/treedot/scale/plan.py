@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, Self
 
 from treedot import __version__
 from treedot.errors import ParameterError, SourceError, SpecMismatchError
-from treedot.files import check_parent, write_whole
+from treedot.files import check_parent, reason, write_whole
 from treedot.parameters import checked_integer
-from treedot.readers import is_known
+from treedot.readers import check_file_settings, check_settings, format_of, is_known
 from treedot.readers.folders import walk
 from treedot.readers.ranges import FileRange, Reading, split_file
 from treedot.vectors.parts import PLAN, PLAN_FORMAT, part_name, read_plan
@@ -38,7 +38,7 @@ class Input(NamedTuple):
         try:
             found = os.stat(path)
         except OSError as error:
-            raise SourceError(f"cannot open {path}: {error.strerror or error}") from None
+            raise SourceError(f"cannot open {path}: {reason(error)}") from None
         return cls(path, found.st_size, found.st_mtime_ns)
 
     def check_unchanged(self) -> None:
@@ -84,8 +84,12 @@ class Plan:
     def make(
         cls, work: dict[str, Any], reading: Reading, shard_size: int | None, inputs: tuple[Input, ...]
     ) -> Self:
-        """Cut the inputs into shards."""
-        size = checked_integer("shard_size", shard_size or SHARD_SIZE, at_least=1)
+        """Cut the inputs into shards, if all of them can be read as is asked for."""
+        size = SHARD_SIZE if shard_size is None else checked_integer("shard_size", shard_size, at_least=1)
+        check_settings(reading.format, reading.unit)
+        for source in inputs:
+            kind = reading.format or format_of(source.path)
+            check_file_settings(source.path, kind, reading.column, reading.unit)
         shards = tuple(
             Shard(number, *found)
             for number, source in enumerate(inputs)
@@ -176,6 +180,12 @@ def _files(path: str, format: str | None) -> Iterator[str]:
 
 def check_folder(folder: Path) -> None:
     """Raise where a folder cannot become one of parts: others' files are never mixed with parts."""
+    try:
+        os.fspath(folder).encode()
+    except UnicodeEncodeError:
+        raise ParameterError(
+            f"cannot write parts to {folder}: this name is not UTF-8, which Arrow needs: choose another"
+        ) from None
     check_parent(folder)
     if folder.exists() and not folder.is_dir():
         raise SourceError(f"cannot write parts to {folder}: it is not a folder")

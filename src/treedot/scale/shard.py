@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot.errors import ParameterError, SourceError, TreedotError
-from treedot.files import write_whole
+from treedot.files import reason, write_whole
 from treedot.readers import read_trees
 from treedot.readers.problems import OnBad
 from treedot.readers.ranges import iter_range
@@ -60,7 +60,7 @@ def do_shard(folder: str, number: int) -> Outcome:
         done = _write_part(Path(folder), plan, work, number)
     except Exception as error:
         known = isinstance(error, (TreedotError, OSError, MemoryError))
-        text = str(error) or type(error).__name__ if known else traceback.format_exc()
+        text = reason(error) or type(error).__name__ if known else traceback.format_exc()
         note_failure(folder, number, text)
         return Outcome(number, error=text)
     with contextlib.suppress(OSError):
@@ -93,7 +93,7 @@ def _job(folder: str) -> tuple[Plan, Work]:
     try:
         found = os.stat(Path(folder, PLAN))
     except OSError as error:
-        raise SourceError(f"cannot open {Path(folder, PLAN)}: {error.strerror}") from None
+        raise SourceError(f"cannot open {Path(folder, PLAN)}: {reason(error)}") from None
     return _loaded(folder, found.st_mtime_ns, found.st_ino)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from treedot.errors import ParameterError, SourceError, TreedotError, missing
-from treedot.files import write_whole
+from treedot.files import reason, write_whole
 from treedot.trees.forest import Forest
 
 __all__ = [
@@ -178,7 +178,7 @@ def clear_errors(name: str) -> Iterator[None]:
     except TreedotError:
         raise
     except Exception as error:
-        raise SourceError(f"cannot handle {name}: {error}") from error
+        raise SourceError(f"cannot handle {name}: {reason(error)}") from error
 
 
 def open_batches(
@@ -211,6 +211,12 @@ def row_group_sizes(path: str, kind: str) -> list[tuple[int, int]]:
             metadata = pa.parquet.ParquetFile(path).metadata
             groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
             return [(group.num_rows, group.total_byte_size) for group in groups]
+        with open(path, "rb") as file:
+            if file.read(4) == b"FEA1":
+                raise SourceError(
+                    f"{path} is Feather V1, which cannot be cut into shards: write it again as Arrow, with "
+                    "pyarrow.feather.write_feather"
+                )
         first_column = pa.ipc.IpcReadOptions(included_fields=[0])
         with pa.memory_map(path) as raw, pa.ipc.open_file(raw, options=first_column) as file:
             count, size = file.num_record_batches, raw.size()

@@ -126,7 +126,7 @@ def shard(source: Path, folder: Path) -> None:
         for forest, columns in iter_range(
             planned.inputs[0].path, first.range, planned.reading, TREES_AT_A_TIME, OnBad()
         ):
-            rows = work.columns(forest)
+            rows = work.columns(forest, columns, 0)
             writing += cpu(partial(part.write, rows, columns))
         writing += cpu(partial(part.__exit__, None, None, None))
         return time.process_time() - begin - writing, writing

@@ -95,7 +95,7 @@ def _parts() -> list[bytes]:
         work = Encoding(vectorizer)
         with PartFile(path, work.metadata) as part:
             for some in (_forest()[:3], _forest()[3:]):
-                part.write(work.columns(some), some.columns)
+                part.write(work.columns(some, {}, 0), some.columns)
 
     vectorizers = [*_vectorizers(), DistributedTreeVectorizer(n_components=256)]
     return _written(".arrow", *(partial(write, vectorizer=vectorizer) for vectorizer in vectorizers))

@@ -1,5 +1,6 @@
 """Folders of parts: the same bytes by any engine, at any time, in any number of runs."""
 
+import csv
 import errno
 import gzip
 import json
@@ -11,7 +12,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.dataset")
 
 from strategies import random_forest
 from treedot import (
@@ -253,6 +254,26 @@ def test_an_empty_file_becomes_a_part_without_rows(tmp_path, pool, name):
     assert (done.made, done.rows) == (2, 1)
 
 
+def test_parts_without_rows_have_the_columns_of_the_others(tmp_path, pool):
+    lines = [
+        json.dumps({"tree": tree, "n": k, "x": k / 2, "who": {"name": "Ann"}}) for k, tree in enumerate(TREES)
+    ]
+    (tmp_path / "a.jsonl").write_text("")
+    (tmp_path / "b.jsonl").write_text("\n".join([*['{"tree": "(A"}'] * 99, *lines]))
+    (tmp_path / "c.jsonl").write_text('{"tree": "(A b)", "more": "yes", "x": 3}\n')
+    skip = Reading(skip_bad=True)
+    done = scale.encode(tmp_path / "*.jsonl", tmp_path / "out", SPARSE, pool, shard_size=900, reading=skip)
+    assert (done.rows, done.skipped) == (201, 99)
+    schemas = [pa.ipc.open_file(str(path)).schema for path in sorted((tmp_path / "out").glob("part-*"))]
+    *alike, last = (dict(zip(schema.names, schema.types, strict=True)) for schema in schemas)
+    assert all(types == alike[0] for types in alike)
+    assert last == {**alike[0], "more": pa.string()}
+    assert alike[0]["n"] == pa.int64()
+    table = pa.dataset.dataset(tmp_path / "out", format="ipc", exclude_invalid_files=True).to_table()
+    assert table["n"].to_pylist() == [*range(200), None]
+    assert table["x"].to_pylist() == [*(k / 2 for k in range(200)), 3.0]
+
+
 @pytest.mark.parametrize("shards", [1, 3])
 def test_rows_without_a_tree_are_left_out_wherever_they_stand(tmp_path, pool, shards):
     path = tmp_path / "t.jsonl"
@@ -371,6 +392,84 @@ def test_predictions_are_those_of_the_model(table, tmp_path, pool, classes):
     assert np.allclose(found["scores"].to_pylist(), expected, atol=1e-6)
     with pytest.raises(SourceError, match="how its vectors were made"):
         load_vectors(tmp_path / "a")
+
+
+PAIRS = {
+    "text": TREES[:60],
+    "id": [f"row {i}" for i in range(60)],
+    "hypothesis": [*TREES[30:60], *TREES[:30]],
+    "overlap": [i / 7 for i in range(60)],
+    "note": [f"some words {i % 5}" for i in range(60)],
+}
+
+
+@pytest.fixture(scope="module")
+def pair_model(tmp_path_factory):
+    """Return the folder of a model of two trees, a number and a text."""
+    model = TreeClassifier(
+        tree_columns=["text", "hypothesis"], number_columns=["overlap"], text_columns=["note"],
+        decay=0.4, C=1,
+    )  # fmt: skip
+    folder = tmp_path_factory.mktemp("models") / "pairs"
+    model.fit(PAIRS, [f"c{i % 3}" for i in range(60)]).save(folder)
+    return folder
+
+
+def write_pairs(path, rows):
+    columns = {name: values[rows] for name, values in PAIRS.items()}
+    lines = list(zip(*columns.values(), strict=True))
+    if path.suffix in (".tsv", ".csv"):
+        with path.open("w", newline="") as file:
+            dialect = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if path.suffix == ".tsv" else {}
+            csv.writer(file, **dialect).writerows([list(columns), *lines])
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(dict(zip(columns, line, strict=True))) + "\n" for line in lines))
+    elif path.suffix == ".parquet":
+        pa.parquet.write_table(pa.table(columns), path, row_group_size=8)
+    else:
+        with pa.ipc.new_file(str(path), pa.table(columns).schema) as file:
+            file.write_table(pa.table(columns), max_chunksize=8)
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "csv", "jsonl", "parquet", "arrow"])
+def test_a_model_of_named_columns_predicts_from_tables(tmp_path, pool, pair_model, suffix):
+    for number, rows in enumerate((slice(0, 25), slice(25, 60))):
+        write_pairs(tmp_path / f"{number}.{suffix}", rows)
+    source, out = tmp_path / f"*.{suffix}", tmp_path / "out"
+    done = scale.predict(source, out, pair_model, pool, scores=True, shard_size=1000)
+    assert done.rows == 60
+    assert done.made > (2 if suffix != "csv" else 1)
+    found = pa.dataset.dataset(out, format="ipc", exclude_invalid_files=True).to_table().to_pydict()
+    model = LinearModel.load(pair_model)
+    assert found["predicted"] == model.predict(PAIRS).tolist()
+    assert np.allclose(found["scores"], model.decision_function(PAIRS), atol=1e-6)
+    assert found["id"] == PAIRS["id"]
+    assert found["note"] == PAIRS["note"]
+    assert list(map(float, found["overlap"])) == PAIRS["overlap"]
+    assert not {"text", "hypothesis"} & found.keys()
+
+
+def test_named_columns_that_are_missing_or_bad_are_told(tmp_path, pool, pair_model):
+    with pytest.raises(ParameterError, match="from the columns text, hypothesis: leave out column"):
+        scale.predict(tmp_path, tmp_path / "out", pair_model, pool, reading=Reading(column="text"))
+    source = tmp_path / "t.tsv"
+    for cells, said in (
+        ("text\thypothesis\tnote\n(A b)\t(A b)\tx\n", "there is no column 'overlap'"),
+        (
+            "text\thypothesis\toverlap\tnote\n(A b)\t(A b)\t1\tx\n(A b)\t(A\t1\tx\n",
+            "row 2, column 'hypothesis'",
+        ),
+        ("text\thypothesis\toverlap\tnote\n(A b)\t(A b)\tmuch\tx\n", "'much' is not a finite number"),
+    ):
+        source.write_text(cells)
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        with pytest.raises(IncompleteError, match=said):
+            scale.predict(source, tmp_path / "out", pair_model, pool)
+
+
+def test_no_rows_of_named_columns_are_a_part_without_rows(tmp_path, pool, pair_model):
+    (tmp_path / "t.tsv").write_text("text\thypothesis\toverlap\tnote\tid\n")
+    assert scale.predict(tmp_path / "t.tsv", tmp_path / "out", pair_model, pool, scores=True).rows == 0
 
 
 def test_a_shard_that_does_not_fit_into_memory_is_told(table, tmp_path, monkeypatch):

@@ -119,10 +119,12 @@ def predict(
 
     Rows are made and used, not stored. The parameters are those of ``encode``; ``model`` is the folder of a
     ``LinearModel``, of which ``out`` gets a copy, and with ``scores`` a column of that name holds the score
-    of every class, of two classes that of the second.
+    of every class, of two classes that of the second. A model of named columns takes tables that have them;
+    columns of trees are not written, all others are.
     """
     _check_run(client, workers, share)
-    plan = _planned(paths, Path(out), Prediction(model, scores), reading, shard_size)
+    work = Prediction(model, scores)
+    plan = _planned(paths, Path(out), work, work.reading(reading), shard_size)
     return _run(Path(out), plan, client, workers, share, on_done)
 
 
@@ -148,7 +150,8 @@ def plan_predict(
     shard_size: int | None = None,
 ) -> int:
     """Do all of ``predict`` but the work: return the number of shards, for ``do_shard`` under any engine."""
-    return len(_planned(paths, Path(out), Prediction(model, scores), reading, shard_size).shards)
+    work = Prediction(model, scores)
+    return len(_planned(paths, Path(out), work, work.reading(reading), shard_size).shards)
 
 
 def _planned(paths: Paths, folder: Path, work: Work, reading: Reading, shard_size: int | None) -> Plan:

@@ -6,6 +6,7 @@ A file whose batches have as many rows as that is whole.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Self
 
 from treedot.errors import ParameterError
 from treedot.scale.plan import Plan, Shard
-from treedot.vectors.parts import OWN
+from treedot.vectors.parts import OWN, PLAN
 
 SOURCE_KEY, ROWS_KEY = b"treedot.source", b"treedot.rows"
 
@@ -30,11 +31,34 @@ def source_metadata(plan: Plan, shard: Shard) -> dict[bytes, bytes]:
     return {SOURCE_KEY: json.dumps(said).encode()}
 
 
-class PartFile:
-    """Takes columns of rows; each call becomes a record batch, the last of which is held back."""
+def planned_types(plan: Plan) -> dict[str, Any]:
+    """Return the types of the columns that all parts of a plan have."""
+    from treedot.trees.arrow import clear_errors, pa
 
-    def __init__(self, path: Path, metadata: Mapping[bytes, bytes]) -> None:
-        self._path, self._metadata = path, metadata
+    if not plan.columns:
+        return {}
+    with clear_errors(PLAN):
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(plan.columns)))
+        return dict(zip(schema.names, schema.types, strict=True))
+
+
+class PartFile:
+    """Takes columns of rows; each call becomes a record batch, the last of which is held back.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    metadata : mapping
+        What the schema says of how the part was made.
+    planned : mapping
+        Columns that the part has in any case, and their types: nulls where its rows do not have them.
+    """
+
+    def __init__(
+        self, path: Path, metadata: Mapping[bytes, bytes], planned: Mapping[str, Any] | None = None
+    ) -> None:
+        self._path, self._metadata, self._planned = path, metadata, planned or {}
         self._types: dict[str, Any] | None = None
         self._schema: Any = None
         self._writer: Any = None
@@ -43,22 +67,24 @@ class PartFile:
 
     def write(self, made: Mapping[str, Any], columns: Mapping[str, Any]) -> None:
         """Append rows: what was made of trees, and the columns that came with them."""
-        from treedot.trees.arrow import pa, typed_columns
+        from treedot.trees.arrow import first_columns, pa, typed_columns
 
         own = made.keys() | (
             set(OWN) if made.keys() & set(OWN) else set()
         )  # vectors are known by their names
-        if taken := sorted(own & columns.keys()):
+        if taken := sorted(own & (columns.keys() | self._planned.keys())):
             raise ParameterError(
                 f"rename the column(s) {taken}: the names are taken by what is made of the trees"
             )
         rows = len(next(iter(made.values())))
-        data = typed_columns(columns, rows, self._types)
-        if self._schema is None:
+        if self._types is None:
+            data = first_columns(columns, rows, self._planned)
             self._types = {name: array.type for name, array in data.items()}
             fields = [(name, array.type) for name, array in {**made, **data}.items()]
             self._schema = pa.schema(fields, self._metadata)
             self._writer = pa.ipc.new_file(str(self._path), self._schema)
+        else:
+            data = typed_columns(columns, rows, self._types)
         if self._last is not None:
             self._writer.write_batch(self._last)
         self._last = pa.record_batch([*made.values(), *data.values()], schema=self._schema)

@@ -5,6 +5,8 @@ It is ``_treedot.json`` in the folder. What it says decides every byte of every 
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import glob
 import json
 import os
@@ -14,15 +16,17 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from treedot import __version__
-from treedot.errors import ParameterError, SourceError, SpecMismatchError
+from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
 from treedot.files import check_parent, reason, write_whole
 from treedot.parameters import checked_integer
 from treedot.readers import check_file_settings, check_settings, format_of, is_known
 from treedot.readers.folders import walk
-from treedot.readers.ranges import FileRange, Reading, split_file
+from treedot.readers.problems import OnBad
+from treedot.readers.ranges import FileRange, Reading, iter_range, split_file
 from treedot.vectors.parts import PLAN, PLAN_FORMAT, part_name, read_plan
 
 SHARD_SIZE = 1 << 24  # bytes of a file, of which one part is made
+FIRST_TREES = 1024  # whose columns are looked at
 
 
 class Input(NamedTuple):
@@ -79,6 +83,7 @@ class Plan:
     shard_size: int
     inputs: tuple[Input, ...]
     shards: tuple[Shard, ...]
+    columns: str = ""  # that came with the first trees: a schema of Arrow, in Base64
 
     @classmethod
     def make(
@@ -97,7 +102,7 @@ class Plan:
         )
         for source in inputs:
             source.check_unchanged()
-        return cls(work, reading, size, inputs, shards)
+        return cls(work, reading, size, inputs, shards, _first_columns(inputs, shards, reading))
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -110,6 +115,7 @@ class Plan:
                 int(found["shard_size"]),
                 tuple(Input(*x) for x in found["inputs"]),
                 tuple(Shard(*x) for x in found["shards"]),
+                str(found["columns"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise SourceError(f"{folder / PLAN} is damaged: {error!r}") from None
@@ -125,6 +131,7 @@ class Plan:
             "shard_size": self.shard_size,
             "inputs": self.inputs,
             "shards": self.shards,
+            "columns": self.columns,
         }
         with write_whole(folder / PLAN) as aside:
             aside.write_text(json.dumps(content) + "\n", encoding="utf-8")
@@ -145,6 +152,22 @@ class Plan:
             raise ParameterError(f"{folder} was made of other files (these differ: {differing}): {instead}")
         for source in self.inputs:
             source.check_unchanged()
+
+
+def _first_columns(inputs: tuple[Input, ...], shards: tuple[Shard, ...], reading: Reading) -> str:
+    """Return the columns of the first trees that there are, which a part without rows has, too."""
+    from treedot.trees.arrow import first_columns, pa
+
+    for shard in shards:
+        path = inputs[shard.file].path
+        if (reading.format or format_of(path)) == "brackets":
+            return ""
+        with contextlib.suppress(TreedotError):  # the shard itself will say what is wrong
+            for forest, columns in iter_range(path, shard.range, reading, FIRST_TREES, OnBad(lambda _: None)):
+                found = first_columns(columns, len(forest), {})
+                schema = pa.schema([(name, array.type) for name, array in found.items()])
+                return base64.b64encode(schema.serialize()).decode()
+    return ""
 
 
 def _named(work: dict[str, Any]) -> str:

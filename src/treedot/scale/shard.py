@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from treedot.errors import ParameterError, SourceError, TreedotError
 from treedot.files import reason, write_whole
-from treedot.readers import read_trees
 from treedot.readers.problems import OnBad
 from treedot.readers.ranges import iter_range
-from treedot.scale.part_file import PartFile, source_metadata
+from treedot.scale.part_file import PartFile, planned_types, source_metadata
 from treedot.scale.plan import Plan, Shard
 from treedot.scale.work import Work, load_work
 from treedot.trees import Forest
@@ -71,7 +70,7 @@ def do_shard(folder: str, number: int) -> Outcome:
 def warm_up(folder: str) -> None:
     """Load what shards need, and compile it where it is not yet: once per machine, before all of them do."""
     _, work = _job(folder)
-    work.columns(read_trees(["(S (A a) (B b c))"]))
+    work.warm_up()
 
 
 def note_failure(folder: str, number: int, error: str) -> None:
@@ -110,17 +109,22 @@ def _write_part(folder: Path, plan: Plan, work: Work, number: int) -> Outcome:
     metadata = work.metadata | source_metadata(plan, shard)
     on_bad = OnBad(errors.append if plan.reading.skip_bad else None)
     at_a_time = max(1, min(TREES_AT_A_TIME, BYTES_AT_A_TIME // max(1, work.row_bytes)))
-    with write_whole(folder / shard.part, sweep=False) as aside, PartFile(aside, metadata) as part:
+    planned = _without(planned_types(plan), work.tree_columns)
+    with write_whole(folder / shard.part, sweep=False) as aside, PartFile(aside, metadata, planned) as part:
         for forest, columns in iter_range(source.path, shard.range, plan.reading, at_a_time, on_bad):
             for some in _pieces(forest):
-                part.write(
-                    work.columns(forest if len(forest) == some.stop - some.start else forest[some]),
-                    {name: values[some] for name, values in columns.items()},
-                )
+                trees = forest if len(forest) == some.stop - some.start else forest[some]
+                others = {name: values[some] for name, values in columns.items()}
+                made = work.columns(trees, others, part.rows)
+                part.write(made, _without(others, work.tree_columns))
         if not part.rows:
-            part.write(work.columns(Forest([], [], [0], [])), {})
+            part.write(work.columns(Forest([], [], [0], []), {}, 0), {})
         source.check_unchanged()
     return Outcome(number, part.rows, "", len(errors), tuple(map(str, errors[:MAX_MESSAGES])))
+
+
+def _without(columns: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: values for name, values in columns.items() if name not in names}
 
 
 def _pieces(forest: Forest) -> Iterator[slice]:

@@ -21,6 +21,7 @@ from treedot.trees.forest import Forest
 
 __all__ = [
     "clear_errors",
+    "first_columns",
     "forest_of",
     "from_arrow",
     "is_forest",
@@ -81,19 +82,32 @@ def typed_table(forest: Forest, schema: Any = None) -> Any:
     return table.select(schema.names).cast(schema)
 
 
+def first_columns(columns: Mapping[str, Any], rows: int, planned: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns as arrays, the first of a file, which decide its types.
+
+    Those that are planned come first, as nulls where they are missing. Columns have their own type where it
+    is another one than was planned; and text where there is nothing but nulls, since it can hold what comes.
+    """
+    with clear_errors("the columns of the trees"):
+        own = {name: _plain(x) for name, x in columns.items()}
+        data = {name: own.get(name, pa.nulls(rows)) for name in dict.fromkeys([*planned, *own])}
+        return {name: _as_planned(array, planned.get(name, pa.string())) for name, array in data.items()}
+
+
+def _as_planned(array: Any, kind: Any) -> Any:
+    fits = pa.types.is_null(array.type) or (pa.types.is_integer(array.type) and pa.types.is_floating(kind))
+    return array.cast(kind) if fits else array
+
+
 def typed_columns(columns: Mapping[str, Any], rows: int, types: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return columns as arrays in the order and of the types of a file; where some are missing, nulls.
 
-    Before there are types, columns have their own, and text where there is nothing but nulls, since it can
-    hold whatever comes.
+    Without types, they are the first of the file.
     """
+    if types is None:
+        return first_columns(columns, rows, {})
     with clear_errors("the columns of the trees"):
         data = {name: _plain(x) for name, x in columns.items()}
-        if types is None:
-            texts = {
-                name: array.cast(pa.string()) for name, array in data.items() if pa.types.is_null(array.type)
-            }
-            return data | texts
         if new := [name for name in data if name not in types]:
             raise SourceError(f"the column(s) {new} begin after the first trees were written: leave them out")
         return {

@@ -24,12 +24,12 @@ from pathlib import Path
 from benchmarks.grammar import forests
 from treedot import DistributedTreeVectorizer, FragmentVectorizer, scale
 from treedot.readers.problems import OnBad
-from treedot.readers.ranges import iter_range, split_file
+from treedot.readers.ranges import split_file
 from treedot.scale.engines import LocalProcesses
 from treedot.scale.part_file import PartFile
 from treedot.scale.plan import Plan
-from treedot.scale.shard import TREES_AT_A_TIME, do_shard
-from treedot.scale.work import load_work
+from treedot.scale.shard import do_shard, load_work
+from treedot.scale.work import Source
 from treedot.timing import timed
 
 SMALL = 500  # shards of one tree each
@@ -123,10 +123,9 @@ def shard(source: Path, folder: Path) -> None:
         """Return the time of reading and encoding, and that of writing."""
         begin, writing = time.process_time(), 0.0
         part = PartFile(folder / "part.arrow", work.metadata)
-        for forest, columns in iter_range(
-            planned.inputs[0].path, first.range, planned.reading, TREES_AT_A_TIME, OnBad()
+        for rows, columns in work.batches(
+            Source(planned.inputs[0].path, first.range, planned.reading, OnBad())
         ):
-            rows = work.columns(forest, columns, 0)
             writing += cpu(partial(part.write, rows, columns))
         writing += cpu(partial(part.__exit__, None, None, None))
         return time.process_time() - begin - writing, writing

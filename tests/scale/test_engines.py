@@ -51,7 +51,7 @@ def check_that_others_finish(trees, out, client, expected, monkeypatch):
     """Run with a shard that always kills its worker, and with one that does so once; then without."""
     name = list(expected)[POISONED]
     with monkeypatch.context() as patch:
-        patch.setattr("treedot.scale.jobs.do_shard", deadly_shard)
+        patch.setattr("treedot.scale.run.do_shard", deadly_shard)
         with pytest.raises(IncompleteError, match=r"1 of 6 shards failed(.*\n)*.*worker died, twice"):
             encoded(trees, out, client)
     assert parts(out) == {other: content for other, content in expected.items() if other != name}

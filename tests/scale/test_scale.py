@@ -138,7 +138,7 @@ def test_a_part_says_of_what_it_was_made(table, tmp_path, pool):
     assert source["path"] == str(table)
     assert (source["begin"], source["end"]) == (0, table.stat().st_size)
     _, said = file.get_batch_with_custom_metadata(file.num_record_batches - 1)
-    assert dict(said) == {part_file.ROWS_KEY: b"200"}
+    assert dict(said) == {part_file.ROWS_KEY: b"200", part_file.TREES_KEY: b"200"}
 
 
 def test_a_run_goes_on_where_it_was(table, tmp_path, pool):
@@ -224,7 +224,7 @@ def test_a_shard_that_fails_is_named_and_the_others_are_finished(tmp_path, pool)
 def test_a_failure_that_is_mended_leaves_no_trace(table, tmp_path, pool, monkeypatch):
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr("treedot.scale.shard.iter_range", lambda *_: 1 / 0)
+        patch.setattr("treedot.scale.work.iter_range", lambda *_: 1 / 0)
         with pytest.raises(IncompleteError, match="ZeroDivisionError"):
             scale.encode(table, out, SPARSE, pool)
     assert [name for name in os.listdir(out) if name.startswith("_failed")]
@@ -300,7 +300,7 @@ def test_errors_of_the_system_are_told_without_numbers(table, tmp_path, pool, mo
         split_file(str(tmp_path / "nowhere.arrow"), None, 1)
     scale.plan_encode(table, tmp_path / "out", SPARSE)
     too_many = OSError(errno.EMFILE, os.strerror(errno.EMFILE), "trees.tsv")
-    monkeypatch.setattr("treedot.scale.shard.iter_range", mock.Mock(side_effect=too_many))
+    monkeypatch.setattr("treedot.scale.work.iter_range", mock.Mock(side_effect=too_many))
     assert "[Errno" not in scale.do_shard(str(tmp_path / "out"), 0).error
 
 
@@ -313,7 +313,7 @@ def test_a_folder_whose_name_is_not_utf8_is_refused(table, tmp_path, pool):
 
 def test_large_trees_are_encoded_a_few_at_a_time(table, tmp_path, pool, monkeypatch):
     scale.encode(table, tmp_path / "a", SPARSE, pool)
-    monkeypatch.setattr("treedot.scale.shard.NODES_AT_A_TIME", 30)
+    monkeypatch.setattr("treedot.scale.work.NODES_AT_A_TIME", 30)
     scale.encode(table, tmp_path / "b", SPARSE, pool)
     (one,), (other,) = ((tmp_path / name).glob("part-*") for name in "ab")
     assert pa.ipc.open_file(str(other)).num_record_batches > pa.ipc.open_file(str(one)).num_record_batches
@@ -477,7 +477,7 @@ def test_a_shard_that_does_not_fit_into_memory_is_told(table, tmp_path, monkeypa
         raise MemoryError
 
     scale.plan_encode(table, tmp_path / "out", SPARSE)
-    monkeypatch.setattr("treedot.scale.shard.iter_range", too_much)
+    monkeypatch.setattr("treedot.scale.work.iter_range", too_much)
     assert scale.do_shard(str(tmp_path / "out"), 0).error == "MemoryError"
 
 

@@ -6,7 +6,8 @@ the same to the byte whichever engine makes them, and a run that was ended goes 
 """
 
 from treedot.readers.ranges import Reading
-from treedot.scale.jobs import Done, encode, plan_encode, plan_predict, predict
+from treedot.scale.jobs import encode, nearest, plan_encode, plan_predict, predict
+from treedot.scale.run import Done
 from treedot.scale.shard import Outcome, do_shard
 from treedot.scale.status import Status, status
 
@@ -17,6 +18,7 @@ __all__ = [
     "Status",
     "do_shard",
     "encode",
+    "nearest",
     "plan_encode",
     "plan_predict",
     "predict",

@@ -5,26 +5,22 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from treedot.errors import ParameterError, SourceError, TreedotError
 from treedot.files import reason, write_whole
 from treedot.readers.problems import OnBad
-from treedot.readers.ranges import iter_range
+from treedot.scale.encoding import Encoding
+from treedot.scale.neighbour_search import NeighbourSearch
 from treedot.scale.part_file import PartFile, planned_types, source_metadata
 from treedot.scale.plan import Plan, Shard
-from treedot.scale.work import Work, load_work
-from treedot.trees import Forest
+from treedot.scale.prediction import MODEL, Prediction
+from treedot.scale.work import Source, Work
 from treedot.vectors.parts import PLAN
 
-TREES_AT_A_TIME = 2048
-NODES_AT_A_TIME = 1 << 17
-BYTES_AT_A_TIME = 1 << 26  # of dense vectors
 MAX_MESSAGES = 20  # about trees that were left out, of one shard
 
 
@@ -102,36 +98,38 @@ def _loaded(folder: str, *version: int) -> tuple[Plan, Work]:
     return plan, load_work(Path(folder), plan.work)
 
 
+def load_work(folder: Path, description: dict[str, Any]) -> Work:
+    """Return the work that was saved in a folder."""
+    work: Work
+    match description.get("task"):
+        case "encode":
+            work = Encoding.load(folder, description["vectors"])
+        case "predict":
+            work = Prediction(folder / MODEL, scores=bool(description["scores"]))
+        case "nearest":
+            work = NeighbourSearch.load(folder, description)
+        case other:
+            raise SourceError(f"{folder} is of a work that this treedot does not know: {other!r}")
+    if work.description != description:
+        raise SourceError(f"{folder} is damaged: what it was made with is not what its plan says")
+    return work
+
+
 def _write_part(folder: Path, plan: Plan, work: Work, number: int) -> Outcome:
     shard, errors = plan.shards[number], list[SourceError]()
     source = plan.inputs[shard.file]
     source.check_unchanged()
     metadata = work.metadata | source_metadata(plan, shard)
     on_bad = OnBad(errors.append if plan.reading.skip_bad else None)
-    at_a_time = max(1, min(TREES_AT_A_TIME, BYTES_AT_A_TIME // max(1, work.row_bytes)))
-    planned = _without(planned_types(plan), work.tree_columns)
+    trees = Source(source.path, shard.range, plan.reading, on_bad)
+    planned = _without(planned_types(plan), work.left_out)
     with write_whole(folder / shard.part, sweep=False) as aside, PartFile(aside, metadata, planned) as part:
-        for forest, columns in iter_range(source.path, shard.range, plan.reading, at_a_time, on_bad):
-            for some in _pieces(forest):
-                trees = forest if len(forest) == some.stop - some.start else forest[some]
-                others = {name: values[some] for name, values in columns.items()}
-                made = work.columns(trees, others, part.rows)
-                part.write(made, _without(others, work.tree_columns))
-        if not part.rows:
-            part.write(work.columns(Forest([], [], [0], []), {}, 0), {})
+        for made, columns in work.batches(trees):
+            part.write(made, _without(columns, work.left_out))
+        part.n_trees = trees.n_trees
         source.check_unchanged()
     return Outcome(number, part.rows, "", len(errors), tuple(map(str, errors[:MAX_MESSAGES])))
 
 
 def _without(columns: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: values for name, values in columns.items() if name not in names}
-
-
-def _pieces(forest: Forest) -> Iterator[slice]:
-    """Yield which trees to take at a time, so that vectors of large trees do not fill the memory."""
-    start = 0
-    while start < len(forest):
-        last = np.searchsorted(forest.offsets, forest.offsets[start] + NODES_AT_A_TIME, side="right") - 1
-        stop = max(start + 1, int(last))
-        yield slice(start, stop)
-        start = stop

@@ -180,6 +180,27 @@ def only_user(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def first_alone(folder: Path) -> Iterator[None]:
+    """Let the first process that comes have a folder to itself, and those that wait for it go on together.
+
+    Where the system has no locks, nobody waits.
+    """
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                fcntl.flock(handle, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
 def _held(folder: Path) -> Iterator[None]:
     """Hold a lock on a folder where the system has locks."""
     if fcntl is None:

@@ -12,7 +12,7 @@ from treedot.files import remove_stale
 from treedot.readers.ranges import Reading
 from treedot.scale.engines import Engine, check_client, opened
 from treedot.scale.plan import Plan, check_folder, find_inputs
-from treedot.scale.shard import Outcome, do_shard, note_failure, warm_up
+from treedot.scale.shard import Outcome, do_shard, note_failure
 from treedot.scale.status import rows_of_shard
 from treedot.scale.work import Work
 from treedot.vectors.parts import PLAN
@@ -92,7 +92,6 @@ def _outcomes(engine: Engine, folder: str, numbers: list[int]) -> Iterable[Outco
     Those whose worker died are tried once more when the others are done, one at a time: so the one that
     kills its worker is known for certain, and takes no neighbour with it.
     """
-    list(engine(warm_up, [(folder,)]))  # where that fails, the shards will say what is wrong
     lost = []
     for (_, number), result in engine(do_shard, [(folder, number) for number in numbers]):
         if isinstance(result, Outcome):

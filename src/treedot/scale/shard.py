@@ -8,10 +8,12 @@ import traceback
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 from treedot.errors import ParameterError, SourceError, TreedotError
-from treedot.files import reason, write_whole
+from treedot.files import first_alone, reason, write_whole
+from treedot.jit import cache_folder
 from treedot.readers.problems import OnBad
 from treedot.scale.encoding import Encoding
 from treedot.scale.neighbour_search import NeighbourSearch
@@ -48,11 +50,10 @@ def do_shard(folder: str, number: int) -> Outcome:
         Which shard, from 0.
     """
     try:
-        plan, work = _job(folder)
-        if not 0 <= number < len(plan.shards):
-            raise ParameterError(f"there is no shard {number}: there are {len(plan.shards)}, from 0")
-        shard = plan.shards[number]
-        done = _write_part(Path(folder), plan, work, number)
+        job = _job(folder)
+        shard = job.shard(number)
+        job.warm_up(shard)
+        done = job.write_part(number)
     except Exception as error:
         known = isinstance(error, (TreedotError, OSError, MemoryError))
         text = reason(error) or type(error).__name__ if known else traceback.format_exc()
@@ -61,12 +62,6 @@ def do_shard(folder: str, number: int) -> Outcome:
     with contextlib.suppress(OSError):
         failure_file(Path(folder), shard).unlink(missing_ok=True)
     return done
-
-
-def warm_up(folder: str) -> None:
-    """Load what shards need, and compile it where it is not yet: once per machine, before all of them do."""
-    _, work = _job(folder)
-    work.warm_up()
 
 
 def note_failure(folder: str, number: int, error: str) -> None:
@@ -84,7 +79,60 @@ def failure_file(folder: Path, shard: Shard) -> Path:
     return folder / shard.part.replace("part-", "_failed-").replace(".arrow", ".txt")
 
 
-def _job(folder: str) -> tuple[Plan, Work]:
+class _Job:
+    """The plan of a folder and its work, loaded once in a process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._plan = folder, Plan.load(folder)
+        self._work = load_work(folder, self._plan.work)
+        self._planned = _without(planned_types(self._plan), self._work.left_out)
+        self._lock, self._is_warm = Lock(), False
+
+    def shard(self, number: int) -> Shard:
+        """Return a shard."""
+        shards = self._plan.shards
+        if not 0 <= number < len(shards):
+            raise ParameterError(f"there is no shard {number}: there are {len(shards)}, from 0")
+        return shards[number]
+
+    def _source(self, shard: Shard, on_bad: OnBad) -> Source:
+        return Source(self._plan.inputs[shard.file].path, shard.range, self._plan.reading, on_bad)
+
+    def warm_up(self, shard: Shard) -> None:
+        """Compile what shards need, where it is not compiled yet: one process of a machine before the others.
+
+        To compile takes seconds, and many processes that do so at once have crashed by what they wrote to
+        the same files.
+        """
+        with self._lock:
+            if self._is_warm:
+                return
+            kept = cache_folder()
+            with contextlib.nullcontext() if kept is None else first_alone(kept):
+                self._work.warm_up()
+                with contextlib.suppress(TreedotError):  # which the shard itself will tell
+                    next(self._source(shard, OnBad(lambda _: None)).pieces())
+            self._is_warm = True
+
+    def write_part(self, number: int) -> Outcome:
+        """Write the part of a shard."""
+        shard, errors = self.shard(number), list[SourceError]()
+        source = self._plan.inputs[shard.file]
+        source.check_unchanged()
+        metadata = self._work.metadata | source_metadata(self._plan, shard)
+        trees = self._source(shard, OnBad(errors.append if self._plan.reading.skip_bad else None))
+        with (
+            write_whole(self._folder / shard.part, sweep=False) as aside,
+            PartFile(aside, metadata, self._planned) as part,
+        ):
+            for made, columns in self._work.batches(trees):
+                part.write(made, _without(columns, self._work.left_out))
+            part.n_trees = trees.n_trees
+            source.check_unchanged()
+        return Outcome(number, part.rows, "", len(errors), tuple(map(str, errors[:MAX_MESSAGES])))
+
+
+def _job(folder: str) -> _Job:
     try:
         found = os.stat(Path(folder, PLAN))
     except OSError as error:
@@ -93,9 +141,8 @@ def _job(folder: str) -> tuple[Plan, Work]:
 
 
 @lru_cache(maxsize=2)
-def _loaded(folder: str, *version: int) -> tuple[Plan, Work]:
-    plan = Plan.load(Path(folder))
-    return plan, load_work(Path(folder), plan.work)
+def _loaded(folder: str, *version: int) -> _Job:
+    return _Job(Path(folder))
 
 
 def load_work(folder: Path, description: dict[str, Any]) -> Work:
@@ -113,22 +160,6 @@ def load_work(folder: Path, description: dict[str, Any]) -> Work:
     if work.description != description:
         raise SourceError(f"{folder} is damaged: what it was made with is not what its plan says")
     return work
-
-
-def _write_part(folder: Path, plan: Plan, work: Work, number: int) -> Outcome:
-    shard, errors = plan.shards[number], list[SourceError]()
-    source = plan.inputs[shard.file]
-    source.check_unchanged()
-    metadata = work.metadata | source_metadata(plan, shard)
-    on_bad = OnBad(errors.append if plan.reading.skip_bad else None)
-    trees = Source(source.path, shard.range, plan.reading, on_bad)
-    planned = _without(planned_types(plan), work.left_out)
-    with write_whole(folder / shard.part, sweep=False) as aside, PartFile(aside, metadata, planned) as part:
-        for made, columns in work.batches(trees):
-            part.write(made, _without(columns, work.left_out))
-        part.n_trees = trees.n_trees
-        source.check_unchanged()
-    return Outcome(number, part.rows, "", len(errors), tuple(map(str, errors[:MAX_MESSAGES])))
 
 
 def _without(columns: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

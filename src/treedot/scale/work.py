@@ -46,7 +46,7 @@ class Work(Protocol):
         """
 
     def warm_up(self) -> None:
-        """Load and compile what ``batches`` needs."""
+        """Load and compile what ``batches`` does with a tree."""
 
 
 @dataclass

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import resource
 import shutil
 import statistics
 import sys
@@ -158,6 +157,11 @@ def memory(folder: Path, trees: int) -> None:
         "rows with a dense rest, of code": ("code", trees // 50, FragmentVectorizer(rest="dense")),
         "dense vectors of questions": ("questions", trees // 20, DistributedTreeVectorizer()),
         "dense vectors of code": ("code", trees // 50, DistributedTreeVectorizer()),
+        "vectors by products, of code": (
+            "code",
+            trees // 500,
+            DistributedTreeVectorizer(composition="product"),
+        ),
     }
     for name, (kind, count, vectorizer) in kinds.items():
         source = write_trees(folder / "memory.mrg", kind, count)
@@ -170,8 +174,12 @@ def memory(folder: Path, trees: int) -> None:
 
 
 def peak_memory() -> float:
-    """Return the most memory that this process has held, in GB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    """Return the most memory that this process has held, in GB.
+
+    Not by ``getrusage``, which begins with the memory of the parent.
+    """
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
+    return int(line.split()[1]) * 1024 / 1e9
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

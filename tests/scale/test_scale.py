@@ -320,6 +320,20 @@ def test_large_trees_are_encoded_a_few_at_a_time(table, tmp_path, pool, monkeypa
     assert (load_vectors(one).matrix != load_vectors(other).matrix).nnz == 0
 
 
+def test_label_tables_of_workers_are_small(table, tmp_path, monkeypatch):
+    from treedot.encode.dense.label_table import LabelTable
+    from treedot.scale import shard
+
+    made, draw = [], LabelTable._draw
+    monkeypatch.setattr(LabelTable, "_draw", lambda self, *x: (made.append(self), draw(self, *x))[1])
+    monkeypatch.setattr(shard, "LABEL_BYTES", 30 * 256 * 12)
+    product = DistributedTreeVectorizer(n_components=256, composition="product")
+    scale.plan_encode(table, tmp_path / "out", product)
+    assert scale.do_shard(str(tmp_path / "out"), 0).rows == 200
+    assert {each.capacity for each in made} == {30}
+    assert (load_vectors(tmp_path / "out").matrix == product.transform(TREES)).all()
+
+
 def test_a_damaged_plan_is_refused(table, tmp_path, pool):
     scale.encode(table, tmp_path / "out", SPARSE, pool)
     plan = tmp_path / "out" / "_treedot.json"

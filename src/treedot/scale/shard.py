@@ -11,9 +11,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
+from treedot.encode.dense.label_table import small_tables
 from treedot.errors import ParameterError, SourceError, TreedotError
 from treedot.files import first_alone, reason, write_whole
 from treedot.jit import cache_folder
+from treedot.learn import clear_encoders
 from treedot.readers.problems import OnBad
 from treedot.scale.encoding import Encoding
 from treedot.scale.neighbour_search import NeighbourSearch
@@ -23,6 +25,7 @@ from treedot.scale.prediction import MODEL, Prediction
 from treedot.scale.work import Source, Work
 from treedot.vectors.parts import PLAN
 
+LABEL_BYTES = 3 << 27  # of the vectors of labels: 384 MiB
 MAX_MESSAGES = 20  # about trees that were left out, of one shard
 
 
@@ -80,9 +83,13 @@ def failure_file(folder: Path, shard: Shard) -> Path:
 
 
 class _Job:
-    """The plan of a folder and its work, loaded once in a process."""
+    """The plan of a folder and its work, loaded once in a process.
+
+    What was kept for another folder is dropped, and label tables are small: a process has one gigabyte.
+    """
 
     def __init__(self, folder: Path) -> None:
+        clear_encoders()
         self._folder, self._plan = folder, Plan.load(folder)
         self._work = load_work(folder, self._plan.work)
         self._planned = _without(planned_types(self._plan), self._work.left_out)
@@ -109,7 +116,8 @@ class _Job:
                 return
             kept = cache_folder()
             with contextlib.nullcontext() if kept is None else first_alone(kept):
-                self._work.warm_up()
+                with small_tables(LABEL_BYTES):
+                    self._work.warm_up()
                 with contextlib.suppress(TreedotError):  # which the shard itself will tell
                     next(self._source(shard, OnBad(lambda _: None)).pieces())
             self._is_warm = True
@@ -140,7 +148,7 @@ def _job(folder: str) -> _Job:
     return _loaded(folder, found.st_mtime_ns, found.st_ino)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _loaded(folder: str, *version: int) -> _Job:
     return _Job(Path(folder))
 

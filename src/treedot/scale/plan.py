@@ -23,6 +23,7 @@ from treedot.readers import check_file_settings, check_settings, format_of, is_k
 from treedot.readers.folders import walk
 from treedot.readers.problems import OnBad
 from treedot.readers.ranges import FileRange, Reading, iter_range, split_file
+from treedot.threads import thread_map
 from treedot.vectors.parts import PLAN, PLAN_FORMAT, part_name, read_plan
 
 SHARD_SIZE = 1 << 24  # bytes of a file, of which one part is made
@@ -95,11 +96,9 @@ class Plan:
         for source in inputs:
             kind = reading.format or format_of(source.path)
             check_file_settings(source.path, kind, reading.column, reading.unit)
-        shards = tuple(
-            Shard(number, *found)
-            for number, source in enumerate(inputs)
-            for found in split_file(source.path, reading.format, size)
-        )
+        with thread_map(-1, len(inputs)) as run_all:
+            ranges = run_all(lambda source: split_file(source.path, reading.format, size), inputs)
+            shards = tuple(Shard(number, *found) for number, some in enumerate(ranges) for found in some)
         for source in inputs:
             source.check_unchanged()
         return cls(work, reading, size, inputs, shards, _first_columns(inputs, shards, reading))

@@ -33,7 +33,8 @@ def small_tables(size: int) -> Iterator[None]:
 class LabelTable:
     """The labels met so far, in limited memory: new ones replace those not used for longest.
 
-    The limit is ``TABLE_BYTES``, or what ``small_tables`` says. The table is larger only where trees that are being encoded hold more labels than that.
+    The limit is ``TABLE_BYTES``, or what ``small_tables`` says. The table is larger only where trees that are
+    being encoded hold more labels than that.
 
     Parameters
     ----------

@@ -46,14 +46,16 @@ def write_trees(path: Path, kind: str, count: int) -> Path:
 
 def two_against_one(source: Path, folder: Path, trees: int) -> None:
     """Measure in turns, on workers that have encoded before, beside a loop that has nothing to wait for."""
-    seconds, loops, processor = ({1: [], 2: []} for _ in range(3))  # type: ignore[var-annotated]
+    seconds, loops, processor, alone = ({1: [], 2: []} for _ in range(4))  # type: ignore[var-annotated]
     size = max(1, source.stat().st_size // 32)
     with LocalProcesses(1) as one, LocalProcesses(2) as two:
         for turn, (count, pool) in itertools.product(range(ROUNDS + 1), ((1, one), (2, two))):
             out = folder / f"{count}-{turn}"
             before = spent(pool, count)
             encode = partial(scale.encode, source, out, FragmentVectorizer(), pool, shard_size=size)
+            begin = time.process_time()
             _, took = timed(encode)
+            planned = time.process_time() - begin
             used = spent(pool, count) - before
             _, loop = timed(lambda pool=pool: list(pool.map(count_up, [LOOP] * 8)))  # type: ignore[misc]
             shutil.rmtree(out)
@@ -61,11 +63,17 @@ def two_against_one(source: Path, folder: Path, trees: int) -> None:
                 seconds[count].append(took)
                 loops[count].append(loop)
                 processor[count].append(used)
+                alone[count].append(planned)
     best = {count: min(took) for count, took in seconds.items()}
     rates = ", ".join(f"{trees / took:,.0f} trees/s with {count}" for count, took in best.items())
     print(
         f"workers: {rates}; two against one {ratio(seconds):.2f}, a plain loop {ratio(loops):.2f}; "
         f"processor time of two {1 / ratio(processor):.2f} of one (medians of {ROUNDS} turns)"
+    )
+    one, both, first = min(processor[1]), min(processor[2]), min(alone[2])
+    print(
+        f"workers: {first:.2f} s of processor time of the process that plans, {one:.2f} s of one worker, "
+        f"{both:.2f} s of both: on two cores of their own {(first + one) / (first + both / 2):.2f} times"
     )
 
 

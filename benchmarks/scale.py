@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import resource
 import shutil
 import statistics
 import sys
@@ -24,12 +23,12 @@ from pathlib import Path
 from benchmarks.grammar import forests
 from treedot import DistributedTreeVectorizer, FragmentVectorizer, scale
 from treedot.readers.problems import OnBad
-from treedot.readers.ranges import iter_range, split_file
+from treedot.readers.ranges import split_file
 from treedot.scale.engines import LocalProcesses
 from treedot.scale.part_file import PartFile
 from treedot.scale.plan import Plan
-from treedot.scale.shard import TREES_AT_A_TIME, do_shard
-from treedot.scale.work import load_work
+from treedot.scale.shard import do_shard, load_work
+from treedot.scale.work import Source
 from treedot.timing import timed
 
 SMALL = 500  # shards of one tree each
@@ -47,14 +46,16 @@ def write_trees(path: Path, kind: str, count: int) -> Path:
 
 def two_against_one(source: Path, folder: Path, trees: int) -> None:
     """Measure in turns, on workers that have encoded before, beside a loop that has nothing to wait for."""
-    seconds, loops, processor = ({1: [], 2: []} for _ in range(3))  # type: ignore[var-annotated]
+    seconds, loops, processor, alone = ({1: [], 2: []} for _ in range(4))  # type: ignore[var-annotated]
     size = max(1, source.stat().st_size // 32)
     with LocalProcesses(1) as one, LocalProcesses(2) as two:
         for turn, (count, pool) in itertools.product(range(ROUNDS + 1), ((1, one), (2, two))):
             out = folder / f"{count}-{turn}"
             before = spent(pool, count)
             encode = partial(scale.encode, source, out, FragmentVectorizer(), pool, shard_size=size)
+            begin = time.process_time()
             _, took = timed(encode)
+            planned = time.process_time() - begin
             used = spent(pool, count) - before
             _, loop = timed(lambda pool=pool: list(pool.map(count_up, [LOOP] * 8)))  # type: ignore[misc]
             shutil.rmtree(out)
@@ -62,11 +63,17 @@ def two_against_one(source: Path, folder: Path, trees: int) -> None:
                 seconds[count].append(took)
                 loops[count].append(loop)
                 processor[count].append(used)
+                alone[count].append(planned)
     best = {count: min(took) for count, took in seconds.items()}
     rates = ", ".join(f"{trees / took:,.0f} trees/s with {count}" for count, took in best.items())
     print(
         f"workers: {rates}; two against one {ratio(seconds):.2f}, a plain loop {ratio(loops):.2f}; "
         f"processor time of two {1 / ratio(processor):.2f} of one (medians of {ROUNDS} turns)"
+    )
+    one, both, first = min(processor[1]), min(processor[2]), min(alone[2])
+    print(
+        f"workers: {first:.2f} s of processor time of the process that plans, {one:.2f} s of one worker, "
+        f"{both:.2f} s of both: on two cores of their own {(first + one) / (first + both / 2):.2f} times"
     )
 
 
@@ -123,10 +130,9 @@ def shard(source: Path, folder: Path) -> None:
         """Return the time of reading and encoding, and that of writing."""
         begin, writing = time.process_time(), 0.0
         part = PartFile(folder / "part.arrow", work.metadata)
-        for forest, columns in iter_range(
-            planned.inputs[0].path, first.range, planned.reading, TREES_AT_A_TIME, OnBad()
+        for rows, columns in work.batches(
+            Source(planned.inputs[0].path, first.range, planned.reading, OnBad())
         ):
-            rows = work.columns(forest)
             writing += cpu(partial(part.write, rows, columns))
         writing += cpu(partial(part.__exit__, None, None, None))
         return time.process_time() - begin - writing, writing
@@ -159,6 +165,11 @@ def memory(folder: Path, trees: int) -> None:
         "rows with a dense rest, of code": ("code", trees // 50, FragmentVectorizer(rest="dense")),
         "dense vectors of questions": ("questions", trees // 20, DistributedTreeVectorizer()),
         "dense vectors of code": ("code", trees // 50, DistributedTreeVectorizer()),
+        "vectors by products, of code": (
+            "code",
+            trees // 500,
+            DistributedTreeVectorizer(composition="product"),
+        ),
     }
     for name, (kind, count, vectorizer) in kinds.items():
         source = write_trees(folder / "memory.mrg", kind, count)
@@ -171,8 +182,12 @@ def memory(folder: Path, trees: int) -> None:
 
 
 def peak_memory() -> float:
-    """Return the most memory that this process has held, in GB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    """Return the most memory that this process has held, in GB.
+
+    Not by ``getrusage``, which begins with the memory of the parent.
+    """
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
+    return int(line.split()[1]) * 1024 / 1e9
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

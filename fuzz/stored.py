@@ -34,8 +34,9 @@ from treedot.cli.find import search
 from treedot.cli.units import Reading
 from treedot.model.vectorizer_state import VectorizerState
 from treedot.safetensors import read_arrays, write_arrays
+from treedot.scale.encoding import Encoding
 from treedot.scale.part_file import PartFile
-from treedot.scale.work import Encoding
+from treedot.vectors.parts import vector_columns
 from treedot.vectors.writers import write_matrix
 
 MARK = b"\n===\n"  # between the parts of a plain content
@@ -95,7 +96,7 @@ def _parts() -> list[bytes]:
         work = Encoding(vectorizer)
         with PartFile(path, work.metadata) as part:
             for some in (_forest()[:3], _forest()[3:]):
-                part.write(work.columns(some), some.columns)
+                part.write(vector_columns(work.transform(some)), some.columns)
 
     vectorizers = [*_vectorizers(), DistributedTreeVectorizer(n_components=256)]
     return _written(".arrow", *(partial(write, vectorizer=vectorizer) for vectorizer in vectorizers))

@@ -54,7 +54,7 @@ def write_whole(path: str | os.PathLike[str], *, sweep: bool = True) -> Iterator
         raise
     except OSError as error:
         if error.filename is None or os.fspath(error.filename) == os.fspath(aside):
-            raise SourceError(f"cannot write {target}: {error.strerror or error}") from error
+            raise SourceError(f"cannot write {target}: {reason(error)}") from error
         raise
     finally:
         aside.unlink(missing_ok=True)
@@ -70,6 +70,12 @@ def _is_aside(name: str, suffix: str, target: str | None) -> bool:
     """Return whether a name was made by ``_aside``, for the target of some name or for any."""
     wanted = ".+" if target is None else re.escape(target)
     return re.fullmatch(rf"\.{wanted}\.[0-9a-f]{{16}}{re.escape(suffix)}", name) is not None
+
+
+def reason(error: Exception) -> str:
+    """Return why something failed, without the number of the error that texts of the system begin with."""
+    number = getattr(error, "errno", None)
+    return os.strerror(number) if isinstance(number, int) else str(error)
 
 
 def remove_unfinished() -> None:
@@ -97,7 +103,7 @@ def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             yield aside
             _replace_folder(aside, target)
     except OSError as error:
-        raise SourceError(f"cannot write {target}: {error.strerror or error}") from error
+        raise SourceError(f"cannot write {target}: {reason(error)}") from error
     finally:
         _remove(aside)  # what was not finished, or was replaced
         _unfinished.discard(aside)
@@ -148,7 +154,7 @@ def remove_folder(path: str | os.PathLike[str]) -> None:
     try:
         target.rename(aside)
     except OSError as error:
-        raise SourceError(f"cannot remove {target}: {error.strerror or error}") from error
+        raise SourceError(f"cannot remove {target}: {reason(error)}") from error
     finally:
         _remove(aside)
         _unfinished.discard(aside)
@@ -168,6 +174,27 @@ def only_user(folder: Path) -> Iterator[None]:
             raise SourceError(f"{folder} is in use by another process: wait for its end") from None
         except OSError:  # a file system without locks
             pass
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def first_alone(folder: Path) -> Iterator[None]:
+    """Let the first process that comes have a folder to itself, and those that wait for it go on together.
+
+    Where the system has no locks, nobody waits.
+    """
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                fcntl.flock(handle, fcntl.LOCK_SH)
         yield
     finally:
         os.close(handle)
@@ -289,7 +316,7 @@ def open_raw(path: str | os.PathLike[str]) -> IO[bytes]:
     try:
         return Path(path).open("rb")
     except OSError as error:
-        raise SourceError(f"cannot open {path}: {error.strerror or error}") from error
+        raise SourceError(f"cannot open {path}: {reason(error)}") from error
 
 
 def decompressed(raw: IO[bytes], name: str) -> IO[bytes]:
@@ -348,7 +375,7 @@ def _clear_errors(name: str) -> Iterator[None]:
     except Exception as error:
         from_zstd = any(kind.__module__.startswith("zstandard") for kind in type(error).__mro__)
         if from_zstd or isinstance(error, (EOFError, OSError, lzma.LZMAError, zlib.error)):
-            raise SourceError(f"cannot read {name}: {error}") from error
+            raise SourceError(f"cannot read {name}: {reason(error)}") from error
         raise
 
 

@@ -28,9 +28,11 @@ for use in kinds().values():
 
 USED = r"""
 import contextlib, io
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 import numpy as np
 import treedot as td
+import treedot.scale
 from treedot.cli import main
 
 trees = [f"(S (NP (D the) (N tree{k % 7})) (VP (V grows) (A (B b{k % 3}))))" for k in range(40)]
@@ -88,6 +90,11 @@ for kernel in (td.PartialTreeKernel(), td.SmoothedPartialTreeKernel(lambda a, b:
     kernel.pairs(forest, [0, 1], [1, 2])
     kernel(forest[0], "(S (NP a))")
 td.list_fragments(forest[0]), td.count_fragments(forest[0])
+with ThreadPoolExecutor(1) as pool:
+    for name, vectorizer in (("s", td.FragmentVectorizer()), ("d", td.DistributedTreeVectorizer())):
+        td.scale.encode(["t.mrg", "t.tsv"], f"{name}-rows", vectorizer, pool, shard_size=999)
+        td.scale.nearest(trees[:3], f"{name}-rows", f"{name}-a", pool)
+        td.scale.nearest(trees[:3], ["t.mrg", "t.tsv"], f"{name}-b", pool, vectorizer=vectorizer)
 """
 
 

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from strategies import random_forest
-from treedot import FragmentVectorizer, TreeClassifier, load_vectors, scale
+from treedot import FragmentVectorizer, TreeClassifier, load_vectors, nearest, scale
 from treedot.cli import main
 from treedot.trees.arrow import pa
 
@@ -63,7 +63,8 @@ def test_status_says_what_is_missing_and_why(table, tmp_path, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert (facts["parts"], facts["finished"], facts["rows"], len(facts["missing"])) == (2, 1, 60, 1)
     assert list(facts["failed"]) == facts["missing"]
-    assert main(["encode", str(table.parent), "-o", f"{out}2/", "--skip-bad"]) == 1  # no tree in wrong.tsv
+    assert main(["encode", str(table.parent), "-o", f"{out}2/", "--skip-bad"]) == 0  # no tree in wrong.tsv
+    assert "2 part(s), 60 rows" in capsys.readouterr().out
     (tmp_path / "in" / "wrong.tsv").write_text("tree\n(A\n(A b)\n")
     assert main(["encode", str(table.parent), "-o", f"{out}3/", "--skip-bad"]) == 0
     assert "left out 1 bad tree(s)" in capsys.readouterr().err
@@ -108,6 +109,45 @@ def test_predict_writes_parts_to_a_folder(table, tmp_path, capsys):
     assert found["predicted"].to_pylist() == classifier.predict(TREES).tolist()
     assert main(["info", f"{tmp_path}/out"]) == 0
     assert "a folder of predictions" in capsys.readouterr().out
+
+
+def test_nearest_writes_a_table_to_a_folder(table, tmp_path, capsys):
+    queries, out = tmp_path / "queries.mrg", f"{tmp_path}/out/"
+    queries.write_text("\n".join(TREES[5:7]))
+    options = [str(queries), f"{tmp_path}/in/*.tsv", "-k", "3", "--shard-size", "1k"]
+    assert main(["nearest", *options, "-o", out, "--n-features", "4096", "--shard", "2/2"]) == 0
+    assert "this share is done; the last one to be done writes nearest.arrow" in capsys.readouterr().out
+    assert main(["nearest", *options, "-o", out, "--n-features", "4096", "--shard", "1/2"]) == 0
+    assert f"{out}nearest.arrow: 2 queries, 6 neighbours" in capsys.readouterr().out
+    found = pa.ipc.open_file(f"{out}nearest.arrow").read_all()
+    vectorizer = FragmentVectorizer(n_features=4096)
+    expected, _ = nearest(vectorizer.transform(TREES[5:7]), vectorizer.transform(TREES), k=3)
+    assert found["row"].to_pylist() == expected.ravel().tolist()
+    assert found["id"].to_pylist() == [str(i) for i in expected.ravel()]
+    assert main(["info", out]) == 0
+    assert "a folder of nearest trees" in capsys.readouterr().out
+    assert main(["status", out]) == 0
+
+    assert main(["encode", str(table), "-o", f"{tmp_path}/rows/", "--n-features", "4096"]) == 0
+    assert main(["nearest", TREES[5], f"{tmp_path}/rows", "-o", f"{tmp_path}/other", "-k", "3"]) == 0
+    other = pa.ipc.open_file(f"{tmp_path}/other/nearest.arrow").read_all()
+    assert other["row"].to_pylist() == expected[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-o", "found.tsv"], "-o out/"),
+        (["-o", "out", "-k", "0"], "k must be at least 1"),
+        (["-o", "out", "--n-components", "64"], "no effect"),
+        (["-o", "out", "--engine", "dask"], "--scheduler tcp"),
+        (["-o", "out", "--column", "parse"], "there is no column 'parse'"),
+    ],
+)
+def test_what_nearest_cannot_do_is_refused(table, tmp_path, capsys, monkeypatch, options, said):
+    monkeypatch.chdir(tmp_path)
+    assert main(["nearest", "(A b)", str(table), *options]) == 1
+    assert said in capsys.readouterr().err
 
 
 def test_a_full_disk_is_named_and_the_next_run_goes_on(table, tmp_path, capsys):

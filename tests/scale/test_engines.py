@@ -1,10 +1,12 @@
 """Every engine gives the same bytes, and a shard that kills its worker takes no other with it."""
 
 import os
+import re
 import secrets
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -16,6 +18,8 @@ pytest.importorskip("pyarrow")
 from strategies import random_forest
 from treedot import FragmentVectorizer, IncompleteError, scale
 from treedot.cli import main
+from treedot.files import first_alone
+from treedot.jit import COMPILED
 from treedot.scale.engines import LocalProcesses
 from trouble import POISONED, deadly_shard
 
@@ -51,7 +55,7 @@ def check_that_others_finish(trees, out, client, expected, monkeypatch):
     """Run with a shard that always kills its worker, and with one that does so once; then without."""
     name = list(expected)[POISONED]
     with monkeypatch.context() as patch:
-        patch.setattr("treedot.scale.jobs.do_shard", deadly_shard)
+        patch.setattr("treedot.scale.run.do_shard", deadly_shard)
         with pytest.raises(IncompleteError, match=r"1 of 6 shards failed(.*\n)*.*worker died, twice"):
             encoded(trees, out, client)
     assert parts(out) == {other: content for other, content in expected.items() if other != name}
@@ -80,6 +84,56 @@ def test_dask(trees, tmp_path, expected, monkeypatch):
         options = ["--engine", "dask", "--scheduler", cluster.scheduler_address, "--n-features", "4096"]
         assert main(["encode", str(trees), "-o", f"{tmp_path}/command/", *options]) == 0
         assert parts(tmp_path / "command") == expected
+
+
+COLD = """
+import sys
+import distributed
+from treedot import FragmentVectorizer, scale
+
+if __name__ == "__main__":
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        scale.encode(sys.argv[1], sys.argv[2], FragmentVectorizer(n_features=2**12), client)
+"""
+
+
+def test_on_a_machine_without_compiled_code_one_worker_compiles_for_all(trees, tmp_path, expected):
+    pytest.importorskip("distributed")
+    if not COMPILED:
+        pytest.skip("nothing is compiled")
+    program = tmp_path / "program.py"
+    program.write_text(COLD)
+    cold = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "compiled"), "NUMBA_DEBUG_CACHE": "1"}
+    arguments = [sys.executable, program, trees, tmp_path / "out"]
+    said = subprocess.run(arguments, env=cold, capture_output=True, text=True, check=True).stdout
+    assert parts(tmp_path / "out") == expected
+    saved = re.findall(r"data saved to '(.*)'", said)
+    assert len(saved) == len(set(saved)) > 10
+
+
+def test_the_first_process_is_alone_and_the_others_go_on_together(tmp_path):
+    inside, first, second = [], threading.Event(), threading.Barrier(2)
+
+    def wait(begun, go_on):
+        with first_alone(tmp_path):
+            begun()
+            inside.append(go_on())
+
+    with ThreadPoolExecutor(3) as pool:
+        started = threading.Event()
+        one = pool.submit(wait, started.set, lambda: first.wait(60))
+        started.wait(60)
+        others = [pool.submit(wait, lambda: None, lambda: second.wait(60)) for _ in range(2)]
+        time.sleep(0.05)
+        assert inside == []
+        first.set()
+        for future in (one, *others):
+            future.result(60)
+    assert inside[0] is True
+    assert sorted(inside[1:]) == [0, 1]  # both were inside at the same time
 
 
 def test_ray(trees, tmp_path, expected, monkeypatch):

@@ -1,14 +1,18 @@
 """Folders of parts: the same bytes by any engine, at any time, in any number of runs."""
 
+import csv
+import errno
+import gzip
 import json
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import numpy as np
 import pytest
 
-pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.dataset")
 
 from strategies import random_forest
 from treedot import (
@@ -23,6 +27,7 @@ from treedot import (
     load_vectors,
     scale,
 )
+from treedot.readers.ranges import split_file
 from treedot.scale import Reading, part_file
 from treedot.trees.arrow import pa, typed_columns
 
@@ -133,7 +138,7 @@ def test_a_part_says_of_what_it_was_made(table, tmp_path, pool):
     assert source["path"] == str(table)
     assert (source["begin"], source["end"]) == (0, table.stat().st_size)
     _, said = file.get_batch_with_custom_metadata(file.num_record_batches - 1)
-    assert dict(said) == {part_file.ROWS_KEY: b"200"}
+    assert dict(said) == {part_file.ROWS_KEY: b"200", part_file.TREES_KEY: b"200"}
 
 
 def test_a_run_goes_on_where_it_was(table, tmp_path, pool):
@@ -219,7 +224,7 @@ def test_a_shard_that_fails_is_named_and_the_others_are_finished(tmp_path, pool)
 def test_a_failure_that_is_mended_leaves_no_trace(table, tmp_path, pool, monkeypatch):
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr("treedot.scale.shard.iter_range", lambda *_: 1 / 0)
+        patch.setattr("treedot.scale.work.iter_range", lambda *_: 1 / 0)
         with pytest.raises(IncompleteError, match="ZeroDivisionError"):
             scale.encode(table, out, SPARSE, pool)
     assert [name for name in os.listdir(out) if name.startswith("_failed")]
@@ -241,13 +246,92 @@ def test_files_without_trees_become_parts_without_rows(tmp_path, pool):
     assert load_vectors(tmp_path / "out").matrix.shape == (1, 2**12)
 
 
+@pytest.mark.parametrize("name", ["a.mrg", "a.tsv", "a.csv", "a.jsonl", "a.mrg.gz"])
+def test_an_empty_file_becomes_a_part_without_rows(tmp_path, pool, name):
+    (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith("gz") else b"")
+    (tmp_path / "b.mrg").write_text(TREES[0])
+    done = scale.encode([tmp_path / name, tmp_path / "b.mrg"], tmp_path / "out", SPARSE, pool)
+    assert (done.made, done.rows) == (2, 1)
+
+
+def test_parts_without_rows_have_the_columns_of_the_others(tmp_path, pool):
+    lines = [
+        json.dumps({"tree": tree, "n": k, "x": k / 2, "who": {"name": "Ann"}}) for k, tree in enumerate(TREES)
+    ]
+    (tmp_path / "a.jsonl").write_text("")
+    (tmp_path / "b.jsonl").write_text("\n".join([*['{"tree": "(A"}'] * 99, *lines]))
+    (tmp_path / "c.jsonl").write_text('{"tree": "(A b)", "more": "yes", "x": 3}\n')
+    skip = Reading(skip_bad=True)
+    done = scale.encode(tmp_path / "*.jsonl", tmp_path / "out", SPARSE, pool, shard_size=900, reading=skip)
+    assert (done.rows, done.skipped) == (201, 99)
+    schemas = [pa.ipc.open_file(str(path)).schema for path in sorted((tmp_path / "out").glob("part-*"))]
+    *alike, last = (dict(zip(schema.names, schema.types, strict=True)) for schema in schemas)
+    assert all(types == alike[0] for types in alike)
+    assert last == {**alike[0], "more": pa.string()}
+    assert alike[0]["n"] == pa.int64()
+    table = pa.dataset.dataset(tmp_path / "out", format="ipc", exclude_invalid_files=True).to_table()
+    assert table["n"].to_pylist() == [*range(200), None]
+    assert table["x"].to_pylist() == [*(k / 2 for k in range(200)), 3.0]
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_rows_without_a_tree_are_left_out_wherever_they_stand(tmp_path, pool, shards):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"id": 1}\n' + f'{{"tree": "{TREES[0]}"}}\n' + '{"id": 2}\n' * 5)
+    settings = {"shard_size": size_for(path, shards)}
+    done = scale.encode(path, tmp_path / "out", SPARSE, pool, reading=Reading(skip_bad=True), **settings)
+    assert (done.rows, done.skipped) == (1, 6)
+    with pytest.raises(IncompleteError, match=r"t\.jsonl:1: there is no column 'tree'; choose one of 'id'"):
+        scale.encode(path, tmp_path / "other", SPARSE, pool, **settings)
+
+
+def test_the_first_version_of_feather_is_refused(tmp_path, pool):
+    (tmp_path / "t.feather").write_bytes(b"FEA1" + bytes(100))
+    with pytest.raises(SourceError, match="is Feather V1, which cannot be cut"):
+        scale.encode(tmp_path / "t.feather", tmp_path / "out", SPARSE, pool)
+
+
+def test_errors_of_the_system_are_told_without_numbers(table, tmp_path, pool, monkeypatch):
+    missing = tmp_path / "none.parquet"
+    missing.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(SourceError, match=r"cannot open .*none\.parquet: No such file or directory$"):
+        scale.encode(missing, tmp_path / "out", SPARSE, pool)
+    with pytest.raises(SourceError, match=r"cannot handle .*nowhere\.arrow: No such file or directory$"):
+        split_file(str(tmp_path / "nowhere.arrow"), None, 1)
+    scale.plan_encode(table, tmp_path / "out", SPARSE)
+    too_many = OSError(errno.EMFILE, os.strerror(errno.EMFILE), "trees.tsv")
+    monkeypatch.setattr("treedot.scale.work.iter_range", mock.Mock(side_effect=too_many))
+    assert "[Errno" not in scale.do_shard(str(tmp_path / "out"), 0).error
+
+
+def test_a_folder_whose_name_is_not_utf8_is_refused(table, tmp_path, pool):
+    out = tmp_path / os.fsdecode(b"\xff")
+    with pytest.raises(ParameterError, match="not UTF-8"):
+        scale.encode(table, out, SPARSE, pool)
+    assert not out.exists()
+
+
 def test_large_trees_are_encoded_a_few_at_a_time(table, tmp_path, pool, monkeypatch):
     scale.encode(table, tmp_path / "a", SPARSE, pool)
-    monkeypatch.setattr("treedot.scale.shard.NODES_AT_A_TIME", 30)
+    monkeypatch.setattr("treedot.scale.work.NODES_AT_A_TIME", 30)
     scale.encode(table, tmp_path / "b", SPARSE, pool)
     (one,), (other,) = ((tmp_path / name).glob("part-*") for name in "ab")
     assert pa.ipc.open_file(str(other)).num_record_batches > pa.ipc.open_file(str(one)).num_record_batches
     assert (load_vectors(one).matrix != load_vectors(other).matrix).nnz == 0
+
+
+def test_label_tables_of_workers_are_small(table, tmp_path, monkeypatch):
+    from treedot.encode.dense.label_table import LabelTable
+    from treedot.scale import shard
+
+    made, draw = [], LabelTable._draw
+    monkeypatch.setattr(LabelTable, "_draw", lambda self, *x: (made.append(self), draw(self, *x))[1])
+    monkeypatch.setattr(shard, "LABEL_BYTES", 30 * 256 * 12)
+    product = DistributedTreeVectorizer(n_components=256, composition="product")
+    scale.plan_encode(table, tmp_path / "out", product)
+    assert scale.do_shard(str(tmp_path / "out"), 0).rows == 200
+    assert {each.capacity for each in made} == {30}
+    assert (load_vectors(tmp_path / "out").matrix == product.transform(TREES)).all()
 
 
 def test_a_damaged_plan_is_refused(table, tmp_path, pool):
@@ -262,10 +346,39 @@ def test_a_damaged_plan_is_refused(table, tmp_path, pool):
     assert "damaged" in scale.do_shard(str(tmp_path / "out"), 0).error
 
 
-def test_a_share_has_to_exist(table, tmp_path, pool):
-    for share in ((0, 3), (4, 3)):
-        with pytest.raises(ParameterError, match="share"):
-            scale.encode(table, tmp_path / "out", SPARSE, pool, share=share)
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"share": (0, 3)}, "share must be"),
+        ({"share": (4, 3)}, "share must be"),
+        ({"workers": 0}, "workers must be at least 1, not 0"),
+        ({"workers": -1}, "workers must be at least 1"),
+        ({"shard_size": 0}, "shard_size must be at least 1, not 0"),
+        ({"reading": Reading(column="parse")}, "which has no column 'parse'"),
+        ({"reading": Reading(unit="record")}, "which has no unit 'record'"),
+        ({"reading": Reading(unit="clause")}, "unit must be one of"),
+        ({"reading": Reading(format="lisp")}, "unknown format 'lisp'"),
+    ],
+)
+@pytest.mark.parametrize("shards", [1, 2])
+def test_what_makes_no_sense_is_refused_before_anything_is_planned(tmp_path, wrong, said, shards):
+    source = tmp_path / "trees.mrg"
+    source.write_text("\n".join(TREES))
+    with pytest.raises(ParameterError, match=said):
+        scale.encode(source, tmp_path / "out", SPARSE, **{"shard_size": size_for(source, shards), **wrong})
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_unit_that_tables_do_not_have_is_refused(tmp_path, pool):
+    pa.parquet.write_table(pa.table({"tree": TREES}), tmp_path / "t.parquet", row_group_size=50)
+    with pytest.raises(ParameterError, match=r"t\.parquet is read as parquet, which has no unit 'record'"):
+        scale.encode(tmp_path / "*.parquet", tmp_path / "out", SPARSE, pool, reading=Reading(unit="record"))
+
+
+def test_a_shard_size_that_makes_no_sense_is_refused_by_a_folder_too(table, tmp_path, pool):
+    scale.encode(table, tmp_path / "out", SPARSE, pool)
+    with pytest.raises(ParameterError, match="shard_size"):
+        scale.encode(table, tmp_path / "out", SPARSE, pool, shard_size=0)
 
 
 def test_only_known_vectorizers_and_clients_are_taken(table, tmp_path):
@@ -295,12 +408,90 @@ def test_predictions_are_those_of_the_model(table, tmp_path, pool, classes):
         load_vectors(tmp_path / "a")
 
 
+PAIRS = {
+    "text": TREES[:60],
+    "id": [f"row {i}" for i in range(60)],
+    "hypothesis": [*TREES[30:60], *TREES[:30]],
+    "overlap": [i / 7 for i in range(60)],
+    "note": [f"some words {i % 5}" for i in range(60)],
+}
+
+
+@pytest.fixture(scope="module")
+def pair_model(tmp_path_factory):
+    """Return the folder of a model of two trees, a number and a text."""
+    model = TreeClassifier(
+        tree_columns=["text", "hypothesis"], number_columns=["overlap"], text_columns=["note"],
+        decay=0.4, C=1,
+    )  # fmt: skip
+    folder = tmp_path_factory.mktemp("models") / "pairs"
+    model.fit(PAIRS, [f"c{i % 3}" for i in range(60)]).save(folder)
+    return folder
+
+
+def write_pairs(path, rows):
+    columns = {name: values[rows] for name, values in PAIRS.items()}
+    lines = list(zip(*columns.values(), strict=True))
+    if path.suffix in (".tsv", ".csv"):
+        with path.open("w", newline="") as file:
+            dialect = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if path.suffix == ".tsv" else {}
+            csv.writer(file, **dialect).writerows([list(columns), *lines])
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(dict(zip(columns, line, strict=True))) + "\n" for line in lines))
+    elif path.suffix == ".parquet":
+        pa.parquet.write_table(pa.table(columns), path, row_group_size=8)
+    else:
+        with pa.ipc.new_file(str(path), pa.table(columns).schema) as file:
+            file.write_table(pa.table(columns), max_chunksize=8)
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "csv", "jsonl", "parquet", "arrow"])
+def test_a_model_of_named_columns_predicts_from_tables(tmp_path, pool, pair_model, suffix):
+    for number, rows in enumerate((slice(0, 25), slice(25, 60))):
+        write_pairs(tmp_path / f"{number}.{suffix}", rows)
+    source, out = tmp_path / f"*.{suffix}", tmp_path / "out"
+    done = scale.predict(source, out, pair_model, pool, scores=True, shard_size=1000)
+    assert done.rows == 60
+    assert done.made > (2 if suffix != "csv" else 1)
+    found = pa.dataset.dataset(out, format="ipc", exclude_invalid_files=True).to_table().to_pydict()
+    model = LinearModel.load(pair_model)
+    assert found["predicted"] == model.predict(PAIRS).tolist()
+    assert np.allclose(found["scores"], model.decision_function(PAIRS), atol=1e-6)
+    assert found["id"] == PAIRS["id"]
+    assert found["note"] == PAIRS["note"]
+    assert list(map(float, found["overlap"])) == PAIRS["overlap"]
+    assert not {"text", "hypothesis"} & found.keys()
+
+
+def test_named_columns_that_are_missing_or_bad_are_told(tmp_path, pool, pair_model):
+    with pytest.raises(ParameterError, match="from the columns text, hypothesis: leave out column"):
+        scale.predict(tmp_path, tmp_path / "out", pair_model, pool, reading=Reading(column="text"))
+    source = tmp_path / "t.tsv"
+    for cells, said in (
+        ("text\thypothesis\tnote\n(A b)\t(A b)\tx\n", "there is no column 'overlap'"),
+        (
+            "text\thypothesis\toverlap\tnote\n(A b)\t(A b)\t1\tx\n(A b)\t(A\t1\tx\n",
+            "row 2, column 'hypothesis'",
+        ),
+        ("text\thypothesis\toverlap\tnote\n(A b)\t(A b)\tmuch\tx\n", "'much' is not a finite number"),
+    ):
+        source.write_text(cells)
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        with pytest.raises(IncompleteError, match=said):
+            scale.predict(source, tmp_path / "out", pair_model, pool)
+
+
+def test_no_rows_of_named_columns_are_a_part_without_rows(tmp_path, pool, pair_model):
+    (tmp_path / "t.tsv").write_text("text\thypothesis\toverlap\tnote\tid\n")
+    assert scale.predict(tmp_path / "t.tsv", tmp_path / "out", pair_model, pool, scores=True).rows == 0
+
+
 def test_a_shard_that_does_not_fit_into_memory_is_told(table, tmp_path, monkeypatch):
     def too_much(*_, **__):
         raise MemoryError
 
     scale.plan_encode(table, tmp_path / "out", SPARSE)
-    monkeypatch.setattr("treedot.scale.shard.iter_range", too_much)
+    monkeypatch.setattr("treedot.scale.work.iter_range", too_much)
     assert scale.do_shard(str(tmp_path / "out"), 0).error == "MemoryError"
 
 

@@ -29,7 +29,7 @@ from treedot.cli.find import cluster, index, search, similar
 from treedot.cli.learn import evaluate, explain, predict, train
 from treedot.cli.progress import Progress
 from treedot.cli.reading import Skipped, batches, read_all, streamed
-from treedot.cli.scale import encode_parts, status, wants_parts
+from treedot.cli.scale import encode_parts, nearest, status, wants_parts
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.files import check_target, write_whole
@@ -56,6 +56,7 @@ __all__ = [
     "index",
     "info",
     "kernel",
+    "nearest",
     "predict",
     "search",
     "similar",

@@ -20,6 +20,11 @@ from treedot.vectors import files
 from treedot.vectors.files import read_description, summarize
 from treedot.vectors.parts import PLAN, read_plan
 
+FOLDERS = {
+    "encode": "a folder of parts (load_vectors)",
+    "predict": "a folder of predictions",
+    "nearest": "a folder of nearest trees (nearest.arrow)",
+}
 UNKNOWN = "unknown: the file does not say"
 
 
@@ -59,7 +64,7 @@ def _parts_facts(path: Path) -> dict[str, Any]:
 
     found, work = status(path), read_plan(path)["work"]
     facts = {
-        "file": "a folder of parts (load_vectors)" if "vectors" in work else "a folder of predictions",
+        "file": FOLDERS.get(work.get("task"), "a folder of parts"),
         "parts": found.parts,
         "finished": found.parts - len(found.missing),
         "rows": found.rows,

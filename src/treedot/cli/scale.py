@@ -11,18 +11,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from treedot.cli.choices import check_options, make_vectorizer
+from treedot.cli.choices import APPLY_TO, check_options, make_vectorizer
 from treedot.cli.progress import Counted, Passes
+from treedot.cli.reading import Skipped, read_all
 from treedot.errors import ParameterError, missing
 from treedot.model import LinearModel
 from treedot.printable import printable
 from treedot.scale import Done, Outcome, Reading
 from treedot.scale import encode as encode_files
 from treedot.scale import fit as fit_files
+from treedot.scale import nearest as find_nearest
 from treedot.scale import predict as predict_files
 from treedot.scale import status as look_at
+from treedot.scale.neighbour_search import RESULT
 
 FILES = (".npz", ".npy", ".parquet", ".arrow", ".tsv", ".csv", ".txt")
+A_FOLDER = "parts are written to a folder: give one, such as -o out/"
 GIVEN = ("workers", "engine", "scheduler", "shard", "shard_size")
 FIT_GIVEN = ("workers", "engine", "scheduler", "shard_size", "rounds", "partitions")
 IN_MEMORY = "leave out " + ", ".join(f"--{name.replace('_', '-')}" for name in FIT_GIVEN)
@@ -40,7 +44,7 @@ def wants_parts(options: argparse.Namespace) -> bool:
     folder = output.endswith(os.sep) or (os.path.isdir(output) and not a_file)
     if folder or any(getattr(options, name) is not None for name in GIVEN):
         if not folder and (output in ("", "-") or a_file or os.path.isfile(output)):
-            raise ParameterError("parts are written to a folder: give one, such as -o out/")
+            raise ParameterError(A_FOLDER)
         if getattr(options, "device", None) not in (None, "cpu"):
             raise ParameterError("--device has no effect on parts, which processors make: leave it out")
         if options.jobs not in (None, -1):
@@ -67,31 +71,57 @@ def predict_parts(options: argparse.Namespace) -> None:
     _run(options, predict_files, options.model, scores=options.scores)
 
 
+def nearest(options: argparse.Namespace) -> None:
+    """Find the nearest trees of many files."""
+    if Path(options.output).suffix in FILES or options.output == "-" or os.path.isfile(options.output):
+        raise ParameterError(A_FOLDER)
+    given = ("vectors", "decay", "normalize", *APPLY_TO)
+    vectorizer = None
+    if any(getattr(options, name, None) is not None for name in given):
+        options.vectors = options.vectors or "sparse"
+        check_options(options)
+        vectorizer = make_vectorizer(options)
+    by_itself = argparse.Namespace(format=None, column=None, unit=None)
+    queries = read_all(options.queries, by_itself, Skipped(False))
+    trees = options.trees[0] if len(options.trees) == 1 else options.trees
+    with _running(options) as how:
+        found = find_nearest(queries, trees, options.output, k=options.k, vectorizer=vectorizer, **how)
+    if found is None:
+        print(f"{options.output}: this share is done; the last one to be done writes {RESULT}")
+    else:
+        print(f"{Path(options.output, RESULT)}: {len(queries):,} queries, {len(found):,} neighbours")
+
+
 def _run(options: argparse.Namespace, work: Callable[..., Done], *what: Any, **more: Any) -> None:
-    reading = Reading(options.format, options.column, options.unit, options.skip_bad)
+    with _running(options) as how:
+        done = work(options.trees, options.output, *what, **how, **more)
+    there = f" ({done.found} of them were there)" if done.found else ""
+    print(f"{options.output}: {done.made + done.found} part(s){there}, {done.rows:,} rows")
+
+
+@contextlib.contextmanager
+def _running(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Give what all works on parts are called with; say meanwhile how far they are, and what is left out."""
+    skipped = 0
     with _client(options) as client, Counted("shards") as progress:
 
         def on_done(outcome: Outcome, total: int) -> None:
+            nonlocal skipped
             progress.add(total)
+            skipped += outcome.skipped
             for message in outcome.messages:
                 print(f"treedot: skipped {printable(message)}", file=sys.stderr)
 
-        done = work(
-            options.trees,
-            options.output,
-            *what,
-            client,
-            workers=options.workers,
-            share=options.shard or (1, 1),
-            reading=reading,
-            shard_size=options.shard_size,
-            on_done=on_done,
-            **more,
-        )
-    if done.skipped:
-        print(f"treedot: left out {done.skipped} bad tree(s)", file=sys.stderr)
-    there = f" ({done.found} of them were there)" if done.found else ""
-    print(f"{options.output}: {done.made + done.found} part(s){there}, {done.rows:,} rows")
+        yield {
+            "client": client,
+            "workers": options.workers,
+            "share": options.shard or (1, 1),
+            "reading": Reading(options.format, options.column, options.unit, options.skip_bad),
+            "shard_size": options.shard_size,
+            "on_done": on_done,
+        }
+    if skipped:
+        print(f"treedot: left out {skipped} bad tree(s)", file=sys.stderr)
 
 
 @contextlib.contextmanager

@@ -64,7 +64,8 @@ class _How(NamedTuple):
     unit: str | None
     batch_size: int
     on_bad: OnBad
-    n_jobs: int  # threads
+    n_jobs: int = 1  # threads
+    may_be_empty: bool = False  # or a file without trees is an error
 
 
 def read_trees(
@@ -158,10 +159,7 @@ def iter_trees(
     """
     if batch_size < 1:
         raise ParameterError(f"batch_size must be at least 1, not {batch_size}")
-    if format is not None and format not in FORMATS:
-        raise ParameterError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
-    if unit is not None:
-        checked_choice("unit", unit, (*DOCUMENT_UNITS, *CODE_UNITS, *DEPENDENCY_TREES))
+    check_settings(format, unit)
     how = _How(format, column, unit, batch_size, OnBad(on_bad), n_threads(n_jobs))
     source = _one_column(source)
     if isinstance(source, Forest):
@@ -184,6 +182,29 @@ def iter_trees(
         )
     else:
         yield from _from_items(source, how)
+
+
+def iter_file(
+    path: str, format: str | None, column: str | None, unit: str | None, batch_size: int, on_bad: OnBad
+) -> Iterator[Forest]:
+    """Yield the trees of a file as ``iter_trees`` does, except that there may be none."""
+    return _from_file(path, _How(format, column, unit, batch_size, on_bad, may_be_empty=True))
+
+
+def check_settings(format: str | None, unit: str | None) -> None:
+    """Raise where a format or a unit does not exist."""
+    if format is not None and format not in FORMATS:
+        raise ParameterError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
+    if unit is not None:
+        checked_choice("unit", unit, (*DOCUMENT_UNITS, *CODE_UNITS, *DEPENDENCY_TREES))
+
+
+def check_file_settings(name: str, kind: str, column: str | None, unit: str | None) -> None:
+    """Raise where a column or a unit is set that files of a format do not have."""
+    if column is not None and kind in ("brackets", *DOCUMENTS, *TREEBANKS, *LANGUAGES):
+        raise ParameterError(f"{name} is read as {kind}, which has no column {column!r}: set the format")
+    if unit not in (None, *_units(kind)):
+        raise ParameterError(f"{name} is read as {kind}, which has no unit {unit!r}: leave it out")
 
 
 def is_known(name: str, format: str | None = None) -> bool:
@@ -253,10 +274,7 @@ def _from_folder(name: str, how: _How) -> Iterator[Forest]:
 
 def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator[Forest]:
     column, batch_size, on_bad = how.column, how.batch_size, how.on_bad
-    if column is not None and kind in ("brackets", *DOCUMENTS, *TREEBANKS, *LANGUAGES):
-        raise ParameterError(f"{name} is read as {kind}, which has no column {column!r}: set the format")
-    if how.unit not in (None, *_units(kind)):
-        raise ParameterError(f"{name} is read as {kind}, which has no unit {how.unit!r}: leave it out")
+    check_file_settings(name, kind, column, how.unit)
     if kind in LANGUAGES:  # source code need not have functions
         from treedot.readers.code import read_source
 
@@ -265,8 +283,8 @@ def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator
         from treedot.readers.brackets import read_brackets, read_in_threads
 
         if how.n_jobs > 1:
-            return _not_empty(read_in_threads(stream, name, batch_size, on_bad, how.n_jobs), name)
-        return _not_empty(read_brackets(stream, name, batch_size, on_bad), name)
+            return _checked(read_in_threads(stream, name, batch_size, on_bad, how.n_jobs), name, how)
+        return _checked(read_brackets(stream, name, batch_size, on_bad), name, how)
     if kind in DOCUMENTS:
         from treedot.readers.documents import read_stream
 
@@ -274,19 +292,19 @@ def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator
     if kind in TREEBANKS:
         from treedot.readers.treebanks import read_stream as read_treebank
 
-        return _not_empty(read_treebank(stream, name, kind, how.unit, batch_size, on_bad), name)
+        return _checked(read_treebank(stream, name, kind, how.unit, batch_size, on_bad), name, how)
     if kind in EXAMPLES:
         from treedot.readers.examples import read_examples
 
-        return _not_empty(read_examples(stream, name, kind, column, batch_size, on_bad), name)
+        return _checked(read_examples(stream, name, kind, column, batch_size, on_bad), name, how)
     from treedot.readers import tables
 
     if kind in ("parquet", "arrow"):
         if not os.path.exists(name):
             raise SourceError(f"cannot read {kind} from {name}: it needs a file, not a stream")
-        return _not_empty(tables.read_arrow(name, kind, column, batch_size, on_bad), name)
+        return _checked(tables.read_arrow(name, kind, column, batch_size, on_bad), name, how)
     read = {"tsv": tables.read_tsv, "csv": tables.read_csv, "jsonl": tables.read_jsonl}[kind]
-    return _not_empty(read(stream, name, column, batch_size, on_bad), name)
+    return _checked(read(stream, name, column, batch_size, on_bad), name, how)
 
 
 def _units(kind: str) -> tuple[str, ...]:
@@ -316,9 +334,12 @@ def _from_items(items: Iterable[Any], how: _How) -> Iterator[Forest]:
         number += len(batch)
 
 
-def _not_empty(forests: Iterator[Forest], name: str) -> Iterator[Forest]:
+def _checked(forests: Iterator[Forest], name: str, how: _How) -> Iterator[Forest]:
+    """Yield forests; where there is none, and there must be one, raise."""
     first = next(forests, None)
     if first is None:
+        if how.may_be_empty:
+            return
         raise SourceError(f"{name}: there is no tree in it")
     yield first
     yield from forests

@@ -18,7 +18,7 @@ import numpy as np
 
 from treedot.files import COMPRESSED, open_raw, read_lines
 from treedot.jit import njit
-from treedot.readers import format_of, iter_trees
+from treedot.readers import format_of, iter_file
 from treedot.readers.brackets import read_brackets
 from treedot.readers.problems import OnBad
 from treedot.readers.tables import read_jsonl, read_record_batches, read_tsv
@@ -80,21 +80,17 @@ def split_file(path: str, format: str | None, size: int) -> list[FileRange]:
 def iter_range(
     path: str, within: FileRange, how: Reading, batch_size: int, on_bad: OnBad
 ) -> Iterator[tuple[Forest, Mapping[str, Any]]]:
-    """Yield the trees of a range some at a time, and the other columns: lists, or arrays of Arrow."""
+    """Yield the trees of a range some at a time, and the other columns: lists, or arrays of Arrow.
+
+    A range may hold no trees, as may a whole file among many.
+    """
     kind = _cut_as(path, how.format)
     if kind in TABLES:
         row_groups = range(within.begin, within.end)
         yield from read_record_batches(path, kind, how.column, batch_size, on_bad, row_groups, within.rows)
         return
     if not kind or within == FileRange(0, os.path.getsize(path)):
-        forests = iter_trees(
-            path,
-            how.format,
-            column=how.column,
-            unit=how.unit,
-            batch_size=batch_size,
-            on_bad=on_bad.callback,
-        )
+        forests = iter_file(path, how.format, how.column, how.unit, batch_size, on_bad)
     else:
         forests = _read_text(path, kind, within, how.column, batch_size, on_bad)
     for forest in forests:

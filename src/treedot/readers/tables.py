@@ -7,7 +7,7 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import IO, Any
 
@@ -109,6 +109,7 @@ def read_jsonl(
 
     ``numbers`` are those of the lines, where the stream is not a whole file.
     """
+    wanted = column or DEFAULT_COLUMN
 
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
         for number, line in decoded(stream, name, on_bad_row, numbers):
@@ -119,12 +120,14 @@ def read_jsonl(
             except (ValueError, RecursionError) as error:
                 on_bad_row(SourceError(f"{name}:{number}: this line is not JSON ({error})"))
                 continue
-            if isinstance(row, dict):
-                yield number, row
-            else:
+            if not isinstance(row, dict):
                 on_bad_row(
                     SourceError(f"{name}:{number}: expected a JSON object, found {type(row).__name__}")
                 )
+            elif wanted not in row:
+                on_bad_row(_no_column(f"{name}:{number}", wanted, row))
+            else:
+                yield number, row
 
     return packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad)
 
@@ -255,6 +258,10 @@ def _no_column(place: str, wanted: str, names: Iterable[str]) -> SourceError:
     )
 
 
+class _FirstProblem(Exception):  # noqa: N818 (it ends reading, and nobody else sees it)
+    """A row is bad, and bad ones are not left out."""
+
+
 def packed(
     open_rows: Callable[[OnBad], Iterator[Row]],
     where: Callable[[int], str],
@@ -270,26 +277,25 @@ def packed(
     wanted = column or DEFAULT_COLUMN
     batch: list[Row] = []
     problems: list[tuple[int, SourceError]] = []  # of rows, with how many good ones of the batch went before
-    rows = open_rows(OnBad(lambda error: problems.append((len(batch), error))))
-    first = True
+
+    def note(error: SourceError) -> None:
+        problems.append((len(batch), error))
+        if not on_bad.skips:
+            raise _FirstProblem
+
+    rows = open_rows(OnBad(note))
 
     def place_of(i: int) -> str:
         return f"{where(batch[i][0])}, column {wanted!r}"
 
     while True:
-        with while_reading or nullcontext():
+        with while_reading or nullcontext(), suppress(_FirstProblem):
             for row in rows:
-                if problems and not on_bad.skips:
-                    break  # the first error ends it
                 batch.append(row)
                 if len(batch) == batch_size:
                     break
         if not (batch or problems):
             return
-        if first and batch:
-            if wanted not in batch[0][1]:  # of JSON lines: all rows of the others have the same columns
-                raise _no_column(where(batch[0][0]), wanted, batch[0][1])
-            first = False
         values = [row for _, row in batch]
         errors: list[SourceError] = []
         on_bad_tree = OnBad(errors.append) if on_bad.skips else on_bad

@@ -7,7 +7,8 @@ the same to the byte whichever engine makes them, and a run that was ended goes 
 
 from treedot.readers.ranges import Reading
 from treedot.scale.fitting import fit
-from treedot.scale.jobs import Done, encode, plan_encode, plan_predict, predict
+from treedot.scale.jobs import encode, nearest, plan_encode, plan_predict, predict
+from treedot.scale.run import Done
 from treedot.scale.shard import Outcome, do_shard
 from treedot.scale.status import Status, status
 
@@ -19,6 +20,7 @@ __all__ = [
     "do_shard",
     "encode",
     "fit",
+    "nearest",
     "plan_encode",
     "plan_predict",
     "predict",

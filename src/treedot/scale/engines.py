@@ -19,7 +19,7 @@ from typing import Any
 
 from treedot.errors import ParameterError
 from treedot.files import remove_unfinished
-from treedot.parameters import n_threads
+from treedot.parameters import checked_integer, n_threads
 
 Task = tuple[Any, ...]
 Engine = Callable[[Callable[..., Any], Iterable[Task]], Iterator[tuple[Task, Any]]]
@@ -27,26 +27,40 @@ Engine = Callable[[Callable[..., Any], Iterable[Task]], Iterator[tuple[Task, Any
 IN_FLIGHT = 1024  # tasks that Ray has at a time
 
 
-@contextlib.contextmanager
-def opened(client: Any, workers: int | None) -> Iterator[Engine]:
-    """Give the engine of a client: local processes for None, a Dask client, the module ray, any executor."""
-    if client is None:
-        with LocalProcesses(n_threads(-1 if workers is None else workers)) as pool:
-            yield partial(_by_executor, pool)
-        return
+def check_client(client: Any, workers: int | None) -> None:
+    """Raise where there is no engine for a client."""
     if workers is not None:
-        raise ParameterError("workers is for local processes: your client has its own")
-    if isinstance(client, Executor):
-        yield partial(_by_executor, client)
-    elif hasattr(client, "get_executor"):  # a Dask client
-        yield partial(_by_executor, client.get_executor(pure=False))
-    elif all(hasattr(client, name) for name in ("remote", "wait", "get")):
-        yield partial(_by_ray, client)
-    else:
+        if client is not None:
+            raise ParameterError("workers is for local processes: your client has its own")
+        checked_integer("workers", workers, at_least=1)
+    if client is not None and not (isinstance(client, Executor) or _is_dask(client) or _is_ray(client)):
         raise ParameterError(
             "client must be None, a Dask client, the module ray or a concurrent.futures.Executor, not "
             f"{type(client).__name__}"
         )
+
+
+def _is_dask(client: Any) -> bool:
+    return hasattr(client, "get_executor")
+
+
+def _is_ray(client: Any) -> bool:
+    return all(hasattr(client, name) for name in ("remote", "wait", "get"))
+
+
+@contextlib.contextmanager
+def opened(client: Any, workers: int | None) -> Iterator[Engine]:
+    """Give the engine of a client: local processes for None, a Dask client, the module ray, any executor."""
+    check_client(client, workers)
+    if client is None:
+        with LocalProcesses(n_threads(-1) if workers is None else workers) as pool:
+            yield partial(_by_executor, pool)
+    elif isinstance(client, Executor):
+        yield partial(_by_executor, client)
+    elif _is_dask(client):
+        yield partial(_by_executor, client.get_executor(pure=False))
+    else:
+        yield partial(_by_ray, client)
 
 
 def _by_executor(

@@ -1,35 +1,25 @@
-"""Trees of many files to a folder of parts: planned, handed to an engine, and taken up again where it was."""
+"""What is done with many files: trees to vectors, to classes, and to the nearest of them all."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from treedot.errors import IncompleteError, ParameterError
-from treedot.files import remove_stale
+from treedot.errors import ParameterError, SourceError
+from treedot.learn import FragmentVectorizer
+from treedot.parameters import checked_integer
+from treedot.readers import read_trees
 from treedot.readers.ranges import Reading
-from treedot.scale.engines import Engine, opened
-from treedot.scale.plan import Plan, check_folder, find_inputs
-from treedot.scale.shard import Outcome, do_shard, note_failure, warm_up
-from treedot.scale.status import rows_of_shard
-from treedot.scale.work import Encoding, Prediction, Work
-from treedot.vectors.parts import PLAN
+from treedot.scale.encoding import Encoding
+from treedot.scale.neighbour_search import NeighbourSearch, merge_parts
+from treedot.scale.plan import Plan
+from treedot.scale.prediction import Prediction
+from treedot.scale.run import Done, OnDone, Paths, Workers, planned, run
+from treedot.scale.status import status
+from treedot.vectors.parts import PLAN, part_paths
 
-Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-OnDone = Callable[[Outcome, int], object]
 AS_IT_COMES = Reading()
-LISTED = 20  # failures in the message of an error
-
-
-class Done(NamedTuple):
-    """What a run has done: how many parts it made, how many were there before, and all their rows."""
-
-    made: int
-    found: int
-    rows: int
-    skipped: int  # trees that could not be read, and were left out
 
 
 def encode(
@@ -97,8 +87,10 @@ def encode(
     >>> load_vectors(folder / "rows")
     <Vectors: 2 × 1048576, sparse, float32, fingerprint ...>
     """
-    plan = _planned(paths, Path(out), Encoding(vectorizer), reading, shard_size)
-    return _run(Path(out), plan, client, workers, share, on_done)
+    by = Workers(client, workers, share)
+    by.check()
+    plan = planned(paths, Path(out), Encoding(vectorizer), reading, shard_size)
+    return run(Path(out), plan, by, on_done)
 
 
 def predict(
@@ -118,10 +110,104 @@ def predict(
 
     Rows are made and used, not stored. The parameters are those of ``encode``; ``model`` is the folder of a
     ``LinearModel``, of which ``out`` gets a copy, and with ``scores`` a column of that name holds the score
-    of every class, of two classes that of the second.
+    of every class, of two classes that of the second. A model of named columns takes tables that have them;
+    columns of trees are not written, all others are.
     """
-    plan = _planned(paths, Path(out), Prediction(model, scores), reading, shard_size)
-    return _run(Path(out), plan, client, workers, share, on_done)
+    by = Workers(client, workers, share)
+    by.check()
+    work = Prediction(model, scores)
+    plan = planned(paths, Path(out), work, work.reading(reading), shard_size)
+    return run(Path(out), plan, by, on_done)
+
+
+def nearest(
+    queries: Any,
+    paths: Paths,
+    out: str | os.PathLike[str],
+    client: Any = None,
+    *,
+    k: int = 10,
+    vectorizer: Any = None,
+    workers: int | None = None,
+    share: tuple[int, int] = (1, 1),
+    reading: Reading = AS_IT_COMES,
+    shard_size: int | None = None,
+    on_done: OnDone | None = None,
+) -> Any:
+    """Find for every query the ``k`` nearest of all trees of many files, exactly.
+
+    Nearest are those with the largest dot products of vectors, which are cosines where the vectorizer
+    normalises. Each shard gives its best, and the best of all are merged. Rows are made and used, not stored;
+    or else those of a folder that ``encode`` made are read. The time is that of encoding, and of comparing
+    every query with every tree. The parameters that are not listed are those of ``encode``.
+
+    Parameters
+    ----------
+    queries : source of trees
+        As ``read_trees`` takes them. Each worker holds the vectors of all: some ten thousand are a good
+        number.
+    paths : path, or iterable of paths
+        Files of trees, patterns and folders; or one folder that ``encode`` made.
+    out : path
+        The folder to write to.
+    k : int
+        How many to find for each query.
+    vectorizer : FragmentVectorizer or DistributedTreeVectorizer, optional
+        What makes the vectors, by default ``FragmentVectorizer()``; a folder of vectors has its own.
+
+    Returns
+    -------
+    found : pyarrow.Table, or None
+        Query by query, best first: ``query`` and ``row``, the numbers of the query and of the tree among all
+        inputs, from 0; ``rank``, from 1; ``similarity``; the ``tree``, but for a folder of vectors; the
+        columns that came with it, and its ``file``. Equal ones are ordered by ``row``. The same is in
+        ``nearest.arrow`` in the folder. None where other shares are not done yet; the last one to be done
+        finds all.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from treedot import scale
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "trees.mrg").write_text("(S (NP Ann) (VP runs)) (S (NP Bob) (VP sits))")
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     found = scale.nearest(["(NP Bob)"], folder / "*.mrg", folder / "found", pool, k=1)
+    >>> found["row"].to_pylist(), found["tree"].to_pylist()
+    ([1], ['(S (NP Bob) (VP sits))'])
+    """
+    by, folder = Workers(client, workers, share), Path(out)
+    by.check()
+    k = checked_integer("k", k, at_least=1)
+    forest = read_trees(queries)
+    if not len(forest):
+        raise ParameterError("there is no query: give trees to look for")
+    vectors = _folder_of_vectors(paths)
+    if vectors is None:
+        encoding = Encoding(FragmentVectorizer() if vectorizer is None else vectorizer)
+    elif vectorizer is not None or reading != AS_IT_COMES:
+        raise ParameterError(f"{vectors} holds vectors: leave out the vectorizer, and how trees are read")
+    else:
+        encoding, paths = _its_encoding(vectors), part_paths(vectors)
+    work = NeighbourSearch(encoding, forest, k, of_vectors=vectors is not None)
+    plan = planned(paths, folder, work, reading, shard_size)
+    run(folder, plan, by, on_done)
+    return None if status(folder).missing else merge_parts(folder, plan)
+
+
+def _folder_of_vectors(paths: Paths) -> Path | None:
+    """Return the one folder of parts that is given, None where it is anything else."""
+    if isinstance(paths, (str, os.PathLike)) and Path(paths, PLAN).is_file():
+        return Path(paths)
+    return None
+
+
+def _its_encoding(folder: Path) -> Encoding:
+    """Return what made the vectors of a folder."""
+    work = Plan.load(folder).work
+    if work.get("task") != "encode":
+        raise SourceError(f"{folder} does not hold vectors: it is of {work.get('task')!r}")
+    return Encoding.load(folder, work["vectors"])
 
 
 def plan_encode(
@@ -133,7 +219,7 @@ def plan_encode(
     shard_size: int | None = None,
 ) -> int:
     """Do all of ``encode`` but the work: return the number of shards, for ``do_shard`` under any engine."""
-    return len(_planned(paths, Path(out), Encoding(vectorizer), reading, shard_size).shards)
+    return len(planned(paths, Path(out), Encoding(vectorizer), reading, shard_size).shards)
 
 
 def plan_predict(
@@ -146,84 +232,5 @@ def plan_predict(
     shard_size: int | None = None,
 ) -> int:
     """Do all of ``predict`` but the work: return the number of shards, for ``do_shard`` under any engine."""
-    return len(_planned(paths, Path(out), Prediction(model, scores), reading, shard_size).shards)
-
-
-def _planned(paths: Paths, folder: Path, work: Work, reading: Reading, shard_size: int | None) -> Plan:
-    """Return the plan of a folder, made where there is none; raise where it is that of other work."""
-    check_folder(folder)
-    inputs = find_inputs(paths, reading.format, folder)
-    if (folder / PLAN).exists():
-        plan = Plan.load(folder)
-        asked = Plan(work.description, reading, shard_size or plan.shard_size, inputs, ())
-        plan.check_same(asked, folder)
-        return plan
-    plan = Plan.make(work.description, reading, shard_size, inputs)
-    folder.mkdir(exist_ok=True)
-    work.save(folder)
-    plan.save(folder)
-    return plan
-
-
-def _run(
-    folder: Path,
-    plan: Plan,
-    client: Any,
-    workers: int | None,
-    share: tuple[int, int],
-    on_done: OnDone | None,
-) -> Done:
-    which, shares = share
-    if not 1 <= which <= shares:
-        raise ParameterError(f"share must be (i, n) with i from 1 to n, not {share}")
-    folder = Path(os.path.abspath(folder))
-    remove_stale(folder)
-    mine = range(which - 1, len(plan.shards), shares)
-    found = {number: rows_of_shard(folder, plan, number) for number in mine}
-    missing = [number for number, rows in found.items() if rows is None]
-    outcomes: list[Outcome] = []
-    if missing:
-        with opened(client, workers) as engine:
-            for outcome in _outcomes(engine, os.fspath(folder), missing):
-                outcomes.append(outcome)
-                if on_done is not None:
-                    on_done(outcome, len(missing))
-        remove_stale(folder)
-    failures = sorted(outcome for outcome in outcomes if outcome.error)
-    if failures:
-        raise IncompleteError(_message(folder, plan, failures, len(mine)))
-    rows = sum(rows or 0 for rows in found.values()) + sum(outcome.rows for outcome in outcomes)
-    return Done(len(outcomes), len(mine) - len(missing), rows, sum(x.skipped for x in outcomes))
-
-
-def _outcomes(engine: Engine, folder: str, numbers: list[int]) -> Iterable[Outcome]:
-    """Yield the outcome of every shard.
-
-    Those whose worker died are tried once more when the others are done, one at a time: so the one that
-    kills its worker is known for certain, and takes no neighbour with it.
-    """
-    list(engine(warm_up, [(folder,)]))  # where that fails, the shards will say what is wrong
-    lost = []
-    for (_, number), result in engine(do_shard, [(folder, number) for number in numbers]):
-        if isinstance(result, Outcome):
-            yield result
-        else:
-            lost.append(number)
-    for number in lost:
-        ((_, result),) = engine(do_shard, [(folder, number)])
-        if not isinstance(result, Outcome):
-            error = f"its worker died, twice ({type(result).__name__}: {result})"
-            note_failure(folder, number, error)
-            result = Outcome(number, error=error)
-        yield result
-
-
-def _message(folder: Path, plan: Plan, failures: list[Outcome], total: int) -> str:
-    lines = [f"{len(failures)} of {total} shards failed; the others are finished:"]
-    for outcome in failures[:LISTED]:
-        shard = plan.shards[outcome.shard]
-        where = f"{plan.inputs[shard.file].path} [{shard.begin}:{shard.end}]"
-        lines.append(f"  {where}: {outcome.error.splitlines()[-1]}")
-    if len(failures) > LISTED:
-        lines.append(f"  … and {len(failures) - LISTED} more")
-    return "\n".join([*lines, f"run it again to try these alone; treedot status {folder} lists them"])
+    work = Prediction(model, scores)
+    return len(planned(paths, Path(out), work, work.reading(reading), shard_size).shards)

@@ -5,6 +5,8 @@ It is ``_treedot.json`` in the folder. What it says decides every byte of every 
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import glob
 import json
 import os
@@ -14,15 +16,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from treedot import __version__
-from treedot.errors import ParameterError, SourceError, SpecMismatchError
-from treedot.files import check_parent, write_whole
+from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
+from treedot.files import check_parent, reason, write_whole
 from treedot.parameters import checked_integer
-from treedot.readers import is_known
+from treedot.readers import check_file_settings, check_settings, format_of, is_known
 from treedot.readers.folders import walk
-from treedot.readers.ranges import FileRange, Reading, split_file
+from treedot.readers.problems import OnBad
+from treedot.readers.ranges import FileRange, Reading, iter_range, split_file
+from treedot.threads import thread_map
 from treedot.vectors.parts import PLAN, PLAN_FORMAT, part_name, read_plan
 
 SHARD_SIZE = 1 << 24  # bytes of a file, of which one part is made
+FIRST_TREES = 1024  # whose columns are looked at
 
 
 class Input(NamedTuple):
@@ -38,7 +43,7 @@ class Input(NamedTuple):
         try:
             found = os.stat(path)
         except OSError as error:
-            raise SourceError(f"cannot open {path}: {error.strerror or error}") from None
+            raise SourceError(f"cannot open {path}: {reason(error)}") from None
         return cls(path, found.st_size, found.st_mtime_ns)
 
     def check_unchanged(self) -> None:
@@ -79,21 +84,24 @@ class Plan:
     shard_size: int
     inputs: tuple[Input, ...]
     shards: tuple[Shard, ...]
+    columns: str = ""  # that came with the first trees: a schema of Arrow, in Base64
 
     @classmethod
     def make(
         cls, work: dict[str, Any], reading: Reading, shard_size: int | None, inputs: tuple[Input, ...]
     ) -> Self:
-        """Cut the inputs into shards."""
-        size = checked_integer("shard_size", shard_size or SHARD_SIZE, at_least=1)
-        shards = tuple(
-            Shard(number, *found)
-            for number, source in enumerate(inputs)
-            for found in split_file(source.path, reading.format, size)
-        )
+        """Cut the inputs into shards, if all of them can be read as is asked for."""
+        size = SHARD_SIZE if shard_size is None else checked_integer("shard_size", shard_size, at_least=1)
+        check_settings(reading.format, reading.unit)
+        for source in inputs:
+            kind = reading.format or format_of(source.path)
+            check_file_settings(source.path, kind, reading.column, reading.unit)
+        with thread_map(-1, len(inputs)) as run_all:
+            ranges = run_all(lambda source: split_file(source.path, reading.format, size), inputs)
+            shards = tuple(Shard(number, *found) for number, some in enumerate(ranges) for found in some)
         for source in inputs:
             source.check_unchanged()
-        return cls(work, reading, size, inputs, shards)
+        return cls(work, reading, size, inputs, shards, _first_columns(inputs, shards, reading))
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -106,6 +114,7 @@ class Plan:
                 int(found["shard_size"]),
                 tuple(Input(*x) for x in found["inputs"]),
                 tuple(Shard(*x) for x in found["shards"]),
+                str(found["columns"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise SourceError(f"{folder / PLAN} is damaged: {error!r}") from None
@@ -121,6 +130,7 @@ class Plan:
             "shard_size": self.shard_size,
             "inputs": self.inputs,
             "shards": self.shards,
+            "columns": self.columns,
         }
         with write_whole(folder / PLAN) as aside:
             aside.write_text(json.dumps(content) + "\n", encoding="utf-8")
@@ -141,6 +151,22 @@ class Plan:
             raise ParameterError(f"{folder} was made of other files (these differ: {differing}): {instead}")
         for source in self.inputs:
             source.check_unchanged()
+
+
+def _first_columns(inputs: tuple[Input, ...], shards: tuple[Shard, ...], reading: Reading) -> str:
+    """Return the columns of the first trees that there are, which a part without rows has, too."""
+    from treedot.trees.arrow import first_columns, pa
+
+    for shard in shards:
+        path = inputs[shard.file].path
+        if (reading.format or format_of(path)) == "brackets":
+            return ""
+        with contextlib.suppress(TreedotError):  # the shard itself will say what is wrong
+            for forest, columns in iter_range(path, shard.range, reading, FIRST_TREES, OnBad(lambda _: None)):
+                found = first_columns(columns, len(forest), {})
+                schema = pa.schema([(name, array.type) for name, array in found.items()])
+                return base64.b64encode(schema.serialize()).decode()
+    return ""
 
 
 def _named(work: dict[str, Any]) -> str:
@@ -176,6 +202,12 @@ def _files(path: str, format: str | None) -> Iterator[str]:
 
 def check_folder(folder: Path) -> None:
     """Raise where a folder cannot become one of parts: others' files are never mixed with parts."""
+    try:
+        os.fspath(folder).encode()
+    except UnicodeEncodeError:
+        raise ParameterError(
+            f"cannot write parts to {folder}: this name is not UTF-8, which Arrow needs: choose another"
+        ) from None
     check_parent(folder)
     if folder.exists() and not folder.is_dir():
         raise SourceError(f"cannot write parts to {folder}: it is not a folder")

@@ -5,27 +5,27 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from threading import Lock
+from typing import Any, NamedTuple
 
-import numpy as np
-
+from treedot.encode.dense.label_table import small_tables
 from treedot.errors import ParameterError, SourceError, TreedotError
-from treedot.files import write_whole
-from treedot.readers import read_trees
+from treedot.files import first_alone, reason, write_whole
+from treedot.jit import cache_folder
+from treedot.learn import clear_encoders
 from treedot.readers.problems import OnBad
-from treedot.readers.ranges import iter_range
-from treedot.scale.part_file import PartFile, source_metadata
+from treedot.scale.encoding import Encoding
+from treedot.scale.neighbour_search import NeighbourSearch
+from treedot.scale.part_file import PartFile, planned_types, source_metadata
 from treedot.scale.plan import Plan, Shard
-from treedot.scale.work import Work, load_work
-from treedot.trees import Forest
+from treedot.scale.prediction import MODEL, Prediction
+from treedot.scale.work import Source, Work
 from treedot.vectors.parts import PLAN
 
-TREES_AT_A_TIME = 2048
-NODES_AT_A_TIME = 1 << 17
-BYTES_AT_A_TIME = 1 << 26  # of dense vectors
+LABEL_BYTES = 3 << 27  # of the vectors of labels: 384 MiB
 MAX_MESSAGES = 20  # about trees that were left out, of one shard
 
 
@@ -53,25 +53,18 @@ def do_shard(folder: str, number: int) -> Outcome:
         Which shard, from 0.
     """
     try:
-        plan, work = _job(folder)
-        if not 0 <= number < len(plan.shards):
-            raise ParameterError(f"there is no shard {number}: there are {len(plan.shards)}, from 0")
-        shard = plan.shards[number]
-        done = _write_part(Path(folder), plan, work, number)
+        job = _job(folder)
+        shard = job.shard(number)
+        job.warm_up(shard)
+        done = job.write_part(number)
     except Exception as error:
         known = isinstance(error, (TreedotError, OSError, MemoryError))
-        text = str(error) or type(error).__name__ if known else traceback.format_exc()
+        text = reason(error) or type(error).__name__ if known else traceback.format_exc()
         note_failure(folder, number, text)
         return Outcome(number, error=text)
     with contextlib.suppress(OSError):
         failure_file(Path(folder), shard).unlink(missing_ok=True)
     return done
-
-
-def warm_up(folder: str) -> None:
-    """Load what shards need, and compile it where it is not yet: once per machine, before all of them do."""
-    _, work = _job(folder)
-    work.columns(read_trees(["(S (A a) (B b c))"]))
 
 
 def note_failure(folder: str, number: int, error: str) -> None:
@@ -89,45 +82,93 @@ def failure_file(folder: Path, shard: Shard) -> Path:
     return folder / shard.part.replace("part-", "_failed-").replace(".arrow", ".txt")
 
 
-def _job(folder: str) -> tuple[Plan, Work]:
+class _Job:
+    """The plan of a folder and its work, loaded once in a process.
+
+    What was kept for another folder is dropped, and label tables are small: a process has one gigabyte.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        clear_encoders()
+        self._folder, self._plan = folder, Plan.load(folder)
+        self._work = load_work(folder, self._plan.work)
+        self._planned = _without(planned_types(self._plan), self._work.left_out)
+        self._lock, self._is_warm = Lock(), False
+
+    def shard(self, number: int) -> Shard:
+        """Return a shard."""
+        shards = self._plan.shards
+        if not 0 <= number < len(shards):
+            raise ParameterError(f"there is no shard {number}: there are {len(shards)}, from 0")
+        return shards[number]
+
+    def _source(self, shard: Shard, on_bad: OnBad) -> Source:
+        return Source(self._plan.inputs[shard.file].path, shard.range, self._plan.reading, on_bad)
+
+    def warm_up(self, shard: Shard) -> None:
+        """Compile what shards need, where it is not compiled yet: one process of a machine before the others.
+
+        To compile takes seconds, and many processes that do so at once have crashed by what they wrote to
+        the same files.
+        """
+        with self._lock:
+            if self._is_warm:
+                return
+            kept = cache_folder()
+            with contextlib.nullcontext() if kept is None else first_alone(kept):
+                with small_tables(LABEL_BYTES):
+                    self._work.warm_up()
+                with contextlib.suppress(TreedotError):  # which the shard itself will tell
+                    next(self._source(shard, OnBad(lambda _: None)).pieces())
+            self._is_warm = True
+
+    def write_part(self, number: int) -> Outcome:
+        """Write the part of a shard."""
+        shard, errors = self.shard(number), list[SourceError]()
+        source = self._plan.inputs[shard.file]
+        source.check_unchanged()
+        metadata = self._work.metadata | source_metadata(self._plan, shard)
+        trees = self._source(shard, OnBad(errors.append if self._plan.reading.skip_bad else None))
+        with (
+            write_whole(self._folder / shard.part, sweep=False) as aside,
+            PartFile(aside, metadata, self._planned) as part,
+        ):
+            for made, columns in self._work.batches(trees):
+                part.write(made, _without(columns, self._work.left_out))
+            part.n_trees = trees.n_trees
+            source.check_unchanged()
+        return Outcome(number, part.rows, "", len(errors), tuple(map(str, errors[:MAX_MESSAGES])))
+
+
+def _job(folder: str) -> _Job:
     try:
         found = os.stat(Path(folder, PLAN))
     except OSError as error:
-        raise SourceError(f"cannot open {Path(folder, PLAN)}: {error.strerror}") from None
+        raise SourceError(f"cannot open {Path(folder, PLAN)}: {reason(error)}") from None
     return _loaded(folder, found.st_mtime_ns, found.st_ino)
 
 
-@lru_cache(maxsize=2)
-def _loaded(folder: str, *version: int) -> tuple[Plan, Work]:
-    plan = Plan.load(Path(folder))
-    return plan, load_work(Path(folder), plan.work)
+@lru_cache(maxsize=1)
+def _loaded(folder: str, *version: int) -> _Job:
+    return _Job(Path(folder))
 
 
-def _write_part(folder: Path, plan: Plan, work: Work, number: int) -> Outcome:
-    shard, errors = plan.shards[number], list[SourceError]()
-    source = plan.inputs[shard.file]
-    source.check_unchanged()
-    metadata = work.metadata | source_metadata(plan, shard)
-    on_bad = OnBad(errors.append if plan.reading.skip_bad else None)
-    at_a_time = max(1, min(TREES_AT_A_TIME, BYTES_AT_A_TIME // max(1, work.row_bytes)))
-    with write_whole(folder / shard.part, sweep=False) as aside, PartFile(aside, metadata) as part:
-        for forest, columns in iter_range(source.path, shard.range, plan.reading, at_a_time, on_bad):
-            for some in _pieces(forest):
-                part.write(
-                    work.columns(forest if len(forest) == some.stop - some.start else forest[some]),
-                    {name: values[some] for name, values in columns.items()},
-                )
-        if not part.rows:
-            part.write(work.columns(Forest([], [], [0], [])), {})
-        source.check_unchanged()
-    return Outcome(number, part.rows, "", len(errors), tuple(map(str, errors[:MAX_MESSAGES])))
+def load_work(folder: Path, description: dict[str, Any]) -> Work:
+    """Return the work that was saved in a folder."""
+    work: Work
+    match description.get("task"):
+        case "encode":
+            work = Encoding.load(folder, description["vectors"])
+        case "predict":
+            work = Prediction(folder / MODEL, scores=bool(description["scores"]))
+        case "nearest":
+            work = NeighbourSearch.load(folder, description)
+        case other:
+            raise SourceError(f"{folder} is of a work that this treedot does not know: {other!r}")
+    if work.description != description:
+        raise SourceError(f"{folder} is damaged: what it was made with is not what its plan says")
+    return work
 
 
-def _pieces(forest: Forest) -> Iterator[slice]:
-    """Yield which trees to take at a time, so that vectors of large trees do not fill the memory."""
-    start = 0
-    while start < len(forest):
-        last = np.searchsorted(forest.offsets, forest.offsets[start] + NODES_AT_A_TIME, side="right") - 1
-        stop = max(start + 1, int(last))
-        yield slice(start, stop)
-        start = stop
+def _without(columns: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: values for name, values in columns.items() if name not in names}

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from treedot.errors import ParameterError, SourceError, TreedotError, missing
-from treedot.files import write_whole
+from treedot.files import reason, write_whole
 from treedot.trees.forest import Forest
 
 __all__ = [
     "clear_errors",
+    "first_columns",
     "forest_of",
     "from_arrow",
     "is_forest",
@@ -81,19 +82,32 @@ def typed_table(forest: Forest, schema: Any = None) -> Any:
     return table.select(schema.names).cast(schema)
 
 
+def first_columns(columns: Mapping[str, Any], rows: int, planned: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns as arrays, the first of a file, which decide its types.
+
+    Those that are planned come first, as nulls where they are missing. Columns have their own type where it
+    is another one than was planned; and text where there is nothing but nulls, since it can hold what comes.
+    """
+    with clear_errors("the columns of the trees"):
+        own = {name: _plain(x) for name, x in columns.items()}
+        data = {name: own.get(name, pa.nulls(rows)) for name in dict.fromkeys([*planned, *own])}
+        return {name: _as_planned(array, planned.get(name, pa.string())) for name, array in data.items()}
+
+
+def _as_planned(array: Any, kind: Any) -> Any:
+    fits = pa.types.is_null(array.type) or (pa.types.is_integer(array.type) and pa.types.is_floating(kind))
+    return array.cast(kind) if fits else array
+
+
 def typed_columns(columns: Mapping[str, Any], rows: int, types: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return columns as arrays in the order and of the types of a file; where some are missing, nulls.
 
-    Before there are types, columns have their own, and text where there is nothing but nulls, since it can
-    hold whatever comes.
+    Without types, they are the first of the file.
     """
+    if types is None:
+        return first_columns(columns, rows, {})
     with clear_errors("the columns of the trees"):
         data = {name: _plain(x) for name, x in columns.items()}
-        if types is None:
-            texts = {
-                name: array.cast(pa.string()) for name, array in data.items() if pa.types.is_null(array.type)
-            }
-            return data | texts
         if new := [name for name in data if name not in types]:
             raise SourceError(f"the column(s) {new} begin after the first trees were written: leave them out")
         return {
@@ -178,7 +192,7 @@ def clear_errors(name: str) -> Iterator[None]:
     except TreedotError:
         raise
     except Exception as error:
-        raise SourceError(f"cannot handle {name}: {error}") from error
+        raise SourceError(f"cannot handle {name}: {reason(error)}") from error
 
 
 def open_batches(
@@ -211,6 +225,12 @@ def row_group_sizes(path: str, kind: str) -> list[tuple[int, int]]:
             metadata = pa.parquet.ParquetFile(path).metadata
             groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
             return [(group.num_rows, group.total_byte_size) for group in groups]
+        with open(path, "rb") as file:
+            if file.read(4) == b"FEA1":
+                raise SourceError(
+                    f"{path} is Feather V1, which cannot be cut into shards: write it again as Arrow, with "
+                    "pyarrow.feather.write_feather"
+                )
         first_column = pa.ipc.IpcReadOptions(included_fields=[0])
         with pa.memory_map(path) as raw, pa.ipc.open_file(raw, options=first_column) as file:
             count, size = file.num_record_batches, raw.size()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 
@@ -16,11 +17,24 @@ from treedot.threads import Threads
 TABLE_BYTES = 1 << 30  # for label vectors that are kept
 DRAWN = 64  # labels, at a time
 
+_table_bytes: ContextVar[int] = ContextVar("table_bytes")
+
+
+@contextlib.contextmanager
+def small_tables(size: int) -> Iterator[None]:
+    """Let tables that are made meanwhile take at most so many bytes, where many processes share a memory."""
+    before = _table_bytes.set(size)
+    try:
+        yield
+    finally:
+        _table_bytes.reset(before)
+
 
 class LabelTable:
-    """The labels met so far, in at most ``TABLE_BYTES``: new ones replace those not used for longest.
+    """The labels met so far, in limited memory: new ones replace those not used for longest.
 
-    The table is larger only where trees that are being encoded hold more labels than that.
+    The limit is ``TABLE_BYTES``, or what ``small_tables`` says. The table is larger only where trees that are
+    being encoded hold more labels than that.
 
     Parameters
     ----------
@@ -32,7 +46,7 @@ class LabelTable:
         self._make = make
         self._table = make([])
         row_bytes = sum(array.itemsize * math.prod(array.shape[1:]) for array in self._table)
-        self.capacity = max(1, TABLE_BYTES // row_bytes)
+        self.capacity = max(1, _table_bytes.get(TABLE_BYTES) // row_bytes)
         self._row: dict[str, int] = {}
         self._text: list[str] = []
         self._used = np.zeros(0, np.int64)  # by which call each row was last asked for

@@ -1,0 +1,89 @@
+"""The work of encoding: trees to vectors."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treedot.encode.spec import DenseSpec, spec_from_dict
+from treedot.errors import ParameterError
+from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
+from treedot.readers import read_trees
+from treedot.scale.work import SMALL_TREE, Columns, Source
+from treedot.trees import Forest
+from treedot.vectors.parts import vector_columns, vector_metadata
+from treedot.vectors.writers import describe
+
+VECTORIZER = "_vectorizer"
+
+
+class Encoding:
+    """Trees to vectors."""
+
+    left_out = ()
+
+    def __init__(self, vectorizer: Any) -> None:
+        if not isinstance(vectorizer, (FragmentVectorizer, DistributedTreeVectorizer)):
+            raise ParameterError(
+                "vectorizer must be a FragmentVectorizer or a DistributedTreeVectorizer, not "
+                f"{type(vectorizer).__name__}"
+            )
+        if getattr(vectorizer, "device", "cpu") != "cpu":
+            raise ParameterError("parts are made by processors: leave out device, or use GpuEncoder")
+        self._vectorizer = copy.copy(vectorizer)
+        self._vectorizer.n_jobs = 1  # there is a process for every core
+        self._spec = vectorizer.spec
+        self.fingerprint = str(getattr(vectorizer, "fingerprint", self._spec.fingerprint))
+
+    @classmethod
+    def load(cls, folder: Path, vectors: dict[str, Any]) -> Encoding:
+        """Return what ``save`` put into a folder, for vectors as they are described there."""
+        spec = spec_from_dict({name: x for name, x in vectors.items() if name != "learned"})
+        if not isinstance(spec, DenseSpec):
+            return cls(FragmentVectorizer.load(folder / VECTORIZER))
+        return cls(DistributedTreeVectorizer._of_spec(spec))
+
+    @property
+    def vectors(self) -> dict[str, Any]:
+        """How the vectors are made, as JSON values."""
+        return describe(self._spec, self.fingerprint)
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """All that determines a row, as JSON values."""
+        return {"task": "encode", "fingerprint": self.fingerprint, "vectors": self.vectors}
+
+    def save(self, folder: Path) -> None:
+        """Put into a folder what the vectorizer has learned."""
+        if isinstance(self._vectorizer, FragmentVectorizer):
+            self._vectorizer.save(folder / VECTORIZER)
+
+    @cached_property
+    def metadata(self) -> dict[bytes, bytes]:
+        """What parts say of how they were made."""
+        width = self.transform(read_trees([SMALL_TREE])).shape[1]
+        return vector_metadata(self._spec, self.fingerprint, width)
+
+    def transform(self, forest: Forest) -> Any:
+        """Return the vectors of some trees."""
+        return self._vectorizer.transform(forest)
+
+    @property
+    def row_bytes(self) -> int:
+        """How much memory each row takes at least, whatever its tree."""
+        dense = self._spec.n_components if isinstance(self._spec, DenseSpec) else 2 * self._spec.rest_width
+        return int(dense * np.dtype(self._spec.dtype).itemsize)
+
+    def batches(self, source: Source) -> Iterator[tuple[Columns, Columns]]:
+        """Yield the vectors of a shard as columns of Arrow, and the columns that came with the trees."""
+        for forest, others in source.pieces(self.row_bytes):
+            yield vector_columns(self.transform(forest)), others
+
+    def warm_up(self) -> None:
+        """Load and compile what ``batches`` needs."""
+        self.transform(read_trees([SMALL_TREE]))

@@ -1,0 +1,118 @@
+"""How a folder of parts is planned, handed to an engine, and taken up again where it was."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from treedot.errors import IncompleteError, ParameterError
+from treedot.files import remove_stale
+from treedot.readers.ranges import Reading
+from treedot.scale.engines import Engine, check_client, opened
+from treedot.scale.plan import Plan, check_folder, find_inputs
+from treedot.scale.shard import Outcome, do_shard, note_failure
+from treedot.scale.status import rows_of_shard
+from treedot.scale.work import Work
+from treedot.vectors.parts import PLAN
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+OnDone = Callable[[Outcome, int], object]
+LISTED = 20  # failures in the message of an error
+
+
+class Done(NamedTuple):
+    """What a run has done: how many parts it made, how many were there before, and all their rows."""
+
+    made: int
+    found: int
+    rows: int
+    skipped: int  # trees that could not be read, and were left out
+
+
+class Workers(NamedTuple):
+    """Who does the work of a run, and which share of it."""
+
+    client: Any
+    workers: int | None
+    share: tuple[int, int]
+
+    def check(self) -> None:
+        """Raise where nothing can be done, before anything is planned."""
+        check_client(self.client, self.workers)
+        which, shares = self.share
+        if not 1 <= which <= shares:
+            raise ParameterError(f"share must be (i, n) with i from 1 to n, not {self.share}")
+
+
+def planned(paths: Paths, folder: Path, work: Work, reading: Reading, shard_size: int | None) -> Plan:
+    """Return the plan of a folder, made where there is none; raise where it is that of other work."""
+    check_folder(folder)
+    inputs = find_inputs(paths, reading.format, folder)
+    if (folder / PLAN).exists():
+        plan = Plan.load(folder)
+        size = plan.shard_size if shard_size is None else shard_size
+        asked = Plan(work.description, reading, size, inputs, ())
+        plan.check_same(asked, folder)
+        return plan
+    plan = Plan.make(work.description, reading, shard_size, inputs)
+    folder.mkdir(exist_ok=True)
+    work.save(folder)
+    plan.save(folder)
+    return plan
+
+
+def run(folder: Path, plan: Plan, by: Workers, on_done: OnDone | None) -> Done:
+    """Make the parts of a plan that are not there yet; raise where some could not be made."""
+    which, shares = by.share
+    folder = Path(os.path.abspath(folder))
+    remove_stale(folder)
+    mine = range(which - 1, len(plan.shards), shares)
+    found = {number: rows_of_shard(folder, plan, number) for number in mine}
+    missing = [number for number, rows in found.items() if rows is None]
+    outcomes: list[Outcome] = []
+    if missing:
+        with opened(by.client, by.workers) as engine:
+            for outcome in _outcomes(engine, os.fspath(folder), missing):
+                outcomes.append(outcome)
+                if on_done is not None:
+                    on_done(outcome, len(missing))
+        remove_stale(folder)
+    failures = sorted(outcome for outcome in outcomes if outcome.error)
+    if failures:
+        raise IncompleteError(_message(folder, plan, failures, len(mine)))
+    rows = sum(rows or 0 for rows in found.values()) + sum(outcome.rows for outcome in outcomes)
+    return Done(len(outcomes), len(mine) - len(missing), rows, sum(x.skipped for x in outcomes))
+
+
+def _outcomes(engine: Engine, folder: str, numbers: list[int]) -> Iterable[Outcome]:
+    """Yield the outcome of every shard.
+
+    Those whose worker died are tried once more when the others are done, one at a time: so the one that
+    kills its worker is known for certain, and takes no neighbour with it.
+    """
+    lost = []
+    for (_, number), result in engine(do_shard, [(folder, number) for number in numbers]):
+        if isinstance(result, Outcome):
+            yield result
+        else:
+            lost.append(number)
+    for number in lost:
+        ((_, result),) = engine(do_shard, [(folder, number)])
+        if not isinstance(result, Outcome):
+            error = f"its worker died, twice ({type(result).__name__}: {result})"
+            note_failure(folder, number, error)
+            result = Outcome(number, error=error)
+        yield result
+
+
+def _message(folder: Path, plan: Plan, failures: list[Outcome], total: int) -> str:
+    lines = [f"{len(failures)} of {total} shards failed; the others are finished:"]
+    for outcome in failures[:LISTED]:
+        shard = plan.shards[outcome.shard]
+        where = f"{plan.inputs[shard.file].path} [{shard.begin}:{shard.end}]"
+        lines.append(f"  {where}: {outcome.error.splitlines()[-1]}")
+    if len(failures) > LISTED:
+        lines.append(f"  … and {len(failures) - LISTED} more")
+    return "\n".join([*lines, f"run it again to try these alone; treedot status {folder} lists them"])

@@ -2,6 +2,7 @@
 
 import gzip
 
+import numpy as np
 import pytest
 
 from benchmarks import dependency
@@ -22,8 +23,7 @@ def data(tmp_path_factory):
     return folder
 
 
-def test_every_kernel_is_measured_once_and_kept(data, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(dependency, "DIMENSIONS", 2)
+def test_every_kernel_is_measured_once_and_kept(data, tmp_path, capsys):
     command = ["--data", str(data), "--cache", str(tmp_path), "--only", "LCT"]
     dependency.main(command)
     first = capsys.readouterr().out
@@ -41,5 +41,9 @@ def test_types_of_nodes_are_left_out_and_classes_kept(data):
     assert dependency.read_questions(data, "tree", "train") == read_trees(data / "qc_train.tsv.gz")
 
 
-def test_words_that_occur_have_vectors(data):
-    assert "who w3 it" in list(dependency.sentences(data))
+def test_words_that_stand_near_the_same_words_are_similar(tmp_path):
+    texts = ["a big dog barks", "a big cat purrs", "a big dog runs", "a big cat runs", "the sun shines"] * 3
+    (tmp_path / "qc_train.tsv.gz").write_bytes(gzip.compress("\n".join(["text", *texts]).encode()))
+    vectors = dependency.word_vectors(tmp_path)
+    dog, cat, sun = (vectors[word] / np.linalg.norm(vectors[word]) for word in ("dog", "cat", "sun"))
+    assert dog @ cat > 0.2 > abs(dog @ sun)

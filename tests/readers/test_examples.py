@@ -100,12 +100,12 @@ def test_the_types_of_nodes_can_be_dropped(tmp_path):
         ("kelp", "x |BV:a| b:1 |EV| |BT:a| (A b) |ET|", ":1: two representations with the name 'a'"),
         ("kelp", "x |<| |BT| (A b) |ET| |,| |BT| (A c) |ET|", ":1: a pair of examples is |<|"),
         ("kelp", "x |<| |<| |BT| (A b) |ET| |,| |>| |,| |>|", ":1: expected a representation"),
-        ("kelp", "x |BV:a| 1:1 |EV|", ":1: there is no column 'a tree'; choose one of 'class', 'a'"),
+        ("kelp", "x |BV:a| 1:1 |EV|", ":1: there is no tree 'a tree'; choose the column from 'class', 'a'"),
     ],
 )
 def test_examples_that_cannot_be_read_are_refused_with_their_line(kind, line, message):
     with pytest.raises(SourceError) as caught:
-        read(line + "\n", kind, column="a tree" if "two" in message or "no column" in message else None)
+        read(line + "\n", kind, column="a tree" if "two" in message or "a tree" in message else None)
     assert message in str(caught.value)
 
 
@@ -113,6 +113,8 @@ def test_bad_examples_are_left_out():
     errors = []
     forest = read(SVMLIGHT + "1 2:3\n1 |BT| (A |ET|\n1 |BT| (A b) |ET|\n", "svmlight", on_bad=errors.append)
     assert len(forest) == 3
+    assert len(read(KELP + "x |BT:t| (A b) |ET|\n", "kelp", column="lct", on_bad=errors.append)) == 2
+    assert ":3: there is no tree 'lct'" in str(errors.pop())
     assert [str(error).split(":")[1].split(",")[0] for error in errors] == ["4", "5"]
 
 

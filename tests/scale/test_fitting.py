@@ -21,7 +21,7 @@ from treedot import (
     train_files,
 )
 from treedot.learn import block_visits, streaming, training_settings, tree_blocks
-from treedot.scale import Reading, fitting
+from treedot.scale import Reading, fitting, partition
 from treedot.scale.engines import LocalProcesses
 from treedot.scale.fit_folder import FitFolder
 from trouble import deadly_partition
@@ -164,6 +164,16 @@ def test_threads_give_the_same_bytes(tmp_path):
             fit(tmp_path / f"threads {count}", pool)
         assert content(tmp_path / f"threads {count}") == content(tmp_path / "here")
     assert sorted(os.listdir(tmp_path)) == ["here", "threads 1", "threads 3"]
+
+
+def test_warming_up_compiles_the_pass_that_partitions_make(monkeypatch):
+    visited = []
+    monkeypatch.setattr(block_visits, "visit_rows", lambda *arguments: visited.append(arguments))
+    partition.warm_up()
+    ((rows, *_, descent, figures),) = visited
+    types = [array.dtype.str for array in (*rows, *descent, *figures[:4])]
+    floats = ["<f4", "|b1", "<f8", "<f4", "<f4", "<f8", "<f4", "<f8", "<f8", "<f8"]
+    assert types == ["<i4", "<i4", *floats]
 
 
 def test_dask_gives_the_same_bytes(tmp_path):

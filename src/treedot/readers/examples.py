@@ -33,6 +33,7 @@ def read_examples(
     types: str = "keep",
 ) -> Iterator[Forest]:
     """Yield the trees of one file of a kind, ``"svmlight"`` or ``"kelp"``, with all else as columns."""
+    wanted = column or DEFAULT_COLUMN
 
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
         for number, line in decoded(stream, name, on_bad_row):
@@ -42,6 +43,11 @@ def read_examples(
                 values = _svmlight_row(line) if kind == "svmlight" else _kelp_row(line, column)
             except SourceError as error:
                 on_bad_row(SourceError(f"{name}:{number}: {error}"))
+                continue
+            if wanted not in values:
+                known = ", ".join(map(repr, values))
+                problem = f"there is no tree {wanted!r}; choose the column from {known}"
+                on_bad_row(SourceError(f"{name}:{number}: {problem}"))
                 continue
             if types == "drop":
                 values = {key: _without_types(value) for key, value in values.items()}

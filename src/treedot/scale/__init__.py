@@ -2,7 +2,8 @@
 
 The files are cut into *shards*, ranges that are read by themselves; each becomes one *part*, a file of Arrow.
 A part depends on its shard and on what is in the folder alone, so that shards need no coordination, parts are
-the same to the byte whichever engine makes them, and a run that was ended goes on where it was.
+the same to the byte whichever engine makes them, and a run that was ended goes on where it was. The same
+holds for ``fit``, in which processes train one model together.
 """
 
 from treedot.readers.ranges import Reading

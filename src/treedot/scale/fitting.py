@@ -32,6 +32,7 @@ from treedot.readers.problems import OnBad
 from treedot.readers.ranges import Reading, iter_range
 from treedot.scale.engines import Engine, Task, opened
 from treedot.scale.fit_folder import TRAINING, FitFolder, Job, PackedShards, read_facts, shard_name
+from treedot.scale.outcomes import outcomes
 from treedot.scale.partition import add_up, do_partition, labelled, pack_shard, warm_up
 from treedot.scale.plan import SHARD_SIZE, Plan, find_inputs
 from treedot.scale.shard import Outcome
@@ -160,11 +161,10 @@ def fit(
         "visits": checked_integer("visits", visits, at_least=1),
         "partitions": None if partitions is None else checked_integer("partitions", partitions, at_least=1),
     }
-    with (
-        opened(client, workers) as engine,
-        _opened_folder(folder, request, paths, reading, shard_size),
-    ):
+    opened_folder = _opened_folder(folder, request, paths, reading, shard_size)
+    with opened(client, workers) as engine, opened_folder:
         training = _Training(Path(os.path.abspath(folder)), engine, progress or (lambda _: None))
+        list(engine(warm_up, [()]))  # where that fails, the tasks will say what is wrong
         training.read(on_done)
         with _removed_on_error(folder):
             training.begin(classifier, request)
@@ -282,7 +282,6 @@ class _Training:
         of_trees, done = sum(facts.sizes), self._folder.rounds_done()
         found = self._folder.read_weights(done)
         self._tell(Progress(done, 0, of_trees, float(found.gap.max())))
-        list(self._engine(warm_up, [(os.fspath(self._path),)]))  # where it fails, partitions will say why
         for rounds in range(done, job.rounds):
             gap = float(found.gap.max())
             numbers = range(job.partitions)
@@ -308,24 +307,9 @@ class _Training:
     def _all_done(
         self, function: Callable[..., Outcome], tasks: list[Task], name: Callable[[int], str]
     ) -> Iterator[Outcome]:
-        """Yield the outcomes of all tasks; raise at the end where some failed.
-
-        Those whose worker died are tried once more when the others are done, one at a time.
-        """
-        folder, lost, failed = os.fspath(self._path), list[Task](), list[Outcome]()
-
-        def outcomes() -> Iterator[Outcome]:
-            for task, result in self._engine(function, [(folder, *task) for task in tasks]):
-                if isinstance(result, Outcome):
-                    yield result
-                else:
-                    lost.append(task)
-            for task in lost:
-                ((_, result),) = self._engine(function, [task])
-                died = f"its worker died, twice ({type(result).__name__}: {result})"
-                yield result if isinstance(result, Outcome) else Outcome(task[-1], error=died)
-
-        for outcome in outcomes():
+        """Yield the outcomes of all tasks; raise at the end where some failed."""
+        folder, failed = os.fspath(self._path), list[Outcome]()
+        for outcome in outcomes(self._engine, function, [(folder, *task) for task in tasks]):
             if outcome.error:
                 failed.append(outcome)
             else:

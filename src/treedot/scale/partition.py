@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.array_types import FloatArray, Matrix
-from treedot.encode import SparseEncoder
+from treedot.encode import SparseEncoder, SparseSpec
 from treedot.errors import SourceError, TreedotError
 from treedot.files import write_folder
 from treedot.learn.block_visits import EncodedBlock, Group, groups, key_of, sums_of_column_squares
@@ -51,14 +51,12 @@ def do_partition(folder: str, rounds: int, number: int) -> Outcome:
     return _outcome(number, lambda: _solve(_opened(folder), rounds, number))
 
 
-def warm_up(folder: str) -> None:
-    """Compile what partitions need where it is not yet: once per machine, before all of them do."""
-    found = _opened(folder)
+def warm_up() -> None:
+    """Compile what tasks need where it is not yet: once per machine, before all of them do."""
     block = Block(read_trees(["(S (A a) (B b c))"]), np.zeros(1, np.int64))
-    group = Group([EncodedBlock.of(block, SparseEncoder(found.spec))], np.array(found.job.targets))
-    local = _Local.begin(Weights.begin(found.spec.n_features or 0, len(found.job.targets)))
-    alpha = np.zeros((1, len(found.job.targets)), ALPHA)
-    local.visit(group, alpha, np.array(found.job.cost), (0, 1), 0, 1)
+    spec = SparseSpec(n_features=32)
+    group = Group([EncodedBlock.of(block, SparseEncoder(spec))], np.zeros(1, np.int64))
+    _Local.begin(Weights.begin(32, 1)).visit(group, np.zeros((1, 1), ALPHA), np.ones((1, 2)), (0, 1), 0, 1)
 
 
 def _outcome(number: int, work: Callable[[], Outcome]) -> Outcome:

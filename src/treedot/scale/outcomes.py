@@ -1,0 +1,28 @@
+"""What becomes of tasks: each is done by an engine, and once more where its worker died."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from treedot.scale.engines import Engine, Task
+from treedot.scale.shard import Outcome
+
+
+def outcomes(engine: Engine, function: Callable[..., Outcome], tasks: Iterable[Task]) -> Iterator[Outcome]:
+    """Yield the outcome of every task, which its last argument is the number of.
+
+    Those whose worker died are tried once more when the others are done, one at a time: so the one that
+    kills its worker is known for certain, and takes no neighbour with it.
+    """
+    lost = []
+    for task, result in engine(function, tasks):
+        if isinstance(result, Outcome):
+            yield result
+        else:
+            lost.append(task)
+    for task in lost:
+        ((_, result),) = engine(function, [task])
+        if not isinstance(result, Outcome):
+            error = f"its worker died, twice ({type(result).__name__}: {result})"
+            result = Outcome(task[-1], error=error)
+        yield result

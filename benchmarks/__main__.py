@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import treedot
-from benchmarks import growth
+from benchmarks import growth, partial_vectors
 from benchmarks import partial as partial_kernel
 from benchmarks.templates import pages
 from benchmarks.timing import seconds
@@ -221,11 +221,13 @@ def exact(questions: Forest, sentences: Forest) -> list[Figure]:
 
 
 def partial_trees(questions: Forest) -> list[Figure]:
-    """Compare the Gram matrix of partial tree kernels with a plain implementation."""
+    """Compare partial tree kernels with a plain implementation, and their vectors with those of fragments."""
     plain, ours = partial_kernel.figures(questions[:1000])
+    subset, partial = partial_vectors.seconds_of_both(questions[:1000])
     return [
         Figure("partial Gram, 1,000 questions", ours, "s"),
         Figure("partial Gram, against plain code", plain / ours, "times", bar=">= 5"),
+        Figure("partial vectors, against fragments", partial / subset, "times", bar="<= 1.5"),
     ]
 
 

@@ -27,8 +27,14 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.decomposition import TruncatedSVD
 
-import treedot
-from treedot import Forest, PartialTreeKernel, SubsetTreeKernel, TreeClassifier, read_trees
+from treedot import (
+    Forest,
+    PartialTreeKernel,
+    SmoothedPartialTreeKernel,
+    SubsetTreeKernel,
+    TreeClassifier,
+    read_trees,
+)
 from treedot.files import write_whole
 from treedot.kernels.base import TreeKernel
 from treedot.model.evaluation import wilson
@@ -69,9 +75,8 @@ def methods(folder: Path) -> dict[str, Method]:
     kernels: dict[str, tuple[Callable[..., TreeKernel], list[dict[str, float]]]] = {
         "subset trees": (SubsetTreeKernel, [{}]),
         "partial trees": (PartialTreeKernel, partial_settings),
+        "smoothed partial trees": (partial(_smoothed, folder), partial_settings),
     }
-    if hasattr(treedot, "SmoothedPartialTreeKernel"):
-        kernels["smoothed partial trees"] = (partial(_smoothed, folder), partial_settings)
     forms = {"constituency": "tree", "GRCT": "grct", "LCT": "lct", "LOCT": "loct"}
     return {
         f"{trees}, {name}": Method(form, *kernel)
@@ -82,7 +87,7 @@ def methods(folder: Path) -> dict[str, Method]:
 
 
 def _smoothed(folder: Path, **settings: Any) -> TreeKernel:
-    kernel: TreeKernel = treedot.SmoothedPartialTreeKernel(word_vectors(folder), **settings)
+    kernel: TreeKernel = SmoothedPartialTreeKernel(word_vectors(folder), **settings)
     return kernel
 
 

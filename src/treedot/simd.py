@@ -37,6 +37,10 @@ if not COMPILED:
         """Change the sign of the elements whose bits are set in a 16-bit word."""
         return np.where((int(word) >> _LANE) & 1, -block, block)
 
+    def times(block: Any, row: Any, index: int) -> Any:
+        """Return ``block * row[index : index + 16]``, where the row may be signs, sixteen in a word."""
+        return flip(block, row[index // LANES]) if row.dtype == np.uint16 else block * load(row, index)
+
     def larger(block: Any, other: Any) -> Any:
         """Return the larger of ``block`` and the magnitude of ``other``, element by element."""
         return np.maximum(block, np.abs(other))
@@ -200,3 +204,12 @@ else:
     _arithmetic(operator.add, "fadd")
     _arithmetic(operator.sub, "fsub")
     _arithmetic(operator.mul, "fmul")
+
+    def times(block: Any, row: Any, index: int) -> Any:
+        """Return ``block * row[index : index + 16]``, where the row may be signs, sixteen in a word."""
+
+    @overload(times)
+    def _times(block, row, index):  # names must match exactly
+        if row.dtype == numba.types.uint16:
+            return lambda block, row, index: flip(block, row[index // LANES])
+        return lambda block, row, index: block * load(row, index)

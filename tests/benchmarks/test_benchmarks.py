@@ -27,6 +27,7 @@ from benchmarks import (
     learn,
     pairs,
     partial,
+    partial_vectors,
     passes,
     rows,
     scale,
@@ -56,6 +57,8 @@ def _hurry(monkeypatch):
     monkeypatch.setattr(trees, "standard_library", STANDARD_LIBRARY)
     monkeypatch.setattr(pairs, "ROUNDS", 1)
     monkeypatch.setattr(partial, "ROUNDS", 1)
+    monkeypatch.setattr(partial_vectors, "ROUNDS", 1)
+    monkeypatch.setattr(partial_vectors, "GRID", (0.4,))
     monkeypatch.setattr(code, "ROUNDS", 1)
     monkeypatch.setattr(templates, "ROUNDS", 1)
     monkeypatch.setattr(index, "QUERIES", 2)
@@ -90,8 +93,8 @@ def _hurry(monkeypatch):
 def data(tmp_path):
     """Return a folder with a small file for every corpus."""
     texts = [str(tree) for tree in random_forest(0, 50)]
-    columns = ("id", "tree", "text_tree", "coarse", "clone_class", "family", "kingdom")
-    lines = [f"{k}\t{text}\t{text}" + f"\t{k % 2}" * 4 for k, text in enumerate(texts)]
+    columns = ("id", "tree", "text_tree", "grct", "lct", "coarse", "clone_class", "family", "kingdom")
+    lines = [f"{k}" + f"\t{text}" * 4 + f"\t{k % 2}" * 4 for k, text in enumerate(texts)]
     content = "\n".join(["\t".join(columns), *lines]).encode()
     for file, _ in trees.CORPORA.values():
         (tmp_path / file).write_bytes(gzip.compress(content))
@@ -115,6 +118,7 @@ def test_every_program_is_tried_here():
         learn,
         pairs,
         partial,
+        partial_vectors,
         passes,
         rows,
         scale,
@@ -155,6 +159,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (index, ["--trees", "20"]),
         (pairs, []),
         (partial, ["--trees", "10"]),
+        (partial_vectors, ["--trees", "4", "--seeds", "1", "--dim", "256"]),
         (passes, []),
         (rows, ["--trees", "4", "--seeds", "1", "--neighbours", "20"]),
         (scale, ["--trees", "200"]),

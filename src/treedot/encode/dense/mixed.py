@@ -38,11 +38,13 @@ from treedot.encode.dense.mixing import (
     Shuffle,
     Sum,
     add_signs,
+    empty_rows,
     lay_edge,
     mix_plus,
     mix_signs_plus,
     multiply_signs,
     row_butterflies,
+    row_of,
     sign_words,
     store_signs,
     targets,
@@ -160,11 +162,11 @@ def _encode(
     number = out.dtype.type
     size = out.shape[1]
     height = stack_height(schedule)
-    rows = np.empty((height + 1, size), out.dtype)
-    row_of = np.arange(height)  # which of the rows is at each height of the stack
+    rows = empty_rows(height + 3, out)
+    number_of = np.arange(height)  # which of the rows is at each height of the stack
     spare = height  # the row that the next result is written to
     exponent, bound = np.zeros(height, np.int64), np.zeros(height)
-    total, right = np.empty(size, out.dtype), np.empty(size, out.dtype)
+    total, right = row_of(rows, height + 1), row_of(rows, height + 2)
     edge = np.empty(EDGE, out.dtype)
     preterminal = np.empty(size // LANES, np.uint16)  # s(n) of the last one
     signs, label = np.empty(size // LANES, np.uint16), np.empty(size // LANES, np.uint16)
@@ -180,7 +182,8 @@ def _encode(
                 add_signs(total, preterminal, number(rescaling.power_of_two(-total_exponent)))
                 exponent[own], bound[own] = 0, 1.0
             elif not is_leaf:
-                total_exponent = rescaling.add(total, total_exponent, rows[row_of[own]], exponent[own])
+                finished = row_of(rows, number_of[own])
+                total_exponent = rescaling.add(total, total_exponent, finished, exponent[own])
             if parent < 0:
                 continue
             above = schedule.stack_row[parent]
@@ -189,13 +192,13 @@ def _encode(
             if is_leaf and is_first:
                 multiply_signs(head, child, preterminal)
                 if schedule.arity[parent] > 1:  # not a pre-terminal after all
-                    store_signs(preterminal, number(1), rows[row_of[above]])
+                    store_signs(preterminal, number(1), row_of(rows, number_of[above]))
                     exponent[above], bound[above] = 0, 1.0
                 continue
-            composed = rows[spare]
+            composed = row_of(rows, spare)
             if is_leaf:
                 plus = Sum(number(0), child, number(UNMIX), child)
-                mix_plus(rows[row_of[above]], m1, plus, edge, composed)
+                mix_plus(row_of(rows, number_of[above]), m1, plus, edge, composed)
                 bound[above] *= MIXER_BOUND
             else:
                 # c + √λ s(c) = (a c + b s(c)) · 2^grown
@@ -212,16 +215,16 @@ def _encode(
                 if is_preterminal:
                     mix_signs_plus(preterminal, m2, plus, mixed)
                 else:
-                    mix_plus(rows[row_of[own]], m2, plus, edge, mixed)
+                    mix_plus(row_of(rows, number_of[own]), m2, plus, edge, mixed)
                 if is_first:
                     exponent[above], bound[above] = grown, largest
                 else:
-                    _mix_times(rows[row_of[above]], m1, right, edge, composed)
+                    _mix_times(row_of(rows, number_of[above]), m1, right, edge, composed)
                     exponent[above] += grown
                     bound[above] *= MIXER_BOUND * largest
-            row_of[above], spare = spare, row_of[above]
+            number_of[above], spare = spare, number_of[above]
             if bound[above] > rescaling.LARGE or exponent[above] != 0:  # what was large may also fade
-                bound[above], grown = rescaling.rescale(rows[row_of[above]])
+                bound[above], grown = rescaling.rescale(row_of(rows, number_of[above]))
                 exponent[above] += grown
         if not rescaling.write(total, total_exponent, normalize, out[tree]):
             return tree

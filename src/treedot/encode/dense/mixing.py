@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.algebra.algebras import Mixer
-from treedot.array_types import BoolArray, IntArray, Row, SignWords
+from treedot.array_types import BoolArray, IntArray, Matrix, Row, SignWords
 from treedot.jit import inlined, njit
 from treedot.simd import LANES, flip, load, splat, store
 
 BUTTERFLY_FACTOR = 4.0  # the 16-point Hadamard matrix is so many times an orthogonal one
 UNMIX = 1.0 / BUTTERFLY_FACTOR
 MIXER_BOUND = 4.0  # a mixer can make the largest magnitude of a row so many times as large: √16
+ROW_GAP = 272  # elements between rows; see ``empty_rows``
 EDGE = 16 * 2 * LANES  # elements where rotated segments wrap around: two blocks of each
 
 
@@ -45,6 +46,22 @@ def sign_words(negative: BoolArray) -> SignWords:
     """Return rows of signs with sixteen in a word; True stands for minus."""
     packed = np.packbits(negative, axis=1, bitorder="little")
     return np.ascontiguousarray(packed).view("<u2").astype(np.uint16)
+
+
+@njit
+def empty_rows(count: int, out: Matrix) -> Matrix:
+    """Return memory for rows like those of a matrix, which ``row_of`` finds.
+
+    They do not follow each other at once: the same places of rows whose distance is a power of two would
+    be kept in the same few lines of the processor's cache, where each pass over several rows would lose them.
+    """
+    return np.empty((count, out.shape[1] + ROW_GAP), out.dtype)
+
+
+@njit
+def row_of(rows: Matrix, number: int) -> Row:
+    """Return one of the rows."""
+    return rows[number, : rows.shape[1] - ROW_GAP]
 
 
 @njit

@@ -32,9 +32,11 @@ from treedot.encode.dense.mixing import (
     Shuffle,
     Sum,
     add_signs,
+    empty_rows,
     mix_plus,
     mix_signs_plus,
     multiply_signs,
+    row_of,
     sign_words,
     store_signs,
 )
@@ -145,7 +147,7 @@ def _mix_child(stack: Stack, child: Child, m2: Shuffle, plus: Sum, work: Work, o
     elif child.kind == PRETERMINAL:
         mix_signs_plus(work.preterminal, m2, plus, out)
     else:
-        mix_plus(stack.rows[child.row], m2, plus, work.edge, out)
+        mix_plus(row_of(stack.rows, child.row), m2, plus, work.edge, out)
 
 
 @inlined
@@ -162,7 +164,7 @@ def _compose_first(
         multiply_signs(head, m2.signs, work.signs)
         plus = Sum(number(child.a), work.label, number(child.b * UNMIX), work.signs)
         row = stack.spare[0]
-        _mix_child(stack, child, m2, plus, work, stack.rows[row])
+        _mix_child(stack, child, m2, plus, work, row_of(stack.rows, row))
         _finish_row(stack, row, child.exponent, child.bound)
         stack.total[above], stack.spare[0] = row, stack.total[above]
 
@@ -174,8 +176,9 @@ def _compose_later(
 ) -> None:  # fmt: skip
     """Go on with a node: compose its label, and what is composed so far, with x(c)."""
     number = stack.rows.dtype.type
-    plus = Sum(number(child.a * UNMIX), child.label, number(child.b * UNMIX * UNMIX), m2.signs)
-    _mix_child(stack, child, m2, plus, work, work.right)
+    if child.kind != LEAF:
+        plus = Sum(number(child.a * UNMIX), child.label, number(child.b * UNMIX * UNMIX), m2.signs)
+        _mix_child(stack, child, m2, plus, work, work.right)
     is_last = stack.composed[above] + 1 == arity
     if weights.max_length == 0:
         _extend_any(stack, above, is_last, head, child, m1, weights.decay, work)
@@ -209,7 +212,7 @@ def _extend_each(
     total, done, longest = stack.total[above], stack.composed[above], weights.max_length
     if done == 1 and longest > 1:
         row = stack.before[above, 0]
-        stack.rows[row] = stack.rows[total]
+        row_of(stack.rows, row)[:] = row_of(stack.rows, total)
         stack.exponent[row], stack.bound[row] = stack.exponent[total], stack.bound[total]
     for length in range(min(done, longest - 1), -1, -1):
         source = stack.before[above, length - 1] if length > 0 else NO_ROW
@@ -242,25 +245,37 @@ def _extend(
         faded, joined, exponent = _common_exponent(stack.exponent[old], exponent)
         faded *= decay
         bound = faded * stack.bound[old] + joined * bound
-    step = Step(
-        number(BUTTERFLY_FACTOR * a), head, number(b), work.right,
-        number(kept), number(added), number(faded), number(joined),
-    )  # fmt: skip
-    rows = stack.rows
-    x = work.right if source == NO_ROW else rows[source]  # any row will do where it is multiplied by 0
-    if new == NO_ROW:
-        compose(x, m1, step, work.edge, x, None, rows[total], rows[out])
+    share = child.a * UNMIX if child.kind == LEAF else 1.0  # the right operand of a leaf is nothing but signs
+    left = number(BUTTERFLY_FACTOR * a * share), head, number(b * share)
+    sums = number(kept), number(added), number(faded), number(joined)
+    if child.kind == LEAF:
+        _compose(stack, Step(*left, child.label, *sums), source, old, new, total, out, m1, work)
     else:
-        compose(x, m1, step, work.edge, x if old == NO_ROW else rows[old], rows[new], rows[total], rows[out])
+        _compose(stack, Step(*left, work.right, *sums), source, old, new, total, out, m1, work)
+    if new != NO_ROW:
         _finish_row(stack, new, exponent, bound)
     _finish_row(stack, out, out_exponent, out_bound)
+
+
+@inlined
+def _compose(
+    stack: Stack, step: Step, source: int, old: int, new: int, total: int, out: int, m1: Shuffle, work: Work
+) -> None:
+    rows = stack.rows
+    s, s_out = row_of(rows, total), row_of(rows, out)
+    x = work.right if source == NO_ROW else row_of(rows, source)  # any will do where it is multiplied by 0
+    if new == NO_ROW:
+        compose(x, m1, step, work.edge, x, None, s, s_out)
+    else:
+        b = x if old == NO_ROW else row_of(rows, old)
+        compose(x, m1, step, work.edge, b, row_of(rows, new), s, s_out)
 
 
 @inlined
 def _finish_row(stack: Stack, row: int, exponent: int, bound: float) -> None:
     """Note how large a row is, and bring it to about 1 where it may be too large, or was and may fade."""
     if bound > rescaling.LARGE or exponent != 0:
-        bound, grown = rescaling.rescale(stack.rows[row])
+        bound, grown = rescaling.rescale(row_of(stack.rows, row))
         exponent += grown
     stack.exponent[row], stack.bound[row] = exponent, bound
 
@@ -283,10 +298,10 @@ def _add_node(
     number = work.total.dtype.type
     if kind == OTHER:
         row = stack.total[own]
-        exponent = rescaling.true_exponent(stack.rows[row], stack.exponent[row], to)
+        exponent = rescaling.true_exponent(row_of(stack.rows, row), stack.exponent[row], to)
         to, share = rescaling.meet(work.total, to, exponent)
         unit = rescaling.power_of_two(-to)
-        add_row_and_signs(work.total, stack.rows[row], number(share), label, number(unit))
+        add_row_and_signs(work.total, row_of(stack.rows, row), number(share), label, number(unit))
     elif kind == PRETERMINAL:
         unit = rescaling.power_of_two(-to)
         add_preterminal(work.total, label, below, number(unit), work.preterminal, number(unit * step))
@@ -305,15 +320,17 @@ def _encode(
     widest = max(1, schedule.arity.max())
     height, lengths = stack_height(schedule), max(1, min(weights.max_length, widest) - 1)
     n = height * (1 + lengths)
+    rows = empty_rows(n + 3, out)
     stack = Stack(
-        np.empty((n + 1, size), out.dtype), np.zeros(n + 1, np.int64), np.zeros(n + 1), np.arange(height),
+        rows, np.zeros(n + 1, np.int64), np.zeros(n + 1), np.arange(height),
         np.arange(height, n).reshape(height, lengths), np.zeros(height, np.int64), np.array([n]),
     )  # fmt: skip
     words = size // LANES
     work = Work(
-        np.empty(size, out.dtype), np.empty(size, out.dtype), np.empty(EDGE, out.dtype),
+        row_of(rows, n + 1), row_of(rows, n + 2), np.empty(EDGE, out.dtype),
         np.empty(words, np.uint16), np.empty(words, np.uint16), np.empty(words, np.uint16),
     )  # fmt: skip
+    work.right[:] = 0
     fraction, factor = math.frexp(weights.node)
     for tree in range(len(out)):
         work.total[:] = 0

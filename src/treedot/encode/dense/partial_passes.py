@@ -7,20 +7,21 @@ from typing import Any, NamedTuple
 from treedot.array_types import IntArray, Row, SignWords
 from treedot.encode.dense.mixing import Shuffle, lay_edge, row_butterflies
 from treedot.jit import njit
-from treedot.simd import LANES, flip, load, splat, store
+from treedot.simd import LANES, flip, load, splat, store, times
 
 
 class Step(NamedTuple):
     """How a later child is composed.
 
-    With butterflies x of the source, E is ``(a · label + b · x) ⊗ right``, where the label is signs. Then out
-    is ``kept · total + added · E``, and new is ``faded · old + joined · E``.
+    With butterflies x of the source, E is ``(a · label + b · x) ⊗ right``, where the label is signs, and the
+    right operand a row, or signs too where the child is a leaf. Then out is ``kept · total + added · E``, and
+    new is ``faded · old + joined · E``.
     """
 
     a: Any
     label: SignWords
     b: Any
-    right: Row
+    right: Any
     kept: Any
     added: Any
     faded: Any
@@ -30,7 +31,7 @@ class Step(NamedTuple):
 @njit
 def _compose_one(x: Any, at: int, step: Step, old: Row, new: Any, total: Row, out: Row) -> None:
     left = flip(splat(step.a), step.label[at // LANES]) + x * splat(step.b)
-    ending = left * load(step.right, at)
+    ending = times(left, step.right, at)
     store(out, at, load(total, at) * splat(step.kept) + ending * splat(step.added))
     if new is not None:
         store(new, at, load(old, at) * splat(step.faded) + ending * splat(step.joined))

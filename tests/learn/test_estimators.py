@@ -25,7 +25,7 @@ KINDS = [
 
 # Smaller than by default, and what else an estimator can be; one that is not named here is as it is made.
 VARIANTS = {
-    "DistributedTreeVectorizer": [{"n_components": 256}],
+    "DistributedTreeVectorizer": [{"n_components": 256}, {"n_components": 256, "kernel": "partial"}],
     "FragmentVectorizer": [
         {"n_features": 1024},
         {"n_features": None},

@@ -114,6 +114,7 @@ def test_dense_vectors_and_rows_with_a_rest_are_options(questions):
     trees, y = questions
     for vectorizer in (
         DistributedTreeVectorizer(n_components=1024),
+        DistributedTreeVectorizer(n_components=1024, kernel="partial", mu=0.3, gaps="span", max_length=3),
         FragmentVectorizer(n_features=4096, rest="dense", rest_size=256),
     ):
         model = TreeClassifier(vectorizer=vectorizer, C=10).fit(trees[:100], y[:100])

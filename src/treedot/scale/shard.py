@@ -70,10 +70,9 @@ def do_shard(folder: str, number: int) -> Outcome:
 def note_failure(folder: str, number: int, error: str) -> None:
     """Write down why a shard failed; where that cannot be written, the outcome still says it."""
     with contextlib.suppress(TreedotError, OSError):
-        for shard in Plan.load(Path(folder)).shards[
-            max(0, number) : number + 1
-        ]:  # none where there is no such
-            with write_whole(failure_file(Path(folder), shard), sweep=False) as aside:
+        shards = Plan.load(Path(folder)).shards
+        if 0 <= number < len(shards):
+            with write_whole(failure_file(Path(folder), shards[number]), sweep=False) as aside:
                 aside.write_text(error + "\n", encoding="utf-8", errors="backslashreplace")
 
 

@@ -190,7 +190,10 @@ def _joined(
         for k in range(first, last):
             scan, numbers = scans[k]
             here = slice(nodes[k], nodes[k + 1])
-            label[here] = scan.label if numbers is None else numbers[scan.label]
+            if numbers is None:
+                label[here] = scan.label
+            else:
+                np.take(numbers, scan.label, out=label[here], mode="clip")  # "raise" would make a copy first
             arity[here] = scan.arity
             np.add(scan.offsets[1:], nodes[k], out=offsets[trees[k] + 1 : trees[k + 1] + 1])
 

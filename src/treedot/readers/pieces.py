@@ -84,26 +84,29 @@ def find_starts(text: Text, at: int, end: int) -> Found:
     """Find the brackets that open where the fewest are open, from ``at`` to before ``end``."""
     starts, count = np.empty((end - at) // 2 + 1, np.int64), 0
     depth, fewest, breaks = 0, 0, 0
+    waiting = True  # for the next bracket that opens
     while at < end:
         known = (1 << min(PADDING, end - at)) - 1
         opened, closed = marks(text, at, _OPEN) & known, marks(text, at, _CLOSE) & known
         breaks += n_marks(marks(text, at, _BREAK) & known)
-        if depth - n_marks(closed) > fewest:  # nowhere among these bytes are so few open
-            depth += n_marks(opened) - n_marks(closed)
-        else:
-            both = opened | closed
-            while both:
-                k = first_mark(both)
-                both &= both - 1
-                if (opened >> k) & 1:
-                    if depth == fewest:
-                        starts[count] = at + k
-                        count += 1
-                    depth += 1
-                else:
-                    depth -= 1
-                    if depth < fewest:
-                        fewest, count = depth, 0
+        if waiting and opened:
+            starts[count], waiting = at + first_mark(opened), False
+            count += 1
+        if depth - n_marks(closed) <= fewest:  # else so few are open nowhere among these bytes
+            last = closed & ~(closed >> 1)  # of brackets that close side by side
+            while last:
+                before = (last & -last) * 2 - 1  # and itself
+                last &= last - 1
+                here = depth + n_marks(opened & before) - n_marks(closed & before)
+                if here > fewest:
+                    continue
+                if here < fewest:
+                    fewest, count = here, 0
+                waiting = (opened & ~before) == 0
+                if not waiting:
+                    starts[count] = at + first_mark(opened & ~before)
+                    count += 1
+        depth += n_marks(opened) - n_marks(closed)
         at += PADDING
     return Found(starts[:count].copy(), fewest, depth, breaks)
 

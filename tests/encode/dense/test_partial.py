@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies import random_forest, trees
+from strategies import corpus, random_forest, trees
 from treedot import Forest, PartialTreeKernel, Tree, read_trees
 from treedot.algebra import ALGEBRAS
 from treedot.encode import DenseEncoder, DenseSpec
@@ -199,10 +199,20 @@ def test_estimates_are_unbiased(gaps, max_length):
     assert error <= 0.0035  # a bias of one hundredth would show
 
 
+def questions(column):
+    file = "qc_train.tsv.gz" if column == "tree" else "qc_train_dep.tsv.gz"
+    forest = read_trees(corpus(file), column=column)
+    return forest[np.random.default_rng(0).choice(len(forest), 60, replace=False)]
+
+
 @pytest.mark.large
 @pytest.mark.parametrize("gaps", ["toolkit", "span"])
-def test_errors_are_near_the_floor(gaps):
-    forest = random_forest(0, 60)
+@pytest.mark.parametrize(
+    "source",
+    ["generated", *(pytest.param(column, marks=pytest.mark.corpus) for column in ("tree", "grct", "lct"))],
+)
+def test_errors_are_near_the_floor(source, gaps):
+    forest = random_forest(0, 60) if source == "generated" else questions(source)
     partial = {"decay": 0.4, "mu": 0.4, "gaps": gaps}
     exact = PartialTreeKernel(**partial).gram(forest)
     squares = []

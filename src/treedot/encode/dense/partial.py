@@ -128,6 +128,7 @@ class Child(NamedTuple):
 
 @inlined
 def _right_operand(stack: Stack, own: int, kind: int, label: SignWords, step: float) -> Child:
+    """Return what a finished node is to its parent; x(c) is c, c + w · signs, or c + S(c)."""
     row, exponent, bound = NO_ROW, 0, 0.0
     a, b = 1.0, 0.0
     if kind == PRETERMINAL:
@@ -261,6 +262,7 @@ def _extend(
 def _compose(
     stack: Stack, step: Step, source: int, old: int, new: int, total: int, out: int, m1: Shuffle, work: Work
 ) -> None:
+    """Run the pass over the rows with these numbers."""
     rows = stack.rows
     s, s_out = row_of(rows, total), row_of(rows, out)
     x = work.right if source == NO_ROW else row_of(rows, source)  # any will do where it is multiplied by 0

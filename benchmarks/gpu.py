@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -132,25 +133,25 @@ def measure_neighbours(encoder: GpuEncoder, count: int) -> None:
         )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
     parser.add_argument("--trees", type=int, default=160_000, help="at least so many, by repeating a corpus")
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
     parser.add_argument("--components", type=int, default=8192)
     parser.add_argument("--composition", default="mixed")
     parser.add_argument("--decay", type=float, default=0.4)
     parser.add_argument("--neighbours", type=int, metavar="TREES", help="measure the search among so many")
-    arguments = parser.parse_args()
-    encoder = GpuEncoder(DenseSpec(arguments.components, arguments.decay, arguments.composition))
-    if arguments.neighbours:
-        measure_neighbours(encoder, arguments.neighbours)
+    options = parser.parse_args(arguments)
+    encoder = GpuEncoder(DenseSpec(options.components, options.decay, options.composition))
+    if options.neighbours:
+        measure_neighbours(encoder, options.neighbours)
         return
     for name in ("questions", "Penn sentences", "Java functions"):
-        forest = corpus(arguments.data, name)
+        forest = corpus(options.data, name)
         if forest is None:
             continue
         difference, of_gpu, of_processor = largest_differences(encoder, forest[:2000])
-        times = max(1, arguments.trees // len(forest) // max(1, forest.n_nodes // len(forest) // 30))
+        times = max(1, options.trees // len(forest) // max(1, forest.n_nodes // len(forest) // 30))
         many = Forest.concat([forest] * times)
         kernel, whole, classes = (rate(encoder, many) for rate in (kernel_rate, whole_rate, class_rate))
         print(

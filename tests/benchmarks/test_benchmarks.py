@@ -16,11 +16,13 @@ from benchmarks import __main__ as everything
 from benchmarks import (
     clones,
     code,
+    dependency,
     duplicates,
     explain,
     fidelity,
     find,
     fit,
+    gpu,
     grammar,
     growth,
     index,
@@ -38,6 +40,7 @@ from benchmarks import (
 )
 from strategies import random_forest
 from treedot import FragmentVectorizer
+from treedot.errors import DeviceError
 from treedot.timing import timed
 
 MODULES = [
@@ -108,11 +111,13 @@ def test_every_program_is_tried_here():
         everything,
         clones,
         code,
+        dependency,
         duplicates,
         explain,
         fidelity,
         find,
         fit,
+        gpu,
         growth,
         index,
         learn,
@@ -136,6 +141,11 @@ def test_every_program_says_what_it_does(module, capsys):
     assert ended.value.code == 0
     name = module.__name__.removesuffix(".__main__")
     assert capsys.readouterr().out.startswith(f"usage: python -m {name} ")
+
+
+def test_the_benchmark_of_a_gpu_wants_one():
+    with pytest.raises(DeviceError, match="device='cuda'"):
+        gpu.main([])
 
 
 def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):

@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import pkgutil
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -143,7 +144,8 @@ def test_every_program_says_what_it_does(module, capsys):
     assert capsys.readouterr().out.startswith(f"usage: python -m {name} ")
 
 
-def test_the_benchmark_of_a_gpu_wants_one():
+def test_the_benchmark_of_a_gpu_wants_one(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(DeviceError, match="device='cuda'"):
         gpu.main([])
 

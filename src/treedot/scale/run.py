@@ -11,6 +11,7 @@ from treedot.errors import IncompleteError, ParameterError
 from treedot.files import remove_stale
 from treedot.readers.ranges import Reading
 from treedot.scale.engines import Engine, check_client, opened
+from treedot.scale.outcomes import outcomes
 from treedot.scale.plan import Plan, check_folder, find_inputs
 from treedot.scale.shard import Outcome, do_shard, note_failure
 from treedot.scale.status import rows_of_shard
@@ -71,40 +72,27 @@ def run(folder: Path, plan: Plan, by: Workers, on_done: OnDone | None) -> Done:
     mine = range(which - 1, len(plan.shards), shares)
     found = {number: rows_of_shard(folder, plan, number) for number in mine}
     missing = [number for number, rows in found.items() if rows is None]
-    outcomes: list[Outcome] = []
+    done: list[Outcome] = []
     if missing:
         with opened(by.client, by.workers) as engine:
             for outcome in _outcomes(engine, os.fspath(folder), missing):
-                outcomes.append(outcome)
+                done.append(outcome)
                 if on_done is not None:
                     on_done(outcome, len(missing))
         remove_stale(folder)
-    failures = sorted(outcome for outcome in outcomes if outcome.error)
+    failures = sorted(outcome for outcome in done if outcome.error)
     if failures:
         raise IncompleteError(_message(folder, plan, failures, len(mine)))
-    rows = sum(rows or 0 for rows in found.values()) + sum(outcome.rows for outcome in outcomes)
-    return Done(len(outcomes), len(mine) - len(missing), rows, sum(x.skipped for x in outcomes))
+    rows = sum(rows or 0 for rows in found.values()) + sum(outcome.rows for outcome in done)
+    return Done(len(done), len(mine) - len(missing), rows, sum(x.skipped for x in done))
 
 
 def _outcomes(engine: Engine, folder: str, numbers: list[int]) -> Iterable[Outcome]:
-    """Yield the outcome of every shard.
-
-    Those whose worker died are tried once more when the others are done, one at a time: so the one that
-    kills its worker is known for certain, and takes no neighbour with it.
-    """
-    lost = []
-    for (_, number), result in engine(do_shard, [(folder, number) for number in numbers]):
-        if isinstance(result, Outcome):
-            yield result
-        else:
-            lost.append(number)
-    for number in lost:
-        ((_, result),) = engine(do_shard, [(folder, number)])
-        if not isinstance(result, Outcome):
-            error = f"its worker died, twice ({type(result).__name__}: {result})"
-            note_failure(folder, number, error)
-            result = Outcome(number, error=error)
-        yield result
+    """Yield the outcome of every shard, written down where it is a failure."""
+    for outcome in outcomes(engine, do_shard, [(folder, number) for number in numbers]):
+        if outcome.error:  # a worker that died has not written it
+            note_failure(folder, outcome.shard, outcome.error)
+        yield outcome
 
 
 def _message(folder: Path, plan: Plan, failures: list[Outcome], total: int) -> str:

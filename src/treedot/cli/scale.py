@@ -102,24 +102,38 @@ def _run(options: argparse.Namespace, work: Callable[..., Done], *what: Any, **m
 @contextlib.contextmanager
 def _running(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Give what all works on parts are called with; say meanwhile how far they are, and what is left out."""
-    skipped = 0
-    with _client(options) as client, Counted("shards") as progress:
+    with _client(options) as client, Counted("shards") as progress, _left_out() as tell:
 
         def on_done(outcome: Outcome, total: int) -> None:
-            nonlocal skipped
             progress.add(total)
-            skipped += outcome.skipped
-            for message in outcome.messages:
-                print(f"treedot: skipped {printable(message)}", file=sys.stderr)
+            tell(outcome)
 
         yield {
             "client": client,
             "workers": options.workers,
             "share": options.shard or (1, 1),
-            "reading": Reading(options.format, options.column, options.unit, options.skip_bad),
+            "reading": _reading(options),
             "shard_size": options.shard_size,
             "on_done": on_done,
         }
+
+
+def _reading(options: argparse.Namespace) -> Reading:
+    return Reading(options.format, options.column, options.unit, options.skip_bad)
+
+
+@contextlib.contextmanager
+def _left_out() -> Iterator[Callable[[Outcome], None]]:
+    """Give what tells of the trees that a shard left out; say at the end how many they were."""
+    skipped = 0
+
+    def tell(outcome: Outcome) -> None:
+        nonlocal skipped
+        skipped += outcome.skipped
+        for message in outcome.messages:
+            print(f"treedot: skipped {printable(message)}", file=sys.stderr)
+
+    yield tell
     if skipped:
         print(f"treedot: left out {skipped} bad tree(s)", file=sys.stderr)
 
@@ -179,18 +193,11 @@ def train_by_many(options: argparse.Namespace, settings: dict[str, Any]) -> Line
     for name, instead in FOR_ONE_PROCESS.items():
         if getattr(options, name) not in (None, -1):
             raise ParameterError(f"--{name.replace('_', '-')} is for training by one process: {instead}")
-    skipped = 0
     own = ("vectorizer", "decay", "C", "cv", "class_weight")
     rounds = {} if options.rounds is None else {"rounds": options.rounds}
-    with _client(options) as client, Passes("round", "began with a duality gap of") as progress:
-
-        def on_done(outcome: Outcome, total: int) -> None:
-            nonlocal skipped
-            skipped += outcome.skipped
-            for message in outcome.messages:
-                print(f"treedot: skipped {printable(message)}", file=sys.stderr)
-
-        model = fit_files(
+    progress = Passes("round", "began with a duality gap of")
+    with _client(options) as client, progress, _left_out() as tell:
+        return fit_files(
             options.trees,
             options.output,
             client=client,
@@ -199,13 +206,10 @@ def train_by_many(options: argparse.Namespace, settings: dict[str, Any]) -> Line
             **rounds,
             partitions=options.partitions,
             workers=options.workers,
-            reading=Reading(options.format, options.column, options.unit, options.skip_bad),
+            reading=_reading(options),
             shard_size=options.shard_size,
             checkpoint=options.checkpoint,
             overwrite=options.overwrite,
-            on_done=on_done,
+            on_done=lambda outcome, _: tell(outcome),
             progress=progress,
         )
-    if skipped:
-        print(f"treedot: left out {skipped} bad tree(s)", file=sys.stderr)
-    return model

@@ -33,7 +33,7 @@ from treedot.readers.ranges import Reading, iter_range
 from treedot.scale.engines import Engine, Task, opened
 from treedot.scale.fit_folder import TRAINING, FitFolder, Job, PackedShards, read_facts, shard_name
 from treedot.scale.outcomes import outcomes
-from treedot.scale.partition import add_up, do_partition, labelled, pack_shard, warm_up
+from treedot.scale.partition import add_up, do_partition, labelled, pack_shard
 from treedot.scale.plan import SHARD_SIZE, Plan, find_inputs
 from treedot.scale.shard import Outcome
 
@@ -164,7 +164,6 @@ def fit(
     opened_folder = _opened_folder(folder, request, paths, reading, shard_size)
     with opened(client, workers) as engine, opened_folder:
         training = _Training(Path(os.path.abspath(folder)), engine, progress or (lambda _: None))
-        list(engine(warm_up, [()]))  # where that fails, the tasks will say what is wrong
         training.read(on_done)
         with _removed_on_error(folder):
             training.begin(classifier, request)

@@ -14,10 +14,11 @@ for w. So the compiled pass is used as it is, the α that are kept are K times t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import traceback
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,8 @@ import numpy as np
 from treedot.array_types import FloatArray, Matrix
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.errors import SourceError, TreedotError
-from treedot.files import write_folder
+from treedot.files import first_alone, write_folder
+from treedot.jit import cache_folder
 from treedot.learn.block_visits import EncodedBlock, Group, groups, key_of, sums_of_column_squares
 from treedot.learn.coordinate_descent import PassFigures
 from treedot.learn.training_folder import ALPHA, FACTS, TREES, write_json
@@ -52,16 +54,25 @@ def do_partition(folder: str, rounds: int, number: int) -> Outcome:
 
 
 def warm_up() -> None:
-    """Compile what tasks need where it is not yet: once per machine, before all of them do."""
+    """Use all compiled code that tasks use, on one tree."""
     block = Block(read_trees(["(S (A a) (B b c))"]), np.zeros(1, np.int64))
     spec = SparseSpec(n_features=32)
     group = Group([EncodedBlock.of(block, SparseEncoder(spec))], np.zeros(1, np.int64))
     _Local.begin(Weights.begin(32, 1)).visit(group, np.zeros((1, 1), ALPHA), np.ones((1, 2)), (0, 1), 0, 1)
 
 
+@cache
+def _warm() -> None:
+    """Compile what is not compiled yet, once in a process, and one process of a machine before the others."""
+    kept = cache_folder()
+    with contextlib.nullcontext() if kept is None else first_alone(kept):
+        warm_up()
+
+
 def _outcome(number: int, work: Callable[[], Outcome]) -> Outcome:
     """Return what becomes of a task; errors are returned, since an engine may change those it passes on."""
     try:
+        _warm()
         return work()
     except (TreedotError, OSError, MemoryError) as error:
         return Outcome(number, error=str(error) or type(error).__name__)

@@ -343,8 +343,6 @@ def test_what_is_known_before_the_work_is_told_before_it(two_columns, capsys, mo
     command = ["train", table, "--label", "label", "-o", str(two_columns / "new")]
     assert main([*command, "--tree-column", "text", "--checkpoint", str(two_columns / "training")]) == 1
     assert "the trees of one column" in capsys.readouterr().err
-    assert main(["predict", str(two_columns / "good"), table, "-o", f"{two_columns}/parts/"]) == 1
-    assert "a model of named columns" in capsys.readouterr().err
 
 
 def test_single_nodes_are_predicted_too(two_columns, tmp_path, capsys):

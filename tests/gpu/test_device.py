@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,9 +14,10 @@ import pytest
 from treedot import DistributedTreeVectorizer, FragmentVectorizer, dot_products, nearest
 from treedot.encode import DenseSpec
 from treedot.errors import DeviceError, ParameterError
-from treedot.gpu import GpuEncoder
-from treedot.gpu.device import open_device
+from treedot.gpu import GpuEncoder, device
+from treedot.gpu.device import clear_memory_errors, open_device
 from treedot.gpu.mixed import Way, ways
+from treedot.gpu.product import ProductOnGpu
 
 TREES = ["(A b)", "(A c)"]
 
@@ -72,3 +75,46 @@ def test_blocks_share_the_memory_for_rows() -> None:
     assert ways(server, 8192) == [Way(3, 2, False), Way(7, 1, False), Way(255, 1, True)]
     assert ways(desktop, 8192) == [Way(1, 2, False), Way(3, 1, False), Way(255, 1, True)]
     assert ways(desktop, 16384) == [Way(1, 1, False), Way(255, 1, True)]
+    for card in (server, desktop):
+        for size in range(512, 16385, 512):
+            warps, rows = size // 512, max([way.rows for way in ways(card, size) if not way.in_global])
+            static = 512 + 4 + 8 * warps + 2 * 4 * 64 + 4 * warps  # what mixed.cu has besides rows
+            assert 4 * size * rows + static <= card.shared_memory_per_block_optin
+
+
+def test_too_little_shared_memory_for_the_product_is_told() -> None:
+    desktop = SimpleNamespace(shared_memory_per_block_optin=101376)
+    algebra: Any = DenseSpec(n_components=16384, composition="product").algebra()
+    gpu: Any = SimpleNamespace(device="cuda:0", properties=desktop)
+    with pytest.raises(DeviceError, match="cuda:0 has too little shared memory for composition='product'"):
+        ProductOnGpu(algebra, gpu)
+
+
+def test_kernels_are_compiled_and_launched_on_their_own_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch: Any = pytest.importorskip("torch")
+    current: list[int] = [0]
+    met: list[tuple[str, int]] = []
+
+    @contextlib.contextmanager
+    def on(number: int) -> Iterator[None]:
+        current.append(number)
+        yield
+        current.pop()
+
+    def compile_it(*_: Any) -> Any:
+        met.append(("compiled", current[-1]))
+        return lambda *_: met.append(("launched", current[-1]))
+
+    monkeypatch.setattr(torch.cuda, "device", on)
+    monkeypatch.setattr(device, "_by_torch", compile_it)
+    device.compiled.__wrapped__("neighbours.cu", "above", 1)((1, 1), 32, [], 0)
+    assert met == [("compiled", 1), ("launched", 1)]
+
+
+def test_too_little_memory_is_told() -> None:
+    torch: Any = pytest.importorskip("torch")
+    with (
+        pytest.raises(DeviceError, match=r"cuda:0 has too little memory for 7 trees: give fewer at a time"),
+        clear_memory_errors("cuda:0", "7 trees"),
+    ):
+        raise torch.OutOfMemoryError("CUDA out of memory.\nTried …")

@@ -155,3 +155,16 @@ def test_rows_that_come_some_at_a_time_give_the_same_neighbours(seed, k, count, 
         assert (found[:, expected.shape[1] :] == -1).all()
         if vectorizer is SPARSE:
             assert (found[:, : expected.shape[1]] == expected).all()
+
+
+@pytest.mark.parametrize("name", ["query", "rank", "similarity", "row"])
+def test_a_column_with_a_name_of_the_result_is_to_be_renamed(tmp_path, pool, name):
+    (tmp_path / "t.tsv").write_text(f"tree\t{name}\n(S (A a))\t7\n")
+    with pytest.raises(IncompleteError, match=rf"rename the column\(s\) \['{name}'\]"):
+        scale.nearest(["(A a)"], tmp_path / "t.tsv", tmp_path / "out", pool)
+
+
+@pytest.mark.parametrize("paths", [3, ["trees.mrg", 3], None])
+def test_what_is_no_path_is_refused(tmp_path, pool, paths):
+    with pytest.raises(ParameterError, match="paths must be a path, or an iterable of paths"):
+        scale.nearest(["(A a)"], paths, tmp_path / "out", pool)

@@ -24,7 +24,7 @@ from treedot.vectors.parts import iter_vectors
 
 QUERIES, RESULT = "_queries.arrow", "nearest.arrow"
 SEARCH_KEY = b"treedot.nearest"
-OWN = ("query", "similarity", "row", "tree")  # columns
+OWN = ("query", "rank", "similarity", "row", "tree")  # columns of the result
 AT_A_TIME = 1 << 20  # candidates that are compared at a time when parts are merged
 
 

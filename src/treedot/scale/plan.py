@@ -135,6 +135,11 @@ class Plan:
         with write_whole(folder / PLAN) as aside:
             aside.write_text(json.dumps(content) + "\n", encoding="utf-8")
 
+    def where(self, number: int) -> str:
+        """Return which range of which file a shard is, in words."""
+        shard = self.shards[number]
+        return f"{self.inputs[shard.file].path} [{shard.begin}:{shard.end}]"
+
     def check_same(self, other: Plan, folder: Path) -> None:
         """Raise where a second run asks for something else than what this folder is of."""
         instead = "write to another folder, or remove this one to begin anew"
@@ -177,7 +182,10 @@ def find_inputs(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None, folder: Path
 ) -> tuple[Input, ...]:
     """Return the files that paths stand for, those of patterns and folders in the order of their names."""
-    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    some = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    given = list(some) if isinstance(some, Iterable) else [some]
+    if wrong := [path for path in given if not isinstance(path, (str, os.PathLike))]:
+        raise ParameterError(f"paths must be a path, or an iterable of paths, and {wrong[0]!r} is none")
     own = os.path.abspath(folder)
     files = dict.fromkeys(os.path.abspath(file) for path in given for file in _files(os.fspath(path), format))
     inputs = tuple(Input.of(file) for file in files if not file.startswith(os.path.join(own, "")))

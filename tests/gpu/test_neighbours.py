@@ -34,3 +34,22 @@ def test_few_elements_find_candidates_and_all_decide() -> None:
     X = torch.from_numpy(rng.standard_normal((60, 32)).astype(np.float32))
     rows, values = nearest_tensors(X, k=3, elements=16)
     assert values.numpy() == pytest.approx((X @ X.T).gather(1, rows).numpy(), rel=1e-5)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_half_precision_finds_the_neighbours_of_short_vectors_too(
+    symmetric: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbours, "_halves", lambda X, _: neighbours._in_half_precision(X))
+    rng = np.random.default_rng(2)
+    X, Y = (
+        (rng.standard_normal((count, 16)) * 10.0 ** rng.uniform(-6, 6, (count, 1))).astype(np.float32)
+        for count in (200, 150)
+    )
+    X[7] = 0
+    other = None if symmetric else Y
+    rows, values = nearest_tensors(torch.from_numpy(X), None if symmetric else torch.from_numpy(Y), 2)
+    expected_rows, expected = nearest(X, other, 2)
+    some = np.arange(200) != 7  # whose products are all equal
+    np.testing.assert_array_equal(rows.numpy()[some], expected_rows[some])
+    np.testing.assert_allclose(values.numpy(), expected, rtol=1e-5)

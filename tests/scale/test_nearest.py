@@ -128,8 +128,11 @@ def test_what_makes_no_sense_is_refused(tables, tmp_path, pool):
         scale.nearest(QUERIES, tables, out, pool, share=(2, 1))
     assert not out.exists()
     scale.nearest(QUERIES, tables, out, pool)
-    for other in ({"k": 3}, {"vectorizer": SPARSE}):
-        with pytest.raises(SpecMismatchError):
+    for other, said in (
+        ({"k": 3}, r"\(k 10, and not 3\)"),
+        ({"vectorizer": SPARSE}, r"\(vectors \w+, and not \w"),
+    ):
+        with pytest.raises(SpecMismatchError, match=said):
             scale.nearest(QUERIES, tables, out, pool, **other)
     with pytest.raises(SpecMismatchError):
         scale.nearest(QUERIES[:2], tables, out, pool)

@@ -13,6 +13,7 @@ from treedot.gpu.device import compiled
 TILE_ROWS = 16384
 TILE_COLUMNS = 32768
 CROWDED = 32  # entries per row that are worth a search of the whole tile
+ALIKE = 64.0  # times the least of all largest elements, at most: half precision holds both well
 AGAIN_BYTES = 1 << 30  # for candidates whose products are computed again at a time
 
 
@@ -21,6 +22,17 @@ class Best(NamedTuple):
 
     values: Any
     rows: Any
+
+
+class Scaled(NamedTuple):
+    """Vectors, and what each is to be multiplied by so that they compare with each other, None for 1."""
+
+    vectors: Any
+    scales: Any
+
+    def part(self, rows: slice) -> Scaled:
+        """Return some of them."""
+        return Scaled(self.vectors[rows], None if self.scales is None else self.scales[rows])
 
 
 def nearest_tensors(X: Any, Y: Any = None, k: int = 10, *, elements: int | None = None) -> tuple[Any, Any]:
@@ -51,11 +63,11 @@ def nearest_tensors(X: Any, Y: Any = None, k: int = 10, *, elements: int | None 
         torch.full((len(X), wanted), -torch.inf, device=X.device),
         torch.full((len(X), wanted), -1, dtype=torch.int64, device=X.device),
     )
-    for start in range(0, len(x), TILE_ROWS):
-        rows = slice(start, min(start + TILE_ROWS, len(x)))
-        for first in range(start if Y is None else 0, len(y), TILE_COLUMNS):
-            columns = slice(first, min(first + TILE_COLUMNS, len(y)))
-            products = _products(x[rows], y[columns])
+    for start in range(0, len(X), TILE_ROWS):
+        rows = slice(start, min(start + TILE_ROWS, len(X)))
+        for first in range(start if Y is None else 0, len(others), TILE_COLUMNS):
+            columns = slice(first, min(first + TILE_COLUMNS, len(others)))
+            products = _products(x.part(rows), y.part(columns))
             if Y is None and first == start:
                 products.diagonal().fill_(-torch.inf)
             below = slice(max(first, rows.stop), max(columns.stop, rows.stop) if Y is None else first)
@@ -63,24 +75,44 @@ def nearest_tensors(X: Any, Y: Any = None, k: int = 10, *, elements: int | None 
     return _computed_again(X, others, best.rows, k)
 
 
-def _halves(X: Any, elements: int | None) -> Any:
-    """Return vectors in half precision, none of whose elements is above 1; unchanged on a processor."""
-    import torch
-
+def _halves(X: Any, elements: int | None) -> Scaled:
+    """Return vectors in half precision; unchanged on a processor."""
     part = X[:, :elements]
-    if X.device.type == "cpu":
-        return part
-    scale = max(max(float(block.abs().max()) for block in part.split(TILE_ROWS)), torch.finfo(X.dtype).tiny)
-    halves = torch.empty(part.shape, dtype=torch.float16, device=X.device)
-    for block, out in zip(part.split(TILE_ROWS), halves.split(TILE_ROWS), strict=True):
-        torch.div(block, scale, out=out)
-    return halves
+    return Scaled(part, None) if X.device.type == "cpu" else _in_half_precision(part)
 
 
-def _products(x: Any, y: Any) -> Any:
+def _in_half_precision(X: Any) -> Scaled:
+    """Return vectors in half precision, none of whose elements is above 1.
+
+    All are divided by the same where they are of like magnitude, as those that are normalised. Else the short
+    ones would vanish, so that each is divided by its own largest element.
+    """
     import torch
 
-    return x @ y.T if x.dtype == torch.float32 else torch.mm(x, y.T, out_dtype=torch.float32)
+    largest = torch.cat([block.abs().amax(dim=1) for block in X.split(TILE_ROWS)])
+    top = largest.max().clamp(min=torch.finfo(X.dtype).tiny)
+    largest = torch.where(largest > 0, largest, top)
+    alike = bool(top <= ALIKE * largest.min())
+    divisors = top.expand(len(X)) if alike else largest
+    halves = torch.empty(X.shape, dtype=torch.float16, device=X.device)
+    for block, by, out in zip(*(x.split(TILE_ROWS) for x in (X, divisors, halves)), strict=True):
+        torch.div(block, by[:, None], out=out)
+    return Scaled(halves, None if alike else largest / top)
+
+
+def _products(x: Scaled, y: Scaled) -> Any:
+    """Return all dot products, those of each side times a number of its own."""
+    import torch
+
+    if x.vectors.is_cuda:
+        products = torch.mm(x.vectors, y.vectors.T, out_dtype=torch.float32)
+    else:
+        products = x.vectors.float() @ y.vectors.float().T
+    if x.scales is not None:
+        products *= x.scales[:, None]
+    if y.scales is not None:
+        products *= y.scales
+    return products
 
 
 def _keep_both(best: Best, products: Any, rows: slice, below: slice, first: int) -> None:

@@ -144,8 +144,8 @@ class Plan:
         """Raise where a second run asks for something else than what this folder is of."""
         instead = "write to another folder, or remove this one to begin anew"
         if self.work != other.work:
-            both = f"{_named(self.work)}, and not {_named(other.work)}"
-            raise SpecMismatchError(f"{folder} holds parts of {both}: {instead}")
+            differing = _differences(self.work, other.work)
+            raise SpecMismatchError(f"{folder} holds parts of other work ({differing}): {instead}")
         if self.reading != other.reading:
             raise ParameterError(f"the trees of {folder} were read with other settings: {instead}")
         if self.shard_size != other.shard_size:
@@ -174,8 +174,16 @@ def _first_columns(inputs: tuple[Input, ...], shards: tuple[Shard, ...], reading
     return ""
 
 
-def _named(work: dict[str, Any]) -> str:
-    return f"{work.get('task')} {work.get('fingerprint')}"
+def _differences(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """Return what differs between two works, in words."""
+    old, new = ({key: _shown(value) for key, value in work.items()} for work in (old, new))
+    keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+    return ", ".join(f"{key} {old.get(key)}, and not {new.get(key)}" for key in keys)
+
+
+def _shown(value: Any) -> Any:
+    """Return the fingerprint of vectors, and all else as it is."""
+    return value.get("fingerprint") if isinstance(value, dict) else value
 
 
 def find_inputs(

@@ -180,12 +180,13 @@ def _opened_folder(
     """Hold a work folder, made now if there is none; one that is of another training is refused."""
     label, partitions = request["label"], request["partitions"]
     inputs = find_inputs(paths, reading.format, folder)
-    if shard_size is None and partitions is not None:
-        total = sum(source.size for source in inputs)
-        shard_size = min(SHARD_SIZE, max(1, total // (partitions * SHARDS_OF_A_PARTITION)))
     work = {"task": "fit", "label": label}
     if not folder.exists():
-        plan = Plan.make(work, reading, shard_size, inputs)
+        size = shard_size
+        if size is None and partitions is not None:
+            total = sum(source.size for source in inputs)
+            size = min(SHARD_SIZE, max(1, total // (partitions * SHARDS_OF_A_PARTITION)))
+        plan = Plan.make(work, reading, size, inputs)
         _check_label(plan, label)
         with write_folder(folder) as aside:
             (aside / TREES).mkdir()
@@ -196,7 +197,8 @@ def _opened_folder(
     with only_user(folder):
         check_request(folder, request)
         plan = Plan.load(folder / TREES)
-        plan.check_same(Plan(work, reading, shard_size or plan.shard_size, inputs, ()), folder)
+        size = plan.shard_size if shard_size is None else shard_size
+        plan.check_same(Plan(work, reading, size, inputs, ()), folder)
         yield
 
 

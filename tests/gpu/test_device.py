@@ -117,4 +117,4 @@ def test_too_little_memory_is_told() -> None:
         pytest.raises(DeviceError, match=r"cuda:0 has too little memory for 7 trees: give fewer at a time"),
         clear_memory_errors("cuda:0", "7 trees"),
     ):
-        raise torch.OutOfMemoryError("CUDA out of memory.\nTried …")
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.\nTried …")

@@ -57,7 +57,7 @@ def clear_memory_errors(device: Any, what: str) -> Iterator[None]:
 
     try:
         yield
-    except torch.OutOfMemoryError as error:
+    except torch.cuda.OutOfMemoryError as error:
         first_line = str(error).strip().partition("\n")[0]
         raise DeviceError(
             f"{device} has too little memory for {what}: give fewer at a time, or use device='cpu' "

@@ -83,7 +83,8 @@ class GpuEncoder:
         check_forest(forest)
         shape = (len(forest), self.spec.n_components)
         if out is None:
-            out = torch.empty(shape, dtype=torch.float32, device=self.device)
+            with clear_memory_errors(self.device, f"{len(forest):,} vectors"):
+                out = torch.empty(shape, dtype=torch.float32, device=self.device)
         elif (out.shape, out.dtype, out.device) != (shape, torch.float32, self.device):
             raise DeviceError(f"out must be a float32 tensor of shape {shape} on {self.device}")
         elif not out.is_contiguous():

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 from treedot import __version__
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
-from treedot.files import check_parent, reason, write_whole
+from treedot.files import check_parent, path_list, reason, write_whole
 from treedot.parameters import checked_integer
 from treedot.readers import check_file_settings, check_settings, format_of, is_known
 from treedot.readers.folders import walk
@@ -190,10 +190,7 @@ def find_inputs(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None, folder: Path
 ) -> tuple[Input, ...]:
     """Return the files that paths stand for, those of patterns and folders in the order of their names."""
-    some = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    given = list(some) if isinstance(some, Iterable) else [some]
-    if wrong := [path for path in given if not isinstance(path, (str, os.PathLike))]:
-        raise ParameterError(f"paths must be a path, or an iterable of paths, and {wrong[0]!r} is none")
+    given = path_list(paths)
     own = os.path.abspath(folder)
     files = dict.fromkeys(os.path.abspath(file) for path in given for file in _files(os.fspath(path), format))
     inputs = tuple(Input.of(file) for file in files if not file.startswith(os.path.join(own, "")))

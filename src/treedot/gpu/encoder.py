@@ -139,6 +139,9 @@ class GpuEncoder:
         import torch
 
         weights = torch.as_tensor(weights, dtype=torch.float32, device=self.device)
+        if weights.ndim != 2 or weights.shape[1] != self.spec.n_components:
+            wanted = f"(rows, {self.spec.n_components})"
+            raise ParameterError(f"weights must be of shape {wanted}, not {tuple(weights.shape)}")
         scores = torch.empty((len(forest), len(weights)), dtype=torch.float32, device=self.device)
         for first, last, vectors in self._in_parts(forest, n_jobs):
             torch.mm(vectors, weights.T, out=scores[first:last])

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from treedot.errors import ParameterError
 from treedot.gpu.device import compiled
+from treedot.parameters import checked_integer
 
 TILE_ROWS = 16384
 TILE_COLUMNS = 32768
 CROWDED = 32  # entries per row that are worth a search of the whole tile
 ALIKE = 64.0  # times the least of all largest elements, at most: half precision holds both well
+NOT_FINITE = "a dot product is not finite: there is nan or inf among the vectors"
 AGAIN_BYTES = 1 << 30  # for candidates whose products are computed again at a time
 
 
@@ -56,6 +59,7 @@ def nearest_tensors(X: Any, Y: Any = None, k: int = 10, *, elements: int | None 
 
     others = X if Y is None else Y
     most = len(others) - (Y is None)
+    _check(X, others, k, most, elements)
     wanted = min(most, 2 * k + 16 if elements is None else 10 * k)
     x = _halves(X, elements)
     y = x if Y is None else _halves(Y, elements)
@@ -75,6 +79,26 @@ def nearest_tensors(X: Any, Y: Any = None, k: int = 10, *, elements: int | None 
     return _computed_again(X, others, best.rows, k)
 
 
+def _check(X: Any, others: Any, k: int, most: int, elements: int | None) -> None:
+    """Raise where vectors cannot be compared, or there are not so many."""
+    import torch
+
+    for tensor in (X, others):
+        if tensor.dtype != torch.float32 or tensor.ndim != 2:
+            raise ParameterError(
+                f"vectors must be float32 tensors of two dimensions, not {tensor.dtype} of {tensor.ndim}"
+            )
+    if (X.shape[1], X.device) != (others.shape[1], others.device):
+        raise ParameterError(
+            f"cannot compare vectors of {X.shape[1]} elements on {X.device} with those of "
+            f"{others.shape[1]} on {others.device}"
+        )
+    if checked_integer("k", k, at_least=1) > most:
+        raise ParameterError(f"k must be at most {max(0, most)}, the number of others, not {k}")
+    if elements is not None:
+        checked_integer("elements", elements, at_least=1)
+
+
 def _halves(X: Any, elements: int | None) -> Scaled:
     """Return vectors in half precision; unchanged on a processor."""
     part = X[:, :elements]
@@ -89,8 +113,12 @@ def _in_half_precision(X: Any) -> Scaled:
     """
     import torch
 
+    if not X.numel():
+        return Scaled(X.half(), None)
     largest = torch.cat([block.abs().amax(dim=1) for block in X.split(TILE_ROWS)])
     top = largest.max().clamp(min=torch.finfo(X.dtype).tiny)
+    if not torch.isfinite(top):
+        raise ParameterError(NOT_FINITE)
     largest = torch.where(largest > 0, largest, top)
     alike = bool(top <= ALIKE * largest.min())
     divisors = top.expand(len(X)) if alike else largest
@@ -188,7 +216,7 @@ def _computed_again(X: Any, Y: Any, candidates: Any, k: int) -> tuple[Any, Any]:
 
     rows = torch.empty((len(X), k), dtype=torch.int64, device=X.device)
     values = torch.empty((len(X), k), dtype=X.dtype, device=X.device)
-    step = max(1, AGAIN_BYTES // (4 * X.shape[1] * candidates.shape[1]))
+    step = max(1, AGAIN_BYTES // (4 * max(1, X.shape[1]) * candidates.shape[1]))
     for start in range(0, len(X), step):
         here = slice(start, start + step)
         found = candidates[here].sort(dim=1).values

@@ -9,7 +9,7 @@ import numpy as np
 from treedot.array_types import Array, Matrix
 from treedot.errors import DeviceError, ParameterError
 from treedot.gpu.device import clear_memory_errors, open_device
-from treedot.gpu.neighbours import nearest_tensors
+from treedot.gpu.neighbours import NOT_FINITE, nearest_tensors
 
 BLOCK = 8192  # rows that are sent or multiplied at a time
 
@@ -33,13 +33,11 @@ def nearest_on_gpu(
 ) -> tuple[Array, Array]:
     """Return the ``k`` largest dot products of every row of X with rows of Y, or with other rows of X."""
     on = open_device(device)
-    if not len(X):
-        return np.empty((0, k), np.int64), np.empty((0, k), np.float32)
     with clear_memory_errors(on, f"{len(X):,} vectors and the nearest of them"):
         x = _sent(X, on)
         rows, values = nearest_tensors(x, None if Y is None else _sent(Y, on), k, elements=elements)
         if not bool(values.isfinite().all()):
-            raise ParameterError("a dot product is not finite: there is nan or inf among the vectors")
+            raise ParameterError(NOT_FINITE)
     return rows.cpu().numpy(), values.cpu().numpy()
 
 

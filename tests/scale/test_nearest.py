@@ -171,3 +171,10 @@ def test_a_column_with_a_name_of_the_result_is_to_be_renamed(tmp_path, pool, nam
 def test_what_is_no_path_is_refused(tmp_path, pool, paths):
     with pytest.raises(ParameterError, match="paths must be a path, or an iterable of paths"):
         scale.nearest(["(A a)"], paths, tmp_path / "out", pool)
+
+
+def test_every_neighbour_has_a_file_where_some_say_their_own(tmp_path, pool):
+    (tmp_path / "a.tsv").write_text("tree\tfile\n(S (A a) b)\tof a.c\n")
+    (tmp_path / "b.tsv").write_text("tree\tid\n(S (A a) c)\t1\n")
+    found = scale.nearest(["(A a)"], tmp_path / "*.tsv", tmp_path / "out", pool)
+    assert found["file"].to_pylist() == ["of a.c", str(tmp_path / "b.tsv")]

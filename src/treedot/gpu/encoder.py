@@ -179,7 +179,7 @@ class GpuEncoder:
         for (first, _), operations in zip(chunks, one_ahead(list_chunk, chunks), strict=True):
             with torch.cuda.stream(self._prepare_on):
                 parts = list(self._composition.send(operations))
-            self._prepare_on.synchronize()  # their memory is written again soon, by the call after the next
+            self._prepare_on.synchronize()  # the memory of operations is used again soon
             run_on.wait_stream(self._prepare_on)
             for start, stop, sent in parts:
                 for tensor in sent.tensors():

@@ -13,10 +13,11 @@ import pytest
 
 from treedot import DistributedTreeVectorizer, FragmentVectorizer, dot_products, nearest
 from treedot.encode import DenseSpec
+from treedot.encode.dense.mixed import MixedEncoder
 from treedot.errors import DeviceError, ParameterError
 from treedot.gpu import GpuEncoder, device
 from treedot.gpu.device import clear_memory_errors, open_device
-from treedot.gpu.mixed import Way, ways
+from treedot.gpu.mixed import LabelSigns, Way, ways
 from treedot.gpu.product import ProductOnGpu
 
 TREES = ["(A b)", "(A c)"]
@@ -80,6 +81,20 @@ def test_blocks_share_the_memory_for_rows() -> None:
             warps, rows = size // 512, max([way.rows for way in ways(card, size) if not way.in_global])
             static = 512 + 4 + 8 * warps + 2 * 4 * 64 + 4 * warps  # what mixed.cu has besides rows
             assert 4 * size * rows + static <= card.shared_memory_per_block_optin
+
+
+@pytest.mark.parametrize(("memory", "table"), [(1 << 37, 1 << 32), (1 << 33, 1 << 30)])
+def test_labels_take_an_eighth_of_the_memory_at_most(memory: int, table: int) -> None:
+    def empty(shape: tuple[int, int], dtype: str) -> Any:
+        return np.empty(shape, dtype)
+
+    gpu: Any = SimpleNamespace(
+        properties=SimpleNamespace(total_memory=memory), empty=empty, sent_words=np.asarray
+    )
+    mixed = MixedEncoder(DenseSpec().algebra())  # type: ignore[arg-type]
+    labels = LabelSigns(mixed, gpu, lambda *_: None)
+    of_label = 2 * (sum(each.shape[1] for each in labels.tables) + labels.signs.shape[1])
+    assert table - of_label < labels.capacity * of_label <= table
 
 
 def test_too_little_shared_memory_for_the_product_is_told() -> None:

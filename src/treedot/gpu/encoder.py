@@ -29,7 +29,7 @@ ELEMENTS = 512  # that the size of a vector is a multiple of: sixteen for each t
 class GpuEncoder:
     """Turns forests into matrices on a GPU: the vectors of ``DenseEncoder``, but for rounding.
 
-    No element differs by more than about 1e-6 of the largest. With ``"product"``, trees with nodes of more
+    No element differs by more than about 2e-6 of the largest. With ``"product"``, trees with nodes of more
     than 32 children are left to the processor.
 
     Parameters

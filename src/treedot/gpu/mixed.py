@@ -157,7 +157,7 @@ class LabelSigns(LabelTables):
         self._mixed, self._lay = mixed, lay
         self._size = mixed.algebra.size
         words = self._size // LANES
-        super().__init__(gpu, [words, words], "int16")
+        super().__init__(gpu, [words, words], "int16", besides=4 * words)
         self.signs = gpu.empty((0, 4 * words), "int16")
         self.target1, self.target2, self.sign2 = map(
             gpu.sent_words,

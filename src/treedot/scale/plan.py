@@ -144,7 +144,7 @@ class Plan:
         """Raise where a second run asks for something else than what this folder is of."""
         instead = "write to another folder, or remove this one to begin anew"
         if self.work != other.work:
-            differing = _differences(self.work, other.work)
+            differing = _difference(self.work, other.work)
             raise SpecMismatchError(f"{folder} holds parts of other work ({differing}): {instead}")
         if self.reading != other.reading:
             raise ParameterError(f"the trees of {folder} were read with other settings: {instead}")
@@ -174,16 +174,11 @@ def _first_columns(inputs: tuple[Input, ...], shards: tuple[Shard, ...], reading
     return ""
 
 
-def _differences(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """Return what differs between two works, in words."""
-    old, new = ({key: _shown(value) for key, value in work.items()} for work in (old, new))
-    keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
-    return ", ".join(f"{key} {old.get(key)}, and not {new.get(key)}" for key in keys)
-
-
-def _shown(value: Any) -> Any:
-    """Return the fingerprint of vectors, and all else as it is."""
-    return value.get("fingerprint") if isinstance(value, dict) else value
+def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """Return the first thing in which two works differ, in words; vectors by their fingerprint."""
+    key = next(key for key in {**old, **new} if old.get(key) != new.get(key))
+    a, b = (x.get("fingerprint") if isinstance(x, dict) else x for x in (old.get(key), new.get(key)))
+    return f"{key} {a}, and not {b}"
 
 
 def find_inputs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,6 +34,17 @@ def test_without_pytorch_the_line_that_installs_it_is_named(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(DeviceError, match=r"pip install 'treedot\[gpu\]'"):
         DistributedTreeVectorizer(device="cuda").transform(TREES)
+
+
+@pytest.mark.parametrize("error", ["OSError", "ImportError"])
+def test_a_pytorch_that_cannot_be_loaded_is_named(
+    error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text(f"raise {error}('libcudart.so: cannot open shared object file')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    with pytest.raises(DeviceError, match=r"PyTorch, which cannot be loaded: libcudart\.so: cannot open"):
+        open_device("cuda")
 
 
 def test_a_pytorch_without_cuda_is_named() -> None:

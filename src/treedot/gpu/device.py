@@ -33,6 +33,11 @@ def open_device(name: str) -> Any:
         import torch
     except ModuleNotFoundError:
         raise DeviceError(f"device={name!r} needs PyTorch: pip install 'treedot[gpu]'") from None
+    except (ImportError, OSError) as error:  # a library that it wants is missing, or of another version
+        raise DeviceError(
+            f"device={name!r} needs PyTorch, which cannot be loaded: {error}; install it again, or use "
+            "device='cpu'"
+        ) from error
     if torch.version.cuda is None:
         raise DeviceError(
             f"device={name!r} needs a PyTorch that was built for CUDA, and {torch.__version__} was not: "

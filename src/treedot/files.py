@@ -12,7 +12,7 @@ import secrets
 import shutil
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -301,6 +301,15 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def path_list(paths: Any) -> list[str | os.PathLike[str]]:
+    """Return one path, or several, as a list."""
+    some = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    given = list(some) if isinstance(some, Iterable) else [some]
+    if wrong := [path for path in given if not isinstance(path, (str, os.PathLike))]:
+        raise ParameterError(f"paths must be a path, or an iterable of paths, and {wrong[0]!r} is none")
+    return given
 
 
 def content_suffix(path: str | os.PathLike[str]) -> str:

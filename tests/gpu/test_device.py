@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,10 +14,12 @@ import pytest
 
 from treedot import DistributedTreeVectorizer, FragmentVectorizer, dot_products, nearest
 from treedot.encode import DenseSpec
+from treedot.encode.dense.mixed import MixedEncoder
 from treedot.errors import DeviceError, ParameterError
-from treedot.gpu import GpuEncoder
-from treedot.gpu.device import open_device
-from treedot.gpu.mixed import Way, ways
+from treedot.gpu import GpuEncoder, device
+from treedot.gpu.device import clear_memory_errors, open_device
+from treedot.gpu.mixed import LabelSigns, Way, ways
+from treedot.gpu.product import ProductOnGpu
 
 TREES = ["(A b)", "(A c)"]
 
@@ -29,6 +34,17 @@ def test_without_pytorch_the_line_that_installs_it_is_named(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(DeviceError, match=r"pip install 'treedot\[gpu\]'"):
         DistributedTreeVectorizer(device="cuda").transform(TREES)
+
+
+@pytest.mark.parametrize("error", ["OSError", "ImportError"])
+def test_a_pytorch_that_cannot_be_loaded_is_named(
+    error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text(f"raise {error}('libcudart.so: cannot open shared object file')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    with pytest.raises(DeviceError, match=r"PyTorch, which cannot be loaded: libcudart\.so: cannot open"):
+        open_device("cuda")
 
 
 def test_a_pytorch_without_cuda_is_named() -> None:
@@ -72,3 +88,60 @@ def test_blocks_share_the_memory_for_rows() -> None:
     assert ways(server, 8192) == [Way(3, 2, False), Way(7, 1, False), Way(255, 1, True)]
     assert ways(desktop, 8192) == [Way(1, 2, False), Way(3, 1, False), Way(255, 1, True)]
     assert ways(desktop, 16384) == [Way(1, 1, False), Way(255, 1, True)]
+    for card in (server, desktop):
+        for size in range(512, 16385, 512):
+            warps, rows = size // 512, max([way.rows for way in ways(card, size) if not way.in_global])
+            static = 512 + 4 + 8 * warps + 2 * 4 * 64 + 4 * warps  # what mixed.cu has besides rows
+            assert 4 * size * rows + static <= card.shared_memory_per_block_optin
+
+
+@pytest.mark.parametrize(("memory", "table"), [(1 << 37, 1 << 32), (1 << 33, 1 << 30)])
+def test_labels_take_an_eighth_of_the_memory_at_most(memory: int, table: int) -> None:
+    def empty(shape: tuple[int, int], dtype: str) -> Any:
+        return np.empty(shape, dtype)
+
+    gpu: Any = SimpleNamespace(
+        properties=SimpleNamespace(total_memory=memory), empty=empty, sent_words=np.asarray
+    )
+    mixed = MixedEncoder(DenseSpec().algebra())  # type: ignore[arg-type]
+    labels = LabelSigns(mixed, gpu, lambda *_: None)
+    of_label = 2 * (sum(each.shape[1] for each in labels.tables) + labels.signs.shape[1])
+    assert table - of_label < labels.capacity * of_label <= table
+
+
+def test_too_little_shared_memory_for_the_product_is_told() -> None:
+    desktop = SimpleNamespace(shared_memory_per_block_optin=101376)
+    algebra: Any = DenseSpec(n_components=16384, composition="product").algebra()
+    gpu: Any = SimpleNamespace(device="cuda:0", properties=desktop)
+    with pytest.raises(DeviceError, match="cuda:0 has too little shared memory for composition='product'"):
+        ProductOnGpu(algebra, gpu)
+
+
+def test_kernels_are_compiled_and_launched_on_their_own_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch: Any = pytest.importorskip("torch")
+    current: list[int] = [0]
+    met: list[tuple[str, int]] = []
+
+    @contextlib.contextmanager
+    def on(number: int) -> Iterator[None]:
+        current.append(number)
+        yield
+        current.pop()
+
+    def compile_it(*_: Any) -> Any:
+        met.append(("compiled", current[-1]))
+        return lambda *_: met.append(("launched", current[-1]))
+
+    monkeypatch.setattr(torch.cuda, "device", on)
+    monkeypatch.setattr(device, "_by_torch", compile_it)
+    device.compiled.__wrapped__("neighbours.cu", "above", 1)((1, 1), 32, [], 0)
+    assert met == [("compiled", 1), ("launched", 1)]
+
+
+def test_too_little_memory_is_told() -> None:
+    torch: Any = pytest.importorskip("torch")
+    with (
+        pytest.raises(DeviceError, match=r"cuda:0 has too little memory for 7 trees: give fewer at a time"),
+        clear_memory_errors("cuda:0", "7 trees"),
+    ):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.\nTried …")

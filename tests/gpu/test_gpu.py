@@ -58,6 +58,31 @@ def test_what_is_too_large_without_normalisation_is_an_error() -> None:
         GpuEncoder(DenseSpec(decay=1.0, normalize=False)).encode(forest)
 
 
+def test_of_trees_in_parts_the_one_that_is_too_large_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = "(A (B b) " * 3000 + "(B b)" + ")" * 3000
+    forest = read_trees([*["(A b)"] * 10, large, "(A c)", large])
+    monkeypatch.setattr(encoder, "MOST_VECTORS", 4)
+    with pytest.raises(RangeError, match="tree 11 is too large"):
+        GpuEncoder(DenseSpec(decay=1.0, normalize=False)).transform(forest)
+
+
+@pytest.mark.parametrize("composition", ["mixed", "product"])
+def test_many_calls_may_be_under_way(composition: str) -> None:
+    on_gpu = GpuEncoder(DenseSpec(composition=composition))
+    forests = [random_forest(seed, 400) for seed in range(12)]
+    found = [on_gpu.encode(forest) for forest in forests]
+    for forest, vectors in zip(forests, found, strict=True):
+        torch.cuda.synchronize()
+        assert torch.equal(on_gpu.encode(forest), vectors)
+
+
+def test_the_least_vectors_of_large_trees_fit_the_shared_memory() -> None:
+    def full(depth: int) -> str:
+        return f"(A {full(depth - 1)} {full(depth - 1)})" if depth else "(B b)"
+
+    assert_same_vectors(read_trees([full(9)]), DenseSpec(n_components=512, decay=1.0))
+
+
 def test_vectors_are_the_same_however_trees_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     forest = random_forest(3, 500)
     whole = GpuEncoder(DenseSpec()).encode(forest)

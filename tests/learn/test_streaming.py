@@ -372,3 +372,9 @@ def test_damaged_notes_are_told(folder, name):
     (folder / name).write_text("{}")
     with pytest.raises(SourceError, match=f"{name} is damaged: delete"):
         train(folder, max_passes=2)
+
+
+@pytest.mark.parametrize("paths", [3, None, ["trees.tsv", 3]])
+def test_what_is_no_path_is_refused(tmp_path, paths):
+    with pytest.raises(ParameterError, match="paths must be a path, or an iterable of paths"):
+        train_files(paths, "label", checkpoint=tmp_path / "training")

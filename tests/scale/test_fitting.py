@@ -281,11 +281,15 @@ def test_changed_files_and_settings_are_refused(tmp_path, monkeypatch):
             fit(out, paths=path, **changed)
     with pytest.raises(ParameterError, match="read with other settings"):
         fit(out, paths=path, reading=Reading(skip_bad=True))
-    with pytest.raises(ParameterError, match="shard_size"):
-        fit(out, paths=path, shard_size=100)
+    for size in (100, 0):
+        with pytest.raises(ParameterError, match="shard_size"):
+            fit(out, paths=path, shard_size=size)
     with pytest.raises(ParameterError, match="made of other files"):
-        fit(out, paths=[path, QUESTIONS], shard_size=path.stat().st_size // 12)
+        fit(out, paths=[path, QUESTIONS])
     os.utime(path, ns=(1, 1))
+    with pytest.raises(SourceError, match=r"trees.tsv has changed"):
+        fit(out, paths=path)
+    path.write_text(path.read_text() * 2)
     with pytest.raises(SourceError, match=r"trees.tsv has changed"):
         fit(out, paths=path)
     assert sorted(os.listdir(tmp_path)) == ["model.training", "trees.tsv"]

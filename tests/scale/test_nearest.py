@@ -128,8 +128,11 @@ def test_what_makes_no_sense_is_refused(tables, tmp_path, pool):
         scale.nearest(QUERIES, tables, out, pool, share=(2, 1))
     assert not out.exists()
     scale.nearest(QUERIES, tables, out, pool)
-    for other in ({"k": 3}, {"vectorizer": SPARSE}):
-        with pytest.raises(SpecMismatchError):
+    for other, said in (
+        ({"k": 3}, r"\(k 10, and not 3\)"),
+        ({"vectorizer": SPARSE}, r"\(vectors \w+, and not \w"),
+    ):
+        with pytest.raises(SpecMismatchError, match=said):
             scale.nearest(QUERIES, tables, out, pool, **other)
     with pytest.raises(SpecMismatchError):
         scale.nearest(QUERIES[:2], tables, out, pool)
@@ -155,3 +158,23 @@ def test_rows_that_come_some_at_a_time_give_the_same_neighbours(seed, k, count, 
         assert (found[:, expected.shape[1] :] == -1).all()
         if vectorizer is SPARSE:
             assert (found[:, : expected.shape[1]] == expected).all()
+
+
+@pytest.mark.parametrize("name", ["query", "rank", "similarity", "row"])
+def test_a_column_with_a_name_of_the_result_is_to_be_renamed(tmp_path, pool, name):
+    (tmp_path / "t.tsv").write_text(f"tree\t{name}\n(S (A a))\t7\n")
+    with pytest.raises(IncompleteError, match=rf"rename the column\(s\) \['{name}'\]"):
+        scale.nearest(["(A a)"], tmp_path / "t.tsv", tmp_path / "out", pool)
+
+
+@pytest.mark.parametrize("paths", [3, ["trees.mrg", 3], None])
+def test_what_is_no_path_is_refused(tmp_path, pool, paths):
+    with pytest.raises(ParameterError, match="paths must be a path, or an iterable of paths"):
+        scale.nearest(["(A a)"], paths, tmp_path / "out", pool)
+
+
+def test_every_neighbour_has_a_file_where_some_say_their_own(tmp_path, pool):
+    (tmp_path / "a.tsv").write_text("tree\tfile\n(S (A a) b)\tof a.c\n")
+    (tmp_path / "b.tsv").write_text("tree\tid\n(S (A a) c)\t1\n")
+    found = scale.nearest(["(A a)"], tmp_path / "*.tsv", tmp_path / "out", pool)
+    assert found["file"].to_pylist() == ["of a.c", str(tmp_path / "b.tsv")]

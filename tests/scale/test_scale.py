@@ -351,6 +351,9 @@ def test_a_damaged_plan_is_refused(table, tmp_path, pool):
     [
         ({"share": (0, 3)}, "share must be"),
         ({"share": (4, 3)}, "share must be"),
+        ({"share": (1,)}, "share must be"),
+        ({"share": (1.5, 2)}, "share must be"),
+        ({"share": None}, "share must be"),
         ({"workers": 0}, "workers must be at least 1, not 0"),
         ({"workers": -1}, "workers must be at least 1"),
         ({"shard_size": 0}, "shard_size must be at least 1, not 0"),

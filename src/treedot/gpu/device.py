@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -32,6 +33,11 @@ def open_device(name: str) -> Any:
         import torch
     except ModuleNotFoundError:
         raise DeviceError(f"device={name!r} needs PyTorch: pip install 'treedot[gpu]'") from None
+    except (ImportError, OSError) as error:  # a library that it wants is missing, or of another version
+        raise DeviceError(
+            f"device={name!r} needs PyTorch, which cannot be loaded: {error}; install it again, or use "
+            "device='cpu'"
+        ) from error
     if torch.version.cuda is None:
         raise DeviceError(
             f"device={name!r} needs a PyTorch that was built for CUDA, and {torch.__version__} was not: "
@@ -47,6 +53,21 @@ def open_device(name: str) -> Any:
             f"device={name!r} cannot be used: {first_line}; device='cpu' needs no GPU"
         ) from None
     return torch.device("cuda", torch.cuda.current_device()) if device.index is None else device
+
+
+@contextlib.contextmanager
+def clear_memory_errors(device: Any, what: str) -> Iterator[None]:
+    """Say what to do where the memory of a device does not suffice for something."""
+    import torch
+
+    try:
+        yield
+    except torch.cuda.OutOfMemoryError as error:
+        first_line = str(error).strip().partition("\n")[0]
+        raise DeviceError(
+            f"{device} has too little memory for {what}: give fewer at a time, or use device='cpu' "
+            f"({first_line})"
+        ) from None
 
 
 class Gpu:
@@ -66,7 +87,7 @@ class Gpu:
 
         self.properties = torch.cuda.get_device_properties(self.device)
         self.root_decay = self.sent(np.array([decay**0.5], np.float32))
-        self.too_large = self.zero()  # one more than the number of a tree whose vector is
+        self.too_large = self.zero()  # not 0 where a vector is
 
     def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
         """Return a tensor with nothing in it."""
@@ -95,22 +116,42 @@ class Gpu:
         return compiled(file, name, self.device.index, **defined)
 
 
+def shared_bytes(properties: Any) -> int:
+    """Return how much shared memory a block of threads can have, if it asks for it."""
+    return int(getattr(properties, "shared_memory_per_block_optin", 48 * 1024))
+
+
 @cache
 def compiled(file: str, name: str, device: int, **defined: int) -> Kernel:
-    """Compile a kernel of a file beside this one for a device, the current one, with some names defined.
+    """Compile a kernel of a file beside this one for a device, with some names defined.
 
     PyTorch compiles and launches it by a function without a public name. Where that is missing or fails,
     CuPy does so, if it is installed.
     """
+    import torch
+
     source = files("treedot.gpu").joinpath(file).read_text("utf-8")
     options = [f"-D{key}={value}" for key, value in sorted(defined.items())]
     failures = []
     for compile_by in (_by_torch, _by_cupy):
         try:
-            return compile_by(source, name, options)
+            with torch.cuda.device(device):
+                kernel = compile_by(source, name, options)
+            return _launched_on(device, kernel)
         except Exception as error:  # any: both say in many ways that they cannot
             failures.append(f"{compile_by.__name__.removeprefix('_by_')}: {str(error).strip()}")
     raise DeviceError("the GPU's code cannot be compiled; " + "; ".join(failures))
+
+
+def _launched_on(device: int, kernel: Kernel) -> Kernel:
+    """Return a kernel that is launched on its device, whichever is the current one."""
+    import torch
+
+    def launch(blocks: tuple[int, int], threads: int, arguments: Sequence[Any], shared: int) -> None:
+        with torch.cuda.device(device):
+            kernel(blocks, threads, arguments, shared)
+
+    return launch
 
 
 def _by_torch(source: str, name: str, options: list[str]) -> Kernel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from treedot.encode.chunks import check_forest, forest_chunks
 from treedot.encode.dense.encoder import DenseEncoder
 from treedot.encode.spec import DenseSpec
 from treedot.errors import DeviceError, ParameterError, RangeError
-from treedot.gpu.device import Gpu
+from treedot.gpu.device import Gpu, clear_memory_errors
 from treedot.gpu.mixed import THREADS, MixedOnGpu
 from treedot.gpu.operations import Operations, list_operations
 from treedot.gpu.product import MOST_CHILDREN, ProductOnGpu
@@ -28,7 +29,7 @@ ELEMENTS = 512  # that the size of a vector is a multiple of: sixteen for each t
 class GpuEncoder:
     """Turns forests into matrices on a GPU: the vectors of ``DenseEncoder``, but for rounding.
 
-    No element differs by more than about 1e-6 of the largest. With ``"product"``, trees with nodes of more
+    No element differs by more than about 2e-6 of the largest. With ``"product"``, trees with nodes of more
     than 32 children are left to the processor.
 
     Parameters
@@ -57,6 +58,7 @@ class GpuEncoder:
         made: Any = MixedOnGpu if spec.composition == "mixed" else ProductOnGpu
         self._composition = made(algebra, self._gpu)
         self._prepare_on = torch.cuda.Stream(self.device)
+        self._lock = RLock()  # label tables and working memory are of all calls
         self._memory = [torch.empty(0, dtype=torch.int32) for _ in range(3)]
 
     @property
@@ -81,23 +83,37 @@ class GpuEncoder:
         check_forest(forest)
         shape = (len(forest), self.spec.n_components)
         if out is None:
-            out = torch.empty(shape, dtype=torch.float32, device=self.device)
+            with clear_memory_errors(self.device, f"{len(forest):,} vectors"):
+                out = torch.empty(shape, dtype=torch.float32, device=self.device)
         elif (out.shape, out.dtype, out.device) != (shape, torch.float32, self.device):
             raise DeviceError(f"out must be a float32 tensor of shape {shape} on {self.device}")
         elif not out.is_contiguous():
             raise DeviceError("out must be contiguous")
+        self._encode(forest, out, 0, n_jobs)
+        return out
+
+    def _encode(self, forest: Forest, out: Any, before: int, n_jobs: int | None) -> None:
+        """Write the vectors of trees that come after so many others; for one thread of Python at a time."""
+        import torch
+
         if self.spec.composition == "product" and (wide := _wide_trees(forest)).any():
             on_processor = DenseEncoder(self.spec).encode(forest[wide.nonzero()[0]], n_jobs=n_jobs)
             out[wide] = self._gpu.sent(on_processor)
             out[~wide] = self.encode(forest[(~wide).nonzero()[0]], n_jobs=n_jobs)
-            return out
-        with torch.cuda.device(self.device), open_threads(n_jobs, len(forest)) as threads:
+            return
+        with (
+            self._lock,
+            clear_memory_errors(self.device, f"{len(forest):,} trees"),
+            torch.cuda.device(self.device),
+            open_threads(n_jobs, len(forest)) as threads,
+        ):
             if len(forest.labels) <= self._composition.labels.capacity:
-                self._encode_section(forest, out, 0, threads)
+                self._encode_section(forest, out, threads)
             else:
                 for first, last in forest_chunks(forest, len(forest), self._composition.labels.capacity):
-                    self._encode_section(forest[first:last], out[first:last], first, threads)
-        return out
+                    self._encode_section(forest[first:last], out[first:last], threads)
+            if not self.spec.normalize:
+                self._require_range(out, before)
 
     def transform(self, forest: Forest, out: Matrix | None = None, n_jobs: int | None = -1) -> Matrix:
         """Return the vectors of all trees as an array of this machine's memory."""
@@ -123,6 +139,9 @@ class GpuEncoder:
         import torch
 
         weights = torch.as_tensor(weights, dtype=torch.float32, device=self.device)
+        if weights.ndim != 2 or weights.shape[1] != self.spec.n_components:
+            wanted = f"(rows, {self.spec.n_components})"
+            raise ParameterError(f"weights must be of shape {wanted}, not {tuple(weights.shape)}")
         scores = torch.empty((len(forest), len(weights)), dtype=torch.float32, device=self.device)
         for first, last, vectors in self._in_parts(forest, n_jobs):
             torch.mm(vectors, weights.T, out=scores[first:last])
@@ -138,9 +157,10 @@ class GpuEncoder:
         vectors = torch.empty((min(most, len(forest)), self.spec.n_components), device=self.device)
         for first, last in forest_chunks(forest, most, max(1, forest.n_nodes)):
             part = forest if last - first == len(forest) else forest[first:last]
-            yield first, last, self.encode(part, vectors[: last - first], n_jobs)
+            self._encode(part, vectors[: last - first], first, n_jobs)
+            yield first, last, vectors[: last - first]
 
-    def _encode_section(self, forest: Forest, out: Any, before: int, threads: Threads) -> None:
+    def _encode_section(self, forest: Forest, out: Any, threads: Threads) -> None:
         """Encode trees whose labels fit the table: operations are prepared while others are being done."""
         import torch
 
@@ -159,13 +179,12 @@ class GpuEncoder:
         for (first, _), operations in zip(chunks, one_ahead(list_chunk, chunks), strict=True):
             with torch.cuda.stream(self._prepare_on):
                 parts = list(self._composition.send(operations))
+            self._prepare_on.synchronize()  # the memory of operations is used again soon
             run_on.wait_stream(self._prepare_on)
             for start, stop, sent in parts:
                 for tensor in sent.tensors():
                     tensor.record_stream(run_on)
                 self._composition.run(sent, self.spec.normalize, out[first + start : first + stop])
-            if not self.spec.normalize:
-                self._require_range(before + first)
 
     def _next_memory(self, count: int) -> IntArray:
         """Return memory that the GPU reads quickly: not that of the last two calls, which may be in use."""
@@ -177,13 +196,15 @@ class GpuEncoder:
         memory: IntArray = self._memory[0].numpy()[: 4 * count].reshape(count, 4)
         return memory
 
-    def _require_range(self, first: int) -> None:
-        tree = int(self._gpu.too_large)
-        if tree:
-            self._gpu.too_large.zero_()
+    def _require_range(self, vectors: Any, before: int) -> None:
+        """Raise where elements of vectors, those of trees after so many others, are too large."""
+        if not int(self._gpu.too_large):
+            return
+        self._gpu.too_large.zero_()
+        for first in vectors.isinf().any(dim=1).nonzero()[:1, 0].tolist():
             raise RangeError(
-                f"the vector of tree {first + tree} is too large for float32 with decay={self.spec.decay}: "
-                "use normalize=True or a smaller decay"
+                f"the vector of tree {before + first + 1} is too large for float32 with "
+                f"decay={self.spec.decay}: use normalize=True or a smaller decay"
             )
 
 

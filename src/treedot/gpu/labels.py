@@ -12,21 +12,33 @@ from treedot.array_types import Array, IntArray
 from treedot.gpu.device import Gpu
 from treedot.threads import Threads
 
-TABLE_BYTES = 1 << 32  # for labels that are kept
+TABLE_BYTES = 1 << 32  # for labels that are kept, at most; and an eighth of the memory
 DRAWN = 64  # labels, at a time
 
 
 class LabelTables(ABC):
     """The labels met so far, a row of each table for each.
 
-    Where they would take more than ``TABLE_BYTES``, all are forgotten first, but for those asked for.
+    Where they would take too much memory, all are forgotten first, but for those asked for.
+
+    Parameters
+    ----------
+    gpu : Gpu
+        Where the tables are.
+    widths : sequence of int
+        How many elements a label has in each table.
+    dtype : str
+        Their type.
+    besides : int
+        How many more elements there are for each label, in tables of a subclass.
     """
 
-    def __init__(self, gpu: Gpu, widths: Sequence[int], dtype: str) -> None:
+    def __init__(self, gpu: Gpu, widths: Sequence[int], dtype: str, besides: int = 0) -> None:
         self._gpu, self._dtype = gpu, dtype
         self.tables = [gpu.empty((0, width), dtype) for width in widths]
         self._row: dict[str, int] = {}
-        self.capacity = max(1, TABLE_BYTES // (np.dtype(dtype).itemsize * sum(widths)))
+        of_label = np.dtype(dtype).itemsize * (sum(widths) + besides)
+        self.capacity = max(1, min(TABLE_BYTES, int(gpu.properties.total_memory) // 8) // of_label)
 
     @abstractmethod
     def make(self, texts: Sequence[str]) -> Sequence[Array]:
@@ -53,7 +65,7 @@ class LabelTables(ABC):
         threads.run(draw, [(start, min(start + DRAWN, len(texts))) for start in starts])
         first, last = len(self._row), len(self._row) + len(texts)
         if last > len(self.tables[0]):
-            self._enlarge(max(last, 2 * len(self.tables[0])))
+            self._enlarge(max(last, min(2 * len(self.tables[0]), self.capacity)))
         for table, rows in zip(self.tables, made, strict=True):
             table[first:last] = self._gpu.sent(rows)
         self._row.update(zip(texts, range(first, last), strict=True))

@@ -369,7 +369,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
 #if RESCALED
       if (!normalize) {
         x = total_exponent == NO_VALUE ? 0.f : ldexpf(x, total_exponent);
-        if (isinf(x)) *too_large = 1 + tree;
+        if (isinf(x)) *too_large = 1;
       }
 #endif
       vector[Q * k + column2 / 4] = x;

@@ -10,7 +10,7 @@ import numpy as np
 from treedot.algebra import MixedProduct
 from treedot.array_types import Array, IntArray, SignWords
 from treedot.encode.dense.mixed import MixedEncoder
-from treedot.gpu.device import Gpu, Kernel
+from treedot.gpu.device import Gpu, Kernel, shared_bytes
 from treedot.gpu.labels import LabelTables
 from treedot.gpu.operations import ROOT_TAG, TAG_FIRST, TAG_NEXT, Operations
 from treedot.simd import LANES
@@ -18,7 +18,8 @@ from treedot.threads import Threads
 
 TAG_BYTES = 1 << 33  # for the vectors of pre-terminals, at most; and a quarter of the memory
 THREADS = 1024  # on a multiprocessor, with 64 registers each
-RESERVED = 2048  # bytes of a block's shared memory that are not for rows
+STATIC = 1536  # bytes of a block's shared memory that are not for rows: mixed.cu has up to 1412
+OF_SYSTEM = 1024  # bytes that each block on a multiprocessor takes besides
 
 
 class Way(NamedTuple):
@@ -156,7 +157,7 @@ class LabelSigns(LabelTables):
         self._mixed, self._lay = mixed, lay
         self._size = mixed.algebra.size
         words = self._size // LANES
-        super().__init__(gpu, [words, words], "int16")
+        super().__init__(gpu, [words, words], "int16", besides=4 * words)
         self.signs = gpu.empty((0, 4 * words), "int16")
         self.target1, self.target2, self.sign2 = map(
             gpu.sent_words,
@@ -200,12 +201,10 @@ def ways(properties: Any, size: int) -> list[Way]:
     """
     row_bytes, most_blocks = 4 * size, max(1, 16 * THREADS // size)
     here = int(properties.shared_memory_per_multiprocessor)
-    at_most = int(getattr(properties, "shared_memory_per_block_optin", 48 * 1024))
+    at_most = shared_bytes(properties)
     found: list[Way] = []
     for blocks in (most_blocks, 1):
-        rows = min(here // blocks, at_most) // row_bytes
-        while rows and rows * row_bytes + RESERVED > min(here // blocks, at_most + RESERVED):
-            rows -= 1
+        rows = max(0, min(here // blocks - OF_SYSTEM, at_most) - STATIC) // row_bytes
         if rows > (found[-1].rows if found else 0):
             found.append(Way(rows, blocks, False))
     return [*found, Way(255, 1, True)]

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from treedot.errors import ParameterError
 from treedot.gpu.device import compiled
+from treedot.parameters import checked_integer
 
 TILE_ROWS = 16384
 TILE_COLUMNS = 32768
 CROWDED = 32  # entries per row that are worth a search of the whole tile
+ALIKE = 64.0  # times the least of all largest elements, at most: half precision holds both well
+NOT_FINITE = "a dot product is not finite: there is nan or inf among the vectors"
 AGAIN_BYTES = 1 << 30  # for candidates whose products are computed again at a time
 
 
@@ -21,6 +25,17 @@ class Best(NamedTuple):
 
     values: Any
     rows: Any
+
+
+class Scaled(NamedTuple):
+    """Vectors, and what each is to be multiplied by so that they compare with each other, None for 1."""
+
+    vectors: Any
+    scales: Any
+
+    def part(self, rows: slice) -> Scaled:
+        """Return some of them."""
+        return Scaled(self.vectors[rows], None if self.scales is None else self.scales[rows])
 
 
 def nearest_tensors(X: Any, Y: Any = None, k: int = 10, *, elements: int | None = None) -> tuple[Any, Any]:
@@ -44,6 +59,7 @@ def nearest_tensors(X: Any, Y: Any = None, k: int = 10, *, elements: int | None 
 
     others = X if Y is None else Y
     most = len(others) - (Y is None)
+    _check(X, others, k, most, elements)
     wanted = min(most, 2 * k + 16 if elements is None else 10 * k)
     x = _halves(X, elements)
     y = x if Y is None else _halves(Y, elements)
@@ -51,11 +67,11 @@ def nearest_tensors(X: Any, Y: Any = None, k: int = 10, *, elements: int | None 
         torch.full((len(X), wanted), -torch.inf, device=X.device),
         torch.full((len(X), wanted), -1, dtype=torch.int64, device=X.device),
     )
-    for start in range(0, len(x), TILE_ROWS):
-        rows = slice(start, min(start + TILE_ROWS, len(x)))
-        for first in range(start if Y is None else 0, len(y), TILE_COLUMNS):
-            columns = slice(first, min(first + TILE_COLUMNS, len(y)))
-            products = _products(x[rows], y[columns])
+    for start in range(0, len(X), TILE_ROWS):
+        rows = slice(start, min(start + TILE_ROWS, len(X)))
+        for first in range(start if Y is None else 0, len(others), TILE_COLUMNS):
+            columns = slice(first, min(first + TILE_COLUMNS, len(others)))
+            products = _products(x.part(rows), y.part(columns))
             if Y is None and first == start:
                 products.diagonal().fill_(-torch.inf)
             below = slice(max(first, rows.stop), max(columns.stop, rows.stop) if Y is None else first)
@@ -63,24 +79,68 @@ def nearest_tensors(X: Any, Y: Any = None, k: int = 10, *, elements: int | None 
     return _computed_again(X, others, best.rows, k)
 
 
-def _halves(X: Any, elements: int | None) -> Any:
-    """Return vectors in half precision, none of whose elements is above 1; unchanged on a processor."""
+def _check(X: Any, others: Any, k: int, most: int, elements: int | None) -> None:
+    """Raise where vectors cannot be compared, or there are not so many."""
     import torch
 
+    for tensor in (X, others):
+        if tensor.dtype != torch.float32 or tensor.ndim != 2:
+            raise ParameterError(
+                f"vectors must be float32 tensors of two dimensions, not {tensor.dtype} of {tensor.ndim}"
+            )
+    if (X.shape[1], X.device) != (others.shape[1], others.device):
+        raise ParameterError(
+            f"cannot compare vectors of {X.shape[1]} elements on {X.device} with those of "
+            f"{others.shape[1]} on {others.device}"
+        )
+    if checked_integer("k", k, at_least=1) > most:
+        raise ParameterError(f"k must be at most {max(0, most)}, the number of others, not {k}")
+    if elements is not None:
+        checked_integer("elements", elements, at_least=1)
+
+
+def _halves(X: Any, elements: int | None) -> Scaled:
+    """Return vectors in half precision; unchanged on a processor."""
     part = X[:, :elements]
-    if X.device.type == "cpu":
-        return part
-    scale = max(max(float(block.abs().max()) for block in part.split(TILE_ROWS)), torch.finfo(X.dtype).tiny)
-    halves = torch.empty(part.shape, dtype=torch.float16, device=X.device)
-    for block, out in zip(part.split(TILE_ROWS), halves.split(TILE_ROWS), strict=True):
-        torch.div(block, scale, out=out)
-    return halves
+    return Scaled(part, None) if X.device.type == "cpu" else _in_half_precision(part)
 
 
-def _products(x: Any, y: Any) -> Any:
+def _in_half_precision(X: Any) -> Scaled:
+    """Return vectors in half precision, none of whose elements is above 1.
+
+    All are divided by the same where they are of like magnitude, as those that are normalised. Else the short
+    ones would vanish, so that each is divided by its own largest element.
+    """
     import torch
 
-    return x @ y.T if x.dtype == torch.float32 else torch.mm(x, y.T, out_dtype=torch.float32)
+    if not X.numel():
+        return Scaled(X.half(), None)
+    largest = torch.cat([block.abs().amax(dim=1) for block in X.split(TILE_ROWS)])
+    top = largest.max().clamp(min=torch.finfo(X.dtype).tiny)
+    if not torch.isfinite(top):
+        raise ParameterError(NOT_FINITE)
+    largest = torch.where(largest > 0, largest, top)
+    alike = bool(top <= ALIKE * largest.min())
+    divisors = top.expand(len(X)) if alike else largest
+    halves = torch.empty(X.shape, dtype=torch.float16, device=X.device)
+    for block, by, out in zip(*(x.split(TILE_ROWS) for x in (X, divisors, halves)), strict=True):
+        torch.div(block, by[:, None], out=out)
+    return Scaled(halves, None if alike else largest / top)
+
+
+def _products(x: Scaled, y: Scaled) -> Any:
+    """Return all dot products, those of each side times a number of its own."""
+    import torch
+
+    if x.vectors.is_cuda:
+        products = torch.mm(x.vectors, y.vectors.T, out_dtype=torch.float32)
+    else:
+        products = x.vectors.float() @ y.vectors.float().T
+    if x.scales is not None:
+        products *= x.scales[:, None]
+    if y.scales is not None:
+        products *= y.scales
+    return products
 
 
 def _keep_both(best: Best, products: Any, rows: slice, below: slice, first: int) -> None:
@@ -156,7 +216,7 @@ def _computed_again(X: Any, Y: Any, candidates: Any, k: int) -> tuple[Any, Any]:
 
     rows = torch.empty((len(X), k), dtype=torch.int64, device=X.device)
     values = torch.empty((len(X), k), dtype=X.dtype, device=X.device)
-    step = max(1, AGAIN_BYTES // (4 * X.shape[1] * candidates.shape[1]))
+    step = max(1, AGAIN_BYTES // (4 * max(1, X.shape[1]) * candidates.shape[1]))
     for start in range(0, len(X), step):
         here = slice(start, start + step)
         found = candidates[here].sort(dim=1).values

@@ -163,7 +163,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
       float x = total[k] * factor;
       if (!normalize) {
         x = total_exponent == NO_VALUE ? 0.f : ldexpf(x, total_exponent);
-        if (isinf(x)) *too_large = 1 + tree;
+        if (isinf(x)) *too_large = 1;
       }
       out[(size_t)tree * D + t + Q * k] = x;
     }

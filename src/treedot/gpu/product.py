@@ -10,10 +10,12 @@ import numpy as np
 from treedot.algebra import ShuffledProduct
 from treedot.array_types import Array, IntArray
 from treedot.encode.dense.product import GROUP, ProductEncoder
-from treedot.gpu.device import Gpu
+from treedot.errors import DeviceError
+from treedot.gpu.device import Gpu, shared_bytes
 from treedot.gpu.labels import LabelTables
 from treedot.gpu.operations import LAST, Operations
 
+STATIC = 1024  # bytes of shared memory besides: product.cu has up to 900
 MOST_CHILDREN = GROUP  # of a node: those of wider ones nest in groups, on a processor only
 
 
@@ -35,6 +37,12 @@ class ProductOnGpu:
     def __init__(self, algebra: ShuffledProduct, gpu: Gpu) -> None:
         encoder = ProductEncoder(algebra, "float32")
         self._gpu, self._size = gpu, algebra.size
+        self._shared = 2 * 4 * algebra.size  # bytes for two children
+        if self._shared + STATIC > shared_bytes(gpu.properties):
+            raise DeviceError(
+                f"{gpu.device} has too little shared memory for composition='product' with "
+                f"{algebra.size} elements: use fewer, or device='cpu'"
+            )
         self.labels = LabelVectors(encoder, gpu)
         self._shuffles = gpu.sent(in_pairs(encoder).view(np.int32))
 
@@ -53,7 +61,7 @@ class ProductOnGpu:
             gpu.root_decay, int(normalize), out, gpu.too_large,
         ]  # fmt: skip
         kernel = gpu.compiled("product.cu", "encode", D=self._size)
-        kernel((blocks, 1), threads, arguments, 2 * 4 * self._size)
+        kernel((blocks, 1), threads, arguments, self._shared)
 
 
 class LabelVectors(LabelTables):

@@ -8,8 +8,8 @@ import numpy as np
 
 from treedot.array_types import Array, Matrix
 from treedot.errors import DeviceError, ParameterError
-from treedot.gpu.device import open_device
-from treedot.gpu.neighbours import nearest_tensors
+from treedot.gpu.device import clear_memory_errors, open_device
+from treedot.gpu.neighbours import NOT_FINITE, nearest_tensors
 
 BLOCK = 8192  # rows that are sent or multiplied at a time
 
@@ -17,13 +17,14 @@ BLOCK = 8192  # rows that are sent or multiplied at a time
 def products_on_gpu(X: Matrix, Y: Matrix, device: str) -> Matrix:
     """Return the dot products of all rows of X with all rows of Y, in float32."""
     on = open_device(device)
-    y = _sent(Y, on)
-    x = y if X is Y else None
     products = np.empty((len(X), len(Y)), np.float32)
-    for start in range(0, len(X), BLOCK):
-        here = slice(start, start + BLOCK)
-        rows = _sent(X[here], on) if x is None else x[here]
-        products[here] = (rows @ y.T).cpu().numpy()
+    with clear_memory_errors(on, f"{len(Y):,} vectors"):
+        y = _sent(Y, on)
+        x = y if X is Y else None
+        for start in range(0, len(X), BLOCK):
+            here = slice(start, start + BLOCK)
+            rows = _sent(X[here], on) if x is None else x[here]
+            products[here] = (rows @ y.T).cpu().numpy()
     return products
 
 
@@ -32,10 +33,11 @@ def nearest_on_gpu(
 ) -> tuple[Array, Array]:
     """Return the ``k`` largest dot products of every row of X with rows of Y, or with other rows of X."""
     on = open_device(device)
-    x = _sent(X, on)
-    rows, values = nearest_tensors(x, None if Y is None else _sent(Y, on), k, elements=elements)
-    if not bool(values.isfinite().all()):
-        raise ParameterError("a dot product is not finite: there is nan or inf among the vectors")
+    with clear_memory_errors(on, f"{len(X):,} vectors and the nearest of them"):
+        x = _sent(X, on)
+        rows, values = nearest_tensors(x, None if Y is None else _sent(Y, on), k, elements=elements)
+        if not bool(values.isfinite().all()):
+            raise ParameterError(NOT_FINITE)
     return rows.cpu().numpy(), values.cpu().numpy()
 
 

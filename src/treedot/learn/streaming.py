@@ -20,6 +20,7 @@ import numpy as np
 from treedot.array_types import FloatArray, IntArray
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.errors import SourceError
+from treedot.files import path_list
 from treedot.learn.block_visits import EncodedBlock, Group, groups, key_of, sums_of_column_squares
 from treedot.learn.coordinate_descent import PassFigures
 from treedot.learn.training_folder import State, TrainingFolder, training_folder
@@ -117,7 +118,7 @@ def train_files(
     """
     classifier = make_classifier({"max_passes": MAX_PASSES, **settings})
     tell = progress or (lambda _: None)
-    files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    files = path_list(paths)
     reading: dict[str, Any] = {"format": format, "column": column, "unit": unit}
 
     def read() -> Iterator[Forest]:

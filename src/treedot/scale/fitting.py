@@ -32,7 +32,7 @@ from treedot.readers.problems import OnBad
 from treedot.readers.ranges import Reading, iter_range
 from treedot.scale.engines import Engine, Task, opened
 from treedot.scale.fit_folder import TRAINING, FitFolder, Job, PackedShards, read_facts, shard_name
-from treedot.scale.outcomes import outcomes
+from treedot.scale.outcomes import listed, outcomes
 from treedot.scale.partition import add_up, do_partition, labelled, pack_shard
 from treedot.scale.plan import SHARD_SIZE, Plan, find_inputs
 from treedot.scale.shard import Outcome
@@ -42,7 +42,6 @@ VISITS = 5
 TREES_OF_A_PARTITION = 1 << 14  # at least, where the number of partitions is not given
 MAX_PARTITIONS = 16
 SHARDS_OF_A_PARTITION = 4  # at least, so that partitions can be dealt out in many ways
-LISTED = 20  # failures in the message of an error
 AS_IT_COMES = Reading()
 
 Tell = Callable[[Progress], object]
@@ -180,12 +179,13 @@ def _opened_folder(
     """Hold a work folder, made now if there is none; one that is of another training is refused."""
     label, partitions = request["label"], request["partitions"]
     inputs = find_inputs(paths, reading.format, folder)
-    if shard_size is None and partitions is not None:
-        total = sum(source.size for source in inputs)
-        shard_size = min(SHARD_SIZE, max(1, total // (partitions * SHARDS_OF_A_PARTITION)))
     work = {"task": "fit", "label": label}
     if not folder.exists():
-        plan = Plan.make(work, reading, shard_size, inputs)
+        size = shard_size
+        if size is None and partitions is not None:
+            total = sum(source.size for source in inputs)
+            size = min(SHARD_SIZE, max(1, total // (partitions * SHARDS_OF_A_PARTITION)))
+        plan = Plan.make(work, reading, size, inputs)
         _check_label(plan, label)
         with write_folder(folder) as aside:
             (aside / TREES).mkdir()
@@ -196,7 +196,8 @@ def _opened_folder(
     with only_user(folder):
         check_request(folder, request)
         plan = Plan.load(folder / TREES)
-        plan.check_same(Plan(work, reading, shard_size or plan.shard_size, inputs, ()), folder)
+        size = plan.shard_size if shard_size is None else shard_size
+        plan.check_same(Plan(work, reading, size, inputs, ()), folder)
         yield
 
 
@@ -235,15 +236,11 @@ class _Training:
         numbers = range(len(self._plan.shards))
         left = [number for number in numbers if not (self._path / TREES / shard_name(number)).exists()]
         trees = 0
-        for outcome in self._all_done(pack_shard, [(number,) for number in left], self._where):
+        for outcome in self._all_done(pack_shard, [(number,) for number in left], self._plan.where):
             trees += outcome.rows
             self._tell(Progress(-1, trees, 0, np.inf))
             if on_done is not None:
                 on_done(outcome, len(left))
-
-    def _where(self, number: int) -> str:
-        shard = self._plan.shards[number]
-        return f"{self._plan.inputs[shard.file].path} [{shard.begin}:{shard.end}]"
 
     def begin(self, classifier: TreeClassifier, request: dict[str, Any]) -> None:
         """Choose settings and write down what partitions need, where that is not done yet."""
@@ -315,8 +312,6 @@ class _Training:
                 yield outcome
         remove_stale(self._path)
         if failed:
-            lines = [f"  {name(x.shard)}: {x.error.splitlines()[-1]}" for x in sorted(failed)[:LISTED]]
-            lines += [f"  … and {len(failed) - LISTED} more"] if len(failed) > LISTED else []
             head = f"{len(failed)} of {len(tasks)} tasks failed; what the others found is kept in {folder}:"
             last = "run it again to try these alone, or delete the folder to begin anew with other files"
-            raise IncompleteError("\n".join([head, *lines, last]))
+            raise IncompleteError("\n".join([head, *listed(failed, name), last]))

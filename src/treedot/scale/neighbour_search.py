@@ -24,7 +24,7 @@ from treedot.vectors.parts import iter_vectors
 
 QUERIES, RESULT = "_queries.arrow", "nearest.arrow"
 SEARCH_KEY = b"treedot.nearest"
-OWN = ("query", "similarity", "row", "tree")  # columns
+OWN = ("query", "rank", "similarity", "row", "tree")  # columns of the result
 AT_A_TIME = 1 << 20  # candidates that are compared at a time when parts are merged
 
 
@@ -147,9 +147,7 @@ def merge_parts(folder: Path, plan: Plan) -> Any:
             table, trees = read_part(folder / shard.part)
             row = pa.array(table["row"].to_numpy() + n_trees)
             table = table.set_column(table.column_names.index("row"), "row", row)
-            if "file" not in table.column_names:
-                table = table.append_column("file", pa.array([plan.inputs[shard.file].path] * len(table)))
-            waiting.append(table)
+            waiting.append(_with_file(table, plan.inputs[shard.file].path))
             n_trees += trees
             if sum(map(len, waiting)) > AT_A_TIME:
                 waiting = [_best_of(waiting, k)]
@@ -159,6 +157,16 @@ def merge_parts(folder: Path, plan: Plan) -> Any:
         with write_whole(folder / RESULT) as aside, pa.ipc.new_file(str(aside), best.schema) as file:
             file.write_table(best)
         return best
+
+
+def _with_file(table: Any, path: str) -> Any:
+    """Return candidates with the file of each: what their own column says, as that of code does, or this."""
+    from treedot.trees.arrow import pa
+
+    if "file" not in table.column_names:
+        return table.append_column("file", pa.array([path] * len(table), pa.string()))
+    place, known = table.column_names.index("file"), table["file"]
+    return table.set_column(place, "file", known.fill_null(path)) if pa.types.is_string(known.type) else table
 
 
 def _best_of(tables: list[Any], k: int) -> Any:

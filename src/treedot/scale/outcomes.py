@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from treedot.scale.engines import Engine, Task
 from treedot.scale.shard import Outcome
+
+LISTED = 20  # failures in the message of an error
 
 
 def outcomes(engine: Engine, function: Callable[..., Outcome], tasks: Iterable[Task]) -> Iterator[Outcome]:
@@ -26,3 +28,9 @@ def outcomes(engine: Engine, function: Callable[..., Outcome], tasks: Iterable[T
             error = f"its worker died, twice ({type(result).__name__}: {result})"
             result = Outcome(task[-1], error=error)
         yield result
+
+
+def listed(failures: Sequence[Outcome], name: Callable[[int], str]) -> list[str]:
+    """Return lines that say why tasks failed: those of the first ones, and how many more there are."""
+    lines = [f"  {name(each.shard)}: {each.error.splitlines()[-1]}" for each in sorted(failures)[:LISTED]]
+    return lines + ([f"  … and {len(failures) - LISTED} more"] if len(failures) > LISTED else [])

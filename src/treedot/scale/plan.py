@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 from treedot import __version__
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
-from treedot.files import check_parent, reason, write_whole
+from treedot.files import check_parent, path_list, reason, write_whole
 from treedot.parameters import checked_integer
 from treedot.readers import check_file_settings, check_settings, format_of, is_known
 from treedot.readers.folders import walk
@@ -135,12 +135,17 @@ class Plan:
         with write_whole(folder / PLAN) as aside:
             aside.write_text(json.dumps(content) + "\n", encoding="utf-8")
 
+    def where(self, number: int) -> str:
+        """Return which range of which file a shard is, in words."""
+        shard = self.shards[number]
+        return f"{self.inputs[shard.file].path} [{shard.begin}:{shard.end}]"
+
     def check_same(self, other: Plan, folder: Path) -> None:
         """Raise where a second run asks for something else than what this folder is of."""
         instead = "write to another folder, or remove this one to begin anew"
         if self.work != other.work:
-            both = f"{_named(self.work)}, and not {_named(other.work)}"
-            raise SpecMismatchError(f"{folder} holds parts of {both}: {instead}")
+            differing = _difference(self.work, other.work)
+            raise SpecMismatchError(f"{folder} holds parts of other work ({differing}): {instead}")
         if self.reading != other.reading:
             raise ParameterError(f"the trees of {folder} were read with other settings: {instead}")
         if self.shard_size != other.shard_size:
@@ -169,15 +174,18 @@ def _first_columns(inputs: tuple[Input, ...], shards: tuple[Shard, ...], reading
     return ""
 
 
-def _named(work: dict[str, Any]) -> str:
-    return f"{work.get('task')} {work.get('fingerprint')}"
+def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """Return the first thing in which two works differ, in words; vectors by their fingerprint."""
+    key = next(key for key in {**old, **new} if old.get(key) != new.get(key))
+    a, b = (x.get("fingerprint") if isinstance(x, dict) else x for x in (old.get(key), new.get(key)))
+    return f"{key} {a}, and not {b}"
 
 
 def find_inputs(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None, folder: Path
 ) -> tuple[Input, ...]:
     """Return the files that paths stand for, those of patterns and folders in the order of their names."""
-    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    given = path_list(paths)
     own = os.path.abspath(folder)
     files = dict.fromkeys(os.path.abspath(file) for path in given for file in _files(os.fspath(path), format))
     inputs = tuple(Input.of(file) for file in files if not file.startswith(os.path.join(own, "")))

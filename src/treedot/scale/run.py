@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from treedot.errors import IncompleteError, ParameterError
 from treedot.files import remove_stale
 from treedot.readers.ranges import Reading
 from treedot.scale.engines import check_client, opened
-from treedot.scale.outcomes import outcomes
+from treedot.scale.outcomes import listed, outcomes
 from treedot.scale.plan import Plan, check_folder, find_inputs
 from treedot.scale.shard import Outcome, do_shard, note_failure
 from treedot.scale.status import rows_of_shard
@@ -20,7 +22,6 @@ from treedot.vectors.parts import PLAN
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 OnDone = Callable[[Outcome, int], object]
-LISTED = 20  # failures in the message of an error
 
 
 class Done(NamedTuple):
@@ -42,9 +43,14 @@ class Workers(NamedTuple):
     def check(self) -> None:
         """Raise where nothing can be done, before anything is planned."""
         check_client(self.client, self.workers)
-        which, shares = self.share
-        if not 1 <= which <= shares:
-            raise ParameterError(f"share must be (i, n) with i from 1 to n, not {self.share}")
+        share = self.share
+        if not (
+            isinstance(share, (tuple, list))
+            and len(share) == 2
+            and all(isinstance(x, (int, np.integer)) for x in share)
+            and 1 <= share[0] <= share[1]
+        ):
+            raise ParameterError(f"share must be (i, n) with i from 1 to n, not {share!r}")
 
 
 def planned(paths: Paths, folder: Path, work: Work, reading: Reading, shard_size: int | None) -> Plan:
@@ -72,29 +78,24 @@ def run(folder: Path, plan: Plan, by: Workers, on_done: OnDone | None) -> Done:
     mine = range(which - 1, len(plan.shards), shares)
     found = {number: rows_of_shard(folder, plan, number) for number in mine}
     missing = [number for number, rows in found.items() if rows is None]
-    made: list[Outcome] = []
+    done: list[Outcome] = []
     if missing:
         with opened(by.client, by.workers) as engine:
             for outcome in outcomes(engine, do_shard, [(os.fspath(folder), number) for number in missing]):
-                made.append(outcome)
-                if outcome.error:  # also of a worker that died, and could not note it itself
+                if outcome.error:  # also of a worker that died, and could not write it down
                     note_failure(os.fspath(folder), outcome.shard, outcome.error)
+                done.append(outcome)
                 if on_done is not None:
                     on_done(outcome, len(missing))
         remove_stale(folder)
-    failures = sorted(outcome for outcome in made if outcome.error)
+    failures = [outcome for outcome in done if outcome.error]
     if failures:
         raise IncompleteError(_message(folder, plan, failures, len(mine)))
-    rows = sum(rows or 0 for rows in found.values()) + sum(outcome.rows for outcome in made)
-    return Done(len(made), len(mine) - len(missing), rows, sum(x.skipped for x in made))
+    rows = sum(rows or 0 for rows in found.values()) + sum(outcome.rows for outcome in done)
+    return Done(len(done), len(mine) - len(missing), rows, sum(outcome.skipped for outcome in done))
 
 
 def _message(folder: Path, plan: Plan, failures: list[Outcome], total: int) -> str:
-    lines = [f"{len(failures)} of {total} shards failed; the others are finished:"]
-    for outcome in failures[:LISTED]:
-        shard = plan.shards[outcome.shard]
-        where = f"{plan.inputs[shard.file].path} [{shard.begin}:{shard.end}]"
-        lines.append(f"  {where}: {outcome.error.splitlines()[-1]}")
-    if len(failures) > LISTED:
-        lines.append(f"  … and {len(failures) - LISTED} more")
-    return "\n".join([*lines, f"run it again to try these alone; treedot status {folder} lists them"])
+    head = f"{len(failures)} of {total} shards failed; the others are finished:"
+    last = f"run it again to try these alone; treedot status {folder} lists them"
+    return "\n".join([head, *listed(failures, plan.where), last])

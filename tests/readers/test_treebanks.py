@@ -235,6 +235,19 @@ def test_after_a_bad_tree_newick_goes_on_behind_the_semicolon():
     assert len(errors) == 3
 
 
+@pytest.mark.parametrize("chunk", [1, 5, 1 << 18])
+def test_a_byte_that_is_not_utf_8_costs_one_tree_in_newick(monkeypatch, chunk):
+    monkeypatch.setattr(newick, "CHUNK_BYTES", chunk)
+    errors = []
+    raw = "(a,é)b;\n(c,".encode() + b"\xe9)d;\n(e,[\xe9]f)g;(h,'\xc3');(i)j;"
+    found = read_trees(io.BytesIO(raw), "newick", on_bad=errors.append)
+    assert [str(tree) for tree in found] == ["(b a é)", "(g e f)", "(j i)"]
+    assert [str(error).partition(":")[2] for error in errors] == [
+        "2: the byte 0xe9 is not UTF-8",
+        "3: the byte 0xc3 is not UTF-8",
+    ]
+
+
 LABELS = st.one_of(
     ANY_LABEL.map(lambda text: text.replace("\x00", "")), st.sampled_from(["a b", "it's", "a_b"])
 )
@@ -295,6 +308,7 @@ def test_structures_need_no_names():
         (">a\nACGU\n.(&)\n", ":3:3: the mark '&': a structure is written with '(', ')' and '.'"),
         (">a\nACGU\n.)..\n", ":3:2: a ')' that closes no pair"),
         (">a\nACGU\n.(..\n", ":3:2: a '(' that is not closed"),
+        (">a\nAC GU\n() ()\n", ":2: a sequence has no blanks, unlike 'AC GU'"),
         (">a\nACGU\n...\n", ":3: the sequence has 4 bases, and the structure 3"),
         (">a\n>b\nA\n.\n", ":1: expected a line with the sequence and one with the structure, found 0"),
         (
@@ -305,6 +319,12 @@ def test_structures_need_no_names():
 )
 def test_structures_that_are_no_trees_are_refused_with_their_place(text, message):
     assert message in problem(text, "dot-bracket")
+
+
+def test_lines_that_begin_with_a_hash_are_comments():
+    forest = read("#Name: a\n#Length: 3\nACG\n(.)\n#Name: b\nA\n.\n", "dot-bracket")
+    assert [str(tree) for tree in forest] == ["(ROOT (PAG C))", "(ROOT A)"]
+    assert forest.columns["start"] == [3, 6]
 
 
 def test_bad_structures_are_left_out():

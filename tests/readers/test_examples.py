@@ -89,6 +89,24 @@ def test_only_vectors_become_columns_of_numbers(tmp_path):
     assert read_kelp(path, vectors="columns").columns == {"class": ["x"], "time": ["12:30"], "v:a": [1]}
 
 
+@pytest.mark.parametrize("vector", ["1:2 junk", "1:nan", "a"])
+def test_vectors_that_are_none_do_not_become_columns(tmp_path, vector):
+    path = tmp_path / "train.dat"
+    path.write_text(f"1 |BT| (A b) |ET|\n1 |BT| (A b) |ET| {vector} |EV|\n", encoding="utf-8")
+    assert read_svmlight(path).columns["vector"] == [None, vector]
+    with pytest.raises(SourceError, match="tree 2, column 'vector': a vector has names and numbers"):
+        read_svmlight(path, vectors="columns")
+
+
+@pytest.mark.parametrize("kind", ["kelp", "svmlight", "jsonl"])
+def test_the_first_of_all_examples_may_be_a_bad_one(kind):
+    good = b'{"tree": "(A b)"}\n' if kind == "jsonl" else b"1 |BT| (A b) |ET|\n"
+    errors = []
+    found = read_trees(io.BytesIO(b"\xff\n" + good), kind, on_bad=errors.append)
+    assert len(found) == 1
+    assert ":1:1: the byte 0xff is not UTF-8" in str(errors[0])
+
+
 def test_a_later_tree_of_kelp_may_have_the_name_of_the_default_column():
     forest = read("x |BT:lct| (A b) |ET| |BT:tree| (C d) |ET|\n", "kelp")
     assert str(forest[0]) == "(A b)"

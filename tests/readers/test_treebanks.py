@@ -17,10 +17,12 @@ from treedot import (
     iter_trees,
     read_conllu,
     read_dot_bracket,
+    read_kelp,
     read_newick,
     read_trees,
 )
 from treedot.readers import newick
+from treedot.readers.folders import Skipped
 
 SENTENCE = """\
 # sent_id = s1
@@ -268,6 +270,34 @@ def test_newick_with_labels_in_quotes_holds_any_tree_however_it_is_cut(some, chu
 
 def test_a_deep_tree_in_newick_is_no_trouble():
     assert read("(" * 50_000 + "a" + ")b" * 50_000 + ";", "newick").n_nodes == 50_001
+
+
+@pytest.mark.parametrize(
+    ("read_files", "suffix", "text"),
+    [
+        (read_newick, ".nwk", "(a)b;"),
+        (read_conllu, ".conllu", conllu(("a", "X", 0, "root"))),
+        (read_dot_bracket, ".dbn", "A\n.\n"),
+        (read_kelp, ".klp", "x |BT| (A b) |ET|\n"),
+    ],
+)
+def test_a_damaged_file_in_a_folder_is_left_out(tmp_path, read_files, suffix, text):
+    (tmp_path / f"good{suffix}").write_text(text, encoding="utf-8")
+    packed = gzip.compress((text * 1000).encode())[:-9]
+    (tmp_path / f"short{suffix}.gz").write_bytes(packed)
+    (tmp_path / f"zeros{suffix}").write_bytes(bytes(100))
+    skipped, errors = Skipped(), []
+    assert len(read_files(tmp_path, on_skip=skipped)) >= 1
+    assert skipped.counts == {"unreadable": 2}
+    assert len(read_files(tmp_path, on_bad=errors.append)) >= 1
+    assert len(errors) == 2
+    with pytest.raises(SourceError, match="short"):
+        read_files(tmp_path / f"short{suffix}.gz")
+
+
+def test_what_is_no_path_is_refused():
+    with pytest.raises(ParameterError, match="give the path of a file or a folder, or several, not 5"):
+        read_newick(5)
 
 
 HAIRPINS = """\

@@ -44,7 +44,7 @@ def read_examples(
     found = set() if vectors is None else vectors
 
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
-        for number, line in decoded(stream, name, on_bad_row):
+        for number, line in decoded(stream, name, on_bad_row, has_header=False):
             if not line.strip() or (kind == "svmlight" and line.startswith("#")):  # KeLP has no comments
                 continue
             try:
@@ -237,21 +237,22 @@ def _read(
 
     forest = read_files(paths, SUFFIXES[kind], read, on_bad, on_skip)
     if vectors == "columns":
-        for name in [name for name in forest.columns if name in found and _are_vectors(forest.columns[name])]:
+        for name in [name for name in forest.columns if name in found]:
             forest.columns.update(_number_columns(name, forest.columns.pop(name)))
     return forest
-
-
-def _are_vectors(values: Sequence[Any]) -> bool:
-    """Tell whether all texts of a column are vectors; None is one without features."""
-    return any(values) and all(value is None or features(value) is not None for value in values)
 
 
 def _number_columns(name: str, vectors: Sequence[str | None]) -> dict[str, list[float]]:
     """Return the features of vectors as columns, in the order in which they first occur."""
     found: dict[str, list[float]] = {}
     for row, vector in enumerate(vectors):
-        for key, value in (features(vector or "") or {}).items():
+        own = features(vector or "")
+        if own is None:
+            raise SourceError(
+                f"tree {row + 1}, column {name!r}: a vector has names and numbers, such as 1:0.5 7:2, "
+                f"unlike {vector!r:.40}: leave vectors as texts"
+            )
+        for key, value in own.items():
             if key not in found and len(found) == MAX_FEATURES:
                 raise SourceError(
                     f"the vectors {name!r} have more than {MAX_FEATURES:,} features: leave them as texts"

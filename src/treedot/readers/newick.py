@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import IO, Any
 
-from treedot.errors import SourceError, TreeSyntaxError
+from treedot.errors import TreeSyntaxError
 from treedot.files import read_chunk
 from treedot.readers.packer import MAX_TEXT, PostOrderPacker
 from treedot.readers.problems import OnBad
@@ -37,7 +37,7 @@ def read_newick_trees(
                     if len(packer) == batch_size:
                         yield packer.take()
             tree.check_end()
-        except SourceError as error:
+        except TreeSyntaxError as error:
             on_bad(error)
             window.skip()
     if len(packer):

@@ -56,10 +56,9 @@ def bracketed(tree: Tree) -> str:
 def features(vector: str) -> dict[str, float] | None:
     """Return the features of a text ``name:value name:value``; None where it is something else."""
     items = [item.rpartition(":") for item in vector.split()]
-    try:
-        return {key: float(value) for key, _, value in items} if all(key for key, *_ in items) else None
-    except ValueError:
+    if not all(key and _is_number(value) for key, _, value in items):
         return None
+    return {key: float(value) for key, _, value in items}
 
 
 def svmlight_line(tree: Tree, columns: Mapping[str, Any]) -> str:

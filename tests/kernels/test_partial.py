@@ -167,6 +167,12 @@ def test_wide_trees_have_logarithms():
     assert normalised(wide, other) == pytest.approx(matrix[0, 1], rel=1e-9)
 
 
+def test_trees_too_large_for_a_float_have_a_normalised_diagonal():
+    wide = Tree("A", ["b", "c"] * 600)  # T is nan, where inf is multiplied by 0
+    kernel = PartialTreeKernel(1.0, mu=1.0, normalize=True)
+    assert kernel.diagonal([wide]) == kernel.gram([wide]) == kernel.pairs([wide], [0], [0]) == 1
+
+
 @pytest.mark.parametrize("settings", [{}, {"gaps": "span"}, {"max_length": 3}, {"terminal_factor": 2}])
 def test_logarithms_are_those_of_the_kernel(settings):
     forest = random_forest(2, 4)

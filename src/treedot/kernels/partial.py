@@ -22,6 +22,7 @@ from treedot.threads import ONE_THREAD, Span, Threads
 from treedot.trees import Forest
 
 EQUAL = np.ones(1)  # the similarity of equal labels
+MAX_CHILDREN = 2**31 - 1  # no node has more
 
 
 class PartialTreeKernel(TreeKernel):
@@ -95,12 +96,11 @@ class PartialTreeKernel(TreeKernel):
             max_length = checked_integer("max_length", max_length, at_least=1)
         self.max_length = max_length
 
-    def _weights(self, children: int, similarity: FloatArray = EQUAL) -> Weights:
-        """Return the numbers of the recursion, for nodes of up to so many children."""
+    def _weights(self, similarity: FloatArray = EQUAL) -> Weights:
         node = self.mu * self.decay**2
         step = 1.0 if self.gaps == "toolkit" else self.decay**2
         leaf = node * self.terminal_factor
-        longest = 0 if self.max_length is None else min(self.max_length, max(children, 1))
+        longest = min(self.max_length or 0, MAX_CHILDREN)
         return Weights(self.decay, self.mu, step, node, leaf, longest, similarity)
 
     def _nodes(self, forest: Forest) -> Families:
@@ -116,12 +116,12 @@ class PartialTreeKernel(TreeKernel):
         return forest.derived(trees_by_family)
 
     def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
-        most = self._checked_width(widest(x).max(initial=0), widest(x if y is None else y).max(initial=0))
+        self._check_widths(widest(x).max(initial=0), widest(x if y is None else y).max(initial=0))
         both, n_columns = joined(x, y)
         shift = 0 if n_columns is None else len(x)
         columns = None if n_columns is None else (shift, len(both))
         nodes = self._nodes(both)
-        weights = self._weights(most, nodes.labels.value)
+        weights = self._weights(nodes.labels.value)
         out = label_gram(nodes, len(x), y is None, weights, threads)
         whole = self._shared(x, nodes) if y is None else None
         for tile in setwise.cut(partial(PartialDelta, nodes), (0, len(x)), columns, self.max_pairs, whole):
@@ -132,10 +132,10 @@ class PartialTreeKernel(TreeKernel):
     def _raw_pairs(
         self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
     ) -> FloatArray:
-        widths = widest(x)
-        most = self._checked_width(widths[rows], widths[columns])
+        most = widest(x)
+        self._check_widths(most[rows], most[columns])
         nodes = self._nodes(x)
-        weights = self._weights(most, nodes.labels.value)
+        weights = self._weights(nodes.labels.value)
         raw, entries = sums_of_pairs(*self._sides(x, nodes), rows, columns, weights, self.max_pairs, threads)
         for k in np.flatnonzero(entries > self.max_pairs):
             i, j = int(rows[k]), int(columns[k])
@@ -145,8 +145,8 @@ class PartialTreeKernel(TreeKernel):
         return raw + label_pairs(nodes, rows, columns, weights, threads)
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
-        most = self._checked_width(widest(x), widest(y))
-        value = kernel_of_pair(x, y, self._weights(most), self.max_pairs)
+        self._check_widths(widest(x), widest(y))
+        value = kernel_of_pair(x, y, self._weights(), self.max_pairs)
         return self._pair_of_many(x, y) if value is None else value
 
     def _pair_of_many(self, x: Forest, y: Forest) -> float:
@@ -154,25 +154,21 @@ class PartialTreeKernel(TreeKernel):
         return float(self._raw_pairs(x + y, np.array([0]), np.array([1]))[0])
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
-        most = self._checked_width(widest(x), widest(y))
+        self._check_widths(widest(x), widest(y))
         nodes = self._nodes(x + y)
-        weights = self._weights(most, nodes.labels.value)
+        weights = self._weights(nodes.labels.value)
         (tile,) = setwise.cut(partial(PartialDelta, nodes), (0, 1), (1, 2), self.max_pairs)
         labels = label_pairs(nodes, np.array([0]), np.array([1]), weights)
         return log_sum(tile, weights, float(labels[0]))
 
-    def _checked_width(self, rows: IntArray, columns: IntArray) -> int:
-        """Return the largest number of children that two nodes can have in common, for some pairs of trees.
-
-        Raise where two nodes have more children than is worth comparing each with each.
-        """
+    def _check_widths(self, rows: IntArray, columns: IntArray) -> None:
+        """Raise where two nodes have more children than is worth comparing each with each."""
         most = int((np.asarray(rows) * columns).max(initial=0))
         if most > self.max_pairs:
             raise LimitError(
                 f"two nodes have up to {most} pairs of children, more than max_pairs={self.max_pairs}: "
                 "raise max_pairs (they take time, not memory), or use SubsetTreeKernel"
             )
-        return int(np.minimum(rows, columns).max(initial=0))
 
 
 def widest(forest: Forest) -> IntArray:

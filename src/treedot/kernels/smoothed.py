@@ -107,11 +107,11 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
         return sides_of(nodes)
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
-        most = self._checked_width(widest(x), widest(y))
+        self._check_widths(widest(x), widest(y))
         number = {text: k for k, text in enumerate(dict.fromkeys((*x.labels, *y.labels)))}
         labels = similar_labels(list(number), self.similarity, self.threshold, self.max_pairs)
         of_x, of_y = (labels.chosen([number[text] for text in side.labels]) for side in (x, y))
-        value = kernel_of_similar(x, y, of_x, of_y, self._weights(most, labels.value), self.max_pairs)
+        value = kernel_of_similar(x, y, of_x, of_y, self._weights(labels.value), self.max_pairs)
         return self._pair_of_many(x, y) if value is None else value
 
 

@@ -219,6 +219,32 @@ def test_rows_and_columns_of_forests_hold_columns_too():
     assert np.allclose(mixed.gram(forest), SUBSET.gram(TEXTS) + np.outer(SIZES, SIZES), rtol=EXACT)
 
 
+def test_columns_that_do_not_go_together_are_refused():
+    table = {"text": TEXTS, "size": [3], "other": SIZES}
+    kernel = ColumnKernel(SUBSET, "text") + ColumnKernel(LinearKernel(), "size")
+    for compute in (kernel.gram, kernel.diagonal):
+        with pytest.raises(SourceError, match="see 3 and 1 examples: columns must be equally long"):
+            compute(table)
+    with pytest.raises(SourceError, match="must hold numbers, and be equally long"):
+        ColumnKernel(LinearKernel(), ["size", "other"]).gram(table)
+    for row in ({"b": 1}, [1], np.zeros(1, [("b", int)])[0]):
+        for column in ("a", ["a"]):
+            with pytest.raises(SourceError, match="there is no column 'a' in this"):
+                ColumnKernel(LinearKernel(), column)(row, row)
+        with pytest.raises(SourceError, match="there is no column 'a' in this"):
+            ColumnKernel(LinearKernel(), "a").gram([row])
+
+
+def test_linear_kernels_are_the_same_bytes_in_any_layout_and_batch():
+    x = np.random.default_rng(0).normal(size=(40, 19))
+    kernel = LinearKernel()
+    whole = kernel.gram(x)
+    assert kernel.gram(np.asfortranarray(x)).tobytes() == whole.tobytes()
+    assert kernel.gram(x[:3], x).tobytes() == whole[:3].tobytes()
+    assert kernel.diagonal(x).tobytes() == np.diagonal(whole).tobytes()
+    assert (np.diagonal(NormalizedKernel(kernel).gram(x, x)) == 1).all()
+
+
 def test_the_linear_kernel_takes_numbers_dense_or_sparse():
     x = np.array([[1.0, 2.0], [3.0, 4.0], [0.0, -1.0]])
     kernel = LinearKernel()
@@ -233,6 +259,8 @@ def test_the_linear_kernel_takes_numbers_dense_or_sparse():
         kernel.gram(["a", "b"])
     with pytest.raises(SourceError, match="finite numbers"):
         kernel.gram([1, math.nan])
+    with pytest.raises(SourceError, match="finite numbers"):
+        kernel.gram(csr_matrix([[1, math.inf]]))
     with pytest.raises(SourceError, match="of 2 and of 1 numbers cannot be compared"):
         kernel.gram(x, [1, 2])
     with pytest.raises(ParameterError, match="outside"):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import random_forest, trees
-from treedot import KernelTransformer, PartialTreeKernel, Tree
+from treedot import KernelTransformer, PartialTreeKernel, SmoothedPartialTreeKernel, Tree
 from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.kernels import reference
 
@@ -167,6 +167,12 @@ def test_wide_trees_have_logarithms():
     assert normalised(wide, other) == pytest.approx(matrix[0, 1], rel=1e-9)
 
 
+def test_trees_too_large_for_a_float_have_a_normalised_diagonal():
+    wide = Tree("A", ["b", "c"] * 600)  # T is nan, where inf is multiplied by 0
+    kernel = PartialTreeKernel(1.0, mu=1.0, normalize=True)
+    assert kernel.diagonal([wide]) == kernel.gram([wide]) == kernel.pairs([wide], [0], [0]) == 1
+
+
 @pytest.mark.parametrize("settings", [{}, {"gaps": "span"}, {"max_length": 3}, {"terminal_factor": 2}])
 def test_logarithms_are_those_of_the_kernel(settings):
     forest = random_forest(2, 4)
@@ -214,6 +220,22 @@ def test_what_is_too_large_is_refused():
 def test_impossible_settings_are_refused(settings, message):
     with pytest.raises(ParameterError, match=message):
         PartialTreeKernel(**settings)
+
+
+@pytest.mark.parametrize("longest", [10**9, 10**30])
+def test_a_maximum_beyond_all_children_takes_no_memory(longest):
+    trees = ["(A b c d)", "(A b (c e) d)"]
+    for limited, free in (
+        (PartialTreeKernel(max_length=longest), PartialTreeKernel()),
+        (
+            SmoothedPartialTreeKernel({"b": [1]}, max_length=longest),
+            SmoothedPartialTreeKernel({"b": [1]}),
+        ),
+    ):
+        assert limited(*trees) == pytest.approx(free(*trees))
+        assert limited.log(*trees) == pytest.approx(free.log(*trees))
+        np.testing.assert_allclose(limited.gram(trees), free.gram(trees))
+        np.testing.assert_allclose(limited.pairs(trees, [0], [1]), free.pairs(trees, [0], [1]))
 
 
 def test_the_kernel_transformer_takes_a_partial_kernel():

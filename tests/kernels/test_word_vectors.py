@@ -42,6 +42,12 @@ def test_opposite_words_and_vectors_of_length_0_are_not_similar():
     assert vectors("up::x", "down::x") == vectors("up::x", "of::x") == 0
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_the_lengths_of_vectors_do_not_matter(scale):
+    vectors = WordVectors({"dog": [3 * scale, 4 * scale], "cat": [4, 3]})
+    assert vectors("dog::n", "cat::n") == pytest.approx(0.96)
+
+
 def test_similarities_do_not_depend_on_other_labels():
     rng = np.random.default_rng(0)
     vectors = WordVectors({f"w{k}": row for k, row in enumerate(rng.normal(size=(60, 50)))})
@@ -59,6 +65,12 @@ FILES = {
     "tabs": "dog\t3\t4\ncat\t4\t3\nrun::v\t0\t1\n",
     "kelp": "dog\tn\t0\t3,4\ncat\tn\t0\t4,3\nrun::v\tv\t0\t0,1",
 }
+
+
+def test_words_in_files_may_hold_blanks_and_lines_may_be_empty(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("dog 3 4\n. . . 4 3\n\nat a@b.c 0 1\n", encoding="utf-8")
+    assert WordVectors.read(path) == WordVectors({"dog": [3, 4], ". . .": [4, 3], "at a@b.c": [0, 1]})
 
 
 @pytest.mark.parametrize("text", FILES.values(), ids=FILES)
@@ -79,6 +91,7 @@ def test_files_of_vectors_are_read(text, tmp_path):
         ("", "there are no vectors of words in it"),
         ("3 2\n", "there are no vectors"),
         ("dog 1 2\ncat one 2\n", "line 2: a word and its numbers are expected"),
+        ("dog 1 2\ncat 1 2 3\n", "line 2: 3 numbers where 2 are expected"),
         ("dog 1 2\ncat 1\n", "line 2: 1 numbers where 2 are expected"),
         ("dog\n", "line 1: 0 numbers where some are expected"),
         ("dog 1 nan\n", "must be finite numbers"),

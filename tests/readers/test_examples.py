@@ -77,6 +77,47 @@ def test_vectors_become_columns_of_numbers_where_that_is_asked_for(tmp_path):
     assert columns["id"] == ["a q", "b"]
 
 
+def test_only_vectors_become_columns_of_numbers(tmp_path):
+    path = tmp_path / "train.dat"
+    path.write_text("1 |BT| (A b) |ET| 1:2 |EV| # id:5\n", encoding="utf-8")
+    assert read_svmlight(path, vectors="columns").columns == {
+        "class": ["1"],
+        "vector:1": [2],
+        "comment": ["id:5"],
+    }
+    path.write_text("x |BT:t| (A b) |ET| |BS:time| 12:30 |ES| |BV:v| a:1 |EV|\n", encoding="utf-8")
+    assert read_kelp(path, vectors="columns").columns == {"class": ["x"], "time": ["12:30"], "v:a": [1]}
+
+
+@pytest.mark.parametrize("vector", ["1:2 junk", "1:nan", "a"])
+def test_vectors_that_are_none_do_not_become_columns(tmp_path, vector):
+    path = tmp_path / "train.dat"
+    path.write_text(f"1 |BT| (A b) |ET|\n1 |BT| (A b) |ET| {vector} |EV|\n", encoding="utf-8")
+    assert read_svmlight(path).columns["vector"] == [None, vector]
+    with pytest.raises(SourceError, match="tree 2, column 'vector': a vector has names and numbers"):
+        read_svmlight(path, vectors="columns")
+
+
+@pytest.mark.parametrize("kind", ["kelp", "svmlight", "jsonl"])
+def test_the_first_of_all_examples_may_be_a_bad_one(kind):
+    good = b'{"tree": "(A b)"}\n' if kind == "jsonl" else b"1 |BT| (A b) |ET|\n"
+    errors = []
+    found = read_trees(io.BytesIO(b"\xff\n" + good), kind, on_bad=errors.append)
+    assert len(found) == 1
+    assert ":1:1: the byte 0xff is not UTF-8" in str(errors[0])
+
+
+def test_a_later_tree_of_kelp_may_have_the_name_of_the_default_column():
+    forest = read("x |BT:lct| (A b) |ET| |BT:tree| (C d) |ET|\n", "kelp")
+    assert str(forest[0]) == "(A b)"
+    assert forest.columns == {"class": ["x"], "tree": ["(C d)"]}
+
+
+def test_a_class_of_kelp_may_begin_with_a_hash():
+    forest = read("# |BT:t| (A b) |ET|\n#x |BT:t| (A c) |ET|\n", "kelp")
+    assert forest.columns["class"] == ["#", "#x"]
+
+
 def test_the_types_of_nodes_can_be_dropped(tmp_path):
     path = tmp_path / "train.klp"
     path.write_text(KELP, encoding="utf-8")

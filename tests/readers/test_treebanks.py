@@ -17,10 +17,12 @@ from treedot import (
     iter_trees,
     read_conllu,
     read_dot_bracket,
+    read_kelp,
     read_newick,
     read_trees,
 )
 from treedot.readers import newick
+from treedot.readers.folders import Skipped
 
 SENTENCE = """\
 # sent_id = s1
@@ -235,6 +237,19 @@ def test_after_a_bad_tree_newick_goes_on_behind_the_semicolon():
     assert len(errors) == 3
 
 
+@pytest.mark.parametrize("chunk", [1, 5, 1 << 18])
+def test_a_byte_that_is_not_utf_8_costs_one_tree_in_newick(monkeypatch, chunk):
+    monkeypatch.setattr(newick, "CHUNK_BYTES", chunk)
+    errors = []
+    raw = "(a,é)b;\n(c,".encode() + b"\xe9)d;\n(e,[\xe9]f)g;(h,'\xc3');(i)j;"
+    found = read_trees(io.BytesIO(raw), "newick", on_bad=errors.append)
+    assert [str(tree) for tree in found] == ["(b a é)", "(g e f)", "(j i)"]
+    assert [str(error).partition(":")[2] for error in errors] == [
+        "2: the byte 0xe9 is not UTF-8",
+        "3: the byte 0xc3 is not UTF-8",
+    ]
+
+
 LABELS = st.one_of(
     ANY_LABEL.map(lambda text: text.replace("\x00", "")), st.sampled_from(["a b", "it's", "a_b"])
 )
@@ -255,6 +270,34 @@ def test_newick_with_labels_in_quotes_holds_any_tree_however_it_is_cut(some, chu
 
 def test_a_deep_tree_in_newick_is_no_trouble():
     assert read("(" * 50_000 + "a" + ")b" * 50_000 + ";", "newick").n_nodes == 50_001
+
+
+@pytest.mark.parametrize(
+    ("read_files", "suffix", "text"),
+    [
+        (read_newick, ".nwk", "(a)b;"),
+        (read_conllu, ".conllu", conllu(("a", "X", 0, "root"))),
+        (read_dot_bracket, ".dbn", "A\n.\n"),
+        (read_kelp, ".klp", "x |BT| (A b) |ET|\n"),
+    ],
+)
+def test_a_damaged_file_in_a_folder_is_left_out(tmp_path, read_files, suffix, text):
+    (tmp_path / f"good{suffix}").write_text(text, encoding="utf-8")
+    packed = gzip.compress((text * 1000).encode())[:-9]
+    (tmp_path / f"short{suffix}.gz").write_bytes(packed)
+    (tmp_path / f"zeros{suffix}").write_bytes(bytes(100))
+    skipped, errors = Skipped(), []
+    assert len(read_files(tmp_path, on_skip=skipped)) >= 1
+    assert skipped.counts == {"unreadable": 2}
+    assert len(read_files(tmp_path, on_bad=errors.append)) >= 1
+    assert len(errors) == 2
+    with pytest.raises(SourceError, match="short"):
+        read_files(tmp_path / f"short{suffix}.gz")
+
+
+def test_what_is_no_path_is_refused():
+    with pytest.raises(ParameterError, match="give the path of a file or a folder, or several, not 5"):
+        read_newick(5)
 
 
 HAIRPINS = """\
@@ -295,6 +338,7 @@ def test_structures_need_no_names():
         (">a\nACGU\n.(&)\n", ":3:3: the mark '&': a structure is written with '(', ')' and '.'"),
         (">a\nACGU\n.)..\n", ":3:2: a ')' that closes no pair"),
         (">a\nACGU\n.(..\n", ":3:2: a '(' that is not closed"),
+        (">a\nAC GU\n() ()\n", ":2: a sequence has no blanks, unlike 'AC GU'"),
         (">a\nACGU\n...\n", ":3: the sequence has 4 bases, and the structure 3"),
         (">a\n>b\nA\n.\n", ":1: expected a line with the sequence and one with the structure, found 0"),
         (
@@ -305,6 +349,12 @@ def test_structures_need_no_names():
 )
 def test_structures_that_are_no_trees_are_refused_with_their_place(text, message):
     assert message in problem(text, "dot-bracket")
+
+
+def test_lines_that_begin_with_a_hash_are_comments():
+    forest = read("#Name: a\n#Length: 3\nACG\n(.)\n#Name: b\nA\n.\n", "dot-bracket")
+    assert [str(tree) for tree in forest] == ["(ROOT (PAG C))", "(ROOT A)"]
+    assert forest.columns["start"] == [3, 6]
 
 
 def test_bad_structures_are_left_out():

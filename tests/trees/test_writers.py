@@ -99,9 +99,25 @@ def test_examples_keep_what_the_other_programs_can_take(tmp_path):
     assert again.columns["vector"] == columns["v"]
 
 
-def test_classes_of_svm_light_tk_are_numbers(tmp_path):
-    with pytest.raises(ParameterError, match="takes numbers as classes, such as 1 and -1, not 'NUM'"):
-        write(tmp_path / "a.svmlight", with_columns(PARTS[1], **{"class": ["NUM"]}))
+def test_columns_named_as_the_tree_is_written_are_read_back(tmp_path):
+    columns = {"tree": ["(A b|c)"], "main": ["x"], "class": ["#"]}
+    write(tmp_path / "a.klp", with_columns(PARTS[1], **columns))
+    again = read_trees(tmp_path / "a.klp")
+    assert again == PARTS[1]
+    assert again.columns == {"class": ["#"], "tree": [r"(A (b\x7cc))"], "main": ["x"]}
+
+
+def test_vectors_of_svm_light_tk_have_ascending_numbers(tmp_path):
+    columns = {"v": ["how:1 a:2"], "w": ["10:1 2:3"], "z": ["0:1"], "class": [" 1\n"]}
+    write(tmp_path / "a.svmlight", with_columns(PARTS[1], **columns))
+    text = (tmp_path / "a.svmlight").read_text(encoding="utf-8")
+    assert text == "1 |BT| (b (c)) |ET| 2:3 10:1 |EV|\n"
+
+
+@pytest.mark.parametrize("label", ["NUM", "nan", float("inf")])
+def test_classes_of_svm_light_tk_are_numbers(tmp_path, label):
+    with pytest.raises(ParameterError, match=f"takes numbers as classes, such as 1 and -1, not '{label}'"):
+        write(tmp_path / "a.svmlight", with_columns(PARTS[1], **{"class": [label]}))
     assert not list(tmp_path.iterdir())
 
 

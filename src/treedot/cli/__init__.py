@@ -87,6 +87,7 @@ def parser() -> argparse.ArgumentParser:
         help="encode partial trees, in which nodes have any of their children, as dense vectors "
         "(default: fragments, in which they have all or none)",
     )
+    encode.set_defaults(kernels=("partial",))  # for hints
     _add_values(encode, "yes", "--vectors sparse")
     _add_partial(encode)
     _add_vectors(encode)
@@ -206,6 +207,7 @@ def _add_encoding(command: argparse.ArgumentParser) -> None:
         help="in place of vectors, train on an exact kernel, normalised, and keep the support vectors: for "
         "some thousand trees; partial with --vectors dense: train on vectors of partial trees",
     )
+    command.set_defaults(kernels=STORED_KERNELS)
     command.add_argument(
         "--budget", type=int, metavar="B", help="the largest cost of a fragment (default: 4)"
     )
@@ -222,6 +224,7 @@ def _add_kernel(command: argparse.ArgumentParser) -> None:
         "(partial), the same where similar words match in part (smoothed), or labels by the way that leads "
         "to them (route) (default: subset)",
     )
+    command.set_defaults(kernels=KERNELS)
     command.add_argument(
         "--vectors",
         choices=VECTORS,

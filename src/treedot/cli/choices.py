@@ -58,12 +58,16 @@ def check_options(options: argparse.Namespace) -> None:
             raise ParameterError(
                 "--kernel is for exact kernels, --vectors for dot products: leave out one of them"
             )
-        offered = [way for way in ways if hasattr(options, way.split()[0][2:])]
-        raise ParameterError(
-            f"{option} has no effect with {chosen}: leave it out, or choose {' or '.join(offered)}"
-        )
+        offered = " or ".join(way for way in ways if _is_offered(options, way))
+        raise ParameterError(f"{option} has no effect with {chosen}: leave it out, or choose {offered}")
     if options.rest_size is not None and options.rest != "dense":
         raise ParameterError("--rest-size has no effect without --rest dense")
+
+
+def _is_offered(options: argparse.Namespace, way: str) -> bool:
+    """Tell whether the command has an option with this value."""
+    option, value = way.removeprefix("--").split()
+    return value in getattr(options, "kernels", ()) if option == "kernel" else hasattr(options, option)
 
 
 def make_vectorizer(options: argparse.Namespace, **defaults: Any) -> Any:

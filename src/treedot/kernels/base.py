@@ -107,7 +107,7 @@ class TreeKernel(Kernel):
         with open_threads(n_jobs) as threads:
             raw, every = self._raw_diagonal(x, threads), np.arange(len(x))
         if self.normalize:
-            return (raw > 0).astype(float)
+            return np.where(raw != 0, 1.0, 0.0)  # also where it is too large for a float
         self._check_finite(raw, every, every)
         return raw
 

@@ -58,8 +58,8 @@ class ColumnKernel(Kernel):
     def __call__(self, a: Any, b: Any) -> float:
         """Return the kernel of two rows."""
         if isinstance(self.column, list):
-            return self.kernel(*([row[name] for name in self.column] for row in (a, b)))
-        return self.kernel(a[self.column], b[self.column])
+            return self.kernel(*([_cell(row, name) for name in self.column] for row in (a, b)))
+        return self.kernel(_cell(a, self.column), _cell(b, self.column))
 
     def gram(self, X: Any, Y: Any = None, *, n_jobs: int | None = None) -> FloatArray:
         """Return the matrix of kernels between the examples of X and of Y (or of X itself)."""
@@ -77,9 +77,12 @@ class ColumnKernel(Kernel):
 
     def _of(self, table: Any) -> Any:
         """Return what the kernel compares."""
-        if isinstance(self.column, list):
+        if not isinstance(self.column, list):
+            return _column(table, self.column)
+        try:
             return np.column_stack([np.asarray(_column(table, name)) for name in self.column])
-        return _column(table, self.column)
+        except ValueError:
+            raise SourceError(f"the columns {self.column} must hold numbers, and be equally long") from None
 
 
 class LinearKernel(Kernel):
@@ -97,9 +100,11 @@ class LinearKernel(Kernel):
     def read(self, X: Any) -> Any:
         """Return the numbers as the rows of a matrix."""
         if hasattr(X, "tocsr"):
-            return X.tocsr().astype(np.float64)
+            sparse = X.tocsr().astype(np.float64)
+            if np.isfinite(sparse.data).all():
+                return sparse
         try:
-            matrix = np.asarray(X, np.float64)
+            matrix = np.asarray(X, np.float64, order="C")  # in which sums are rounded
         except (TypeError, ValueError):
             matrix = np.full(1, np.nan)
         if matrix.ndim == 1:
@@ -130,8 +135,10 @@ class LinearKernel(Kernel):
         """Return the dot product of example ``rows[k]`` of X with its example ``columns[k]``, for every k."""
         x = self.read(X)
         i, j = numbers_of_examples(rows, columns, x.shape[0])
-        products = x[i].multiply(x[j]) if hasattr(x, "tocsr") else x[i] * x[j]
-        return np.asarray(products.sum(axis=1), float).ravel()
+        if hasattr(x, "tocsr"):
+            return np.asarray(x[i].multiply(x[j]).sum(axis=1), float).ravel()
+        out: FloatArray = np.einsum("ik,ik->i", x[i], x[j])  # rounded as in gram
+        return out
 
     def diagonal(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Return the dot product of every example with itself."""
@@ -146,6 +153,14 @@ def _column(table: Any, name: str | int) -> Any:
     try:
         if isinstance(columns, Mapping) or not isinstance(columns, Sequence | np.ndarray):
             return columns[name]
-        return [row[name] for row in columns]
-    except (KeyError, IndexError, TypeError):
+    except (KeyError, IndexError, TypeError, ValueError):
         raise SourceError(f"there is no column {name!r} in this {type(table).__name__}") from None
+    return [_cell(row, name) for row in columns]
+
+
+def _cell(row: Any, name: str | int) -> Any:
+    """Return one value of a row, or raise where there is none of that name."""
+    try:
+        return row[name]
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise SourceError(f"there is no column {name!r} in this {type(row).__name__}") from None

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.array_types import FloatArray
-from treedot.errors import ParameterError, RangeError
+from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.kernels.kernel import Kernel
 from treedot.parameters import checked_integer, checked_not_negative, checked_positive
 
@@ -32,6 +32,9 @@ class CombinedKernel(Kernel):
         """Return the kernels of (a, b), given all parts' kernels of (a, b), of (a, a) and of (b, b)."""
 
     def _finite(self, values: Values, left: Values, right: Values) -> FloatArray:
+        if len({value.shape for value in values}) > 1:
+            counts = " and ".join(str(value.shape[-1]) for value in values)
+            raise SourceError(f"the kernels of {self!r} see {counts} examples: columns must be equally long")
         with np.errstate(over="ignore", invalid="ignore"):
             combined = self._combine(values, left, right)
         if not np.isfinite(combined).all():

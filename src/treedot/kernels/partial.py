@@ -22,6 +22,7 @@ from treedot.threads import ONE_THREAD, Span, Threads
 from treedot.trees import Forest
 
 EQUAL = np.ones(1)  # the similarity of equal labels
+MAX_CHILDREN = 2**31 - 1  # no node has more
 
 
 class PartialTreeKernel(TreeKernel):
@@ -99,7 +100,8 @@ class PartialTreeKernel(TreeKernel):
         node = self.mu * self.decay**2
         step = 1.0 if self.gaps == "toolkit" else self.decay**2
         leaf = node * self.terminal_factor
-        return Weights(self.decay, self.mu, step, node, leaf, self.max_length or 0, similarity)
+        longest = min(self.max_length or 0, MAX_CHILDREN)
+        return Weights(self.decay, self.mu, step, node, leaf, longest, similarity)
 
     def _nodes(self, forest: Forest) -> Families:
         """Return the nodes of some trees, with the similarities of their labels."""

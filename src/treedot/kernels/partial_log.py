@@ -11,7 +11,7 @@ from treedot.array_types import FloatArray, IntArray
 from treedot.jit import njit
 from treedot.kernels.delta_table import Layout
 from treedot.kernels.partial_delta import PartialDelta
-from treedot.kernels.subsequences import Side, Weights
+from treedot.kernels.subsequences import Side, Weights, sums_shape
 
 FAR = -2000  # powers of two that no float holds
 
@@ -25,7 +25,7 @@ class Scaled(NamedTuple):
 
 def log_sum(tile: PartialDelta, weights: Weights, labels: float) -> float:
     """Return the logarithm of ΣT over all rows and columns and of what labels alone count; -inf of 0."""
-    room = max(weights.longest, 1), int(np.diff(tile.sides[1].start).max(initial=1))
+    room = sums_shape(weights, tile.sides[1])
     mantissa, exponent = _fill(
         *tile.sides, tile.layout, weights, tile.rows.totals, tile.columns.totals, labels,
         _zeros(tile.size), _zeros(room), _zeros(room[0]),

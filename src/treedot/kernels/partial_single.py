@@ -127,8 +127,11 @@ def _kernel(a: IntArray, b: IntArray, weights: Weights, max_pairs: int) -> float
     if entries > max_pairs:
         return None
     table = Table(scratch.line, 0, columns.rank, False, np.empty(entries))
-    lengths = max(weights.longest, 1)
-    sums = Sums(np.empty((lengths, b[1])), np.empty(lengths))
+    widest = 1
+    for v in range(b[1]):
+        widest = max(widest, right.start[v + 1] - right.start[v])
+    lengths = max(1, min(weights.longest, widest))
+    sums = Sums(np.empty((lengths, widest)), np.empty(lengths))
     node = np.empty(1, np.int64)
     for u in range(size):
         if scratch.width[u] > 0:

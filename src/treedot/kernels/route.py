@@ -84,7 +84,7 @@ class RouteKernel(TreeKernel):
         if routes > self.max_pairs:
             raise LimitError(
                 f"the trees have {routes} routes, more than max_pairs={self.max_pairs}: raise max_pairs "
-                "(24 bytes each), or compare fewer trees at a time"
+                "(about 70 bytes each), or compare fewer trees at a time"
             )
         node, route, length = _from_root(forest) if self.start == "root" else _from_anywhere(forest)
         return forest.tree_of_node[node], route, np.power(math.sqrt(self.decay), length)

@@ -224,8 +224,14 @@ class Sums(NamedTuple):
 
 def make_sums(weights: Weights, columns: Side) -> Sums:
     """Return room for running sums over the children of any node."""
-    lengths, widest = max(weights.longest, 1), int(np.diff(columns.start).max(initial=1))
+    lengths, widest = sums_shape(weights, columns)
     return Sums(np.empty((lengths, widest)), np.empty(lengths))
+
+
+def sums_shape(weights: Weights, columns: Side) -> tuple[int, int]:
+    """Return how many lengths there are running sums for, and for how many children."""
+    widest = int(np.diff(columns.start).max(initial=1))
+    return max(1, min(weights.longest, widest)), widest
 
 
 @inlined

@@ -61,8 +61,9 @@ class WordVectors:
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Read a text file with a word and its numbers in every line, compressed or not.
 
-        The numbers stand behind the word, as word2vec (with a first line of two numbers, which is left out)
-        and GloVe write them; or they are the last of four columns, with commas between them, as in KeLP.
+        The numbers stand behind the word, which may hold blanks, as word2vec (with a first line of two
+        numbers, which is left out) and GloVe write them; or they are the last of four columns, with commas
+        between them, as in KeLP.
         """
         name = os.fspath(path)
         with open_raw(path) as raw, decompressed(raw, name) as stream:
@@ -142,8 +143,10 @@ def _products(columns: FloatArray) -> FloatArray:
 
 
 def _of_length_one(matrix: FloatArray) -> FloatArray:
-    length = np.linalg.norm(matrix, axis=1, keepdims=True)
-    unit: FloatArray = np.divide(matrix, length, out=np.zeros_like(matrix), where=length > 0)
+    largest = np.abs(matrix).max(axis=1, keepdims=True)  # whose square may be too large, or too small
+    scaled = np.divide(matrix, largest, out=np.zeros_like(matrix), where=largest > 0)
+    length = np.linalg.norm(scaled, axis=1, keepdims=True)
+    unit: FloatArray = np.divide(scaled, length, out=scaled, where=length > 0)
     return unit
 
 
@@ -151,16 +154,27 @@ def _vectors(stream: IO[bytes], name: str) -> Iterator[tuple[str, FloatArray]]:
     """Yield the words of a file and their vectors."""
     width = None
     for number, line in enumerate(read_lines(stream, name), 1):
-        fields = line.decode("utf-8", "replace").split("\t" if b"\t" in line else " ")
+        if not line.strip():
+            continue
+        fields = line.decode("utf-8", "replace").rstrip(" \t").split("\t" if b"\t" in line else " ")
         values = fields[3].split(",") if len(fields) == 4 and "," in fields[3] else fields[1:]
-        try:
-            vector = np.array([float(value) for value in values if value])
-        except ValueError:
-            raise SourceError(f"{name}, line {number}: a word and its numbers are expected") from None
-        if number == 1 and vector.size == 1 and fields[0].isdigit():
+        word, vector = fields[0], _numbers(values)
+        if vector is None and width is not None and len(values) > width:  # blanks in the word
+            word, vector = " ".join(fields[:-width]), _numbers(fields[-width:])
+        if vector is None:
+            raise SourceError(f"{name}, line {number}: a word and its numbers are expected")
+        if number == 1 and vector.size == 1 and word.isdigit():
             continue
         if vector.size == 0 or (width is not None and vector.size != width):
             expected = "some" if width is None else str(width)
             raise SourceError(f"{name}, line {number}: {vector.size} numbers where {expected} are expected")
         width = vector.size
-        yield fields[0], vector
+        yield word, vector
+
+
+def _numbers(texts: list[str]) -> FloatArray | None:
+    """Return the numbers of texts, or None where one is none."""
+    try:
+        return np.array([float(text) for text in texts if text])
+    except ValueError:
+        return None

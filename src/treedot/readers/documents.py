@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import IO, Any
 
-from treedot.errors import SourceError, TreeSyntaxError
+from treedot.errors import ParameterError, SourceError, TreeSyntaxError
 from treedot.files import content_suffix, decompressed, open_raw
 from treedot.parameters import DOCUMENT_UNITS, POLICIES, checked_choice
 from treedot.readers.folders import OnSkip, walk
@@ -206,11 +206,18 @@ def read_files(
     """Read the trees of files, and of those in folders that have one of some suffixes, into one Forest."""
     found = [Forest([], [], [0], [])]
     given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    if not isinstance(given, Iterable):
+        raise ParameterError(f"give the path of a file or a folder, or several, not {paths!r}")
     for file in walk(given, lambda name: content_suffix(name) in suffixes, on_skip):
         leave_out = None if file.named else partial(_leave_out, file.path, on_skip)
         report = OnBad(on_bad or leave_out)
-        with open_raw(file.path) as raw:
-            found += read(decompressed(raw, file.path), file.path, report)
+        try:
+            with open_raw(file.path) as raw:
+                found += read(decompressed(raw, file.path), file.path, report)
+        except SourceError as error:
+            if file.named:
+                raise
+            report(error)  # others in the folder are read
     return Forest.concat(found)
 
 

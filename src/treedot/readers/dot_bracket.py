@@ -53,7 +53,7 @@ def _records(stream: IO[Any], name: str) -> Iterator[_Record]:
         if number == 1:
             refuse_other_files(raw, name)
         line = raw.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape").strip()
-        if not line:
+        if not line or line.startswith("#"):  # a comment, as in the files of bpRNA
             continue
         if line.startswith(">"):
             if record is not None:
@@ -82,7 +82,9 @@ def _checked(record: _Record, name: str) -> tuple[str, str]:
         f"{record.header}{first}{second}".encode()
     except UnicodeEncodeError:
         raise SourceError(f"{name}:{record.first}: there is a byte that is not UTF-8") from None
-    sequence, structure = first.split()[0], second.split()[0]
+    sequence, structure = first, second.split()[0]
+    if len(first.split()) > 1:
+        raise SourceError(f"{name}:{record.lines[0][0]}: a sequence has no blanks, unlike {first!r:.40}")
     if len(sequence) != len(structure):
         raise SourceError(
             f"{name}:{number}: the sequence has {len(sequence)} bases, and the structure {len(structure)}"

@@ -13,13 +13,16 @@ from treedot.readers.folders import OnSkip
 from treedot.readers.problems import OnBad
 from treedot.readers.tables import DEFAULT_COLUMN, Row, decoded, packed
 from treedot.trees import Forest
-from treedot.trees.exchange import CLASS, TREE, features
+from treedot.trees.exchange import CLASS, STRING, TREE, VECTOR, features
 
 __all__ = ["read_examples", "read_kelp", "read_svmlight"]
+
+Parts = dict[str, tuple[str, str]]  # of an example, by column: the type, as KeLP names it, and the text
 
 _REPRESENTATION = re.compile(r"\s*\|B([A-Z]+)(?::([^|]*))?\|(.*?)\|E\1\|")
 _TYPE = re.compile(r"(?<![^\s()])[A-Z]+##")  # before the label of a node
 SUFFIXES = {"svmlight": (".svmlight",), "kelp": (".klp",)}
+FIRST_TREE = "|BT|"  # its column where none is asked for: no representation has such a name
 MAX_FEATURES = 1 << 14  # that become columns: each takes 8 bytes for every example
 
 
@@ -31,32 +34,39 @@ def read_examples(
     batch_size: int,
     on_bad: OnBad,
     types: str = "keep",
+    vectors: set[str] | None = None,
 ) -> Iterator[Forest]:
-    """Yield the trees of one file of a kind, ``"svmlight"`` or ``"kelp"``, with all else as columns."""
-    wanted = column or DEFAULT_COLUMN
+    """Yield the trees of one file of a kind, ``"svmlight"`` or ``"kelp"``, with all else as columns.
+
+    The names of those that hold vectors are added to ``vectors``.
+    """
+    wanted = column or (DEFAULT_COLUMN if kind == "svmlight" else FIRST_TREE)
+    found = set() if vectors is None else vectors
 
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
-        for number, line in decoded(stream, name, on_bad_row):
-            if not line.strip() or line.startswith("#"):
+        for number, line in decoded(stream, name, on_bad_row, has_header=False):
+            if not line.strip() or (kind == "svmlight" and line.startswith("#")):  # KeLP has no comments
                 continue
             try:
-                values = _svmlight_row(line) if kind == "svmlight" else _kelp_row(line, column)
+                row = _svmlight_row(line) if kind == "svmlight" else _kelp_row(line, column is None)
             except SourceError as error:
                 on_bad_row(SourceError(f"{name}:{number}: {error}"))
                 continue
-            if wanted not in values:
-                known = ", ".join(map(repr, values))
+            if wanted not in row:
+                known = ", ".join(map(repr, row))
                 problem = f"there is no tree {wanted!r}; choose the column from {known}"
                 on_bad_row(SourceError(f"{name}:{number}: {problem}"))
                 continue
+            found.update(key for key, (kind_of_value, _) in row.items() if kind_of_value == VECTOR)
+            values = {key: value for key, (_, value) in row.items()}
             if types == "drop":
                 values = {key: _without_types(value) for key, value in values.items()}
             yield number, values
 
-    return packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad)
+    return packed(rows, lambda number: f"{name}:{number}", wanted, batch_size, on_bad)
 
 
-def _svmlight_row(line: str) -> dict[str, str]:
+def _svmlight_row(line: str) -> Parts:
     """Return what stands in ``class |BT| tree |BT| tree |ET| 1:0.5 |BV| 2:1 |EV| # comment``, by column."""
     label, mark, rest = line.partition("|BT|")
     if not mark:
@@ -66,26 +76,24 @@ def _svmlight_row(line: str) -> dict[str, str]:
         raise SourceError("the trees have no end, |ET|")
     numbers, _, comment = rest.partition("#")
     vectors = numbers.partition("|EV|")[0].split("|BV|")
-    row = {CLASS: label.strip()}
-    row |= {_numbered(DEFAULT_COLUMN, k): tree.strip() for k, tree in enumerate(trees.split("|BT|"))}
-    row |= {_numbered("vector", k): vector.strip() for k, vector in enumerate(vectors) if vector.strip()}
-    return row | ({"comment": comment.strip()} if comment.strip() else {})
+    row = {CLASS: (STRING, label.strip())}
+    for name, kind, texts in ((DEFAULT_COLUMN, TREE, trees.split("|BT|")), ("vector", VECTOR, vectors)):
+        for k, text in enumerate(texts):
+            if kind == TREE or text.strip():
+                row[name if k == 0 else f"{name}{k + 1}"] = kind, text.strip()
+    return row | ({"comment": (STRING, comment.strip())} if comment.strip() else {})
 
 
-def _numbered(name: str, k: int) -> str:
-    return name if k == 0 else f"{name}{k + 1}"
-
-
-def _kelp_row(line: str, column: str | None) -> dict[str, str]:
+def _kelp_row(line: str, take_first: bool) -> Parts:
     """Return what stands in ``class class |BT:name| tree |ET| |BV:name| a:1 |EV|``, by column.
 
     Of a pair, ``class |<| example |,| example |>|``, columns have ``left.`` or ``right.`` before their names.
-    Where no column is asked for, the first tree stands in that of the default.
+    With ``take_first``, the first tree stands in a column of its own.
     """
     label, mark, rest = line.partition("|")
     if not mark:
         raise SourceError("there is no tree, which stands behind |BT|")
-    row = {CLASS: " ".join(label.split())}
+    row = {CLASS: (STRING, " ".join(label.split()))}
     rest = mark + rest
     if rest.startswith("|<|"):
         left, _, right = rest[3:].partition("|,|")
@@ -95,13 +103,13 @@ def _kelp_row(line: str, column: str | None) -> dict[str, str]:
         for side, example in (("left.", left), ("right.", right)):
             own, mark, representations = example.partition("|")
             if own.strip():
-                row[side + CLASS] = " ".join(own.split())
-            _add_representations(row, mark + representations, side, column)
-    _add_representations(row, rest, "", column)
+                row[side + CLASS] = STRING, " ".join(own.split())
+            _add_representations(row, mark + representations, side, take_first)
+    _add_representations(row, rest, "", take_first)
     return row
 
 
-def _add_representations(row: dict[str, str], text: str, prefix: str, column: str | None) -> None:
+def _add_representations(row: Parts, text: str, prefix: str, take_first: bool) -> None:
     """Add what stands between ``|B…|`` and ``|E…|`` to a row; what has no name has its number."""
     at = number = 0
     text = text.rstrip()
@@ -112,11 +120,11 @@ def _add_representations(row: dict[str, str], text: str, prefix: str, column: st
             raise SourceError(f"expected a representation, such as |BT:name| … |ET|, {problem}")
         kind, given, body = found.groups()
         key = prefix + (str(number) if given is None else given)
-        if kind == TREE and column is None and DEFAULT_COLUMN not in row:
-            key = DEFAULT_COLUMN
+        if kind == TREE and take_first and FIRST_TREE not in row:
+            key = FIRST_TREE
         if key in row:
             raise SourceError(f"two representations with the name {key!r}")
-        row[key] = body.strip()
+        row[key] = kind, body.strip()
         at, number = found.end(), number + 1
 
 
@@ -222,26 +230,29 @@ def _read(
     checked_choice("types", types, ("keep", "drop"))
     checked_choice("vectors", vectors, ("text", "columns"))
 
+    found: set[str] = set()
+
     def read(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[Forest]:
-        return read_examples(stream, name, kind, column, AT_A_TIME, on_bad, types)
+        return read_examples(stream, name, kind, column, AT_A_TIME, on_bad, types, found)
 
     forest = read_files(paths, SUFFIXES[kind], read, on_bad, on_skip)
     if vectors == "columns":
-        for name in [name for name in forest.columns if name != CLASS and _are_vectors(forest.columns[name])]:
+        for name in [name for name in forest.columns if name in found]:
             forest.columns.update(_number_columns(name, forest.columns.pop(name)))
     return forest
-
-
-def _are_vectors(values: Sequence[Any]) -> bool:
-    """Tell whether all texts of a column are vectors; None is one without features."""
-    return any(values) and all(value is None or features(value) is not None for value in values)
 
 
 def _number_columns(name: str, vectors: Sequence[str | None]) -> dict[str, list[float]]:
     """Return the features of vectors as columns, in the order in which they first occur."""
     found: dict[str, list[float]] = {}
     for row, vector in enumerate(vectors):
-        for key, value in (features(vector or "") or {}).items():
+        own = features(vector or "")
+        if own is None:
+            raise SourceError(
+                f"tree {row + 1}, column {name!r}: a vector has names and numbers, such as 1:0.5 7:2, "
+                f"unlike {vector!r:.40}: leave vectors as texts"
+            )
+        for key, value in own.items():
             if key not in found and len(found) == MAX_FEATURES:
                 raise SourceError(
                     f"the vectors {name!r} have more than {MAX_FEATURES:,} features: leave them as texts"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import IO, Any
 
-from treedot.errors import SourceError, TreeSyntaxError
+from treedot.errors import TreeSyntaxError
 from treedot.files import read_chunk
 from treedot.readers.packer import MAX_TEXT, PostOrderPacker
 from treedot.readers.problems import OnBad
@@ -37,7 +37,7 @@ def read_newick_trees(
                     if len(packer) == batch_size:
                         yield packer.take()
             tree.check_end()
-        except SourceError as error:
+        except TreeSyntaxError as error:
             on_bad(error)
             window.skip()
     if len(packer):
@@ -49,7 +49,7 @@ class _Window:
 
     def __init__(self, stream: IO[Any], name: str) -> None:
         self._stream, self._name = stream, name
-        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
         self._text = ""
         self._at = 0  # the position after the last token
         self._started = False
@@ -78,11 +78,21 @@ class _Window:
                         "a ] without its [" if token[0] == "]" else f"a {token[0]} that is not closed"
                     )
                 if token.lastindex != _COMMENT:
+                    if not token[0].isascii():
+                        self._check_text(token[0])
                     yield token
             if self._last:
                 self._at = len(self._text)
                 return
             self._grow()
+
+    def _check_text(self, text: str) -> None:
+        """Raise where a token is not UTF-8."""
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            byte = ord(text[error.start]) - 0xDC00  # as surrogateescape keeps it
+            raise self.error(f"the byte {byte:#x} is not UTF-8") from None
 
     def _move(self, start: int, end: int) -> None:
         self.line += self._text.count("\n", self._counted, start)
@@ -99,11 +109,7 @@ class _Window:
             refuse_other_files(raw, self._name)
             self._started = True
         self._last = not raw
-        try:
-            self._text += self._decoder.decode(raw, final=self._last)
-        except UnicodeDecodeError as error:
-            self._last, self._text, self._at = True, "", 0
-            raise self.error(f"the byte {error.object[error.start]:#x} is not UTF-8") from None
+        self._text += self._decoder.decode(raw, final=self._last)
 
     def skip(self) -> None:
         """Move on behind the next semicolon, unless the last token is one."""

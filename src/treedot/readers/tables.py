@@ -112,7 +112,7 @@ def read_jsonl(
     wanted = column or DEFAULT_COLUMN
 
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
-        for number, line in decoded(stream, name, on_bad_row, numbers):
+        for number, line in decoded(stream, name, on_bad_row, numbers, has_header=False):
             if not line.strip():
                 continue
             try:
@@ -193,7 +193,12 @@ def _row_place(path: str, column: str, rows_before: int, row: int) -> str:
 
 
 def decoded(
-    stream: IO[Any], name: str, on_bad: OnBad, numbers: Iterable[int] | None = None
+    stream: IO[Any],
+    name: str,
+    on_bad: OnBad,
+    numbers: Iterable[int] | None = None,
+    *,
+    has_header: bool = True,
 ) -> Iterator[tuple[int, str]]:
     """Yield the lines of a stream as texts, with their numbers; those that are not UTF-8 are bad."""
     lines = read_lines(stream, name)
@@ -205,7 +210,7 @@ def decoded(
         except UnicodeDecodeError as error:
             column = len(raw[: error.start].decode()) + 1
             problem = SourceError(f"{name}:{number}:{column}: the byte {raw[error.start]:#x} is not UTF-8")
-            if number == 1:  # without a header nothing after it makes sense
+            if has_header and number == 1:  # without it nothing after it makes sense
                 raise problem from None
             on_bad(problem)
         else:

@@ -146,8 +146,9 @@ def read_dot_bracket(
     A structure is a line ``>name``, which may be missing, a line with the sequence and one with the
     structure, behind which an energy may stand. A pair of bases is a node ``PGC``, whose children are what it
     encloses, and an unpaired base is a leaf; all stand below a node ``ROOT``. Pairs that cross others
-    (pseudoknots), in other brackets or letters, are no tree and are refused. The columns are ``file``,
-    ``start`` and ``end`` (lines), ``name``, ``sequence`` and ``structure``.
+    (pseudoknots), in other brackets or letters, are no tree and are refused. Lines that begin with ``#`` are
+    comments. The columns are ``file``, ``start`` and ``end`` (lines), ``name``, ``sequence`` and
+    ``structure``.
 
     Parameters
     ----------

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -54,29 +56,42 @@ def bracketed(tree: Tree) -> str:
 def features(vector: str) -> dict[str, float] | None:
     """Return the features of a text ``name:value name:value``; None where it is something else."""
     items = [item.rpartition(":") for item in vector.split()]
-    try:
-        return {key: float(value) for key, _, value in items} if all(key for key, *_ in items) else None
-    except ValueError:
+    if not all(key and _is_number(value) for key, _, value in items):
         return None
+    return {key: float(value) for key, _, value in items}
 
 
 def svmlight_line(tree: Tree, columns: Mapping[str, Any]) -> str:
     """Return an example of SVM-LIGHT-TK: its class, its trees, and its vectors.
 
-    The columns that hold trees in brackets, or vectors, follow in their order; others are left out.
+    The columns that hold trees in brackets, or vectors whose features are numbers, follow in their order;
+    others are left out.
     """
-    label = str(columns.get(CLASS) or 0)
-    try:
-        float(label)
-    except ValueError:
+    label = str(columns.get(CLASS) or 0).strip()
+    if not _is_number(label):
         raise ParameterError(
             f"SVM-LIGHT-TK takes numbers as classes, such as 1 and -1, not {label!r}: write a .klp file, or "
             "number the classes"
-        ) from None
+        )
     others = [_typed(value) for name, value in columns.items() if name != CLASS]
     trees = " |BT| ".join([bracketed(tree), *(text for kind, text in others if kind == TREE)])
-    vectors = " |BV| ".join(text for kind, text in others if kind == VECTOR)
+    vectors = " |BV| ".join(filter(None, (_ascending(text) for kind, text in others if kind == VECTOR)))
     return f"{label} |BT| {trees} |ET| {vectors} |EV|"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _ascending(vector: str) -> str:
+    """Return a vector with its features in the order of their numbers, from 1 on; "" where it has others."""
+    items = [item.rpartition(":") for item in vector.split()]
+    if not all(key.isascii() and key.isdecimal() and int(key) > 0 for key, *_ in items):
+        return ""
+    return " ".join(map("".join, sorted(items, key=lambda item: int(item[0]))))
 
 
 def kelp_line(tree: Tree, columns: Mapping[str, Any]) -> str:
@@ -84,7 +99,8 @@ def kelp_line(tree: Tree, columns: Mapping[str, Any]) -> str:
 
     Those that hold trees in brackets or vectors are such representations, and the others strings.
     """
-    own = "tree" if "tree" not in columns else "main"
+    names = itertools.chain(("tree", "main"), (f"main{k}" for k in itertools.count(2)))
+    own = next(name for name in names if name not in columns)
     parts = [_UNSAFE.sub(" ", str(columns.get(CLASS) or "")).strip(), f"|BT:{own}| {bracketed(tree)} |ET|"]
     for name, value in columns.items():
         if name != CLASS and value is not None:
@@ -95,10 +111,11 @@ def kelp_line(tree: Tree, columns: Mapping[str, Any]) -> str:
 
 def _typed(value: Any) -> tuple[str, str]:
     """Return the type of KeLP that a value of a column has, and its text on a line."""
-    text = _UNSAFE.sub(" ", str(value)).strip()
+    text = str(value).strip()
     if text.startswith("("):
         with contextlib.suppress(SourceError):
             return TREE, bracketed(Tree.parse(text))
+    text = _UNSAFE.sub(" ", text).strip()
     return (VECTOR if features(text) else STRING), text
 
 

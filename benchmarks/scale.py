@@ -167,7 +167,7 @@ def memory(folder: Path, trees: int) -> None:
         "dense vectors of code": ("code", trees // 50, DistributedTreeVectorizer()),
         "vectors by products, of code": (
             "code",
-            trees // 500,
+            max(1, trees // 500),
             DistributedTreeVectorizer(composition="product"),
         ),
     }

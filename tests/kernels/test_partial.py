@@ -167,6 +167,7 @@ def test_wide_trees_have_logarithms():
     assert normalised(wide, other) == pytest.approx(matrix[0, 1], rel=1e-9)
 
 
+@pytest.mark.large  # arithmetic in Python warns of nan
 def test_trees_too_large_for_a_float_have_a_normalised_diagonal():
     wide = Tree("A", ["b", "c"] * 600)  # T is nan, where inf is multiplied by 0
     kernel = PartialTreeKernel(1.0, mu=1.0, normalize=True)

@@ -37,6 +37,7 @@ def _share_little_work(monkeypatch):
     monkeypatch.setattr(setwise, "SHARED_WORK", 4)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("normalize", [False, True])
 def test_kernels_are_the_same_bytes_whatever_the_threads(kernel, normalize):

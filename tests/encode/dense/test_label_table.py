@@ -92,6 +92,7 @@ def test_threads_draw_the_same_labels(table, n_jobs):
     assert sorted(table._make.drawn) == sorted(texts(*range(1000)))
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("composition", ["mixed", "product", "convolution"])
 def test_labels_that_do_not_occur_are_not_drawn(composition, monkeypatch):
     forest = random_forest(1, 5)

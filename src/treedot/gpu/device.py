@@ -130,7 +130,8 @@ def compiled(file: str, name: str, device: int, **defined: int) -> Kernel:
     """
     import torch
 
-    source = files("treedot.gpu").joinpath(file).read_text("utf-8")
+    parts = ("block.cu", file) if "D" in defined else (file,)
+    source = "".join(files("treedot.gpu").joinpath(part).read_text("utf-8") for part in parts)
     options = [f"-D{key}={value}" for key, value in sorted(defined.items())]
     failures = []
     for compile_by in (_by_torch, _by_cupy):

@@ -7,17 +7,10 @@
 // Signs are bits, one word of 16 bits for each thread and label: bit k is the sign of the element that the
 // thread holds of segment k ("by column"), or that its butterfly k goes to ("by target").
 //
-// Compiled with -DD, -DROTATION1, -DROTATION2, -DBLOCKS (on a multiprocessor), -DROWS_IN_GLOBAL, -DRESCALED.
+// Compiled behind block.cu, with -DD, -DROTATION1, -DROTATION2, -DBLOCKS (on a multiprocessor), -DROWS_IN_GLOBAL, -DRESCALED.
 
-#define Q (D / 16)
-#define WARPS (Q / 32)
 #define ROW_BYTES (4 * D)
 #define STAGED 32
-
-typedef unsigned short u16;
-typedef unsigned int u32;
-
-enum Kind { LEAF_FIRST, LEAF_NEXT, TAG_FIRST, TAG_NEXT, NODE_FIRST, NODE_NEXT, ROOT, ROOT_TAG };
 
 // The signs of a label for thread t: as a node and as a child, by M1's and by M2's targets.
 struct Signs { u16 head1, child1, head2, child2; };
@@ -107,39 +100,16 @@ __device__ __forceinline__ void empty(Counters& c, float scale, float (&total)[1
   c.added = 0;
 }
 
-#if RESCALED
-#define MOST_ROWS 64
-#define LARGE 288230376151711744.f  // 2^58
-#define NO_VALUE (-(1 << 28))
-__device__ __forceinline__ float power(int exponent) { return ldexpf(1.f, max(exponent, -1000)); }
-
-// Bring values to a magnitude of about 1; give what is their largest then, and the exponent taken out.
-__device__ __forceinline__ int rescale(float (&v)[16], float& bound, float* of_warp, int t) {
-  float top = 0.f;
+// The same for a total over 2^exponent, which cannot hold signs where that is negative.
+__device__ __forceinline__ void empty_rescaled(Counters& c, float (&total)[16], int& exponent) {
+  if (exponent < 0) {
+    const float shrink = power(exponent);
 #pragma unroll
-  for (int k = 0; k < 16; k++) top = fmaxf(top, fabsf(v[k]));
-  for (int s = 16; s; s >>= 1) top = fmaxf(top, __shfl_xor_sync(~0u, top, s));
-  if ((t & 31) == 0) of_warp[t >> 5] = top;
-  __syncthreads();
-  top = 0.f;
-  for (int i = 0; i < WARPS; i++) top = fmaxf(top, of_warp[i]);
-  if (top == 0.f) {
-    bound = 0.f;
-    return NO_VALUE;
+    for (int k = 0; k < 16; k++) total[k] *= shrink;
+    exponent = 0;
   }
-  int exponent;
-  const float fraction = frexpf(top, &exponent);
-  if (-20 < exponent && exponent <= 20) {
-    bound = top;
-    return 0;
-  }
-  const float factor = ldexpf(1.f, -exponent);
-#pragma unroll
-  for (int k = 0; k < 16; k++) v[k] *= factor;
-  bound = fraction;
-  return exponent;
+  empty(c, power(-exponent), total);
 }
-#endif
 
 extern "C" __global__ void __launch_bounds__(Q, BLOCKS)
 encode(const int4* __restrict__ operations, const long long* __restrict__ offsets,
@@ -197,13 +167,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
       if (kind == TAG_FIRST || kind == TAG_NEXT || kind == ROOT_TAG) {
         if (minuses.added == 15) {
 #if RESCALED
-          if (total_exponent < 0) {
-            const float shrink = power(total_exponent);
-#pragma unroll
-            for (int k = 0; k < 16; k++) total[k] *= shrink;
-            total_exponent = 0;
-          }
-          empty(minuses, power(-total_exponent), total);
+          empty_rescaled(minuses, total, total_exponent);
 #else
           empty(minuses, 1.f, total);
 #endif
@@ -338,30 +302,11 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
       __syncthreads();
     }
 #if RESCALED
-    if (minuses.added) {
-      if (total_exponent < 0) {
-        const float shrink = power(total_exponent);
-#pragma unroll
-        for (int k = 0; k < 16; k++) total[k] *= shrink;
-        total_exponent = 0;
-      }
-      empty(minuses, power(-total_exponent), total);
-    }
+    if (minuses.added) empty_rescaled(minuses, total, total_exponent);
 #else
     empty(minuses, 1.f, total);
 #endif
-    float factor = rsqrtf(float(D));
-    if (normalize) {
-      double square = 0;
-#pragma unroll
-      for (int k = 0; k < 16; k++) square += double(total[k]) * double(total[k]);
-      for (int s = 16; s; s >>= 1) square += __shfl_xor_sync(~0u, square, s);
-      if ((t & 31) == 0) squares[t >> 5] = square;
-      __syncthreads();
-      square = 0;
-      for (int i = 0; i < WARPS; i++) square += squares[i];
-      factor = square > 0 ? float(1 / sqrt(square)) : 0.f;
-    }
+    const float factor = normalize ? one_over_length(total, squares, t) : rsqrtf(float(D));
     float* vector = out + (size_t)tree * D;
 #pragma unroll
     for (int k = 0; k < 16; k++) {

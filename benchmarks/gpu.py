@@ -22,6 +22,7 @@ from benchmarks.trees import corpus
 from treedot import Forest
 from treedot.encode import DenseEncoder, DenseSpec
 from treedot.gpu import GpuEncoder, nearest_tensors
+from treedot.gpu.encoder import wide_trees
 from treedot.gpu.operations import list_operations
 from treedot.threads import open_threads
 
@@ -150,6 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         forest = corpus(options.data, name)
         if forest is None:
             continue
+        if options.composition == "product":  # others are left to the processor
+            forest = forest[(~wide_trees(forest)).nonzero()[0]]
         difference, of_gpu, of_processor = largest_differences(encoder, forest[:2000])
         times = max(1, options.trees // len(forest) // max(1, forest.n_nodes // len(forest) // 30))
         many = Forest.concat([forest] * times)

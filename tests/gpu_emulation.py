@@ -16,6 +16,7 @@ from treedot.gpu.operations import (
     LEAF_NEXT,
     NODE_FIRST,
     NODE_NEXT,
+    NOTHING,
     ROOT,
     ROOT_TAG,
     TAG_FIRST,
@@ -129,13 +130,18 @@ def emulate(forest: Forest, spec: DenseSpec) -> np.ndarray:
     operations: Operations = list_operations(
         forest.arity, forest.offsets, forest.label, row, float(block.root_decay)
     )
-    starts = operations.offsets
     return np.array(
         [
-            block.run(operations.words[starts[k] : starts[k + 1]], int(operations.rows[k]), spec.normalize)
+            block.run(of_tree(operations, k), int(operations.rows[k]), spec.normalize)
             for k in range(len(forest))
         ]
     )
+
+
+def of_tree(operations: Operations, tree: int) -> np.ndarray:
+    """Return the operations of one tree, without those that are nothing."""
+    words = operations.part(tree, tree + 1).words
+    return words[words[:, 0] != NOTHING]
 
 
 def emulate_product(forest: Forest, spec: DenseSpec) -> np.ndarray:
@@ -150,8 +156,7 @@ def emulate_product(forest: Forest, spec: DenseSpec) -> np.ndarray:
     vectors = np.zeros((len(forest), algebra.size))
     for tree, total in enumerate(vectors):
         rows = np.full((max(1, operations.rows[tree]), algebra.size), np.nan)
-        here = operations.words[operations.offsets[tree] : operations.offsets[tree + 1]]
-        for code, node, child, word in here.tolist():
+        for code, node, child, word in of_tree(operations, tree).tolist():
             kind, row_of_node, of_child, place = code & 255, (code >> 8) & 255, (code >> 16) & 255, code >> 24
             s = np.zeros(algebra.size)
             if kind in (TAG_FIRST, TAG_NEXT, ROOT_TAG):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,17 @@ def assert_same_vectors(forest: Forest, spec: DenseSpec) -> None:
     assert_close(got, expected)
 
 
+def assert_as_near_as_the_processors(forest: Forest, spec: DenseSpec) -> None:
+    """Assert so of large trees, in which rounding adds up: how near vectors are to those of float64."""
+    exact = DenseEncoder(replace(spec, dtype="float64")).encode(forest)
+    largest = np.abs(exact).max(axis=1, keepdims=True) + (exact == 0).all(axis=1, keepdims=True)
+    of_gpu, of_processor = (
+        np.abs((vectors - exact) / largest).max(axis=1)
+        for vectors in (GpuEncoder(spec).encode(forest).cpu().numpy(), DenseEncoder(spec).encode(forest))
+    )
+    assert (of_gpu <= np.maximum(1e-6, 2 * of_processor)).all()
+
+
 @pytest.mark.parametrize("composition", ["mixed", "product"])
 @pytest.mark.parametrize("size", [512, 1536, 8192, 16384])
 @pytest.mark.parametrize("decay", [0.0, 0.4, 1.0])
@@ -48,7 +60,7 @@ def test_large_trees_are_rescaled_and_lie_in_global_memory_where_they_need_many_
     wide = "(S " + " ".join(f"(A (B b{k % 3}) c)" for k in range(2000)) + ")"
     forest = read_trees([full(9), deep, wide, "(a)", "(A b)"])
     for composition in ("mixed", "product"):
-        assert_same_vectors(forest, DenseSpec(composition=composition))
+        assert_as_near_as_the_processors(forest, DenseSpec(composition=composition))
 
 
 def test_what_is_too_large_without_normalisation_is_an_error() -> None:

@@ -57,7 +57,7 @@ class GpuEncoder:
         algebra: Any = spec.algebra()
         made: Any = MixedOnGpu if spec.composition == "mixed" else ProductOnGpu
         self._composition = made(algebra, self._gpu)
-        self._prepare_on = torch.cuda.Stream(self.device)
+        self._prepare_on = torch.cuda.Stream(self.device, priority=-1)  # is served first
         self._lock = RLock()  # label tables and working memory are of all calls
         self._memory = [torch.empty(0, dtype=torch.int32) for _ in range(3)]
 
@@ -96,7 +96,7 @@ class GpuEncoder:
         """Write the vectors of trees that come after so many others; for one thread of Python at a time."""
         import torch
 
-        if self.spec.composition == "product" and (wide := _wide_trees(forest)).any():
+        if self.spec.composition == "product" and (wide := wide_trees(forest)).any():
             on_processor = DenseEncoder(self.spec).encode(forest[wide.nonzero()[0]], n_jobs=n_jobs)
             out[wide] = self._gpu.sent(on_processor)
             out[~wide] = self.encode(forest[(~wide).nonzero()[0]], n_jobs=n_jobs)
@@ -138,14 +138,16 @@ class GpuEncoder:
         """
         import torch
 
+        if isinstance(weights, np.ndarray):
+            weights = weights.copy()  # of a model they cannot be written to, which PyTorch warns of
         weights = torch.as_tensor(weights, dtype=torch.float32, device=self.device)
         if weights.ndim != 2 or weights.shape[1] != self.spec.n_components:
             wanted = f"(rows, {self.spec.n_components})"
             raise ParameterError(f"weights must be of shape {wanted}, not {tuple(weights.shape)}")
-        scores = torch.empty((len(forest), len(weights)), dtype=torch.float32, device=self.device)
+        scores = torch.empty((len(weights), len(forest)), dtype=torch.float32, device=self.device)
         for first, last, vectors in self._in_parts(forest, n_jobs):
-            torch.mm(vectors, weights.T, out=scores[first:last])
-        return scores.cpu().numpy()
+            scores[:, first:last] = weights @ vectors.T  # faster than the other way round
+        return np.ascontiguousarray(scores.cpu().numpy().T)
 
     def _in_parts(self, forest: Forest, n_jobs: int | None) -> Iterator[tuple[int, int, Any]]:
         """Yield the vectors of some trees at a time, as many as a quarter of the free memory holds."""
@@ -208,7 +210,7 @@ class GpuEncoder:
             )
 
 
-def _wide_trees(forest: Forest) -> BoolArray:
+def wide_trees(forest: Forest) -> BoolArray:
     """Return which trees have nodes with more children than the product knows on a GPU."""
     if not len(forest):
         return np.zeros(0, bool)

@@ -113,7 +113,8 @@ __device__ __forceinline__ void empty_rescaled(Counters& c, float (&total)[16], 
 
 extern "C" __global__ void __launch_bounds__(Q, BLOCKS)
 encode(const int4* __restrict__ operations, const long long* __restrict__ offsets,
-       const int* __restrict__ trees, int n_trees, int* next, const Signs* __restrict__ labels,
+       const int* __restrict__ trees, int n_trees, int trees_of_a_block, int* next,
+       const Signs* __restrict__ labels,
        const float4* __restrict__ tags, const u16* __restrict__ tag_signs,
        const u16* __restrict__ target1, const u16* __restrict__ target2, const u16* __restrict__ signs2,
        char* global_rows, int rows_of_a_block, const float* __restrict__ root_decay_, int normalize,
@@ -123,7 +124,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
 #else
   extern __shared__ __align__(16) char rows[];
 #endif
-  __shared__ int which;
+  __shared__ int which, left;
   __shared__ int4 staged[STAGED];  // the next operations of the tree
   __shared__ double squares[WARPS];
 #if RESCALED
@@ -136,8 +137,9 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
   const u32 column1 = 4 * ((t + ROTATION1) % Q), column2 = 4 * ((t + ROTATION2) % Q);
   Places to1 = places(target1, t), to2 = places(target2, t);
   const u32 sign2 = signs2[t];
+  if (t == 0) left = trees_of_a_block;
   for (;;) {
-    if (t == 0) which = atomicAdd(next, 1);
+    if (t == 0) which = left-- > 0 ? atomicAdd(next, 1) : n_trees;
     __syncthreads();
     if (which >= n_trees) return;
     const int tree = trees[which];
@@ -149,7 +151,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
 #pragma unroll
     for (int k = 0; k < 16; k++) total[k] = 0.f;
     const int4* ahead = operations + offsets[tree];
-    const int n_operations = int(offsets[tree + 1] - offsets[tree]);
+    const int n_nodes = int(offsets[tree + 1] - offsets[tree]), n_operations = n_nodes > 1 ? n_nodes : 0;  // or fewer
     for (int o = 0; o < n_operations; o++) {
       if (o % STAGED == 0) {  // all threads have seen the last ones: each operation ends with a barrier
         if (t < STAGED && o + t < n_operations) staged[t] = __ldg(ahead + o + t);

@@ -20,6 +20,7 @@ TAG_BYTES = 1 << 33  # for the vectors of pre-terminals, at most; and a quarter 
 THREADS = 1024  # on a multiprocessor, with 64 registers each
 STATIC = 1536  # bytes of a block's shared memory that are not for rows: mixed.cu has up to 1412
 OF_SYSTEM = 1024  # bytes that each block on a multiprocessor takes besides
+TREES = 2  # that a block encodes: then it makes room for what is to be done in other streams
 
 
 class Way(NamedTuple):
@@ -113,7 +114,9 @@ class MixedOnGpu:
         import torch
 
         size, labels, way, n_trees = self._size, self.labels, group.way, len(group.trees)
-        blocks = min(n_trees, way.blocks * self._gpu.properties.multi_processor_count)
+        at_a_time = min(n_trees, way.blocks * self._gpu.properties.multi_processor_count)
+        trees = n_trees if way.in_global else min(TREES, n_trees // at_a_time)  # of a block
+        blocks = at_a_time if way.in_global else -(-n_trees // trees)
         kernel = self._kernel(
             "encode", BLOCKS=way.blocks, ROWS_IN_GLOBAL=int(way.in_global), RESCALED=int(group.large)
         )
@@ -122,7 +125,7 @@ class MixedOnGpu:
             blocks * row_bytes if way.in_global else 0, dtype=torch.uint8, device=self._gpu.device
         )
         arguments = [
-            sent.words, sent.offsets, group.trees, n_trees,
+            sent.words, sent.offsets, group.trees, n_trees, trees,
             torch.zeros(1, dtype=torch.int32, device=self._gpu.device), labels.signs, *tags,
             labels.target1, labels.target2, labels.sign2, global_rows, group.rows,
             self._gpu.root_decay, int(normalize), out, self._gpu.too_large,

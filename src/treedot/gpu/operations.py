@@ -21,11 +21,13 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot.array_types import BoolArray, IntArray, Row
+from treedot.counter import next_number
 from treedot.encode.dense.mixing import MIXER_BOUND
 from treedot.jit import njit
 from treedot.threads import ONE_THREAD, Threads
 
 LEAF_FIRST, LEAF_NEXT, TAG_FIRST, TAG_NEXT, NODE_FIRST, NODE_NEXT, ROOT, ROOT_TAG = range(8)
+NOTHING = 255
 NEXT = 1  # is added to the kind of a first child
 LAST = 64  # is added to the place of a last child, from 1 on
 OF_LEAF, OF_TAG, OF_NODE = LEAF_FIRST, TAG_FIRST, NODE_FIRST
@@ -36,15 +38,16 @@ PART_NODES = 1 << 15  # for which it is worth while to call compiled code in ano
 
 
 class Operations(NamedTuple):
-    """The operations of trees, one after the other.
+    """The operations of trees, one after the other, each tree with one for every node.
 
-    A row of ``words`` is ``kind | row << 8 | row of the child << 16 | place of the child << 24``, the label
-    of the node, the label of the child, and for a pre-terminal the label of its leaf (0 otherwise). Places
-    are from 1 on, more by ``LAST`` for a last child, and 0 beyond ``LAST``.
+    Those behind the end are ``NOTHING``, as is that of a leaf alone. A row of ``words`` is
+    ``kind | row << 8 | row of the child << 16 | place of the child << 24``, the label of the node, the label
+    of the child, and for a pre-terminal the label of its leaf (0 otherwise). Places are from 1 on, more by
+    ``LAST`` for a last child, and 0 beyond ``LAST``.
     """
 
     words: IntArray  # of shape (operations, 4)
-    offsets: IntArray  # by tree: where its operations begin, and where the last ones end
+    offsets: IntArray  # by tree: where its operations begin, and where the last ones end, as for its nodes
     rows: IntArray  # by tree: how many it needs
     large: BoolArray  # by tree: whether its elements may outgrow their type
 
@@ -73,37 +76,13 @@ def list_operations(
         Returns an array for so many operations.
     """
     n_trees = len(offsets) - 1
-    starts = np.zeros(n_trees + 1, np.int64)
-    rows, large = np.empty(n_trees, np.int32), np.empty(n_trees, np.bool_)
-    spans = threads.even_spans(offsets, at_least=PART_NODES)
-
-    def count(first: int, last: int) -> None:
-        _count(arity, offsets[first : last + 1], starts[first + 1 : last + 1])
-
-    threads.run(count, spans)
-    starts.cumsum(out=starts)
+    starts = offsets - offsets[0]
     words = np.empty((int(starts[-1]), 4), np.int32) if memory is None else memory(int(starts[-1]))
-
-    def fill(first: int, last: int) -> None:
-        nodes = slice(offsets[first], offsets[last])
-        _fill(
-            arity[nodes], label[nodes], row, offsets[first : last + 1] - offsets[first], root_decay,
-            words[starts[first] : starts[last]], starts[first : last + 1] - starts[first],
-            rows[first:last], large[first:last],
-        )  # fmt: skip
-
-    threads.run(fill, spans)
+    rows, large = np.empty(n_trees, np.int32), np.empty(n_trees, np.bool_)
+    given = arity, label, row, offsets, root_decay, int(np.diff(offsets).max(initial=0))
+    spans = threads.even_spans(offsets, at_least=PART_NODES)
+    threads.share(lambda limits, taken: _fill(*given, limits, taken, words, rows, large), spans)
     return Operations(words, starts, rows, large)
-
-
-@njit
-def _count(arity: IntArray, offsets: IntArray, counts: IntArray) -> None:
-    """Write how many operations each tree has: one for each node but leaves of pre-terminals."""
-    for tree in range(counts.size):
-        for node in range(offsets[tree], offsets[tree + 1]):
-            counts[tree] += 1 if arity[node] != 1 or arity[node - 1] != 0 else 0
-        if offsets[tree + 1] - offsets[tree] == 1:
-            counts[tree] = 0  # a leaf alone is nothing
 
 
 # What is known of a node while operations are being listed, in columns of one array. (A tuple of arrays takes
@@ -123,24 +102,32 @@ COLUMNS = 9
 @njit
 def _fill(
     arity: IntArray, label: IntArray, row_of_label: IntArray, offsets: IntArray, root_decay: float,
-    words: IntArray, starts: IntArray, rows: IntArray, large: BoolArray,
+    largest: int, limits: IntArray, taken: IntArray,
+    words: IntArray, rows: IntArray, large: BoolArray,
 ) -> None:  # fmt: skip
-    """Write the operations of trees, the rows they need and whether their elements may be large."""
-    most = 0
-    for tree in range(offsets.size - 1):
-        most = max(most, offsets[tree + 1] - offsets[tree])
-    stack = np.empty(most, np.int32)
-    of, bound = np.empty((most, COLUMNS), np.int32), np.empty(most)
-    for tree in range(offsets.size - 1):
-        nodes = slice(offsets[tree], offsets[tree + 1])
-        here = words[starts[tree] : starts[tree + 1]]
-        rows[tree], large[tree] = 0, False
-        if len(here) == 0:
-            continue
-        _choose_orders(arity[nodes], stack, of)
-        if len(here) > 1:
-            _place(arity[nodes], of, here)
-        rows[tree], large[tree] = _complete(label[nodes], row_of_label, root_decay, of, bound, here)
+    """Write the operations of trees, the rows they need and whether their elements may be large.
+
+    It is done for the spans of trees between ``limits`` that nobody has taken; none has more nodes than
+    ``largest``.
+    """
+    stack = np.empty(largest, np.int32)
+    of, bound = np.empty((largest, COLUMNS), np.int32), np.empty(largest)
+    span = next_number(taken)
+    while span < limits.size - 1:
+        for tree in range(limits[span], limits[span + 1]):
+            first, last = offsets[tree], offsets[tree + 1]
+            here = words[first - offsets[0] : last - offsets[0]]
+            _choose_orders(arity[first:last], stack, of)
+            length = of[last - first - 1, LENGTH] + 1 if last - first > 1 else 0
+            here[length:, 0] = NOTHING
+            rows[tree], large[tree] = 0, False
+            if length > 1:
+                _place(arity[first:last], of, here)
+            if length > 0:
+                rows[tree], large[tree] = _complete(
+                    label[first:last], row_of_label, root_decay, of, bound, here[:length]
+                )
+        span = next_number(taken)
 
 
 @njit

@@ -20,6 +20,7 @@ from treedot.trees.distinct import DistinctSubtrees
 from treedot.trees.nodes import Nodes
 
 SHARED_WORK = 1 << 15  # entries of Δ that are worth being given to a thread
+PAGE = 512  # of them fill the least piece of memory that is got at a time
 
 
 class SubtreePairs:
@@ -73,7 +74,7 @@ class SharedDelta(SubtreePairs):
 
     def values(self, decay: float, budget: int = UNBOUNDED, threads: Threads = ONE_THREAD) -> FloatArray:
         """Return Δ for one λ, of all fragments or of those within a budget."""
-        values = np.empty(self.size)
+        values = _memory(self.size, threads)
         given = self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric
         if budget == UNBOUNDED:
             fill = partial(delta_table.fill, *given)
@@ -211,6 +212,18 @@ def work(nodes: Nodes, n_rows: int, n_columns: int | None, max_pairs: int) -> in
     """Return the number of entries of Δ that ``gram`` computes."""
     columns = None if n_columns is None else (n_rows, n_rows + n_columns)
     return sum(tile.work for tile in tiles(nodes, (0, n_rows), columns, max_pairs))
+
+
+def _memory(size: int, threads: Threads) -> FloatArray:
+    """Return an array with no values yet, whose memory is there already where several threads will use it.
+
+    Otherwise whichever thread comes first would get it and clear it, which for much of it is one alone.
+    """
+    values = np.empty(size)
+    if threads.count > 1:
+        pages = values[::PAGE]
+        threads.run(lambda first, last: pages[first:last].fill(0.0), threads.spans(pages.size))
+    return values
 
 
 def _halves(span: Span) -> tuple[Span, Span]:

@@ -35,6 +35,7 @@ KERNELS = [
 def _share_little_work(monkeypatch):
     """Give threads work that would not be worth their while."""
     monkeypatch.setattr(setwise, "SHARED_WORK", 4)
+    monkeypatch.setattr(setwise, "PIECE", 2)
 
 
 @pytest.mark.large

@@ -14,12 +14,13 @@ from treedot.array_types import FloatArray, IntArray
 from treedot.kernels import delta_table, pairwise
 from treedot.kernels.base import check_pairs
 from treedot.kernels.delta_table import UNBOUNDED, Layout
-from treedot.threads import ONE_THREAD, Span, Threads
+from treedot.threads import ONE_THREAD, SHARED_PARTS, Span, Threads
 from treedot.trees import Forest
 from treedot.trees.distinct import DistinctSubtrees
 from treedot.trees.nodes import Nodes
 
-SHARED_WORK = 1 << 15  # entries of Δ that are worth being given to a thread
+SHARED_WORK = 1 << 16  # entries of Δ that are worth being shared out
+PIECE = 1 << 14  # of them are taken at a time
 PAGE = 512  # of them fill the least piece of memory that is got at a time
 
 
@@ -54,9 +55,9 @@ class SubtreePairs:
         levels = np.flatnonzero(np.diff(height[order], prepend=0, append=0))
         done = 0
         for start, end in itertools.pairwise(levels.tolist()):
-            spans = threads.even_spans(work[start : end + 1], SHARED_WORK)
-            if len(spans) > 1:  # what was left for later comes first
-                yield [(done, start)]
+            if work[end] - work[start] >= SHARED_WORK:
+                yield [(done, start)]  # what was left for later comes first
+                spans = threads.even_spans(work[start : end + 1], PIECE, PIECE)
                 yield [(start + begin, start + stop) for begin, stop in spans]
                 done = end
         yield [(done, order.size)]
@@ -95,7 +96,7 @@ class SharedDelta(SubtreePairs):
         counts = self.columns.counts
         place = at.first[self.columns.subtrees.production[counts.subtree]] + at.rank[counts.subtree]
         given = subtrees, at, delta, self.rows.counts, counts._replace(subtree=place), self.symmetric
-        rows = threads.row_spans(last - first, self.symmetric)
+        rows = threads.row_spans(last - first, self.symmetric, SHARED_PARTS)
         threads.share(lambda limits, taken: delta_table.gram(*given, limits, taken, out), rows)
         return out
 

@@ -6,6 +6,7 @@ import math
 import operator
 import os
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from treedot.errors import ParameterError
@@ -81,6 +82,13 @@ def checked_integer(name: str, value: Any, at_least: int | None = None) -> int:
     if at_least is not None and number < at_least:
         raise ParameterError(f"{name} must be at least {at_least}, not {number}")
     return number
+
+
+def checked_path(name: str, value: Any) -> Path:
+    """Return a path, or raise where it is anything else."""
+    if isinstance(value, (str, os.PathLike)):
+        return Path(value)
+    raise ParameterError(f"{name} must be a path, not {value!r}")
 
 
 def checked_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:

@@ -1,9 +1,11 @@
 """Training by many processes: the same optimum, and the same bytes whoever does the work."""
 
 import itertools
+import json
 import os
 import shutil
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -438,3 +440,22 @@ def test_damaged_files_are_refused(tmp_path, monkeypatch, name):
             fit(tmp_path / "model")
     (folder / name).write_bytes(whole)
     fit(tmp_path / "model")
+
+
+@pytest.mark.parametrize("change", [{"targets": 3}, {"shards": [1]}, {"spec": "none"}, {"rounds": "2"}])
+def test_an_edited_training_is_refused(tmp_path, monkeypatch, change):
+    with monkeypatch.context() as patch:
+        patch.setattr(FitFolder, "write_weights", mock.Mock(side_effect=Killed))
+        with pytest.raises(Killed):
+            fit(tmp_path / "model")
+    path = tmp_path / "model.training" / "training.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(SourceError, match=r"training\.json is damaged: delete .*model\.training to begin anew"):
+        fit(tmp_path / "model")
+
+
+@pytest.mark.parametrize("wrong", [{"reading": None}, {"checkpoint": 3}])
+def test_settings_of_a_foreign_kind_are_refused(tmp_path, wrong):
+    with pytest.raises(ParameterError, match=f"{next(iter(wrong))} must be a"):
+        fit(tmp_path / "model", **wrong)
+    assert not list(tmp_path.iterdir())

@@ -28,6 +28,8 @@ from treedot.array_types import FloatArray, IntArray, Matrix
 from treedot.errors import ParameterError, SourceError
 from treedot.files import only_user, write_folder, write_whole
 from treedot.learn.tree_blocks import Block, BlockFacts, read_block, write_blocks
+from treedot.model.model_folder import digest_of_config
+from treedot.parameters import checked_path
 from treedot.safetensors import read_arrays, write_arrays
 from treedot.trees import Forest
 
@@ -166,7 +168,7 @@ def training_folder(
     check : callable
         Raises where what was read cannot be trained on; then there is no folder.
     """
-    folder = Path(path)
+    folder = checked_path("checkpoint", path)
     if not folder.exists():
         with write_folder(folder) as aside:
             (aside / TREES).mkdir()
@@ -202,17 +204,18 @@ def check_request(folder: Path, request: dict[str, Any]) -> None:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a file of a training."""
+    """Write a file of a training, with a checksum by which changes are noticed."""
+    whole = {**content, "checksum": digest_of_config(content)}
     with write_whole(path) as aside:
-        aside.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        aside.write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return what a file of a training holds."""
+    """Return what a file of a training holds, as it was written."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SourceError(f"{path} is damaged: {error}; delete {path.parent} to begin anew") from None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or found.pop("checksum", None) != digest_of_config(found):
         raise SourceError(f"{path} is damaged: delete {path.parent} to begin anew")
     return found

@@ -8,7 +8,7 @@ from typing import Any
 
 from treedot.errors import ParameterError, SourceError
 from treedot.learn import FragmentVectorizer
-from treedot.parameters import checked_integer
+from treedot.parameters import checked_integer, checked_path
 from treedot.readers import read_trees
 from treedot.readers.ranges import Reading
 from treedot.scale.encoding import Encoding
@@ -89,8 +89,9 @@ def encode(
     """
     by = Workers(client, workers, share)
     by.check()
-    plan = planned(paths, Path(out), Encoding(vectorizer), reading, shard_size)
-    return run(Path(out), plan, by, on_done)
+    folder = checked_path("out", out)
+    plan = planned(paths, folder, Encoding(vectorizer), reading, shard_size)
+    return run(folder, plan, by, on_done)
 
 
 def predict(
@@ -115,9 +116,9 @@ def predict(
     """
     by = Workers(client, workers, share)
     by.check()
-    work = Prediction(model, scores)
-    plan = planned(paths, Path(out), work, work.reading(reading), shard_size)
-    return run(Path(out), plan, by, on_done)
+    folder, work = checked_path("out", out), Prediction(model, scores)
+    plan = planned(paths, folder, work, work.reading(reading), shard_size)
+    return run(folder, plan, by, on_done)
 
 
 def nearest(
@@ -176,7 +177,7 @@ def nearest(
     >>> found["row"].to_pylist(), found["tree"].to_pylist()
     ([1], ['(S (NP Bob) (VP sits))'])
     """
-    by, folder = Workers(client, workers, share), Path(out)
+    by, folder = Workers(client, workers, share), checked_path("out", out)
     by.check()
     k = checked_integer("k", k, at_least=1)
     forest = read_trees(queries)
@@ -219,7 +220,7 @@ def plan_encode(
     shard_size: int | None = None,
 ) -> int:
     """Do all of ``encode`` but the work: return the number of shards, for ``do_shard`` under any engine."""
-    return len(planned(paths, Path(out), Encoding(vectorizer), reading, shard_size).shards)
+    return len(planned(paths, checked_path("out", out), Encoding(vectorizer), reading, shard_size).shards)
 
 
 def plan_predict(
@@ -233,4 +234,4 @@ def plan_predict(
 ) -> int:
     """Do all of ``predict`` but the work: return the number of shards, for ``do_shard`` under any engine."""
     work = Prediction(model, scores)
-    return len(planned(paths, Path(out), work, work.reading(reading), shard_size).shards)
+    return len(planned(paths, checked_path("out", out), work, work.reading(reading), shard_size).shards)

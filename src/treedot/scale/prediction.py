@@ -16,7 +16,7 @@ from treedot.model import LinearModel
 from treedot.model.model_folder import CONFIG, WEIGHTS
 from treedot.model.table import Table, read_table
 from treedot.readers import read_trees
-from treedot.readers.ranges import Reading
+from treedot.readers.ranges import Reading, checked_reading
 from treedot.scale.work import SMALL_TREE, Columns, Source
 from treedot.trees import Forest
 
@@ -37,7 +37,7 @@ class Prediction:
         """Return how the first column of trees is read, where the model has named columns."""
         if not self._reads.are_named:
             return asked
-        if asked.column is not None:
+        if checked_reading(asked).column is not None:
             named = ", ".join(map(str, self._reads.trees))
             raise ParameterError(f"the model reads trees from the columns {named}: leave out column")
         return asked._replace(column=self._reads.trees[0])

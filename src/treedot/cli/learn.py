@@ -38,13 +38,13 @@ def train(options: argparse.Namespace) -> None:
     from treedot.learn import TreeClassifier
     from treedot.learn.candidates import N_FEATURES
 
-    check_model_target(Path(options.output), options.overwrite)
     if options.checkpoint is not None or wants_workers(options):
         from treedot.cli.train_files import train_on_files
         from treedot.learn.training_settings import N_FEATURES as FEWER
 
         train_on_files(options, _settings(options, FEWER))
         return
+    check_model_target(Path(options.output), options.overwrite)
     others = options.number_column is not None or options.text_column is not None
     if others and options.tree_column is None and options.column is not None:
         options.tree_column, options.column = [options.column], None

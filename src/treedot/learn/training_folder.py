@@ -7,6 +7,7 @@
 ``choice.json``        the settings that cross-validation chose
 ``alpha.0, alpha.1``   the α of all trees; pass n reads those of pass n - 1, and writes those of pass n
 ``state.safetensors``  the weights, and how many passes, and groups of blocks of the next one, they hold
+``written.json``       what is known of the model, before it is written and the folder removed
 ====================== ================================================================================
 
 The folder appears when all trees have been read. The state alone is replaced, whole; the α that it belongs
@@ -28,12 +29,13 @@ from treedot.array_types import FloatArray, IntArray, Matrix
 from treedot.errors import ParameterError, SourceError
 from treedot.files import only_user, write_folder, write_whole
 from treedot.learn.tree_blocks import Block, BlockFacts, read_block, write_blocks
-from treedot.model.model_folder import digest_of_config
+from treedot.model import LinearModel
+from treedot.model.model_folder import digest_of_config, read_model
 from treedot.parameters import checked_path
 from treedot.safetensors import read_arrays, write_arrays
 from treedot.trees import Forest
 
-REQUEST, FACTS, CHOICE = "request.json", "facts.json", "choice.json"
+REQUEST, FACTS, CHOICE, WRITTEN = "request.json", "facts.json", "choice.json", "written.json"
 TREES, STATE = "trees", "state.safetensors"
 ALPHA = np.dtype("<f4")
 
@@ -190,6 +192,25 @@ def check_apart(model: Path, folder: Path) -> None:
     inner, outer = folder.resolve(), model.resolve()
     if inner.is_relative_to(outer) or outer.is_relative_to(inner):
         raise ParameterError(f"neither of the model {model} and the checkpoint {folder} may be in the other")
+
+
+def save_model(model: LinearModel, target: Path, folder: Path, overwrite: bool) -> None:
+    """Write the model of a training, whose folder is then to be removed.
+
+    A run that is killed before that leaves both, and a note in the folder, by which ``is_written`` knows it.
+    """
+    write_json(folder / WRITTEN, {"facts": model.facts})
+    model.save(target, overwrite=overwrite)
+
+
+def is_written(folder: Path, target: Path) -> bool:
+    """Return whether a model is that of a training whose folder was left: to write it again is no harm."""
+    if not (folder / WRITTEN).is_file():
+        return False
+    try:
+        return bool(read_json(folder / WRITTEN)["facts"] == read_model(target).facts)
+    except SourceError:
+        return False
 
 
 def check_request(folder: Path, request: dict[str, Any]) -> None:

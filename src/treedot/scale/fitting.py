@@ -14,7 +14,15 @@ from treedot import __version__
 from treedot.errors import IncompleteError, ParameterError, SourceError
 from treedot.files import only_user, remove_folder, remove_stale, write_folder
 from treedot.learn.streaming import Progress
-from treedot.learn.training_folder import REQUEST, TREES, check_apart, check_request, write_json
+from treedot.learn.training_folder import (
+    REQUEST,
+    TREES,
+    check_apart,
+    check_request,
+    is_written,
+    save_model,
+    write_json,
+)
 from treedot.learn.training_settings import (
     choose,
     chosen_spec,
@@ -148,10 +156,11 @@ def fit(
     person
     """
     target = checked_path("out", out)
-    check_model_target(target, overwrite)
     usual = target.with_name(f"{target.name}.training")
     folder = usual if checkpoint is None else checked_path("checkpoint", checkpoint)
     check_apart(target, folder)
+    overwrite = overwrite or is_written(folder, target)
+    check_model_target(target, overwrite)
     settings = {"decay": decay, "C": C, "cv": cv, "class_weight": class_weight, "random_state": random_state}
     classifier = make_classifier({"vectorizer": vectorizer, **settings})
     request = {
@@ -168,7 +177,7 @@ def fit(
         with _removed_on_error(folder):
             training.begin(classifier, request)
         model = training.run()
-        model.save(target, overwrite=overwrite)
+        save_model(model, target, folder, overwrite)
     remove_folder(folder)
     return model
 

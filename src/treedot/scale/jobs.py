@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from treedot.errors import ParameterError, SourceError
+from treedot.files import path_list
 from treedot.learn import FragmentVectorizer
 from treedot.parameters import checked_integer, checked_path
 from treedot.readers import read_trees
@@ -183,6 +185,7 @@ def nearest(
     forest = read_trees(queries)
     if not len(forest):
         raise ParameterError("there is no query: give trees to look for")
+    paths = path_list(paths)
     vectors = _folder_of_vectors(paths)
     if vectors is None:
         encoding = Encoding(FragmentVectorizer() if vectorizer is None else vectorizer)
@@ -196,11 +199,12 @@ def nearest(
     return None if status(folder).missing else merge_parts(folder, plan)
 
 
-def _folder_of_vectors(paths: Paths) -> Path | None:
-    """Return the one folder of parts that is given, None where it is anything else."""
-    if isinstance(paths, (str, os.PathLike)) and Path(paths, PLAN).is_file():
-        return Path(paths)
-    return None
+def _folder_of_vectors(paths: Sequence[str | os.PathLike[str]]) -> Path | None:
+    """Return the one folder of parts that is given, None where there is none."""
+    folders = [Path(path) for path in paths if Path(path, PLAN).is_file()]
+    if folders and len(paths) > 1:
+        raise ParameterError(f"{folders[0]} is a folder of parts: give it alone, or files of trees instead")
+    return folders[0] if folders else None
 
 
 def _its_encoding(folder: Path) -> Encoding:

@@ -264,7 +264,7 @@ def test_giant_trees_have_finite_normalised_vectors_and_refuse_raw_ones(name):
 
 def test_the_longer_type_is_named_only_where_it_is_not_taken_yet():
     forest = read_trees(["(A (B b) " * 3000 + "(B b)" + ")" * 3000])
-    with pytest.raises(RangeError, match="too large for float64 .*: use normalize=True or a smaller decay$"):
+    with pytest.raises(RangeError, match=r"too large for float64 .*: use normalize=True or a smaller decay$"):
         DenseEncoder(DenseSpec(512, 1.0, dtype="float64", normalize=False)).encode(forest)
 
 

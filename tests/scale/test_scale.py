@@ -491,6 +491,26 @@ def test_named_columns_that_are_missing_or_bad_are_told(tmp_path, pool, pair_mod
             scale.predict(source, tmp_path / "out", pair_model, pool)
 
 
+@pytest.mark.parametrize("suffix", ["tsv", "parquet"])
+def test_a_bad_tree_in_any_column_costs_its_row_where_bad_ones_are_left_out(
+    tmp_path, pool, pair_model, suffix, monkeypatch
+):
+    monkeypatch.setattr("treedot.scale.work.TREES_AT_A_TIME", 8)
+    bad = {"text": [3, 20], "hypothesis": [0, 4, 20, *range(24, 40), 59]}
+    with monkeypatch.context() as patch:
+        for name, rows in bad.items():
+            cells = ["(A" if i in rows else cell for i, cell in enumerate(PAIRS[name])]
+            patch.setitem(PAIRS, name, cells)
+        write_pairs(tmp_path / f"t.{suffix}", slice(0, 60))
+    source, out = tmp_path / f"t.{suffix}", tmp_path / "out"
+    done = scale.predict(source, out, pair_model, pool, reading=Reading(skip_bad=True))
+    kept = [i for i in range(60) if i not in bad["text"] and i not in bad["hypothesis"]]
+    assert done == scale.Done(made=1, found=0, rows=len(kept), skipped=60 - len(kept))
+    found = pa.dataset.dataset(out, format="ipc", exclude_invalid_files=True).to_table().to_pydict()
+    assert found["id"] == [PAIRS["id"][i] for i in kept]
+    assert found["predicted"] == LinearModel.load(pair_model).predict(PAIRS)[kept].tolist()
+
+
 def test_no_rows_of_named_columns_are_a_part_without_rows(tmp_path, pool, pair_model):
     (tmp_path / "t.tsv").write_text("text\thypothesis\toverlap\tnote\tid\n")
     assert scale.predict(tmp_path / "t.tsv", tmp_path / "out", pair_model, pool, scores=True).rows == 0

@@ -32,6 +32,11 @@ LARGE = 2.0**58
 NO_VALUE = -(1 << 28)
 
 
+def binary_tree(depth: int) -> str:
+    """Return a tree of so many levels, all full, above its pre-terminals."""
+    return f"(A {binary_tree(depth - 1)} {binary_tree(depth - 1)})" if depth else "(B b)"
+
+
 class Block:
     """One block of threads and the tables that it reads."""
 

@@ -6,6 +6,7 @@ import math
 import operator
 import os
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from treedot.errors import ParameterError
@@ -28,6 +29,8 @@ DTYPES = ("float32", "float64")
 DAMPINGS = ("linear", "sqrt", "log1p")  # how a fragment that occurs several times counts
 RESTS = ("dense", "blocks")  # how a row of fragments holds what lies beyond its budget
 
+CONVENTIONS = ("paper", "collins-duffy")  # what a fragment of one production counts: 1, or λ
+SUBTREE_CONVENTIONS = (*CONVENTIONS, "kelp", "svm-light-tk")
 VECTOR_KERNELS = ("subset", "partial")  # that dot products of dense vectors approximate
 GAPS = ("toolkit", "span")  # what partial trees cost for children that they leave out
 STARTS = ("any", "root")  # where routes start
@@ -81,6 +84,13 @@ def checked_integer(name: str, value: Any, at_least: int | None = None) -> int:
     if at_least is not None and number < at_least:
         raise ParameterError(f"{name} must be at least {at_least}, not {number}")
     return number
+
+
+def checked_path(name: str, value: Any) -> Path:
+    """Return a path, or raise where it is anything else."""
+    if isinstance(value, (str, os.PathLike)):
+        return Path(value)
+    raise ParameterError(f"{name} must be a path, not {value!r}")
 
 
 def checked_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:

@@ -179,6 +179,21 @@ def test_kernel_prints_a_value_per_pair(trees, capsys):
         ([], SubsetTreeKernel()),
         (["--kernel", "subset", "--normalize"], SubsetTreeKernel(normalize=True)),
         (["--kernel", "subtree", "--decay", "0.3"], SubtreeKernel(decay=0.3)),
+        (
+            ["--convention", "collins-duffy", "--leaves"],
+            SubsetTreeKernel(0.4, convention="collins-duffy", leaves=True),
+        ),
+        *(
+            (
+                ["--kernel", "subtree", "--convention", name, "--leaves"],
+                SubtreeKernel(convention=name, leaves=True),
+            )
+            for name in ("paper", "collins-duffy", "kelp", "svm-light-tk")
+        ),
+        (
+            ["--kernel", "subtree", "--convention", "kelp", "--normalize"],
+            SubtreeKernel(convention="kelp", normalize=True),
+        ),
         (["--kernel", "bounded", "--budget", "2"], BoundedTreeKernel(budget=2)),
         (["--kernel", "bounded"], BoundedTreeKernel()),
         (["--kernel", "partial"], PartialTreeKernel()),
@@ -410,6 +425,12 @@ def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch)
         (["gram", "good.mrg", "-o", "K.npy", "--mu", "0.3"], 1, "--kernel partial or --kernel smoothed\n"),
         (["gram", "good.mrg", "-o", "K.npy", "--kernel", "smoothed"], 1, "give --word-vectors FILE"),
         (["gram", "good.mrg", "-o", "K.npy", "--start", "root"], 1, "or choose --kernel route"),
+        (["gram", "good.mrg", "-o", "K.npy", "--convention", "kelp"], 1, "one of 'paper', 'collins-duffy'"),
+        (
+            ["kernel", "(a b)", "(a b)", "--kernel", "route", "--leaves"],
+            1,
+            "--kernel subset or --kernel subtree",
+        ),
         (["gram", "good.mrg", "-o", "K.npy", "--kernel", "partial", "--mu", "2"], 1, "from 0 to 1, not 2"),
         (["gram", "good.mrg", "-o", "K.npy", "--seed", "0"], 1, "--seed has no effect with --kernel subset"),
         (["gram", "good.mrg", "-o", "K.npy", "--jobs", "0"], 1, "n_jobs must not be 0"),

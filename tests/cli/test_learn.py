@@ -335,6 +335,35 @@ def test_each_of_two_models_reads_its_own_column(two_columns, capsys):
     assert "leave out --skip-bad" in capsys.readouterr().err
 
 
+def test_a_bad_tree_in_any_column_costs_its_row_with_skip_bad(tmp_path, capsys):
+    rows = [f"{'ab'[k % 2]}\t(A {'xy'[k % 2]})\t(B b{k % 3})\n" for k in range(12)]
+    broken = ["a\t(A x)\t(B\n", rows[0], "a\t(A\t(B b)\n", *rows[1:7], "b\t(A y)\t\n", *rows[7:]]
+    for name, lines in (("good", rows), ("bad", broken), ("none", broken[:1])):
+        (tmp_path / f"{name}.tsv").write_text("label\ttree\tother\n" + "".join(lines))
+    good, bad, none = (str(tmp_path / f"{name}.tsv") for name in ("good", "bad", "none"))
+    options = ["--label", "label", "--tree-column", "tree", "--tree-column", "other"]
+    options += ["--decay", "0.4", "--C", "1"]
+    assert main(["train", bad, *options, "-o", str(tmp_path / "m")]) == 1
+    for name, table in (("of good", good), ("of bad", bad)):
+        assert main(["train", table, *options, "-o", str(tmp_path / name), "--skip-bad"]) == 0
+    weights = [LinearModel.load(tmp_path / name).weights.tobytes() for name in ("of good", "of bad")]
+    assert weights[0] == weights[1]
+    said = capsys.readouterr().err
+    assert "skipped row 1, column 'other' (rows that were left out before do not count)" in said
+    assert "treedot: left out 3 bad tree(s)" in said
+    model = str(tmp_path / "of good")
+    assert main(["predict", model, good]) == 0
+    wanted = capsys.readouterr().out
+    assert main(["predict", model, bad]) == 1
+    assert main(["predict", model, bad, "--skip-bad"]) == 0
+    assert capsys.readouterr().out == wanted
+    assert main(["evaluate", model, bad, "--label", "label", "--skip-bad", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["trees"] == 12
+    assert main(["explain", model, bad, "--number", "1", "--skip-bad", "--json"]) == 0
+    assert main(["predict", model, none, "--skip-bad"]) == 1
+    assert "there is no row whose trees can all be read" in capsys.readouterr().err
+
+
 def test_what_is_known_before_the_work_is_told_before_it(two_columns, capsys, monkeypatch):
     monkeypatch.setattr(TreeClassifier, "fit", lambda *_: pytest.fail("trained in vain"))
     table = str(two_columns / "t.tsv")

@@ -4,6 +4,7 @@ import json
 import os
 import resource
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import pytest
 
@@ -101,6 +102,23 @@ def test_what_was_interrupted_goes_on_and_says_after_which_pass(command, tmp_pat
     assert main([*command, "--passes", "4"]) == 0
     assert capsys.readouterr().out.startswith("300 trees, going on after pass 2\npass 3: ")
     assert LinearModel.load(tmp_path / "model").weights.tobytes() == wanted.weights.tobytes()
+
+
+@pytest.mark.parametrize("more", [[], ["--partitions", "2", "--rounds", "2", "--workers", "1"]])
+def test_a_kill_before_the_checkpoint_is_removed_leaves_it_to_the_next_run(
+    command, tmp_path, monkeypatch, more
+):
+    monkeypatch.setattr("treedot.scale.engines.LocalProcesses", ThreadPoolExecutor)
+    train = [*command[:-2], *more] if more else [*command, "--passes", "2"]
+    module = "treedot.scale.fitting" if more else "treedot.cli.train_files"
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{module}.remove_folder", mock.Mock(side_effect=KeyboardInterrupt))
+        assert main(train) == 130
+    assert sorted(os.listdir(tmp_path)) == ["model", "training"]
+    written = LinearModel.load(tmp_path / "model").weights.tobytes()
+    assert main(train) == 0
+    assert os.listdir(tmp_path) == ["model"]
+    assert LinearModel.load(tmp_path / "model").weights.tobytes() == written
 
 
 def test_a_disk_that_fills_up_is_told_and_the_training_goes_on_later(command, tmp_path, capsys):

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from treedot import DistributedTreeVectorizer, FragmentVectorizer, dot_products, nearest
-from treedot.encode import DenseSpec
+from gpu_emulation import binary_tree
+from treedot import DistributedTreeVectorizer, Forest, FragmentVectorizer, dot_products, nearest, read_trees
+from treedot.encode import DenseEncoder, DenseSpec
 from treedot.encode.dense.mixed import MixedEncoder
-from treedot.errors import DeviceError, ParameterError
+from treedot.errors import DeviceError, ParameterError, RangeError
 from treedot.gpu import GpuEncoder, device
 from treedot.gpu.device import clear_memory_errors, open_device
+from treedot.gpu.encoder import _encode_on_processor
 from treedot.gpu.mixed import LabelSigns, Way, ways
 from treedot.gpu.product import ProductOnGpu
 
@@ -53,6 +55,32 @@ def test_a_pytorch_without_cuda_is_named() -> None:
         pytest.skip("this PyTorch was built for CUDA")
     with pytest.raises(DeviceError, match=r"needs a PyTorch that was built for CUDA"):
         DistributedTreeVectorizer(device="cuda").transform(TREES)
+
+
+class HalfOnGpu(GpuEncoder):
+    """An encoder whose GPU is the processor, with trees left to the processor in any case."""
+
+    def __init__(self, spec: DenseSpec) -> None:
+        torch: Any = pytest.importorskip("torch")
+        self.spec, self._gpu = spec, SimpleNamespace(sent=torch.from_numpy, device=torch.device("cpu"))
+
+    def _encode_here(self, forest: Forest, out: Any, numbers: Any, n_jobs: int | None) -> None:
+        out[:] = self._gpu.sent(_encode_on_processor(self.spec, forest, numbers, n_jobs))
+
+
+def test_wide_trees_that_the_processor_encodes_keep_their_places() -> None:
+    spec = DenseSpec(n_components=512, composition="product")
+    forest = read_trees(["(A b)", "(A" + " (B c)" * 40 + ")", "(A (B c))", "(A" + " (B d)" * 33 + ")"])
+    np.testing.assert_array_equal(HalfOnGpu(spec).encode(forest), DenseEncoder(spec).encode(forest))
+
+
+@pytest.mark.parametrize("width", [2, 40])
+def test_a_tree_that_is_too_large_is_named_whoever_encodes_it(width: int) -> None:
+    spec = DenseSpec(n_components=512, decay=1.0, composition="product", normalize=False)
+    large = f"(A{' c' * width} {binary_tree(12)})"
+    forest = read_trees(["(A b)", f"(A{' c' * 40})", "(A c)", large, "(A d)"])
+    with pytest.raises(RangeError, match=r"the vector of tree 4 is too large for float32 with decay=1\.0"):
+        HalfOnGpu(spec).encode(forest)
 
 
 @pytest.mark.parametrize(

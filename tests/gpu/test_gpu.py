@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu_emulation import assert_close
+from gpu_emulation import assert_close, binary_tree
 from strategies import random_forest
 from treedot import (
     DistributedTreeVectorizer,
@@ -53,12 +53,9 @@ def test_vectors_are_those_of_the_processor(composition: str, size: int, decay: 
 
 
 def test_large_trees_are_rescaled_and_lie_in_global_memory_where_they_need_many_rows() -> None:
-    def full(depth: int) -> str:
-        return f"(A {full(depth - 1)} {full(depth - 1)})" if depth else "(B b)"
-
     deep = "(A (B b) " * 3000 + "(B b)" + ")" * 3000
     wide = "(S " + " ".join(f"(A (B b{k % 3}) c)" for k in range(2000)) + ")"
-    forest = read_trees([full(9), deep, wide, "(a)", "(A b)"])
+    forest = read_trees([binary_tree(9), deep, wide, "(a)", "(A b)"])
     for composition in ("mixed", "product"):
         assert_as_near_as_the_processors(forest, DenseSpec(composition=composition))
 
@@ -78,6 +75,13 @@ def test_of_trees_in_parts_the_one_that_is_too_large_is_named(monkeypatch: pytes
         GpuEncoder(DenseSpec(decay=1.0, normalize=False)).transform(forest)
 
 
+def test_of_wide_trees_the_one_that_is_too_large_is_named() -> None:
+    wide, large = (f"(A{' c' * 40} {child})" for child in ("c", binary_tree(12)))
+    forest = read_trees(["(A b)", wide, "(A c)", large, "(A d)"])
+    with pytest.raises(RangeError, match="tree 4 is too large"):
+        GpuEncoder(DenseSpec(decay=1.0, composition="product", normalize=False)).transform(forest)
+
+
 @pytest.mark.parametrize("composition", ["mixed", "product"])
 def test_many_calls_may_be_under_way(composition: str) -> None:
     on_gpu = GpuEncoder(DenseSpec(composition=composition))
@@ -89,10 +93,7 @@ def test_many_calls_may_be_under_way(composition: str) -> None:
 
 
 def test_the_least_vectors_of_large_trees_fit_the_shared_memory() -> None:
-    def full(depth: int) -> str:
-        return f"(A {full(depth - 1)} {full(depth - 1)})" if depth else "(B b)"
-
-    assert_same_vectors(read_trees([full(9)]), DenseSpec(n_components=512, decay=1.0))
+    assert_same_vectors(read_trees([binary_tree(9)]), DenseSpec(n_components=512, decay=1.0))
 
 
 def test_vectors_are_the_same_however_trees_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:

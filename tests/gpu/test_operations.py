@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_emulation import assert_close, emulate, emulate_product, of_tree
+from gpu_emulation import assert_close, binary_tree, emulate, emulate_product, of_tree
 from strategies import random_forest, trees
 from treedot import Forest, Tree, read_trees
 from treedot.encode import DenseEncoder, DenseSpec
@@ -82,11 +82,7 @@ def test_rows_are_written_before_they_are_read_and_given_back(some: list[Tree]) 
 def test_deep_trees_need_two_rows_and_full_ones_a_row_per_level() -> None:
     right = "(A (B b) " * 1000 + "(B b)" + ")" * 1000
     left = "(A " * 1000 + "(B b)" + " (B b))" * 1000
-
-    def full(depth: int) -> str:
-        return f"(A {full(depth - 1)} {full(depth - 1)})" if depth else "(B b)"
-
-    assert operations_of(read_trees([right, left, full(7)])).rows.tolist() == [2, 1, 7]
+    assert operations_of(read_trees([right, left, binary_tree(7)])).rows.tolist() == [2, 1, 7]
 
 
 def test_operations_are_the_same_for_any_number_of_threads() -> None:

@@ -1,5 +1,6 @@
 """Training on files of trees, in memory that does not grow with their number."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -369,12 +370,20 @@ def test_settings_are_chosen_on_files_that_are_sorted_by_class(folder, tmp_path,
 @pytest.mark.parametrize("name", ["facts.json", "choice.json"])
 def test_damaged_notes_are_told(folder, name):
     train(folder, max_passes=1)
-    (folder / name).write_text("{}")
-    with pytest.raises(SourceError, match=f"{name} is damaged: delete"):
-        train(folder, max_passes=2)
+    edited = json.loads((folder / name).read_text()) | {"sizes": "many", "C": "much"}
+    for text in ("{}", json.dumps(edited)):
+        (folder / name).write_text(text)
+        with pytest.raises(SourceError, match=f"{name} is damaged: delete"):
+            train(folder, max_passes=2)
 
 
 @pytest.mark.parametrize("paths", [3, None, ["trees.tsv", 3]])
 def test_what_is_no_path_is_refused(tmp_path, paths):
     with pytest.raises(ParameterError, match="paths must be a path, or an iterable of paths"):
         train_files(paths, "label", checkpoint=tmp_path / "training")
+
+
+def test_a_training_needs_a_folder(tmp_path):
+    (tmp_path / "trees.tsv").write_text("label\ttree\na\t(A b)\nb\t(B c)\n")
+    with pytest.raises(ParameterError, match="checkpoint must be a path, not None"):
+        train_files(tmp_path / "trees.tsv", "label", checkpoint=None)

@@ -118,6 +118,20 @@ def test_a_class_of_kelp_may_begin_with_a_hash():
     assert forest.columns["class"] == ["#", "#x"]
 
 
+def test_a_representation_of_kelp_may_be_named_as_the_column_of_classes_is():
+    line = "x |BT:t| (A b) |ET| |BT:class| (C d) |ET|\n"
+    assert read(line, "kelp").columns == {"class": ["x"], "class2": ["(C d)"]}
+    chosen = read(line, "kelp", column="class")
+    assert str(chosen[0]) == "(C d)"
+    assert chosen.columns == {"class": ["x"], "t": ["(A b)"]}
+    pair = "y |<| q |BT:class| (A b) |ET| |,| |BT:class| (A c) |ET| |>|\n"
+    assert read(pair, "kelp", column="right.class").columns == {
+        "class": ["y"], "left.class": ["q"], "left.class2": ["(A b)"]
+    }  # fmt: skip
+    with pytest.raises(SourceError, match="there is no tree 'class'; choose the column from 'class', 't'"):
+        read("x |BT:t| (A b) |ET|\n", "kelp", column="class")
+
+
 def test_the_types_of_nodes_can_be_dropped(tmp_path):
     path = tmp_path / "train.klp"
     path.write_text(KELP, encoding="utf-8")

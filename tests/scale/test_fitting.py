@@ -1,9 +1,11 @@
 """Training by many processes: the same optimum, and the same bytes whoever does the work."""
 
 import itertools
+import json
 import os
 import shutil
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -228,6 +230,33 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bytes(tmp_path, monkeypat
     assert sorted(os.listdir(tmp_path)) == ["model", "undisturbed"]
 
 
+def test_a_kill_before_the_work_folder_is_removed_leaves_it_to_the_next_run(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting, "remove_folder", mock.Mock(side_effect=Killed))
+        with pytest.raises(Killed):
+            fit(tmp_path / "model")
+    written = content(tmp_path / "model")
+    fit(tmp_path / "model")
+    assert os.listdir(tmp_path) == ["model"]
+    assert content(tmp_path / "model") == written
+    with pytest.raises(SourceError, match="it exists, and is a model"):
+        fit(tmp_path / "model")
+
+
+def test_a_model_of_another_training_is_not_written_over(tmp_path, monkeypatch):
+    fit(tmp_path / "other", C=2.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting, "remove_folder", mock.Mock(side_effect=Killed))
+        with pytest.raises(Killed):
+            fit(tmp_path / "model")
+    shutil.rmtree(tmp_path / "model")
+    (tmp_path / "other").rename(tmp_path / "model")
+    before = content(tmp_path / "model")
+    with pytest.raises(SourceError, match="it exists, and is a model"):
+        fit(tmp_path / "model")
+    assert content(tmp_path / "model") == before
+
+
 def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     done = []
     pack, solve = fitting.pack_shard, fitting.do_partition
@@ -438,3 +467,24 @@ def test_damaged_files_are_refused(tmp_path, monkeypatch, name):
             fit(tmp_path / "model")
     (folder / name).write_bytes(whole)
     fit(tmp_path / "model")
+
+
+@pytest.mark.parametrize("change", [{"targets": 3}, {"shards": [1]}, {"spec": "none"}, {"rounds": "2"}])
+def test_an_edited_training_is_refused(tmp_path, monkeypatch, change):
+    with monkeypatch.context() as patch:
+        patch.setattr(FitFolder, "write_weights", mock.Mock(side_effect=Killed))
+        with pytest.raises(Killed):
+            fit(tmp_path / "model")
+    path = tmp_path / "model.training" / "training.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(
+        SourceError, match=r"training\.json is damaged: delete .*model\.training to begin anew"
+    ):
+        fit(tmp_path / "model")
+
+
+@pytest.mark.parametrize("wrong", [{"reading": None}, {"checkpoint": 3}])
+def test_settings_of_a_foreign_kind_are_refused(tmp_path, wrong):
+    with pytest.raises(ParameterError, match=f"{next(iter(wrong))} must be a"):
+        fit(tmp_path / "model", **wrong)
+    assert not list(tmp_path.iterdir())

@@ -80,6 +80,9 @@ def test_vectors_that_are_there_are_searched_as_they_are(tables, tmp_path, pool,
     for name in ("query", "rank", "similarity", "row", "id"):
         assert found[name].equals(expected[name])
     assert "tree" not in found.column_names
+    assert scale.nearest(QUERIES, iter([tmp_path / "rows"]), tmp_path / "d", pool, k=3).equals(found)
+    with pytest.raises(ParameterError, match="rows is a folder of parts: give it alone"):
+        scale.nearest(QUERIES, [tables, tmp_path / "rows"], tmp_path / "c", pool)
     with pytest.raises(ParameterError, match="holds vectors: leave out the vectorizer"):
         scale.nearest(QUERIES, tmp_path / "rows", tmp_path / "c", pool, vectorizer=vectorizer)
     with pytest.raises(ParameterError, match="how trees are read"):

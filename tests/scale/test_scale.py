@@ -361,6 +361,8 @@ def test_a_damaged_plan_is_refused(table, tmp_path, pool):
         ({"reading": Reading(unit="record")}, "which has no unit 'record'"),
         ({"reading": Reading(unit="clause")}, "unit must be one of"),
         ({"reading": Reading(format="lisp")}, "unknown format 'lisp'"),
+        ({"reading": None}, "reading must be a Reading, such as .* not None"),
+        ({"reading": "tsv"}, "reading must be a Reading"),
     ],
 )
 @pytest.mark.parametrize("shards", [1, 2])
@@ -382,6 +384,11 @@ def test_a_shard_size_that_makes_no_sense_is_refused_by_a_folder_too(table, tmp_
     scale.encode(table, tmp_path / "out", SPARSE, pool)
     with pytest.raises(ParameterError, match="shard_size"):
         scale.encode(table, tmp_path / "out", SPARSE, pool, shard_size=0)
+
+
+def test_what_is_no_folder_to_write_to_is_refused(table):
+    with pytest.raises(ParameterError, match="out must be a path, not None"):
+        scale.encode(table, None, SPARSE)
 
 
 def test_only_known_vectorizers_and_clients_are_taken(table, tmp_path):
@@ -484,6 +491,26 @@ def test_named_columns_that_are_missing_or_bad_are_told(tmp_path, pool, pair_mod
             scale.predict(source, tmp_path / "out", pair_model, pool)
 
 
+@pytest.mark.parametrize("suffix", ["tsv", "parquet"])
+def test_a_bad_tree_in_any_column_costs_its_row_where_bad_ones_are_left_out(
+    tmp_path, pool, pair_model, suffix, monkeypatch
+):
+    monkeypatch.setattr("treedot.scale.work.TREES_AT_A_TIME", 8)
+    bad = {"text": [3, 20], "hypothesis": [0, 4, 20, *range(24, 40), 59]}
+    with monkeypatch.context() as patch:
+        for name, rows in bad.items():
+            cells = ["(A" if i in rows else cell for i, cell in enumerate(PAIRS[name])]
+            patch.setitem(PAIRS, name, cells)
+        write_pairs(tmp_path / f"t.{suffix}", slice(0, 60))
+    source, out = tmp_path / f"t.{suffix}", tmp_path / "out"
+    done = scale.predict(source, out, pair_model, pool, reading=Reading(skip_bad=True))
+    kept = [i for i in range(60) if i not in bad["text"] and i not in bad["hypothesis"]]
+    assert done == scale.Done(made=1, found=0, rows=len(kept), skipped=60 - len(kept))
+    found = pa.dataset.dataset(out, format="ipc", exclude_invalid_files=True).to_table().to_pydict()
+    assert found["id"] == [PAIRS["id"][i] for i in kept]
+    assert found["predicted"] == LinearModel.load(pair_model).predict(PAIRS)[kept].tolist()
+
+
 def test_no_rows_of_named_columns_are_a_part_without_rows(tmp_path, pool, pair_model):
     (tmp_path / "t.tsv").write_text("text\thypothesis\toverlap\tnote\tid\n")
     assert scale.predict(tmp_path / "t.tsv", tmp_path / "out", pair_model, pool, scores=True).rows == 0
@@ -498,10 +525,20 @@ def test_a_shard_that_does_not_fit_into_memory_is_told(table, tmp_path, monkeypa
     assert scale.do_shard(str(tmp_path / "out"), 0).error == "MemoryError"
 
 
-@pytest.mark.parametrize("number", [-1, 99])
-def test_shards_that_are_not_there_are_told(table, tmp_path, number):
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (-1, "there is no shard -1: there are 1, from 0"),
+        (99, "there is no shard 99"),
+        ("0", "the number of a shard must be an integer, not '0'"),
+        (None, "must be an integer"),
+    ],
+)
+def test_shards_that_are_not_there_are_told(table, tmp_path, number, said):
     scale.plan_encode(table, tmp_path / "out", SPARSE)
-    assert f"there is no shard {number}" in scale.do_shard(str(tmp_path / "out"), number).error
+    outcome = scale.do_shard(str(tmp_path / "out"), number)
+    assert said in outcome.error
+    assert outcome.shard == number
     assert not list((tmp_path / "out").glob("_failed-*"))
 
 

@@ -82,12 +82,16 @@ def test_any_trees_are_read_back_from_the_texts_of_other_programs(tmp_path_facto
 
 
 def test_examples_keep_what_the_other_programs_can_take(tmp_path):
-    columns = {"class": ["1", -1], "b": ["(x (y z))", "(y)"], "v": ["1:0.5 2:3", "2:1"], "n": ["a | b", None]}
+    columns = {
+        "class": ["1", -1], "b": ["(x (y z))", "(y)"], "vector": ["1:0.5 2:3", "2:1"], "n": ["a | b", None],
+        "at": ["12:30", "1:05"],
+    }  # fmt: skip
     write(tmp_path / "a.klp", with_columns(PARTS[0], **columns, tree=["(A b)", "no (tree"]))
     assert (tmp_path / "a.klp").read_text(encoding="utf-8") == (
-        "1 |BT:main| (a (b (c))(d)) |ET| |BT:b| (x (y (z))) |ET| |BV:v| 1:0.5 2:3 |EV| |BS:n| a b |ES| "
-        "|BT:tree| (A (b)) |ET|\n"
-        "-1 |BT:main| (a (e)) |ET| |BT:b| (y) |ET| |BV:v| 2:1 |EV| |BS:tree| no (tree |ES|\n"
+        "1 |BT:main| (a (b (c))(d)) |ET| |BT:b| (x (y (z))) |ET| |BV:vector| 1:0.5 2:3 |EV| "
+        "|BS:n| a b |ES| |BS:at| 12:30 |ES| |BT:tree| (A (b)) |ET|\n"
+        "-1 |BT:main| (a (e)) |ET| |BT:b| (y) |ET| |BV:vector| 2:1 |EV| |BS:at| 1:05 |ES| "
+        "|BS:tree| no (tree |ES|\n"
     )
     write(tmp_path / "a.svmlight", with_columns(PARTS[0], **columns))
     assert (tmp_path / "a.svmlight").read_text(encoding="utf-8") == (
@@ -96,7 +100,20 @@ def test_examples_keep_what_the_other_programs_can_take(tmp_path):
     again = read_trees(tmp_path / "a.svmlight")
     assert again == PARTS[0]
     assert again.columns["class"] == ["1", "-1"]
-    assert again.columns["vector"] == columns["v"]
+    assert again.columns["vector"] == columns["vector"]
+
+
+@pytest.mark.parametrize("name", ["a.klp", "a.svmlight"])
+def test_vectors_of_files_of_examples_stay_vectors_and_texts_stay_texts(tmp_path, name):
+    line = "1 |BT:t| (A (b)) |ET| |BV:bow| 7:2.5 |EV| |BV:none|  |EV| |BS:time| 12:30 |ES|\n"
+    (tmp_path / "from.klp").write_text(line, encoding="utf-8")
+    write(tmp_path / name, read_trees(tmp_path / "from.klp"))
+    if name == "a.klp":
+        assert (tmp_path / name).read_text(encoding="utf-8") == line.replace(":t|", ":tree|")
+    else:
+        assert read_trees(tmp_path / name).columns == {"class": ["1"], "vector": ["7:2.5"]}
+        write(tmp_path / "b.svmlight", read_trees(tmp_path / name))
+        assert (tmp_path / "b.svmlight").read_bytes() == (tmp_path / name).read_bytes()
 
 
 def test_columns_named_as_the_tree_is_written_are_read_back(tmp_path):
@@ -108,7 +125,7 @@ def test_columns_named_as_the_tree_is_written_are_read_back(tmp_path):
 
 
 def test_vectors_of_svm_light_tk_have_ascending_numbers(tmp_path):
-    columns = {"v": ["how:1 a:2"], "w": ["10:1 2:3"], "z": ["0:1"], "class": [" 1\n"]}
+    columns = {"vector": ["how:1 a:2"], "vector2": ["10:1 2:3"], "vector3": ["0:1"], "class": [" 1\n"]}
     write(tmp_path / "a.svmlight", with_columns(PARTS[1], **columns))
     text = (tmp_path / "a.svmlight").read_text(encoding="utf-8")
     assert text == "1 |BT| (b (c)) |ET| 2:3 10:1 |EV|\n"

@@ -32,6 +32,7 @@ from treedot.parameters import (
     GAPS,
     RESTS,
     STARTS,
+    SUBTREE_CONVENTIONS,
 )
 from treedot.printable import printable
 
@@ -232,8 +233,22 @@ def _add_kernel(command: argparse.ArgumentParser) -> None:
         "--rest, and dense: the subset kernel; dense with --kernel partial: that one (default: exact)",
     )
     _add_values(command, "no, unlike encode", "--vectors sparse and --kernel bounded")
+    _add_conventions(command)
     _add_partial(command)
     _add_vectors(command)
+
+
+def _add_conventions(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("complete fragments (--kernel subset and subtree)")
+    group.add_argument(
+        "--convention",
+        choices=SUBTREE_CONVENTIONS,
+        help="a fragment with p productions counts λ^(p-1) (paper) or λ^p (collins-duffy); for --kernel "
+        "subtree also what KeLP and SVM-LIGHT-TK compute (kelp, svm-light-tk) (default: paper)",
+    )
+    group.add_argument(
+        "--leaves", action="store_true", default=None, help="also count pairs of equal leaves (default: no)"
+    )
 
 
 def _add_partial(command: argparse.ArgumentParser) -> None:

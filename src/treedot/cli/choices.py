@@ -16,6 +16,8 @@ PARTIAL, SMOOTHED, ROUTE = "--kernel partial", "--kernel smoothed", "--kernel ro
 # The options that do not apply to everything, and what they apply to.
 APPLY_TO = {
     "kernel": (SUBSET, SUBTREE, BOUNDED, PARTIAL, SMOOTHED, ROUTE),
+    "convention": (SUBSET, SUBTREE),
+    "leaves": (SUBSET, SUBTREE),
     "mu": (PARTIAL, SMOOTHED),
     "gaps": (PARTIAL, SMOOTHED),
     "terminal_factor": (PARTIAL, SMOOTHED),
@@ -139,7 +141,8 @@ def make_kernel(options: argparse.Namespace) -> Any:
 def describe_kernel(kernel: Any) -> dict[str, Any]:
     """Return what determines the values of an exact kernel."""
     names = (
-        "decay", "mu", "gaps", "terminal_factor", "max_length", "threshold", "start", "budget", "normalize"
+        "decay", "convention", "leaves", "mu", "gaps", "terminal_factor", "max_length", "threshold", "start",
+        "budget", "normalize",
     )  # fmt: skip
     settings = {name: getattr(kernel, name) for name in names if hasattr(kernel, name)}
     if hasattr(kernel, "similarity"):

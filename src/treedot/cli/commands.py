@@ -163,7 +163,8 @@ def _finite_products(x: Any, y: Any, n_jobs: int) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):
         values = dot_products(x, y, n_jobs=n_jobs)
     if not np.isfinite(values).all():
-        raise RangeError("a dot product is too large for its type: use --normalize or --dtype float64")
+        longer = " or --dtype float64" if values.dtype == np.float32 else ""
+        raise RangeError(f"a dot product is too large for {values.dtype}: use --normalize{longer}")
     return values
 
 

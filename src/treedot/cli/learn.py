@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import csv
 import hashlib
+import itertools
 import json
 import sys
 from collections.abc import Iterator
@@ -17,17 +18,18 @@ import numpy as np
 from treedot import __version__
 from treedot.cli.choices import check_options, make_kernel, make_vectorizer
 from treedot.cli.progress import Counted
-from treedot.cli.reading import Skipped, batches, read_all
+from treedot.cli.reading import Skipped, batches
 from treedot.cli.scale import predict_parts, wants_parts, wants_workers
-from treedot.errors import ParameterError
+from treedot.errors import ParameterError, SourceError
 from treedot.files import check_target, write_whole
 from treedot.model import LinearModel
 from treedot.model.evaluation import evaluate as compare
 from treedot.model.evaluation import margins, mcnemar
 from treedot.model.labels import class_names
 from treedot.model.model_folder import check_model_target
-from treedot.model.table import Columns, read_table
+from treedot.model.table import Columns, read_table, readable_rows
 from treedot.parameters import checked_integer
+from treedot.readers.problems import OnBad
 from treedot.trees import Forest
 
 MISTAKES = 20  # that are listed
@@ -38,13 +40,13 @@ def train(options: argparse.Namespace) -> None:
     from treedot.learn import TreeClassifier
     from treedot.learn.candidates import N_FEATURES
 
-    check_model_target(Path(options.output), options.overwrite)
     if options.checkpoint is not None or wants_workers(options):
         from treedot.cli.train_files import train_on_files
         from treedot.learn.training_settings import N_FEATURES as FEWER
 
         train_on_files(options, _settings(options, FEWER))
         return
+    check_model_target(Path(options.output), options.overwrite)
     others = options.number_column is not None or options.text_column is not None
     if others and options.tree_column is None and options.column is not None:
         options.tree_column, options.column = [options.column], None
@@ -114,7 +116,7 @@ def predict(options: argparse.Namespace) -> None:
             scored = model.classes[1:] if model.classes.size == 2 else model.classes
             writer.writerow(["class", *scored.tolist()])
         for source in options.trees:
-            for batch in batches(source, options, skipped):
+            for batch in _examples(source, options, model.reads, skipped):
                 scores = model.scores(read_table(batch, model.reads, row), n_jobs=options.jobs)
                 row += len(batch)
                 labels = model.best(scores).tolist()
@@ -171,7 +173,7 @@ def explain(options: argparse.Namespace) -> None:
     model = LinearModel.load(options.model)
     _set_column(options, model.reads)
     skipped = Skipped(options.skip_bad)
-    forest = read_all(options.tree, options, skipped)
+    forest = Forest.concat(_examples(options.tree, options, model.reads, skipped))
     if number > len(forest):
         raise ParameterError(f"--number {number}: there are {len(forest)} trees in {options.tree}")
     by_name = {str(name): name for name in model.classes.tolist()}
@@ -188,9 +190,25 @@ def _forest(options: argparse.Namespace, columns: Columns) -> Forest:
     """Return all trees; of several tree columns the first, with the others beside it."""
     _set_column(options, columns)
     skipped = Skipped(options.skip_bad)
-    forest = Forest.concat(batch for source in options.trees for batch in batches(source, options, skipped))
+    sources = [_examples(source, options, columns, skipped) for source in options.trees]
+    forest = Forest.concat(itertools.chain.from_iterable(sources))
     skipped.report()
     return forest
+
+
+def _examples(
+    source: str, options: argparse.Namespace, columns: Columns, skipped: Skipped
+) -> Iterator[Forest]:
+    """Yield the trees of a file; with --skip-bad without rows that have a bad tree in any of the columns."""
+    read = found = 0
+    for batch in batches(source, options, skipped):
+        good = readable_rows(batch.columns, columns, len(batch), OnBad(skipped.callback), read)
+        read += len(batch)
+        found += good.size
+        if good.size:
+            yield batch if good.size == len(batch) else batch[good]
+    if not found:
+        raise SourceError(f"{source}: there is no row whose trees can all be read")
 
 
 def _set_column(options: argparse.Namespace, columns: Columns) -> None:

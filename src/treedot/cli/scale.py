@@ -83,9 +83,10 @@ def nearest(options: argparse.Namespace) -> None:
         vectorizer = make_vectorizer(options)
     by_itself = argparse.Namespace(format=None, column=None, unit=None)
     queries = read_all(options.queries, by_itself, Skipped(False))
-    trees = options.trees[0] if len(options.trees) == 1 else options.trees
     with _running(options) as how:
-        found = find_nearest(queries, trees, options.output, k=options.k, vectorizer=vectorizer, **how)
+        found = find_nearest(
+            queries, options.trees, options.output, k=options.k, vectorizer=vectorizer, **how
+        )
     if found is None:
         print(f"{options.output}: this share is done; the last one to be done writes {RESULT}")
     else:

@@ -14,8 +14,9 @@ from treedot.cli.scale import train_by_many, wants_workers
 from treedot.errors import ParameterError
 from treedot.files import remove_folder
 from treedot.learn import train_files
-from treedot.learn.training_folder import check_apart
+from treedot.learn.training_folder import check_apart, is_written, save_model
 from treedot.model import LinearModel
+from treedot.model.model_folder import check_model_target
 
 
 def train_on_files(options: argparse.Namespace, settings: dict[str, Any]) -> None:
@@ -23,6 +24,8 @@ def train_on_files(options: argparse.Namespace, settings: dict[str, Any]) -> Non
     target = Path(options.output)
     by_many = wants_workers(options)
     folder = Path(options.checkpoint or f"{target}.training")
+    options.overwrite = options.overwrite or is_written(folder, target)
+    check_model_target(target, options.overwrite)
     try:
         model = train_by_many(options, settings) if by_many else _train_streamed(options, settings, folder)
     except KeyboardInterrupt:
@@ -43,7 +46,7 @@ def _train_streamed(options: argparse.Namespace, settings: dict[str, Any], folde
     check_apart(target, folder)
     model = _train(options, settings, folder)
     model.facts["treedot"] = __version__
-    model.save(target, overwrite=options.overwrite)
+    save_model(model, target, folder, options.overwrite)
     remove_folder(folder)
     return model
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 
 from treedot.algebra import ALGEBRAS, Algebra, algebra_class
-from treedot.errors import ParameterError, SpecMismatchError
+from treedot.errors import ParameterError, RangeError, SpecMismatchError
 from treedot.parameters import (
     DAMPINGS,
     DTYPES,
@@ -309,6 +309,15 @@ def spec_of(kind: type[S], *fields: Any) -> S:
 @lru_cache(maxsize=64, typed=True)
 def _known(kind: Any, *fields: Any) -> Any:
     return kind(*fields)
+
+
+def too_large(what: str, spec: DenseSpec | SparseSpec) -> RangeError:
+    """Return the error for the vector or row of a tree that is too large for its type."""
+    longer = ", dtype='float64'" if spec.dtype == "float32" else ""
+    return RangeError(
+        f"the {what} is too large for {spec.dtype} with decay={spec.decay}: use normalize=True{longer} or a "
+        "smaller decay"
+    )
 
 
 def _checked_dtype(dtype: Any) -> str:

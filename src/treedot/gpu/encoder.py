@@ -90,18 +90,28 @@ class GpuEncoder:
             raise DeviceError(f"out must be a float32 tensor of shape {shape} on {self.device}")
         elif not out.is_contiguous():
             raise DeviceError("out must be contiguous")
-        self._encode(forest, out, 0, n_jobs)
+        self._encode(forest, out, np.arange(1, len(forest) + 1), n_jobs)
         return out
 
-    def _encode(self, forest: Forest, out: Any, before: int, n_jobs: int | None) -> None:
-        """Write the vectors of trees that come after so many others; for one thread of Python at a time."""
+    def _encode(self, forest: Forest, out: Any, numbers: IntArray, n_jobs: int | None) -> None:
+        """Write the vectors of trees; errors name them by their numbers."""
         import torch
 
-        if self.spec.composition == "product" and (wide := wide_trees(forest)).any():
-            on_processor = DenseEncoder(self.spec).encode(forest[wide.nonzero()[0]], n_jobs=n_jobs)
-            out[wide] = self._gpu.sent(on_processor)
-            out[~wide] = self.encode(forest[(~wide).nonzero()[0]], n_jobs=n_jobs)
+        if self.spec.composition != "product" or not (wide := wide_trees(forest)).any():
+            self._encode_here(forest, out, numbers, n_jobs)
             return
+        by_processor, here = wide.nonzero()[0], (~wide).nonzero()[0]
+        vectors = _encode_on_processor(self.spec, forest[by_processor], numbers[by_processor], n_jobs)
+        out[wide] = self._gpu.sent(vectors)
+        with clear_memory_errors(self.device, f"{here.size:,} vectors"):
+            others = torch.empty((here.size, self.spec.n_components), device=self.device)
+        self._encode_here(forest[here], others, numbers[here], n_jobs)
+        out[~wide] = others
+
+    def _encode_here(self, forest: Forest, out: Any, numbers: IntArray, n_jobs: int | None) -> None:
+        """Write the vectors of trees by the GPU; for one thread of Python at a time."""
+        import torch
+
         with (
             self._lock,
             clear_memory_errors(self.device, f"{len(forest):,} trees"),
@@ -114,7 +124,7 @@ class GpuEncoder:
                 for first, last in forest_chunks(forest, len(forest), self._composition.labels.capacity):
                     self._encode_section(forest[first:last], out[first:last], threads)
             if not self.spec.normalize:
-                self._require_range(out, before)
+                self._require_range(out, numbers)
 
     def transform(self, forest: Forest, out: Matrix | None = None, n_jobs: int | None = -1) -> Matrix:
         """Return the vectors of all trees as an array of this machine's memory."""
@@ -160,7 +170,7 @@ class GpuEncoder:
         vectors = torch.empty((min(most, len(forest)), self.spec.n_components), device=self.device)
         for first, last in forest_chunks(forest, most, max(1, forest.n_nodes)):
             part = forest if last - first == len(forest) else forest[first:last]
-            self._encode(part, vectors[: last - first], first, n_jobs)
+            self._encode(part, vectors[: last - first], np.arange(first + 1, last + 1), n_jobs)
             yield first, last, vectors[: last - first]
 
     def _encode_section(self, forest: Forest, out: Any, threads: Threads) -> None:
@@ -199,16 +209,34 @@ class GpuEncoder:
         memory: IntArray = self._memory[0].numpy()[: 4 * count].reshape(count, 4)
         return memory
 
-    def _require_range(self, vectors: Any, before: int) -> None:
-        """Raise where elements of vectors, those of trees after so many others, are too large."""
+    def _require_range(self, vectors: Any, numbers: IntArray) -> None:
+        """Raise where elements of vectors, those of trees with some numbers, are too large."""
         if not int(self._gpu.too_large):
             return
         self._gpu.too_large.zero_()
         for first in vectors.isinf().any(dim=1).nonzero()[:1, 0].tolist():
-            raise RangeError(
-                f"the vector of tree {before + first + 1} is too large for float32 with "
-                f"decay={self.spec.decay}: use normalize=True or a smaller decay"
-            )
+            raise _too_large(self.spec, numbers[first])
+
+
+def _too_large(spec: DenseSpec, number: int) -> RangeError:
+    return RangeError(
+        f"the vector of tree {number} is too large for float32 with decay={spec.decay}: use normalize=True "
+        "or a smaller decay"
+    )
+
+
+def _encode_on_processor(spec: DenseSpec, forest: Forest, numbers: IntArray, n_jobs: int | None) -> Matrix:
+    """Return the vectors of trees that a GPU leaves to the processor; errors name them by their numbers."""
+    encoder = DenseEncoder(spec)
+    try:
+        return encoder.encode(forest, n_jobs=n_jobs)
+    except RangeError:
+        for k, number in enumerate(numbers.tolist()):
+            try:
+                encoder.encode(forest[[k]])
+            except RangeError:
+                raise _too_large(spec, number) from None
+        raise
 
 
 def wide_trees(forest: Forest) -> BoolArray:

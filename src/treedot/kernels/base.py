@@ -27,7 +27,6 @@ from treedot.threads import ONE_THREAD, Threads, open_threads
 from treedot.trees import Forest
 
 MAX_PAIRS = 2**27
-CONVENTIONS = ("paper", "collins-duffy")
 
 
 class TreeKernel(Kernel):

@@ -13,7 +13,6 @@ from treedot.errors import ParameterError
 from treedot.fragments.space import write_out
 from treedot.kernels import pairwise, setwise, single_pair
 from treedot.kernels.base import (
-    CONVENTIONS,
     MAX_PAIRS,
     TreeKernel,
     check_pairs,
@@ -22,7 +21,7 @@ from treedot.kernels.base import (
     unit,
 )
 from treedot.kernels.features import gram_of, leaf_gram, leaf_pairs
-from treedot.parameters import checked_choice, checked_flag
+from treedot.parameters import CONVENTIONS, checked_choice, checked_flag
 from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes

@@ -8,10 +8,10 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
 from treedot.kernels import toolkit_subtrees
-from treedot.kernels.base import CONVENTIONS, MAX_PAIRS, TreeKernel, unit
+from treedot.kernels.base import MAX_PAIRS, TreeKernel, unit
 from treedot.kernels.features import feature_gram, feature_pairs, leaf_gram, leaf_pairs
 from treedot.kernels.toolkit_subtrees import RULES
-from treedot.parameters import checked_choice, checked_flag
+from treedot.parameters import SUBTREE_CONVENTIONS, checked_choice, checked_flag
 from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 
@@ -57,7 +57,7 @@ class SubtreeKernel(TreeKernel):
         max_pairs: int = MAX_PAIRS,
     ) -> None:
         super().__init__(decay, normalize=normalize, max_pairs=max_pairs)
-        self.convention = checked_choice("convention", convention, (*CONVENTIONS, *RULES))
+        self.convention = checked_choice("convention", convention, SUBTREE_CONVENTIONS)
         self.leaves = checked_flag("leaves", leaves)
 
     def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:

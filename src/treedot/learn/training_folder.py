@@ -7,6 +7,7 @@
 ``choice.json``        the settings that cross-validation chose
 ``alpha.0, alpha.1``   the α of all trees; pass n reads those of pass n - 1, and writes those of pass n
 ``state.safetensors``  the weights, and how many passes, and groups of blocks of the next one, they hold
+``written.json``       what is known of the model, before it is written and the folder removed
 ====================== ================================================================================
 
 The folder appears when all trees have been read. The state alone is replaced, whole; the α that it belongs
@@ -28,10 +29,13 @@ from treedot.array_types import FloatArray, IntArray, Matrix
 from treedot.errors import ParameterError, SourceError
 from treedot.files import only_user, write_folder, write_whole
 from treedot.learn.tree_blocks import Block, BlockFacts, read_block, write_blocks
+from treedot.model import LinearModel
+from treedot.model.model_folder import digest_of_config, read_model
+from treedot.parameters import checked_path
 from treedot.safetensors import read_arrays, write_arrays
 from treedot.trees import Forest
 
-REQUEST, FACTS, CHOICE = "request.json", "facts.json", "choice.json"
+REQUEST, FACTS, CHOICE, WRITTEN = "request.json", "facts.json", "choice.json", "written.json"
 TREES, STATE = "trees", "state.safetensors"
 ALPHA = np.dtype("<f4")
 
@@ -166,7 +170,7 @@ def training_folder(
     check : callable
         Raises where what was read cannot be trained on; then there is no folder.
     """
-    folder = Path(path)
+    folder = checked_path("checkpoint", path)
     if not folder.exists():
         with write_folder(folder) as aside:
             (aside / TREES).mkdir()
@@ -190,6 +194,25 @@ def check_apart(model: Path, folder: Path) -> None:
         raise ParameterError(f"neither of the model {model} and the checkpoint {folder} may be in the other")
 
 
+def save_model(model: LinearModel, target: Path, folder: Path, overwrite: bool) -> None:
+    """Write the model of a training, whose folder is then to be removed.
+
+    A run that is killed before that leaves both, and a note in the folder, by which ``is_written`` knows it.
+    """
+    write_json(folder / WRITTEN, {"facts": model.facts})
+    model.save(target, overwrite=overwrite)
+
+
+def is_written(folder: Path, target: Path) -> bool:
+    """Return whether a model is that of a training whose folder was left: to write it again is no harm."""
+    if not (folder / WRITTEN).is_file():
+        return False
+    try:
+        return bool(read_json(folder / WRITTEN)["facts"] == read_model(target).facts)
+    except SourceError:
+        return False
+
+
 def check_request(folder: Path, request: dict[str, Any]) -> None:
     """Raise where the training of a folder was begun otherwise."""
     kept = read_json(folder / REQUEST)
@@ -202,17 +225,18 @@ def check_request(folder: Path, request: dict[str, Any]) -> None:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a file of a training."""
+    """Write a file of a training, with a checksum by which changes are noticed."""
+    whole = {**content, "checksum": digest_of_config(content)}
     with write_whole(path) as aside:
-        aside.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        aside.write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return what a file of a training holds."""
+    """Return what a file of a training holds, as it was written."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SourceError(f"{path} is damaged: {error}; delete {path.parent} to begin anew") from None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or found.pop("checksum", None) != digest_of_config(found):
         raise SourceError(f"{path} is damaged: delete {path.parent} to begin anew")
     return found

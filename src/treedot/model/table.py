@@ -96,6 +96,23 @@ def read_table(source: Any, columns: Columns, first_row: int = 0) -> Table:
     )
 
 
+def readable_rows(
+    others: Mapping[str, Any], columns: Columns, n_rows: int, on_bad: OnBad, first_row: int = 0
+) -> IntArray:
+    """Return which rows have a tree in every column of trees but the first, which is read already.
+
+    The errors of the others go to ``on_bad``. Where that does not go on, ``read_table`` will raise the first.
+    """
+    good = np.arange(n_rows)
+    for name in (str(name) for name in columns.trees[1:] if on_bad.skips and name in others):
+        cells, places = _cells(others[name]), _Places(name, first_row)
+        rows = good.tolist()
+        where = [f"{places.of(row)} (rows that were left out before do not count)" for row in rows]
+        _, kept = read_items([cells[row] for row in rows], where.__getitem__, on_bad)
+        good = good[kept]
+    return good
+
+
 def check_trees(table: Table, columns: Columns) -> None:
     """Raise where a named column of trees to learn from holds none."""
     for name in columns.trees if columns.are_named else ():
@@ -165,9 +182,13 @@ def _trees(values: Any, places: _Places) -> Forest:
     if isinstance(values, Forest):
         forest = values
     else:
-        items = [None if isinstance(x, float) and math.isnan(x) else x for x in _listed(values)]
-        forest, _ = read_items(items, places.of, OnBad())
+        forest, _ = read_items(_cells(values), places.of, OnBad())
     return forest
+
+
+def _cells(values: Any) -> list[Any]:
+    """Return the values of a column of trees; what is missing in a frame is None."""
+    return [None if isinstance(x, float) and math.isnan(x) else x for x in _listed(values)]
 
 
 def _numbers(values: Any, places: _Places) -> FloatArray:

@@ -13,7 +13,7 @@ from treedot.readers.folders import OnSkip
 from treedot.readers.problems import OnBad
 from treedot.readers.tables import DEFAULT_COLUMN, Row, decoded, packed
 from treedot.trees import Forest
-from treedot.trees.exchange import CLASS, STRING, TREE, VECTOR, features
+from treedot.trees.exchange import CLASS, STRING, TREE, VECTOR, VectorText, features
 
 __all__ = ["read_examples", "read_kelp", "read_svmlight"]
 
@@ -23,6 +23,7 @@ _REPRESENTATION = re.compile(r"\s*\|B([A-Z]+)(?::([^|]*))?\|(.*?)\|E\1\|")
 _TYPE = re.compile(r"(?<![^\s()])[A-Z]+##")  # before the label of a node
 SUFFIXES = {"svmlight": (".svmlight",), "kelp": (".klp",)}
 FIRST_TREE = "|BT|"  # its column where none is asked for: no representation has such a name
+CLASSES = (CLASS, f"left.{CLASS}", f"right.{CLASS}")  # the columns of classes, of single examples and pairs
 MAX_FEATURES = 1 << 14  # that become columns: each takes 8 bytes for every example
 
 
@@ -34,14 +35,12 @@ def read_examples(
     batch_size: int,
     on_bad: OnBad,
     types: str = "keep",
-    vectors: set[str] | None = None,
 ) -> Iterator[Forest]:
-    """Yield the trees of one file of a kind, ``"svmlight"`` or ``"kelp"``, with all else as columns.
-
-    The names of those that hold vectors are added to ``vectors``.
-    """
-    wanted = column or (DEFAULT_COLUMN if kind == "svmlight" else FIRST_TREE)
-    found = set() if vectors is None else vectors
+    """Yield the trees of one file of a kind, ``"svmlight"`` or ``"kelp"``, with all else as columns."""
+    if kind == "svmlight":
+        wanted = column or DEFAULT_COLUMN
+    else:
+        wanted = FIRST_TREE if column is None else _column_of(column)
 
     def rows(on_bad_row: OnBad) -> Iterator[Row]:
         for number, line in decoded(stream, name, on_bad_row, has_header=False):
@@ -54,11 +53,10 @@ def read_examples(
                 continue
             if wanted not in row:
                 known = ", ".join(map(repr, row))
-                problem = f"there is no tree {wanted!r}; choose the column from {known}"
+                problem = f"there is no tree {column or wanted!r}; choose the column from {known}"
                 on_bad_row(SourceError(f"{name}:{number}: {problem}"))
                 continue
-            found.update(key for key, (kind_of_value, _) in row.items() if kind_of_value == VECTOR)
-            values = {key: value for key, (_, value) in row.items()}
+            values = {key: VectorText(text) if of == VECTOR else text for key, (of, text) in row.items()}
             if types == "drop":
                 values = {key: _without_types(value) for key, value in values.items()}
             yield number, values
@@ -119,13 +117,18 @@ def _add_representations(row: Parts, text: str, prefix: str, take_first: bool) -
             problem = f"found {text[at:].strip()!r:.40}"
             raise SourceError(f"expected a representation, such as |BT:name| … |ET|, {problem}")
         kind, given, body = found.groups()
-        key = prefix + (str(number) if given is None else given)
+        key = _column_of(prefix + (str(number) if given is None else given))
         if kind == TREE and take_first and FIRST_TREE not in row:
             key = FIRST_TREE
         if key in row:
             raise SourceError(f"two representations with the name {key!r}")
         row[key] = kind, body.strip()
         at, number = found.end(), number + 1
+
+
+def _column_of(name: str) -> str:
+    """Return the column of a representation, which is another one than that of the classes."""
+    return f"{name}2" if name in CLASSES else name
 
 
 def _without_types(text: str) -> str:
@@ -186,8 +189,9 @@ def read_kelp(
 
     A line is ``class |BT:name| tree |ET| |BV:name| a:1 b:0.5 |EV| |BS:name| text |ES|``, with any number of
     classes and representations. The columns are ``class``, all of them with blanks between them, and the
-    representations by their names, or by their numbers from 0 on, as they are written. Those of a pair of
-    examples, ``|<| … |,| … |>|``, have ``left.`` and ``right.`` before their names.
+    representations by their names, or by their numbers from 0 on, as they are written; one that is named
+    ``class`` becomes ``class2``. Those of a pair of examples, ``|<| … |,| … |>|``, have ``left.`` and
+    ``right.`` before their names.
 
     Parameters
     ----------
@@ -230,15 +234,14 @@ def _read(
     checked_choice("types", types, ("keep", "drop"))
     checked_choice("vectors", vectors, ("text", "columns"))
 
-    found: set[str] = set()
-
     def read(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[Forest]:
-        return read_examples(stream, name, kind, column, AT_A_TIME, on_bad, types, found)
+        return read_examples(stream, name, kind, column, AT_A_TIME, on_bad, types)
 
     forest = read_files(paths, SUFFIXES[kind], read, on_bad, on_skip)
     if vectors == "columns":
-        for name in [name for name in forest.columns if name in found]:
-            forest.columns.update(_number_columns(name, forest.columns.pop(name)))
+        for name, values in list(forest.columns.items()):
+            if any(isinstance(value, VectorText) for value in values):
+                forest.columns.update(_number_columns(name, forest.columns.pop(name)))
     return forest
 
 

@@ -16,6 +16,7 @@ from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 
+from treedot.errors import ParameterError
 from treedot.files import COMPRESSED, open_raw, read_lines
 from treedot.jit import njit
 from treedot.readers import format_of, iter_file
@@ -52,6 +53,13 @@ class Reading(NamedTuple):
     column: str | None = None
     unit: str | None = None
     skip_bad: bool = False
+
+
+def checked_reading(reading: Any) -> Reading:
+    """Return how trees are read, or raise where it is anything else."""
+    if isinstance(reading, Reading):
+        return reading
+    raise ParameterError(f"reading must be a Reading, such as Reading(column='tree'), not {reading!r}")
 
 
 class _Count(NamedTuple):

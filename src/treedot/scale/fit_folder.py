@@ -7,6 +7,7 @@
 ``training.json``                    the settings that were chosen, the problems; never changed
 ``weights-0003.safetensors``         the weights after three rounds
 ``partition-0003-00007.safetensors`` what partition 7 found in round three: its α, and local weights
+``written.json``                     what is known of the model, before it is written and the folder removed
 ==================================== ===================================================================
 
 Every file appears whole, and what it holds follows from its name: a task whose file is there is done, and one

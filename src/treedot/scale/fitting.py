@@ -14,7 +14,15 @@ from treedot import __version__
 from treedot.errors import IncompleteError, ParameterError, SourceError
 from treedot.files import only_user, remove_folder, remove_stale, write_folder
 from treedot.learn.streaming import Progress
-from treedot.learn.training_folder import REQUEST, TREES, check_apart, check_request, write_json
+from treedot.learn.training_folder import (
+    REQUEST,
+    TREES,
+    check_apart,
+    check_request,
+    is_written,
+    save_model,
+    write_json,
+)
 from treedot.learn.training_settings import (
     choose,
     chosen_spec,
@@ -27,9 +35,9 @@ from treedot.learn.tree_classifier import COSTS, DECAYS, TreeClassifier
 from treedot.model import LinearModel
 from treedot.model.labels import class_names
 from treedot.model.model_folder import check_model_target
-from treedot.parameters import checked_integer
+from treedot.parameters import checked_integer, checked_path
 from treedot.readers.problems import OnBad
-from treedot.readers.ranges import Reading, iter_range
+from treedot.readers.ranges import Reading, checked_reading, iter_range
 from treedot.scale.engines import Engine, Task, opened
 from treedot.scale.fit_folder import TRAINING, FitFolder, Job, PackedShards, read_facts, shard_name
 from treedot.scale.outcomes import listed, outcomes
@@ -147,10 +155,12 @@ def fit(
     >>> print(*model.predict(["(SBARQ (WHNP (WP Who)) (SQ (VBD wrote) (NP (NNP Hamlet))))"]))
     person
     """
-    target = Path(out)
-    check_model_target(target, overwrite)
-    folder = target.with_name(f"{target.name}.training") if checkpoint is None else Path(checkpoint)
+    target = checked_path("out", out)
+    usual = target.with_name(f"{target.name}.training")
+    folder = usual if checkpoint is None else checked_path("checkpoint", checkpoint)
     check_apart(target, folder)
+    overwrite = overwrite or is_written(folder, target)
+    check_model_target(target, overwrite)
     settings = {"decay": decay, "C": C, "cv": cv, "class_weight": class_weight, "random_state": random_state}
     classifier = make_classifier({"vectorizer": vectorizer, **settings})
     request = {
@@ -167,7 +177,7 @@ def fit(
         with _removed_on_error(folder):
             training.begin(classifier, request)
         model = training.run()
-        model.save(target, overwrite=overwrite)
+        save_model(model, target, folder, overwrite)
     remove_folder(folder)
     return model
 
@@ -178,7 +188,7 @@ def _opened_folder(
 ) -> Iterator[None]:
     """Hold a work folder, made now if there is none; one that is of another training is refused."""
     label, partitions = request["label"], request["partitions"]
-    inputs = find_inputs(paths, reading.format, folder)
+    inputs = find_inputs(paths, checked_reading(reading).format, folder)
     work = {"task": "fit", "label": label}
     if not folder.exists():
         size = shard_size

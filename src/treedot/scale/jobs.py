@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from treedot.errors import ParameterError, SourceError
+from treedot.files import path_list
 from treedot.learn import FragmentVectorizer
-from treedot.parameters import checked_integer
+from treedot.parameters import checked_integer, checked_path
 from treedot.readers import read_trees
 from treedot.readers.ranges import Reading
 from treedot.scale.encoding import Encoding
@@ -89,8 +91,9 @@ def encode(
     """
     by = Workers(client, workers, share)
     by.check()
-    plan = planned(paths, Path(out), Encoding(vectorizer), reading, shard_size)
-    return run(Path(out), plan, by, on_done)
+    folder = checked_path("out", out)
+    plan = planned(paths, folder, Encoding(vectorizer), reading, shard_size)
+    return run(folder, plan, by, on_done)
 
 
 def predict(
@@ -115,9 +118,9 @@ def predict(
     """
     by = Workers(client, workers, share)
     by.check()
-    work = Prediction(model, scores)
-    plan = planned(paths, Path(out), work, work.reading(reading), shard_size)
-    return run(Path(out), plan, by, on_done)
+    folder, work = checked_path("out", out), Prediction(model, scores)
+    plan = planned(paths, folder, work, work.reading(reading), shard_size)
+    return run(folder, plan, by, on_done)
 
 
 def nearest(
@@ -176,12 +179,13 @@ def nearest(
     >>> found["row"].to_pylist(), found["tree"].to_pylist()
     ([1], ['(S (NP Bob) (VP sits))'])
     """
-    by, folder = Workers(client, workers, share), Path(out)
+    by, folder = Workers(client, workers, share), checked_path("out", out)
     by.check()
     k = checked_integer("k", k, at_least=1)
     forest = read_trees(queries)
     if not len(forest):
         raise ParameterError("there is no query: give trees to look for")
+    paths = path_list(paths)
     vectors = _folder_of_vectors(paths)
     if vectors is None:
         encoding = Encoding(FragmentVectorizer() if vectorizer is None else vectorizer)
@@ -195,11 +199,12 @@ def nearest(
     return None if status(folder).missing else merge_parts(folder, plan)
 
 
-def _folder_of_vectors(paths: Paths) -> Path | None:
-    """Return the one folder of parts that is given, None where it is anything else."""
-    if isinstance(paths, (str, os.PathLike)) and Path(paths, PLAN).is_file():
-        return Path(paths)
-    return None
+def _folder_of_vectors(paths: Sequence[str | os.PathLike[str]]) -> Path | None:
+    """Return the one folder of parts that is given, None where there is none."""
+    folders = [Path(path) for path in paths if Path(path, PLAN).is_file()]
+    if folders and len(paths) > 1:
+        raise ParameterError(f"{folders[0]} is a folder of parts: give it alone, or files of trees instead")
+    return folders[0] if folders else None
 
 
 def _its_encoding(folder: Path) -> Encoding:
@@ -219,7 +224,7 @@ def plan_encode(
     shard_size: int | None = None,
 ) -> int:
     """Do all of ``encode`` but the work: return the number of shards, for ``do_shard`` under any engine."""
-    return len(planned(paths, Path(out), Encoding(vectorizer), reading, shard_size).shards)
+    return len(planned(paths, checked_path("out", out), Encoding(vectorizer), reading, shard_size).shards)
 
 
 def plan_predict(
@@ -233,4 +238,4 @@ def plan_predict(
 ) -> int:
     """Do all of ``predict`` but the work: return the number of shards, for ``do_shard`` under any engine."""
     work = Prediction(model, scores)
-    return len(planned(paths, Path(out), work, work.reading(reading), shard_size).shards)
+    return len(planned(paths, checked_path("out", out), work, work.reading(reading), shard_size).shards)

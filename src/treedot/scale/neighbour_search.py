@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import IntArray
 from treedot.files import write_whole
 from treedot.readers import read_trees
 from treedot.scale.encoding import Encoding
 from treedot.scale.part_file import check_names, read_part
 from treedot.scale.plan import Plan
-from treedot.scale.work import SMALL_TREE, Columns, Source
+from treedot.scale.work import SMALL_TREE, Columns, Source, taken
 from treedot.search.running_nearest import RunningNearest
 from treedot.trees import Forest
 from treedot.vectors.parts import iter_vectors
@@ -95,7 +94,7 @@ class NeighbourSearch:
                 check_names(OWN, others)
                 first = best.n_rows
                 chosen = best.add(vectors)
-                columns = {name: _taken(values, chosen) for name, values in others.items()}
+                columns = {name: taken(values, chosen) for name, values in others.items()}
                 kept.append(pa.table({"row": chosen + first, **columns}))
                 if forest is not None:
                     texts += [str(forest[i]) for i in chosen.tolist()]
@@ -127,11 +126,6 @@ class NeighbourSearch:
     def warm_up(self) -> None:
         """Load and compile what ``batches`` needs."""
         RunningNearest(self._query_vectors, self._k).add(self._encoding.transform(read_trees([SMALL_TREE])))
-
-
-def _taken(values: Any, chosen: IntArray) -> Any:
-    """Return some values of a column: of a list, or of an array of Arrow."""
-    return values.take(chosen) if hasattr(values, "take") else [values[i] for i in chosen.tolist()]
 
 
 def merge_parts(folder: Path, plan: Plan) -> Any:

@@ -135,6 +135,12 @@ class Plan:
         with write_whole(folder / PLAN) as aside:
             aside.write_text(json.dumps(content) + "\n", encoding="utf-8")
 
+    def shard(self, number: int) -> Shard:
+        """Return a shard by its number; raise where there is none."""
+        if checked_integer("the number of a shard", number) not in range(len(self.shards)):
+            raise ParameterError(f"there is no shard {number}: there are {len(self.shards)}, from 0")
+        return self.shards[number]
+
     def where(self, number: int) -> str:
         """Return which range of which file a shard is, in words."""
         shard = self.shards[number]

@@ -14,10 +14,10 @@ from treedot.errors import ParameterError, SourceError
 from treedot.files import write_whole
 from treedot.model import LinearModel
 from treedot.model.model_folder import CONFIG, WEIGHTS
-from treedot.model.table import Table, read_table
+from treedot.model.table import Table, read_table, readable_rows
 from treedot.readers import read_trees
-from treedot.readers.ranges import Reading
-from treedot.scale.work import SMALL_TREE, Columns, Source
+from treedot.readers.ranges import Reading, checked_reading
+from treedot.scale.work import SMALL_TREE, Columns, Source, taken
 from treedot.trees import Forest
 
 MODEL = "_model"
@@ -37,7 +37,7 @@ class Prediction:
         """Return how the first column of trees is read, where the model has named columns."""
         if not self._reads.are_named:
             return asked
-        if asked.column is not None:
+        if checked_reading(asked).column is not None:
             named = ", ".join(map(str, self._reads.trees))
             raise ParameterError(f"the model reads trees from the columns {named}: leave out column")
         return asked._replace(column=self._reads.trees[0])
@@ -66,8 +66,17 @@ class Prediction:
 
     def batches(self, source: Source) -> Iterator[tuple[Columns, Columns]]:
         """Yield the classes of a shard as columns of Arrow, and the columns that came with the trees."""
-        for forest, others in source.pieces():
+        for forest, others in self._rows(source):
             yield self._predicted(self._table(forest, others, source.n_trees)), others
+
+    def _rows(self, source: Source) -> Iterator[tuple[Forest, Columns]]:
+        """Yield the rows of a shard; where bad trees are left out, those of all columns of trees."""
+        for forest, others in source.pieces():
+            good = readable_rows(others, self._reads, len(forest), source.on_bad, source.n_trees)
+            if good.size < len(forest):
+                yield forest[good], {name: taken(values, good) for name, values in others.items()}
+            else:
+                yield forest, others
 
     def _predicted(self, table: Table) -> Columns:
         from treedot.trees.arrow import pa

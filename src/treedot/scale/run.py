@@ -11,7 +11,7 @@ import numpy as np
 
 from treedot.errors import IncompleteError, ParameterError
 from treedot.files import remove_stale
-from treedot.readers.ranges import Reading
+from treedot.readers.ranges import Reading, checked_reading
 from treedot.scale.engines import check_client, opened
 from treedot.scale.outcomes import listed, outcomes
 from treedot.scale.plan import Plan, check_folder, find_inputs
@@ -56,7 +56,7 @@ class Workers(NamedTuple):
 def planned(paths: Paths, folder: Path, work: Work, reading: Reading, shard_size: int | None) -> Plan:
     """Return the plan of a folder, made where there is none; raise where it is that of other work."""
     check_folder(folder)
-    inputs = find_inputs(paths, reading.format, folder)
+    inputs = find_inputs(paths, checked_reading(reading).format, folder)
     if (folder / PLAN).exists():
         plan = Plan.load(folder)
         size = plan.shard_size if shard_size is None else shard_size

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from treedot.encode.dense.label_table import small_tables
-from treedot.errors import ParameterError, SourceError, TreedotError
+from treedot.errors import SourceError, TreedotError
 from treedot.files import first_alone, reason, write_whole
 from treedot.jit import cache_folder
 from treedot.learn import clear_encoders
@@ -70,10 +70,9 @@ def do_shard(folder: str, number: int) -> Outcome:
 def note_failure(folder: str, number: int, error: str) -> None:
     """Write down why a shard failed; where that cannot be written, the outcome still says it."""
     with contextlib.suppress(TreedotError, OSError):
-        shards = Plan.load(Path(folder)).shards
-        if 0 <= number < len(shards):
-            with write_whole(failure_file(Path(folder), shards[number]), sweep=False) as aside:
-                aside.write_text(error + "\n", encoding="utf-8", errors="backslashreplace")
+        shard = Plan.load(Path(folder)).shard(number)
+        with write_whole(failure_file(Path(folder), shard), sweep=False) as aside:
+            aside.write_text(error + "\n", encoding="utf-8", errors="backslashreplace")
 
 
 def failure_file(folder: Path, shard: Shard) -> Path:
@@ -96,10 +95,7 @@ class _Job:
 
     def shard(self, number: int) -> Shard:
         """Return a shard."""
-        shards = self._plan.shards
-        if not 0 <= number < len(shards):
-            raise ParameterError(f"there is no shard {number}: there are {len(shards)}, from 0")
-        return shards[number]
+        return self._plan.shard(number)
 
     def _source(self, shard: Shard, on_bad: OnBad) -> Source:
         return Source(self._plan.inputs[shard.file].path, shard.range, self._plan.reading, on_bad)

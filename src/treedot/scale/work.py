@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from treedot.array_types import IntArray
 from treedot.readers.problems import OnBad
 from treedot.readers.ranges import FileRange, Reading, iter_range
 from treedot.trees import Forest
@@ -72,6 +73,11 @@ class Source:
                 self.n_trees += len(trees)
         if not self.n_trees:
             yield Forest([], [], [0], []), {}
+
+
+def taken(values: Any, chosen: IntArray) -> Any:
+    """Return some values of a column: of a list, or of an array of Arrow."""
+    return values.take(chosen) if hasattr(values, "take") else [values[i] for i in chosen.tolist()]
 
 
 def _slices(forest: Forest) -> Iterator[slice]:

@@ -16,7 +16,15 @@ from treedot.trees.tree import Tree
 CLASS = "class"  # the column with the class of an example
 TREE, VECTOR, STRING = "T", "V", "S"  # types of representations, as KeLP names them
 _UNSAFE = re.compile(r"[|\s]+")  # what a string on one line, with bars around it, cannot hold
+_VECTOR_NAME = re.compile(r"vector\d*")  # of columns, as those of SVM-LIGHT-TK are called
 _PLAIN = re.compile(r"[^\s()\[\]',:;]+")
+
+
+class VectorText(str):
+    """The text of a vector, ``name:value name:value``, in a file of SVM-LIGHT-TK or KeLP.
+
+    By that it is told from other texts when it is written: ``12:30`` may be a time.
+    """
 
 
 def newick_text(tree: Tree) -> str:
@@ -65,7 +73,7 @@ def svmlight_line(tree: Tree, columns: Mapping[str, Any]) -> str:
     """Return an example of SVM-LIGHT-TK: its class, its trees, and its vectors.
 
     The columns that hold trees in brackets, or vectors whose features are numbers, follow in their order;
-    others are left out.
+    others are left out. Vectors are those that were read as such, and the columns ``vector``, ``vector2``, ….
     """
     label = str(columns.get(CLASS) or 0).strip()
     if not _is_number(label):
@@ -73,7 +81,7 @@ def svmlight_line(tree: Tree, columns: Mapping[str, Any]) -> str:
             f"SVM-LIGHT-TK takes numbers as classes, such as 1 and -1, not {label!r}: write a .klp file, or "
             "number the classes"
         )
-    others = [_typed(value) for name, value in columns.items() if name != CLASS]
+    others = [_typed(name, value) for name, value in columns.items() if name != CLASS]
     trees = " |BT| ".join([bracketed(tree), *(text for kind, text in others if kind == TREE)])
     vectors = " |BV| ".join(filter(None, (_ascending(text) for kind, text in others if kind == VECTOR)))
     return f"{label} |BT| {trees} |ET| {vectors} |EV|"
@@ -97,26 +105,28 @@ def _ascending(vector: str) -> str:
 def kelp_line(tree: Tree, columns: Mapping[str, Any]) -> str:
     """Return an example of KeLP: its classes, its tree, and the other columns by their names.
 
-    Those that hold trees in brackets or vectors are such representations, and the others strings.
+    Those that hold trees in brackets or vectors are such representations, and the others strings. Vectors
+    are those that were read as such, and the columns ``vector``, ``vector2``, ….
     """
     names = itertools.chain(("tree", "main"), (f"main{k}" for k in itertools.count(2)))
     own = next(name for name in names if name not in columns)
     parts = [_UNSAFE.sub(" ", str(columns.get(CLASS) or "")).strip(), f"|BT:{own}| {bracketed(tree)} |ET|"]
     for name, value in columns.items():
         if name != CLASS and value is not None:
-            kind, text = _typed(value)
+            kind, text = _typed(name, value)
             parts.append(f"|B{kind}:{_UNSAFE.sub('_', name)}| {text} |E{kind}|")
     return " ".join(parts).lstrip()
 
 
-def _typed(value: Any) -> tuple[str, str]:
+def _typed(name: str, value: Any) -> tuple[str, str]:
     """Return the type of KeLP that a value of a column has, and its text on a line."""
     text = str(value).strip()
     if text.startswith("("):
         with contextlib.suppress(SourceError):
             return TREE, bracketed(Tree.parse(text))
     text = _UNSAFE.sub(" ", text).strip()
-    return (VECTOR if features(text) else STRING), text
+    may_be_vector = isinstance(value, VectorText) or _VECTOR_NAME.fullmatch(name)
+    return (VECTOR if may_be_vector and features(text) is not None else STRING), text
 
 
 def _written(tree: Tree, begin: Callable[[Tree], str], between: str, end: Callable[[Tree], str]) -> str:

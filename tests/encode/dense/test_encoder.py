@@ -258,8 +258,14 @@ def test_giant_trees_have_finite_normalised_vectors_and_refuse_raw_ones(name):
     assert np.isfinite(vectors).all()
     assert np.allclose((vectors.astype(float) ** 2).sum(axis=1), 1, atol=1e-5)
     if name != "product":  # whose typical norm sinks so much that this one fits
-        with pytest.raises(RangeError, match=r"tree 1 \(2099 nodes\).*normalize=True"):
+        with pytest.raises(RangeError, match=r"tree 1 \(2099 nodes\).*normalize=True, dtype='float64' or"):
             DenseEncoder(DenseSpec(512, 1.0, name, normalize=False)).encode(forest)
+
+
+def test_the_longer_type_is_named_only_where_it_is_not_taken_yet():
+    forest = read_trees(["(A (B b) " * 3000 + "(B b)" + ")" * 3000])
+    with pytest.raises(RangeError, match=r"too large for float64 .*: use normalize=True or a smaller decay$"):
+        DenseEncoder(DenseSpec(512, 1.0, dtype="float64", normalize=False)).encode(forest)
 
 
 def test_scaling_loses_nothing():

@@ -309,6 +309,11 @@ def test_normalised_rows_have_length_1_whatever_the_size_of_the_tree(rest):
     if rest is not None:
         with pytest.raises(RangeError, match=r"tree 1 \(40001 nodes\) is too large for float32"):
             make_encoder(0.99, rest=rest, rest_size=256).encode(forest)
+    if rest == "dense":
+        with pytest.raises(
+            RangeError, match=r"for float64 with decay=0\.99: use normalize=True or a smaller"
+        ):
+            make_encoder(0.99, rest=rest, rest_size=256, dtype="float64").encode(forest)
 
 
 @pytest.mark.large

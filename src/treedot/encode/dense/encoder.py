@@ -15,8 +15,8 @@ from treedot.array_types import IntArray, Matrix
 from treedot.encode.chunks import check_forest
 from treedot.encode.dense.label_table import LabelTable
 from treedot.encode.dense.schedule import Schedule, make_schedule
-from treedot.encode.spec import DenseSpec
-from treedot.errors import ParameterError, RangeError
+from treedot.encode.spec import DenseSpec, too_large
+from treedot.errors import ParameterError
 from treedot.threads import Threads, open_threads
 from treedot.trees import Forest
 
@@ -131,11 +131,7 @@ class DenseEncoder:
             schedule = make_schedule(forest.arity[nodes], offsets - offsets[0], label, from_right)
             done = first + self._compiled.encode(schedule, table, self.spec, out[first:last])
             if done < last:
-                raise RangeError(
-                    f"the vector of tree {done + 1} ({forest.sizes[done]} nodes) is too "
-                    f"large for {self.spec.dtype} with decay={self.spec.decay}: use normalize=True, "
-                    "dtype='float64' or a smaller decay"
-                )
+                raise too_large(f"vector of tree {done + 1} ({forest.sizes[done]} nodes)", self.spec)
             if progress is not None:
                 with one_at_a_time:
                     progress(last - first)

@@ -37,7 +37,7 @@ from treedot.encode.sparse.rows import (
     Rules,
     write_rows,
 )
-from treedot.encode.spec import SparseSpec
+from treedot.encode.spec import SparseSpec, too_large
 from treedot.errors import ParameterError, RangeError
 from treedot.fragments.cost import fragment_cost
 from treedot.threads import open_threads
@@ -250,7 +250,4 @@ class SparseEncoder:
         return found
 
     def _too_large(self, chunk: Chunk, tree: int) -> RangeError:
-        return RangeError(
-            f"the row of {chunk.name(tree)} is too large for {self.spec.dtype} with decay={self.spec.decay}: "
-            "use normalize=True, dtype='float64' or a smaller decay"
-        )
+        return too_large(f"row of {chunk.name(tree)}", self.spec)

@@ -52,7 +52,8 @@ for kind in ("subset", "subtree", "bounded"):
     commands += [f"kernel t.mrg t.tsv --kernel {kind}", f"kernel t.mrg t.tsv --kernel {kind} --normalize"]
 commands += ["index t.py t.mrg -o c.index", "index t.py -o c.index --update", "search c.index t.py"]
 commands += ["similar t.py t.py", "cluster t.py t.mrg -o c.csv"]
-for kind in ("", "--vectors dense -d 512", "--rest dense --rest-size 512", "--kernel subset", "--kernel bounded"):
+for kind in ("", *(f"{rows} 512" for rows in ("--vectors dense -d", "--rest dense --rest-size")),
+             *(f"--kernel {name}" for name in ("subset", "bounded"))):
     commands += [f"train t.tsv --label label -o m --overwrite --C 1 10 {kind}", "predict m t.mrg"]
 columns = "--tree-column tree --tree-column other --number-column size --text-column note"
 commands += [f"train pairs.tsv --label label -o m --overwrite {columns}", "explain m pairs.tsv --number 2"]

@@ -4,11 +4,13 @@ import email
 import gzip
 import importlib
 import json
+import multiprocessing.dummy
 import os
 import pkgutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 
@@ -71,7 +73,11 @@ def _hurry(monkeypatch):
     monkeypatch.setattr(threads, "MANY", 20)
     monkeypatch.setattr(threads, "QUESTIONS", 20)
     monkeypatch.setattr(threads, "LOOPS", 100)
-    monkeypatch.setattr(scale, "LocalProcesses", ThreadPoolExecutor)  # processes take seconds to start
+    # Threads stand in for processes, which take seconds to start.
+    monkeypatch.setattr(
+        threads, "multiprocessing", SimpleNamespace(get_context=lambda _: multiprocessing.dummy)
+    )
+    monkeypatch.setattr(scale, "LocalProcesses", ThreadPoolExecutor)
     monkeypatch.setattr("treedot.scale.engines.LocalProcesses", ThreadPoolExecutor)
     monkeypatch.setattr(scale, "ROUNDS", 1)
     monkeypatch.setattr(scale, "SMALL", 2)

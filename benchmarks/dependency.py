@@ -116,8 +116,8 @@ def _fair_accuracy(kernel: TreeKernel, train: Forest, test: Forest) -> float:
     for name in names:
         own = classes == name
         weights = {True: np.count_nonzero(~own) / np.count_nonzero(own), False: 1.0}
-        machine = SVC(kernel="precomputed", C=KELP_COST, class_weight=weights).fit(known, own)
-        scores.append(machine.decision_function(new))
+        svm = SVC(kernel="precomputed", C=KELP_COST, class_weight=weights).fit(known, own)
+        scores.append(svm.decision_function(new))
     return float(np.mean(names[np.argmax(scores, axis=0)] == truth))
 
 

@@ -44,3 +44,4 @@ def test_imports_stay_light():
     assert "sklearn" not in loaded_by(
         "from treedot.encode import DenseEncoder; from treedot import SubsetTreeKernel"
     )
+    assert "sklearn" not in loaded_by("from treedot.cli import commands, dups, find, learn, scale")

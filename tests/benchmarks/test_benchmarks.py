@@ -4,11 +4,13 @@ import email
 import gzip
 import importlib
 import json
+import multiprocessing.dummy
 import os
 import pkgutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 
@@ -71,12 +73,20 @@ def _hurry(monkeypatch):
     monkeypatch.setattr(threads, "MANY", 20)
     monkeypatch.setattr(threads, "QUESTIONS", 20)
     monkeypatch.setattr(threads, "LOOPS", 100)
-    monkeypatch.setattr(scale, "LocalProcesses", ThreadPoolExecutor)  # processes take seconds to start
+    # Threads stand in for processes, which take seconds to start.
+    monkeypatch.setattr(
+        threads, "multiprocessing", SimpleNamespace(get_context=lambda _: multiprocessing.dummy)
+    )
+    monkeypatch.setattr(scale, "LocalProcesses", ThreadPoolExecutor)
     monkeypatch.setattr("treedot.scale.engines.LocalProcesses", ThreadPoolExecutor)
     monkeypatch.setattr(scale, "ROUNDS", 1)
     monkeypatch.setattr(scale, "SMALL", 2)
     monkeypatch.setattr(scale, "LOOP", 10)
-    monkeypatch.setattr(streaming, "TESTED", grammar.BATCH)
+    few_words = {name: kind._replace(words=200) for name, kind in grammar.KINDS.items()}
+    monkeypatch.setattr(grammar, "KINDS", few_words)
+    for module in (grammar, streaming):
+        monkeypatch.setattr(module, "BATCH", 64)
+    monkeypatch.setattr(streaming, "TESTED", 64)
     monkeypatch.setattr(fit, "LocalProcesses", ThreadPoolExecutor)
     monkeypatch.setattr(fit, "ROWS", FragmentVectorizer(n_features=2**12))
     monkeypatch.setattr(fit, "COSTS", {"questions": (1.0,), "generated": (1.0,)})
@@ -85,6 +95,7 @@ def _hurry(monkeypatch):
     monkeypatch.setattr(fit, "ROUNDS", 1)
     monkeypatch.setattr(fit, "LOOP", 10)
     monkeypatch.setattr("treedot.learn.training_settings.N_FEATURES", 2**12)
+    monkeypatch.setattr("treedot.learn.tree_blocks.BLOCK_TREES", 64)  # partitions have blocks of their own
     monkeypatch.setattr(growth, "NODES", (10, 20))
     monkeypatch.setattr(growth, "SIZES", (256, 512))
     monkeypatch.setattr(growth, "COUNTS", (2, 4))
@@ -167,7 +178,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (explain, []),
         (fidelity, ["--trees", "4", "--seeds", "1", "--dim", "256"]),
         (find, [os.path.dirname(benchmarks.__file__), "--units", "20"]),
-        (fit, ["--trees", "4200", "--splits", "1"]),
+        (fit, ["--trees", "400", "--splits", "1"]),
         (index, ["--trees", "20"]),
         (pairs, []),
         (partial, ["--trees", "10"]),

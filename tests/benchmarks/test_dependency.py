@@ -34,6 +34,14 @@ def test_every_kernel_is_measured_once_and_kept(data, tmp_path, capsys):
     assert capsys.readouterr().out == first
 
 
+def test_the_settings_of_kelp_are_measured_beside_what_it_expects(data, capsys):
+    dependency.main(["--data", str(data), "--kelp"])
+    _, _, *rows = capsys.readouterr().out.splitlines()
+    assert [row.split(" | ")[1:] for row in rows] == [
+        ["1.000", f"{says} |"] for says in (".914", ".910", ".940")
+    ]
+
+
 def test_types_of_nodes_are_left_out_and_classes_kept(data):
     forest = dependency.read_questions(data, "grct", "test")
     assert str(forest[1]) == "(root (WP who::w) (V w1::v))"

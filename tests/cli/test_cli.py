@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,8 @@ def test_encode_writes_vectors_and_their_spec(trees, tmp_path):
 
 
 @pytest.mark.parametrize("vectors", [[], ["--vectors", "dense"]])
-def test_encode_makes_vectors_of_partial_trees(trees, tmp_path, capsys, vectors):
+def test_encode_makes_vectors_of_partial_trees(trees, tmp_path, capsys, monkeypatch, vectors):
+    monkeypatch.setattr("treedot.scale.engines.LocalProcesses", ThreadPoolExecutor)
     forest, path = trees
     target = tmp_path / "v.npy"
     partial = ["--kernel", "partial", "--mu", "0.3", "--gaps", "span", "--max-length", "3"]

@@ -88,20 +88,14 @@ def test_dask(trees, tmp_path, expected, monkeypatch):
 
 COLD = """
 import sys
-import distributed
 from treedot import FragmentVectorizer, scale
 
 if __name__ == "__main__":
-    with (
-        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        scale.encode(sys.argv[1], sys.argv[2], FragmentVectorizer(n_features=2**12), client)
+    scale.encode(sys.argv[1], sys.argv[2], FragmentVectorizer(n_features=2**12), workers=2)
 """
 
 
 def test_on_a_machine_without_compiled_code_one_worker_compiles_for_all(trees, tmp_path, expected):
-    pytest.importorskip("distributed")
     if not COMPILED:
         pytest.skip("nothing is compiled")
     program = tmp_path / "program.py"

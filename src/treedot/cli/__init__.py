@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from treedot import __version__
@@ -41,6 +42,12 @@ SOURCE_HELP = (
     ".dbn, .klp, .svmlight; also .gz, .xz, .zst), source code (.py, .js, .java, …) or a folder of it, or - "
     "for standard input"
 )
+# The modules of commands that are not in ``commands``: each imports no more than it needs.
+MODULES = {
+    **dict.fromkeys(("index", "search", "similar", "cluster"), "find"),
+    **dict.fromkeys(("train", "predict", "evaluate", "explain"), "learn"),
+    **dict.fromkeys(("nearest", "status"), "scale"),
+}
 VECTORS = ("sparse", "dense")
 STORED_KERNELS = ("subset", "subtree", "bounded", "partial", "route")  # models are kept with these
 KERNELS = (*STORED_KERNELS, "smoothed")
@@ -430,15 +437,14 @@ def _terminated(number: int, frame: object) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from treedot.cli import commands
-
     failed = 2 if options.command == "dups" else 1  # where 1 says that there are duplicates
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # of characters that its encoding lacks
     code = 0
     try:
         with reader_may_leave():
-            code = getattr(commands, options.command)(options) or 0
+            module = import_module(f"treedot.cli.{MODULES.get(options.command, 'commands')}")
+            code = getattr(module, options.command)(options) or 0
     except (TreedotError, OSError) as error:
         _say(str(error))
         return failed

@@ -1,4 +1,4 @@
-"""What each command does."""
+"""What the commands do that are not in modules of their own."""
 
 from __future__ import annotations
 
@@ -25,11 +25,9 @@ from treedot.cli.choices import (
     make_vectorizer,
 )
 from treedot.cli.facts import file_facts, printed, tree_facts
-from treedot.cli.find import cluster, index, search, similar
-from treedot.cli.learn import evaluate, explain, predict, train
 from treedot.cli.progress import Progress
 from treedot.cli.reading import Skipped, batches, read_all, streamed
-from treedot.cli.scale import encode_parts, nearest, status, wants_parts
+from treedot.cli.scale import encode_parts, wants_parts
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.files import check_target, write_whole
@@ -43,26 +41,6 @@ from treedot.timing import timed
 from treedot.trees.writers import check_suffix, forest_file
 from treedot.vectors.products import dot_products
 from treedot.vectors.writers import VectorWriter, matrix_rows, vector_file, write_matrix
-
-__all__ = [
-    "check",
-    "cluster",
-    "compile",
-    "demo",
-    "encode",
-    "evaluate",
-    "explain",
-    "gram",
-    "index",
-    "info",
-    "kernel",
-    "nearest",
-    "predict",
-    "search",
-    "similar",
-    "status",
-    "train",
-]
 
 
 def encode(options: argparse.Namespace) -> None:

@@ -9,21 +9,17 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treedot.cli.choices import APPLY_TO, check_options, make_vectorizer
 from treedot.cli.progress import Counted, Passes
 from treedot.cli.reading import Skipped, read_all
 from treedot.errors import ParameterError, missing
-from treedot.model import LinearModel
 from treedot.printable import printable
-from treedot.scale import Done, Outcome, Reading
-from treedot.scale import encode as encode_files
-from treedot.scale import fit as fit_files
-from treedot.scale import nearest as find_nearest
-from treedot.scale import predict as predict_files
-from treedot.scale import status as look_at
-from treedot.scale.neighbour_search import RESULT
+
+if TYPE_CHECKING:  # each command imports what it needs, and all of this takes seconds
+    from treedot.model import LinearModel
+    from treedot.scale import Done, Outcome, Reading
 
 FILES = (".npz", ".npy", ".parquet", ".arrow", ".tsv", ".csv", ".txt")
 A_FOLDER = "parts are written to a folder: give one, such as -o out/"
@@ -62,17 +58,24 @@ def wants_workers(options: argparse.Namespace) -> bool:
 
 def encode_parts(options: argparse.Namespace) -> None:
     """Turn the trees of many files into vectors."""
+    from treedot.scale import encode as encode_files
+
     check_options(options)
     _run(options, encode_files, make_vectorizer(options))
 
 
 def predict_parts(options: argparse.Namespace) -> None:
     """Tell the classes of the trees of many files."""
+    from treedot.scale import predict as predict_files
+
     _run(options, predict_files, options.model, scores=options.scores)
 
 
 def nearest(options: argparse.Namespace) -> None:
     """Find the nearest trees of many files."""
+    from treedot.scale import nearest as find_nearest
+    from treedot.scale.neighbour_search import RESULT
+
     if Path(options.output).suffix in FILES or options.output == "-" or os.path.isfile(options.output):
         raise ParameterError(A_FOLDER)
     given = ("vectors", "decay", "normalize", *APPLY_TO)
@@ -120,6 +123,8 @@ def _running(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def _reading(options: argparse.Namespace) -> Reading:
+    from treedot.scale import Reading
+
     return Reading(options.format, options.column, options.unit, options.skip_bad)
 
 
@@ -171,6 +176,8 @@ def _client(options: argparse.Namespace) -> Iterator[Any]:
 
 def status(options: argparse.Namespace) -> int:
     """Say how far a folder of parts is."""
+    from treedot.scale import status as look_at
+
     found = look_at(options.folder)
     facts = {
         "parts": found.parts,
@@ -191,6 +198,8 @@ def status(options: argparse.Namespace) -> int:
 
 def train_by_many(options: argparse.Namespace, settings: dict[str, Any]) -> LinearModel:
     """Train a model on the trees of many files, by many processes, and write it to a folder."""
+    from treedot.scale import fit as fit_files
+
     for name, instead in FOR_ONE_PROCESS.items():
         if getattr(options, name) not in (None, -1):
             raise ParameterError(f"--{name.replace('_', '-')} is for training by one process: {instead}")

@@ -104,7 +104,8 @@ class GpuEncoder:
         vectors = _encode_on_processor(self.spec, forest[by_processor], numbers[by_processor], n_jobs)
         out[wide] = self._gpu.sent(vectors)
         with clear_memory_errors(self.device, f"{here.size:,} vectors"):
-            others = torch.empty((here.size, self.spec.n_components), device=self.device)
+            shape = (here.size, self.spec.n_components)
+            others = torch.empty(shape, dtype=torch.float32, device=self.device)
         self._encode_here(forest[here], others, numbers[here], n_jobs)
         out[~wide] = others
 

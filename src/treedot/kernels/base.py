@@ -257,3 +257,15 @@ def _tree_numbers(name: str, values: npt.ArrayLike, n_trees: int) -> IntArray:
         raise ParameterError(f"{name} holds a tree number outside the {n_trees} trees")
     numbers = numbers.astype(np.int64)
     return np.where(numbers < 0, numbers + n_trees, numbers)
+
+
+def checked_tree_kernel(name: str, kernel: Any) -> TreeKernel:
+    """Return a kernel that was given as a parameter, or raise where it is anything else."""
+    if isinstance(kernel, TreeKernel):
+        return kernel
+    if isinstance(kernel, type) and issubclass(kernel, TreeKernel):
+        made = f"{kernel.__name__}(normalize=True)"
+        raise ParameterError(f"{name} must be an object, not the class {kernel.__name__}: give {made}")
+    raise ParameterError(
+        f"{name} must be a tree kernel such as SubsetTreeKernel(decay=0.4, normalize=True), not {kernel!r}"
+    )

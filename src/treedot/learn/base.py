@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.errors import ParameterError, TreedotError
-from treedot.kernels.base import TreeKernel
 from treedot.kernels.kernel import Kernel
 from treedot.readers import are_vectors, read_trees
 
@@ -19,18 +18,6 @@ def check_source(X: Any) -> None:
     """Raise where vectors or a text in brackets stand for trees; for a ``fit`` that learns nothing."""
     if are_vectors(X) or (isinstance(X, str) and X.lstrip().startswith("(")):
         read_trees(X)
-
-
-def checked_kernel(name: str, kernel: Any) -> TreeKernel:
-    """Return a kernel that was given as a parameter, or raise where it is anything else."""
-    if isinstance(kernel, TreeKernel):
-        return kernel
-    if isinstance(kernel, type) and issubclass(kernel, TreeKernel):
-        made = f"{kernel.__name__}(normalize=True)"
-        raise ParameterError(f"{name} must be an object, not the class {kernel.__name__}: give {made}")
-    raise ParameterError(
-        f"{name} must be a tree kernel such as SubsetTreeKernel(decay=0.4, normalize=True), not {kernel!r}"
-    )
 
 
 class TreeInput:

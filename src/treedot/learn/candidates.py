@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from treedot.errors import ParameterError
-from treedot.kernels.base import TreeKernel
-from treedot.learn.base import checked_kernel
+from treedot.kernels.base import TreeKernel, checked_tree_kernel
 from treedot.learn.folds import by_kind
 from treedot.learn.fragment_vectorizer import FragmentVectorizer
 from treedot.learn.vectorizer_input import VectorizerInput
@@ -64,7 +63,7 @@ def _encoder(classifier: Any) -> Any:
     if kernel is not None:
         if vectorizer is not None:
             raise ParameterError("give a vectorizer or a kernel, not both")
-        return checked_kernel("kernel", kernel)
+        return checked_tree_kernel("kernel", kernel)
     if vectorizer is None:
         return FragmentVectorizer(n_features=N_FEATURES, n_jobs=classifier.n_jobs)
     if isinstance(vectorizer, type) or not hasattr(vectorizer, "fit_transform"):

@@ -7,8 +7,9 @@ from typing import Any, Self
 from sklearn.base import clone
 
 from treedot.kernels import SubsetTreeKernel
+from treedot.kernels.base import checked_tree_kernel
 from treedot.kernels.kernel import Kernel
-from treedot.learn.base import KernelMatrixTransformer, checked_kernel
+from treedot.learn.base import KernelMatrixTransformer
 
 
 class KernelTransformer(KernelMatrixTransformer):
@@ -72,7 +73,7 @@ class KernelTransformer(KernelMatrixTransformer):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Keep the training trees."""
         kernel = _default() if self.kernel is None else self.kernel
-        self.kernel_ = clone(kernel if isinstance(kernel, Kernel) else checked_kernel("kernel", kernel))
+        self.kernel_ = clone(kernel if isinstance(kernel, Kernel) else checked_tree_kernel("kernel", kernel))
         self.trees_ = self.kernel_.read(X)
         return self
 

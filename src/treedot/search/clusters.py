@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from treedot.array_types import Array, FloatArray, IntArray
 from treedot.errors import ParameterError
 from treedot.jit import njit
-from treedot.learn import FragmentVectorizer
 from treedot.parameters import checked_integer, checked_share
 from treedot.readers import read_trees
 from treedot.search.neighbours import nearest
 from treedot.trees import Forest
 from treedot.vectors.inverted_index import InvertedIndex, PostingLists, add_products
+
+if TYPE_CHECKING:
+    from treedot.learn import FragmentVectorizer
 
 MIN_SIZE = 5
 THRESHOLD = 0.5
@@ -82,6 +84,8 @@ def cluster_trees(
     >>> clusters.sizes
     array([6, 6])
     """
+    from treedot.learn import FragmentVectorizer
+
     min_size = checked_integer("min_size", min_size, at_least=2)
     threshold = checked_share("threshold", threshold)
     vectorizer = FragmentVectorizer(damping="sqrt", n_jobs=n_jobs) if vectorizer is None else vectorizer

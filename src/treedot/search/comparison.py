@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from treedot.errors import LimitError
-from treedot.learn import FragmentVectorizer
 from treedot.readers import read_tree
 from treedot.search.edit_distance import edit_distance
 from treedot.search.similarity import multiset_similarity, similarity
@@ -53,6 +52,8 @@ def compare(a: Any, b: Any) -> Comparison:
     >>> found.similarity, found.edits, found.shared, found.only_a
     (0.5, 1, {'a → x': 1, 'f → a b': 1}, {'b → y': 1})
     """
+    from treedot.learn import FragmentVectorizer
+
     x, y = read_tree(a), read_tree(b)
     rows = FragmentVectorizer(damping="sqrt").transform(Forest.concat([x, y]))
     ours, theirs = _productions(x), _productions(y)

@@ -6,20 +6,22 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from treedot.errors import ParameterError, SourceError
 from treedot.files import check_target
-from treedot.learn import FragmentVectorizer
 from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import iter_trees, read_trees
 from treedot.search.index_file import BATCH, read_index, stored_trees, write_index
 from treedot.search.posting_search import best_rows
 from treedot.search.rerank import checked_candidates, ranked_again
 from treedot.trees import Forest
+
+if TYPE_CHECKING:
+    from treedot.learn import FragmentVectorizer
 
 
 class TreeIndex:
@@ -103,6 +105,8 @@ class TreeIndex:
         progress : callable, optional
             Called after each batch with the number of trees so far.
         """
+        from treedot.learn import FragmentVectorizer
+
         target = Path(path)
         check_target(target, *_files_of(source))
         if target.exists() and not checked_flag("overwrite", overwrite):

@@ -7,20 +7,22 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from treedot.array_types import IntArray
 from treedot.errors import SourceError, SpecMismatchError, TreedotError
 from treedot.jit import njit
-from treedot.learn import FragmentVectorizer
 from treedot.model.vectorizer_state import VectorizerState
 from treedot.safetensors import read_arrays, write_arrays
 from treedot.search.inverted_index_writer import InvertedIndexWriter, Lists
 from treedot.search.packed_trees import PackedTrees, PackedWriter
 from treedot.trees import Forest
 from treedot.vectors.files import INDEX_FORMAT, check_is
+
+if TYPE_CHECKING:
+    from treedot.learn import FragmentVectorizer
 
 VERSION = 1
 
@@ -89,6 +91,8 @@ def write_index(
 
 def read_index(path: str | os.PathLike[str]) -> IndexFile:
     """Map an index file into memory, or raise where it is not one, or does not fit together."""
+    from treedot.learn import FragmentVectorizer
+
     check_is(path, "TreeIndex.open")
     description, arrays = read_arrays(path)
     if description.get("format") != INDEX_FORMAT:

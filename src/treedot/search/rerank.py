@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treedot.errors import ParameterError
-from treedot.learn.base import checked_kernel
+from treedot.kernels.base import checked_tree_kernel
 from treedot.parameters import checked_integer
 from treedot.search import top_k
 from treedot.threads import thread_map
@@ -19,7 +19,7 @@ def checked_candidates(kernel: Any, candidates: Any, k: int) -> int:
     """Return how many neighbours to find: ``candidates`` to be ranked again by a kernel, or just ``k``."""
     if kernel is None:
         return k
-    checked_kernel("rerank", kernel)
+    checked_tree_kernel("rerank", kernel)
     candidates = checked_integer("candidates", candidates, at_least=1)
     if candidates < k:
         raise ParameterError(f"candidates must be at least k={k}, not {candidates}")

@@ -28,7 +28,7 @@ DTYPES = ("float32", "float64")
 DAMPINGS = ("linear", "sqrt", "log1p")  # how a fragment that occurs several times counts
 RESTS = ("dense", "blocks")  # how a row of fragments holds what lies beyond its budget
 
-VECTOR_KERNELS = ("subset", "partial")  # that dot products of dense vectors approximate
+VECTOR_KERNELS = ("subset", "partial", "smoothed")  # that dot products of dense vectors approximate
 GAPS = ("toolkit", "span")  # what partial trees cost for children that they leave out
 STARTS = ("any", "root")  # where routes start
 

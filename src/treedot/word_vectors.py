@@ -144,10 +144,9 @@ class WordVectors:
 
     def units(self, labels: Sequence[str]) -> FloatArray:
         """Return the vectors of labels, of length 1 each; zeros for a label that has none."""
-        row = [self._of(label) for label in labels]
-        found = np.zeros((len(row), self.n_dimensions))
-        known = [k for k, at in enumerate(row) if at is not None]
-        found[known] = self._unit[[row[k] for k in known]]
+        known = {k: row for k, label in enumerate(labels) if (row := self._of(label)) is not None}
+        found = np.zeros((len(labels), self.n_dimensions))
+        found[list(known)] = self._unit[list(known.values())]
         return found
 
     def groups(self, labels: Sequence[str]) -> list[IntArray]:

@@ -91,7 +91,8 @@ class WordLabels:
         """Return the vectors of labels, one row each."""
         units, vectors = self.words.units(texts), np.empty((len(texts), self.algebra.size))
         is_word = units.any(axis=1)
-        vectors[~is_word] = self.algebra.label_vectors([texts[row] for row in np.flatnonzero(~is_word)])
+        others = np.flatnonzero(~is_word)
+        vectors[others] = self.algebra.label_vectors([texts[row] for row in others.tolist()])
         rows_of: dict[str | None, list[int]] = {}
         for row in np.flatnonzero(is_word).tolist():
             rows_of.setdefault(part_of_speech(texts[row]), []).append(row)

@@ -237,7 +237,7 @@ def mix_signs_plus(x: SignWords, shuffle: Shuffle, plus: Sum, out: Row) -> None:
 if COMPILED:
     from numba.extending import overload
 
-    def mix_label_plus(x: Label, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
+    def mix_label_plus(x: Any, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
         """Write ``4 b · signs ⊗ M°(x) + a · label`` to out for a label x."""
 
     @overload(mix_label_plus)
@@ -248,7 +248,7 @@ if COMPILED:
 
 else:
 
-    def mix_label_plus(x: Label, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
+    def mix_label_plus(x: Any, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
         """Write ``4 b · signs ⊗ M°(x) + a · label`` to out for a label x."""
         if x.dtype == np.uint16:
             mix_signs_plus(x, shuffle, plus, out)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class SmoothedEncoder(PartialEncoder):
         self.labels, self.dtype = WordLabels(algebra, words, _mixed), dtype
         self.label_bound = math.sqrt(algebra.size)  # whatever the directions of words
 
-    def label_table(self, texts: Sequence[str]) -> Labels:
+    def label_table(self, texts: Sequence[str]) -> Any:
         """Return the vectors of labels, mixed and plain."""
         plain = (self.labels(texts) * math.sqrt(self.algebra.size)).astype(self.dtype)
         head, child = np.empty_like(plain), np.empty_like(plain)

@@ -133,11 +133,13 @@ class WordVectors:
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
         """Return what ``arrays`` described, or raise where it makes no sense."""
         try:
+            if arrays.keys() != {"words", "units"}:
+                raise ValueError(f"there are {', '.join(arrays) or 'no arrays'}, not words and units")
             words, units = json.loads(arrays["words"].tobytes()), arrays["units"]
             made = cls(dict(zip(words, units, strict=True)))
             if len(made) < len(units):
                 raise ValueError("a word has two of them")
-        except (KeyError, TypeError, ValueError, ParameterError) as error:
+        except (TypeError, ValueError, ParameterError) as error:
             raise SourceError(f"these are not the vectors of words: {error}") from None
         made._unit = np.asarray(units, np.float64)  # to the bit: to divide by the length again may change it
         return made

@@ -60,6 +60,7 @@ def test_a_pytorch_without_cuda_is_named() -> None:
     [
         ({"composition": "convolution"}, "composition='convolution' are made by device='cpu' only"),
         ({"kernel": "partial"}, "kernel='partial' are made by device='cpu' only"),
+        ({"kernel": "smoothed", "similarity": "x"}, "kernel='smoothed' are made by device='cpu' only"),
         ({"dtype": "float64"}, "float64 ones are made by device='cpu' only"),
         ({"n_components": 768}, "a multiple of 512 elements up to 16384, not of 768"),
         ({"n_components": 32768}, "not of 32768: use device='cpu'"),

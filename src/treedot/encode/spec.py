@@ -189,8 +189,8 @@ class DenseSpec(_Described):
             )
         if self.kernel == "smoothed" and not isinstance(self.similarity, str):
             raise ParameterError(
-                "kernel='smoothed' needs a similarity: in a spec, the fingerprint of the WordVectors, "
-                f"not {self.similarity!r}"
+                "kernel='smoothed' needs a similarity, word vectors, or in a spec their fingerprint, not "
+                f"{self.similarity!r}"
             )
 
     def to_dict(self) -> dict[str, Any]:

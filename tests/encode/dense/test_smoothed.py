@@ -222,8 +222,8 @@ def test_errors_are_near_the_floor(source, gaps):
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"kernel": "smoothed"}, "kernel='smoothed' needs a similarity: .* not None"),
-        ({"kernel": "smoothed", "similarity": WORDS}, "the fingerprint of the WordVectors"),
+        ({"kernel": "smoothed"}, "kernel='smoothed' needs a similarity, .* not None"),
+        ({"kernel": "smoothed", "similarity": WORDS}, "in a spec their fingerprint"),
         ({"kernel": "partial", "similarity": "x"}, "similarity has no effect with kernel='partial'"),
         ({"similarity": "x"}, "similarity has no effect with kernel='subset'"),
         (

@@ -14,16 +14,19 @@ from treedot.algebra import Algebra
 from treedot.array_types import FloatArray
 from treedot.trees import Tree
 
+LabelVectors = Callable[[Sequence[str]], FloatArray]  # those of the algebra, or a ``WordLabels``
 
-def fragment_vector(fragment: Tree, algebra: Algebra) -> FloatArray:
+
+def fragment_vector(fragment: Tree, algebra: Algebra, labels: LabelVectors | None = None) -> FloatArray:
     """Return f̂(τ), the distributed tree fragment of Definition 1.
 
     A terminal is its label's vector; any other node is ``n ⋄ f̂(τ1) ⋄ … ⋄ f̂(τk)`` over its children.
     """
+    label_vectors = labels or algebra.label_vectors
     done: list[FloatArray] = []  # of the finished nodes that wait for their parents
     for node in fragment.postorder():
         first = len(done) - len(node.children)
-        done[first:] = [algebra.fold([_label(algebra, node), *done[first:]])]
+        done[first:] = [algebra.fold([label_vectors([node.label])[0], *done[first:]])]
     return done[0]
 
 
@@ -46,7 +49,7 @@ def distributed_tree(tree: Tree, algebra: Algebra, decay: float) -> FloatArray:
 
 def distributed_partial_tree(
     tree: Tree, algebra: Algebra, decay: float, mu: float, gaps: str = "toolkit",
-    max_length: int | None = None, labels: Callable[[Sequence[str]], FloatArray] | None = None,
+    max_length: int | None = None, labels: LabelVectors | None = None,
 ) -> FloatArray:  # fmt: skip
     """Return T̃ = Σ s(n) over all nodes, the sum of the vectors of all partial trees, each with its weight.
 
@@ -63,7 +66,7 @@ def distributed_partial_tree(
     """
     if not algebra.folds_left:
         raise ValueError(f"{algebra.name} does not fold left")
-    label_vectors = algebra.label_vectors if labels is None else labels
+    label_vectors = labels or algebra.label_vectors
     kappa = 1.0 if gaps == "toolkit" else decay
     total = np.zeros(algebra.size)
     done: list[FloatArray] = []  # s(c) of the finished nodes that wait for their parents

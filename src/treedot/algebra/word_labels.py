@@ -46,7 +46,7 @@ class Isometry:
 
     def __call__(self, vectors: FloatArray, mix: Mix = Mixer.__call__) -> FloatArray:
         """Return the image of vectors, one row each."""
-        laid = (vectors / self.times)[:, self.coordinate]
+        laid = np.take(vectors / self.times, self.coordinate, axis=1)
         signed: FloatArray = np.where(self.negative, -laid, laid)
         return reduce(lambda x, mixer: mix(mixer, x), self.mixers, signed)
 

@@ -8,6 +8,7 @@ from benchmarks.smoothed_vectors import UnclippedKernel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from estimates import check_large, check_unbiased, far, pooled_error
 from strategies import corpus, random_forest, trees
 from treedot import Forest, Tree, WordVectors, read_trees
 from treedot.algebra import MixedProduct
@@ -17,7 +18,6 @@ from treedot.encode.dense import encoder as encoder_module
 from treedot.encode.dense import label_table, reference
 from treedot.errors import ParameterError, RangeError, SpecMismatchError
 from treedot.kernels.reference import partial_tree_kernel
-from treedot.vectors.fidelity import error_over_floor
 
 WORDS = WordVectors(
     {"A": [1, 0, 0], "B": [3, 4, 0], "C": [-1, 0.2, 0.1], "a": [1, 1, 1], "b::v": [1, 0.9, 0]}
@@ -49,11 +49,6 @@ def by_definition(forest, size=512, seed=5, words=WORDS, **partial):
     return np.array(
         [reference.distributed_partial_tree(tree, algebra, **partial, labels=labels) for tree in forest]
     )
-
-
-def far(x, y):
-    """Return the largest difference relative to the largest element."""
-    return float(np.abs(x - y).max() / max(np.abs(y).max(), 1e-300))
 
 
 def with_words(forest, dimensions=10):
@@ -124,11 +119,10 @@ SHAPES = {
 def test_large_trees_are_the_definition(shape, decay, mu, max_length):
     partial = {"decay": decay, "mu": mu, "max_length": max_length}
     (expected,) = by_definition([SHAPES[shape]], 256, **partial)
-    (found,) = encode(Forest.from_trees([SHAPES[shape]]), 256, dtype="float64", **partial)
-    assert far(found, expected) < 1e-11
-    short = encode(Forest.from_trees([SHAPES[shape]]), 256, normalize=True, **partial)[0]
-    unit = expected / np.abs(expected).max()  # whose squares are not too large
-    assert far(short, unit / np.linalg.norm(unit)) < 1e-4
+    forest = Forest.from_trees([SHAPES[shape]])
+    (whole,) = encode(forest, 256, dtype="float64", **partial)
+    (short,) = encode(forest, 256, normalize=True, **partial)
+    check_large(whole, short, expected)
 
 
 @pytest.mark.large
@@ -181,20 +175,11 @@ def test_the_kernel_that_they_estimate_is_its_reference(chosen, partial):
 @pytest.mark.parametrize("max_length", [None, 2])
 @pytest.mark.parametrize("gaps", ["toolkit", "span"])
 def test_estimates_are_unbiased(gaps, max_length):
-    """The standard error is taken over seeds: pairs of one seed share trees and shuffles."""
     forest, words = with_words(random_forest(1, 30))
     partial = {"decay": 0.6, "mu": 0.6, "gaps": gaps, "max_length": max_length}
     exact = UnclippedKernel(words, **partial).gram(forest)
-    pairs = np.triu_indices(30, 1)
-    scale = np.sqrt(np.outer(np.diagonal(exact), np.diagonal(exact)))
-    errors = []
-    for seed in range(40):
-        vectors = encode(forest, 2048, seed, words, **partial).astype(float)
-        errors.append((vectors @ vectors.T - exact) / scale)
-    for means in (np.array(errors)[:, *pairs].mean(axis=1), np.trace(errors, axis1=1, axis2=2) / 30):
-        error = np.std(means, ddof=1) / np.sqrt(len(means))
-        assert abs(np.mean(means)) <= 3 * error
-        assert error <= 0.004  # a bias of about one hundredth would show
+    vectors = (encode(forest, 2048, seed, words, **partial) for seed in range(40))
+    check_unbiased(exact, vectors, most=0.0035)  # a bias of one hundredth would show
 
 
 @pytest.mark.large
@@ -212,11 +197,8 @@ def test_errors_are_near_the_floor(source, gaps):
         words = random_words(sorted(texts))
     partial = {"decay": 0.4, "mu": 0.4, "gaps": gaps}
     exact = UnclippedKernel(words, **partial).gram(forest)
-    squares = []
-    for seed in range(5):
-        vectors = encode(forest, 4096, seed, words, **partial).astype(float)
-        squares.append(error_over_floor(exact, vectors @ vectors.T, 4096) ** 2)
-    assert np.sqrt(np.mean(squares)) <= 1.2
+    vectors = (encode(forest, 4096, seed, words, **partial) for seed in range(5))
+    assert pooled_error(exact, vectors, 4096) <= 1.2
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Label vectors for similar words: those of one part of speech have the cosines of their word vectors.
 
-The definition, in plain NumPy, as that of the algebras; ``treedot.encode`` keeps what it returns.
+These are definitions, as those of the algebras are; ``treedot.encode`` passes its own, compiled mixers.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class Isometry:
     def __init__(self, dimensions: int, size: int, seed: int, name: str) -> None:
         self.coordinate: IntArray = permutation(seed, f"{name} coordinates", size) % dimensions
         self.negative: BoolArray = bits(keys(seed, [f"{name} signs"], "shuffle"), size)[0]
-        self.times = np.sqrt(np.bincount(self.coordinate, minlength=dimensions))  # that each one is taken
+        self.length = np.sqrt(np.bincount(self.coordinate, minlength=dimensions))  # of a coordinate's image
         self.mixers = [Mixer(size, seed, f"{name} {turn}", turn) for turn in ROTATIONS]
 
     def __call__(self, vectors: FloatArray, mix: Mix = Mixer.__call__) -> FloatArray:
         """Return the image of vectors, one row each."""
-        laid = np.take(vectors / self.times, self.coordinate, axis=1)
+        laid = np.take(vectors / self.length, self.coordinate, axis=1)
         signed: FloatArray = np.where(self.negative, -laid, laid)
         return reduce(lambda x, mixer: mix(mixer, x), self.mixers, signed)
 

@@ -45,7 +45,7 @@ def check_options(options: argparse.Namespace) -> None:
     if kernel == SMOOTHED and options.word_vectors is None:
         raise ParameterError("--kernel smoothed needs the vectors of words: give --word-vectors FILE")
     partial = chosen == DENSE and kernel in (PARTIAL, SMOOTHED)
-    if partial and getattr(options, "threshold", None) is not None:
+    if partial and kernel == SMOOTHED and getattr(options, "threshold", None) is not None:
         raise ParameterError(
             "--threshold is for the exact kernel: no cosine can be left out of dot products, however small"
         )

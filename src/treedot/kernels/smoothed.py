@@ -51,6 +51,7 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
     See Also
     --------
     PartialTreeKernel : The same for σ = 1 and 0.
+    DistributedTreeVectorizer : With ``kernel="smoothed"``, vectors for many trees.
 
     Notes
     -----

@@ -221,7 +221,7 @@ def test_impossible_settings_are_refused(fields, complaint):
 
 def test_an_encoder_wants_the_word_vectors_that_its_spec_names():
     other = WordVectors({"A": [1, 0]})
-    with pytest.raises(SpecMismatchError, match=f"need the word vectors of fingerprint {WORDS.fingerprint}"):
+    with pytest.raises(SpecMismatchError, match=f"word vectors of fingerprint {WORDS.fingerprint}"):
         DenseEncoder(spec_of())
     with pytest.raises(SpecMismatchError, match=r"not WordVectors\(1 words, 2 dimensions\)"):
         DenseEncoder(spec_of(), other)

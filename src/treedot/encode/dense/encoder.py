@@ -180,7 +180,7 @@ def _compiled_encoder(spec: DenseSpec, similarity: WordVectors | None) -> Compil
     algebra = spec.algebra()
     if spec.similarity != (None if similarity is None else similarity.fingerprint):
         raise SpecMismatchError(
-            f"these vectors need the word vectors of fingerprint {spec.similarity}, not {similarity}"
+            f"similarity must be the word vectors of fingerprint {spec.similarity}, not {similarity}"
             if spec.similarity
             else f"similarity has no effect with kernel={spec.kernel!r}: leave it out"
         )

@@ -36,7 +36,7 @@ def _run(
         elif what == 2:
             mixing.mix_signs_plus(plus.label, m2, plus, out)
         elif what == 3:
-            mixing.add_signs(out, plus.label, np.float32(1))
+            mixing.add_label(out, plus.label, np.float32(1))
         elif what == 4:
             rescaling.add(out, 0, x, 0)
         elif what == 5:

@@ -61,7 +61,7 @@ _HOME = {
     "TreeSyntaxError": "treedot.errors",
     "TreedotError": "treedot.errors",
     "Vectors": "treedot.vectors",
-    "WordVectors": "treedot.kernels.word_vectors",
+    "WordVectors": "treedot.word_vectors",
     "align": "treedot.search",
     "cluster_trees": "treedot.search",
     "compare": "treedot.search",
@@ -211,7 +211,6 @@ if TYPE_CHECKING:
         ScaledKernel,
     )
     from treedot.kernels.kernel import Kernel
-    from treedot.kernels.word_vectors import WordVectors
     from treedot.learn import (
         DistributedTreeVectorizer,
         DualLinearSVC,
@@ -243,6 +242,7 @@ if TYPE_CHECKING:
     )
     from treedot.trees import Forest, Tree
     from treedot.vectors import Vectors, dot_products, load_vectors, save_vectors
+    from treedot.word_vectors import WordVectors
 
 
 def __getattr__(name: str) -> Any:

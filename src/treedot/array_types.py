@@ -16,4 +16,5 @@ HalfWordArray = npt.NDArray[np.uint32]
 SignWords = npt.NDArray[np.uint16]  # sixteen signs in each
 ComplexArray = npt.NDArray[np.complex128]
 Row = npt.NDArray[np.floating[Any]]
+Label = SignWords | Row  # a row of signs, sixteen in a word, or of numbers
 Matrix = npt.NDArray[np.floating[Any]]

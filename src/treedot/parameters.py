@@ -31,7 +31,7 @@ RESTS = ("dense", "blocks")  # how a row of fragments holds what lies beyond its
 
 CONVENTIONS = ("paper", "collins-duffy")  # what a fragment of one production counts: 1, or λ
 SUBTREE_CONVENTIONS = (*CONVENTIONS, "kelp", "svm-light-tk")
-VECTOR_KERNELS = ("subset", "partial")  # that dot products of dense vectors approximate
+VECTOR_KERNELS = ("subset", "partial", "smoothed")  # that dot products of dense vectors approximate
 GAPS = ("toolkit", "span")  # what partial trees cost for children that they leave out
 STARTS = ("any", "root")  # where routes start
 

@@ -41,6 +41,14 @@ if not COMPILED:
         """Return ``block * row[index : index + 16]``, where the row may be signs, sixteen in a word."""
         return flip(block, row[index // LANES]) if row.dtype == np.uint16 else block * load(row, index)
 
+    def multiply(a: Any, b: Any, out: Any) -> None:
+        """Write the products of two rows, of which b may be signs; of two rows of signs, signs."""
+        if out.dtype == np.uint16:
+            out[:] = a ^ b
+            return
+        for at in range(0, out.size, LANES):
+            store(out, at, times(load(a, at), b, at))
+
     def larger(block: Any, other: Any) -> Any:
         """Return the larger of ``block`` and the magnitude of ``other``, element by element."""
         return np.maximum(block, np.abs(other))
@@ -213,3 +221,18 @@ else:
         if row.dtype == numba.types.uint16:
             return lambda block, row, index: flip(block, row[index // LANES])
         return lambda block, row, index: block * load(row, index)
+
+    def multiply(a: Any, b: Any, out: Any) -> None:
+        """Write the products of two rows, of which b may be signs; of two rows of signs, signs."""
+
+    @overload(multiply)
+    def _multiply(a, b, out):
+        def signs(a, b, out):
+            for k in range(out.size):
+                out[k] = a[k] ^ b[k]
+
+        def row(a, b, out):
+            for at in range(0, out.size, LANES):
+                store(out, at, times(load(a, at), b, at))
+
+        return signs if out.dtype == numba.types.uint16 else row

@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from benchmarks import dependency
+from benchmarks import dependency, smoothed_vectors
 from treedot import read_trees
 
 
@@ -55,3 +55,14 @@ def test_words_that_stand_near_the_same_words_are_similar(tmp_path):
     vectors = dependency.word_vectors(tmp_path)
     dog, cat, sun = (vectors[word] / np.linalg.norm(vectors[word]) for word in ("dog", "cat", "sun"))
     assert dog @ cat > 0.2 > abs(dog @ sun)
+
+
+def test_vectors_of_similar_words_are_measured(data, capsys, monkeypatch):
+    monkeypatch.setattr(smoothed_vectors, "WEIGHTS", (0.4,))
+    monkeypatch.setattr(smoothed_vectors, "ROUNDS", 1)
+    command = ["--data", str(data), "--trees", "5", "--seeds", "1", "--dim", "256", "--accuracy"]
+    smoothed_vectors.main(command)
+    printed = capsys.readouterr().out
+    assert printed.count("d = 256, WordVectors(2 words, 1 dimensions)") == 2  # GRCT, LCT
+    assert printed.count("ms for every new label") == 2
+    assert printed.count("accuracy with kernel='smoothed': 1.000") == 2

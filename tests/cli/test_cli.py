@@ -13,6 +13,7 @@ from scipy.sparse import load_npz
 from strategies import random_forest
 from treedot import (
     BoundedTreeKernel,
+    DistributedTreeVectorizer,
     FragmentVectorizer,
     PartialTreeKernel,
     RouteKernel,
@@ -32,6 +33,7 @@ from treedot.vectors.files import read_description
 
 COMMAND = [sys.executable, "-m", "treedot"]
 DENSE = ["--vectors", "dense", "-d", "256"]
+SMOOTHED = ["--kernel", "smoothed", "--word-vectors", "nothing.txt"]
 
 
 @pytest.fixture
@@ -231,6 +233,23 @@ def test_smoothed_kernels_read_the_vectors_of_words(tmp_path, capsys):
     assert "WordVectors(2 words, 2 dimensions)" in capsys.readouterr().out
 
 
+def test_word_vectors_make_vectors_of_similar_words(tmp_path):
+    words, trees, target = tmp_path / "vectors.txt", tmp_path / "trees.mrg", tmp_path / "v.npy"
+    words.write_text("dog 3 4\ncat 4 3\n")
+    trees.write_text("(S dog::n)\n(S cat::n)\n")
+    options = ["--kernel", "smoothed", "--word-vectors", str(words), "--mu", "0.3", "-d", "256"]
+    vectorizer = DistributedTreeVectorizer(n_components=256, kernel="smoothed", mu=0.3, similarity=words)
+    expected = vectorizer.transform(trees)
+    assert main(["encode", str(trees), "-o", str(target), *options]) == 0
+    assert (load_vectors(target).matrix == expected).all()
+    assert load_vectors(target).spec == vectorizer.spec
+    assert main(["encode", str(trees), "-o", str(tmp_path / "parts") + "/", *options]) == 0
+    assert (load_vectors(tmp_path / "parts").matrix == expected).all()
+    gram = ["gram", str(trees), "-o", str(tmp_path / "K.npy"), "--vectors", "dense", "--normalize", *options]
+    assert main(gram) == 0
+    assert np.allclose(np.load(tmp_path / "K.npy"), expected @ expected.T, atol=1e-6)
+
+
 @pytest.mark.parametrize("normalize", [[], ["--normalize"]])
 def test_vectors_estimate_the_kernel_that_is_exact_without_them(trees, tmp_path, normalize):
     _, path = trees
@@ -412,7 +431,7 @@ def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch)
             1,
             "partial trees have dense vectors only: use --vectors dense",
         ),
-        (["encode", "good.mrg", "-o", "v.npy", *DENSE, "--mu", "0.3"], 1, "or choose --kernel partial\n"),
+        (["encode", "good.mrg", "-o", "v.npy", *DENSE, "--mu", "0.3"], 1, "partial or --kernel smoothed\n"),
         (
             ["gram", "good.mrg", "-o", "K.npy", *DENSE, "--kernel", "partial", "--terminal-factor", "5"],
             1,
@@ -426,6 +445,23 @@ def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch)
         (["gram", "good.mrg", "-o", "K.npy", "--budget", "4"], 1, "--vectors sparse or --kernel bounded"),
         (["gram", "good.mrg", "-o", "K.npy", "--mu", "0.3"], 1, "--kernel partial or --kernel smoothed\n"),
         (["gram", "good.mrg", "-o", "K.npy", "--kernel", "smoothed"], 1, "give --word-vectors FILE"),
+        (["encode", "good.mrg", "-o", "v.npy", "--kernel", "smoothed"], 1, "give --word-vectors FILE"),
+        (
+            ["gram", "good.mrg", "-o", "K.npy", *DENSE, *SMOOTHED, "--threshold", "0.1"],
+            1,
+            "--threshold is for the exact kernel",
+        ),
+        (
+            ["gram", "good.mrg", "-o", "K.npy", *DENSE, "--kernel", "partial", "--word-vectors", "x.txt"],
+            1,
+            "--word-vectors has no effect with --vectors dense: leave it out, or choose --kernel smoothed",
+        ),
+        (
+            ["encode", "good.mrg", "-o", "v.npz", *SMOOTHED, "--vectors", "sparse"],
+            1,
+            "partial trees have dense vectors only: use --vectors dense",
+        ),
+        (["encode", "good.mrg", "-o", "v.npy", *SMOOTHED], 1, "cannot open nothing.txt"),
         (["gram", "good.mrg", "-o", "K.npy", "--start", "root"], 1, "or choose --kernel route"),
         (["gram", "good.mrg", "-o", "K.npy", "--convention", "kelp"], 1, "one of 'paper', 'collins-duffy'"),
         (

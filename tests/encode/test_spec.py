@@ -15,6 +15,8 @@ SPECS = [
     DenseSpec(kernel="partial"),
     DenseSpec(kernel="partial", mu=0.3),
     DenseSpec(kernel="partial", gaps="span", max_length=5),
+    DenseSpec(kernel="smoothed", similarity="a1e57f0891413b80"),
+    DenseSpec(kernel="smoothed", mu=0.3, similarity="1ae3531873e2704e"),
     SparseSpec(),
     SparseSpec(None, 0.2, None, seed=3, normalize=False),
     SparseSpec(2**10, 0.5, 2, "linear", "dense", 512),
@@ -51,6 +53,9 @@ def test_vectors_of_fragments_and_of_partial_trees_do_not_mix():
         DenseSpec().require_same(DenseSpec(kernel="partial"))
     with pytest.raises(SpecMismatchError, match=r"mu 0\.4 and 0\.3, gaps 'toolkit' and 'span'$"):
         DenseSpec(kernel="partial").require_same(DenseSpec(kernel="partial", mu=0.3, gaps="span"))
+    one, other = (DenseSpec(kernel="smoothed", similarity=name) for name in ("a1", "b2"))
+    with pytest.raises(SpecMismatchError, match=r"similarity 'a1' and 'b2'$"):
+        one.require_same(other)
 
 
 def test_all_specs_have_fingerprints_of_their_own():

@@ -88,6 +88,7 @@ def test_a_tree_that_is_too_large_is_named_whoever_encodes_it(width: int) -> Non
     [
         ({"composition": "convolution"}, "composition='convolution' are made by device='cpu' only"),
         ({"kernel": "partial"}, "kernel='partial' are made by device='cpu' only"),
+        ({"kernel": "smoothed", "similarity": "x"}, "kernel='smoothed' are made by device='cpu' only"),
         ({"dtype": "float64"}, "float64 ones are made by device='cpu' only"),
         ({"n_components": 768}, "a multiple of 512 elements up to 16384, not of 768"),
         ({"n_components": 32768}, "not of 32768: use device='cpu'"),

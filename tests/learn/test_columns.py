@@ -91,6 +91,7 @@ def test_every_column_counts_alike_to_begin_with():
         {"vectorizer": FragmentVectorizer(n_features=2**12, rest="blocks", budget=12)},
         {"vectorizer": DistributedTreeVectorizer(n_components=256)},
         {"vectorizer": DistributedTreeVectorizer(n_components=256, kernel="partial", mu=0.5, gaps="span")},
+        {"vectorizer": DistributedTreeVectorizer(n_components=256, kernel="smoothed", similarity={"a": [1]})},
         {"kernel": SubsetTreeKernel(normalize=True, leaves=True)},
         {"kernel": BoundedTreeKernel(normalize=True, budget=3)},
     ],

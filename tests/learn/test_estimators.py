@@ -25,7 +25,11 @@ KINDS = [
 
 # Smaller than by default, and what else an estimator can be; one that is not named here is as it is made.
 VARIANTS = {
-    "DistributedTreeVectorizer": [{"n_components": 256}, {"n_components": 256, "kernel": "partial"}],
+    "DistributedTreeVectorizer": [
+        {"n_components": 256},
+        {"n_components": 256, "kernel": "partial"},
+        {"n_components": 256, "kernel": "smoothed", "similarity": treedot.WordVectors({"a": [1.0, 2.0]})},
+    ],
     "FragmentVectorizer": [
         {"n_features": 1024},
         {"n_features": None},

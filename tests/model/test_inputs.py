@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from treedot import SubsetTreeKernel, TreedotError, read_trees
+from treedot import SubsetTreeKernel, TreedotError, WordVectors, read_trees
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError
 from treedot.kernels import LabelSelectionKernel
@@ -17,10 +17,12 @@ from treedot.model.text_input import TextInput
 from treedot.model.tree_inputs import DenseInput, FragmentInput, KernelInput
 
 TREES = read_trees(["(S (A a) (B b))", "(S (A c))"])
+WORDS = WordVectors({"a": [1.0, 2.0], "b": [2.0, 1.0]})
 TABLE = Table({"t": TREES, "n": np.array([1.0, 4.0]), "m": np.array([0.0, 1.0]), "q": ["one two", "two"]})
 INPUTS = {
     "fragments": FragmentInput("t", FragmentRows(SparseSpec(n_features=2**12))),
     "dense": DenseInput("t", DenseSpec(n_components=256)),
+    "words": DenseInput("t", DenseSpec(256, kernel="smoothed", similarity=WORDS.fingerprint), WORDS),
     "kernel": KernelInput("t", SubsetTreeKernel(0.3, normalize=True, leaves=True), TREES),
     "numbers": NumberInput.make(["n", "m"]).fitted(TABLE)[0],
     "texts": TextInput("q"),
@@ -54,6 +56,8 @@ def test_a_kernel_that_is_not_known_cannot_be_kept():
     [
         ("dense", {"vectors": None}, {}, "an input has no vectors"),
         ("dense", {}, {"x": np.zeros(3)}, "other arrays than none"),
+        ("words", {}, {"x": np.zeros(3)}, "words, units, x, not words and units"),
+        ("words", {}, {"units": np.eye(2)}, "other word vectors than those it names"),
         ("kernel", {"kernel": "TreeKernel"}, {}, "its kernel is none of"),
         ("kernel", {"parameters": {"max_pairs": 2**60}}, {}, "parameters that are not kept"),
         ("kernel", {"parameters": {"more": 1}}, {}, "parameters that it does not take"),

@@ -86,6 +86,21 @@ def test_a_folder_of_parts_holds_the_rows_of_the_file(table, tmp_path, pool, vec
     assert sum(len(load_vectors(path)) for path in (tmp_path / "out").glob("*.arrow")) == 200
 
 
+def test_word_vectors_are_kept_beside_the_parts(tmp_path, pool):
+    path, words = tmp_path / "trees.mrg", {"dog": [3, 4], "cat": [4, 3]}
+    path.write_text("(S dog::n)\n(S cat::n)\n")
+    vectorizer = DistributedTreeVectorizer(n_components=256, kernel="smoothed", similarity=words)
+    count = scale.plan_encode(path, tmp_path / "out", vectorizer)
+    assert [scale.do_shard(str(tmp_path / "out"), k).error for k in range(count)] == [""]
+    found = load_vectors(tmp_path / "out")
+    assert (found.matrix == vectorizer.transform(path)).all()
+    assert found.matrix[0] @ found.matrix[1] > 0.9
+    assert found.spec == vectorizer.spec
+    other = DistributedTreeVectorizer(n_components=256, kernel="smoothed", similarity={"dog": [1]})
+    with pytest.raises(SpecMismatchError, match="another folder"):
+        scale.encode(path, tmp_path / "out", other, pool)
+
+
 def test_every_way_gives_the_same_bytes(table, tmp_path, pool):
     size = size_for(table, 3)
     scale.encode(table, tmp_path / "a", SPARSE, pool, shard_size=size)

@@ -28,7 +28,8 @@ from treedot.vectors.writers import MEMBER, TRAILER, trailer, write_matrix
 
 DENSE = DistributedTreeVectorizer(n_components=256)
 SPARSE = FragmentVectorizer(n_features=2**12)
-FILES = [("v.npy", DENSE), ("v.parquet", DENSE), ("v.npz", SPARSE)]
+SMOOTHED = DistributedTreeVectorizer(n_components=256, kernel="smoothed", similarity={"a": [1, 2]})
+FILES = [("v.npy", DENSE), ("v.parquet", DENSE), ("v.npy", SMOOTHED), ("v.npz", SPARSE)]
 
 
 def plain(matrix):

@@ -87,15 +87,16 @@ def parser() -> argparse.ArgumentParser:
         "--vectors",
         choices=VECTORS,
         help="sparse: rows with a column for every small fragment; "
-        "dense: distributed trees, as in the paper (default: sparse; with --kernel partial dense)",
+        "dense: distributed trees, as in the paper (default: sparse; with --kernel dense)",
     )
     encode.add_argument(
         "--kernel",
-        choices=("partial",),
-        help="encode partial trees, in which nodes have any of their children, as dense vectors "
-        "(default: fragments, in which they have all or none)",
+        choices=("partial", "smoothed"),
+        help="encode partial trees, in which nodes have any of their children, as dense vectors (partial), "
+        "also so that similar words match in part (smoothed) (default: fragments, in which nodes have all of "
+        "their children or none)",
     )
-    encode.set_defaults(kernels=("partial",))  # for hints
+    encode.set_defaults(kernels=("partial", "smoothed"))  # for hints
     _add_values(encode, "yes", "--vectors sparse")
     _add_partial(encode)
     _add_vectors(encode)
@@ -237,7 +238,8 @@ def _add_kernel(command: argparse.ArgumentParser) -> None:
         "--vectors",
         choices=VECTORS,
         help="estimate the kernel by dot products of vectors. sparse: the bounded kernel; sparse with "
-        "--rest, and dense: the subset kernel; dense with --kernel partial: that one (default: exact)",
+        "--rest, and dense: the subset kernel; dense with --kernel partial or smoothed: that one (default: "
+        "exact)",
     )
     _add_values(command, "no, unlike encode", "--vectors sparse and --kernel bounded")
     _add_conventions(command)
@@ -291,12 +293,13 @@ def _add_partial(command: argparse.ArgumentParser) -> None:
         help="for --kernel smoothed: a text file with a word and its numbers in every line. Labels such as "
         "dog::n and cat::n, of the same part of speech, are as similar as the cosine of their vectors",
     )
-    group.add_argument(
-        "--threshold",
-        type=float,
-        metavar="X",
-        help="for --kernel smoothed: smaller similarities count as 0 (default: 0.01)",
-    )
+    if not command.prog.endswith("encode"):
+        group.add_argument(
+            "--threshold",
+            type=float,
+            metavar="X",
+            help="for --kernel smoothed: smaller similarities count as 0 (default: 0.01)",
+        )
     group.add_argument(
         "--start",
         choices=STARTS,

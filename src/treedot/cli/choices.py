@@ -41,20 +41,26 @@ APPLY_TO = {
 def check_options(options: argparse.Namespace) -> None:
     """Raise where an option is given that has no effect on what is computed."""
     if options.vectors is None:
-        chosen, partial = f"--kernel {options.kernel or 'subset'}", False
+        chosen = kernel = f"--kernel {options.kernel or 'subset'}"
     else:
-        chosen = f"--vectors {options.vectors}"
-        partial = chosen == DENSE and getattr(options, "kernel", None) == "partial"
+        chosen, kernel = f"--vectors {options.vectors}", f"--kernel {getattr(options, 'kernel', None)}"
+    if kernel == SMOOTHED and options.word_vectors is None:
+        raise ParameterError("--kernel smoothed needs the vectors of words: give --word-vectors FILE")
+    partial = chosen == DENSE and kernel in (PARTIAL, SMOOTHED)
+    if partial and kernel == SMOOTHED and getattr(options, "threshold", None) is not None:
+        raise ParameterError(
+            "--threshold is for the exact kernel: no cosine can be left out of dot products, however small"
+        )
     if partial and getattr(options, "terminal_factor", None) not in (None, 1.0):
         raise ParameterError(
             "--terminal-factor is for the exact kernel: with a factor other than 1 its matrices may have "
             "negative eigenvalues, which those of dot products have not"
         )
     for name, ways in APPLY_TO.items():
-        if getattr(options, name, None) is None or chosen in ways or (partial and PARTIAL in ways):
+        if getattr(options, name, None) is None or chosen in ways or (partial and kernel in ways):
             continue
         option = "--" + name.replace("_", "-")
-        if name == "kernel" and options.kernel == "partial":
+        if name == "kernel" and kernel in (PARTIAL, SMOOTHED):
             raise ParameterError("partial trees have dense vectors only: use --vectors dense")
         if name == "kernel":
             raise ParameterError(
@@ -102,6 +108,7 @@ def _vectorizer(options: argparse.Namespace, defaults: dict[str, Any]) -> Any:
         "n_components": options.n_components,
         "composition": options.composition,
         **{name: getattr(options, name, None) for name in ("kernel", "mu", "gaps", "max_length")},
+        "similarity": getattr(options, "word_vectors", None),
         "decay": options.decay,
         "budget": options.budget,
         "damping": options.damping,
@@ -124,8 +131,6 @@ def make_kernel(options: argparse.Namespace) -> Any:
 
     made: Any
     if options.kernel == "smoothed":
-        if options.word_vectors is None:
-            raise ParameterError("--kernel smoothed needs the vectors of words: give --word-vectors FILE")
         made = kernels.SmoothedPartialTreeKernel(options.word_vectors)
     else:
         made = {

@@ -36,6 +36,9 @@ def kinds() -> dict[str, Callable[[], object]]:
         },
         "operations for a GPU": lambda: _operations(forest),
         "dense vectors of partial trees": lambda: _dense(forest, "mixed", kernel="partial"),
+        "dense vectors of similar words": lambda: _dense(
+            forest, "mixed", kernel="smoothed", similarity={"a": [1.0]}
+        ),
         **{
             f"sparse rows, {rest or 'no'} rest": lambda rest=rest: _sparse(forest, rest)  # type: ignore[misc]
             for rest in (None, *RESTS)
@@ -98,11 +101,11 @@ def _kernels(forest: Forest) -> None:
         kernel.log_norms(forest)
 
 
-def _dense(forest: Forest, composition: str, kernel: str = "subset") -> None:
+def _dense(forest: Forest, composition: str, **settings: Any) -> None:
     for dtype in DTYPES:
         for normalize in (True, False):
             vectorizer = td.DistributedTreeVectorizer(
-                n_components=1024, composition=composition, dtype=dtype, normalize=normalize, kernel=kernel
+                n_components=1024, composition=composition, dtype=dtype, normalize=normalize, **settings
             )
             vectorizer.transform(forest)
             vectorizer.transform_fragment(TREES[0])

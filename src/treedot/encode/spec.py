@@ -112,14 +112,17 @@ class DenseSpec(_Described):
         Whether vectors are divided by their length.
     dtype : {"float32", "float64"}
         The type of their elements.
-    kernel : {"subset", "partial"}
-        Which kernel dot products approximate: that of fragments, or that of partial trees.
+    kernel : {"subset", "partial", "smoothed"}
+        Which kernel dot products approximate: that of fragments, that of partial trees, or that of partial
+        trees in which similar words match in part.
     mu : float
         μ, from 0 to 1, of partial trees: what every node counts.
     gaps : {"toolkit", "span"}
         What partial trees cost for the children that they leave out; see ``PartialTreeKernel``.
     max_length : int, optional
         The most children that a node of a partial tree has, up to 64; any number, by default, is faster.
+    similarity : str, optional
+        With ``kernel="smoothed"``, the fingerprint of the ``WordVectors``, which an encoder is given too.
     version : int
         The format of vectors, which a change of any recipe raises.
 
@@ -143,6 +146,7 @@ class DenseSpec(_Described):
     mu: float = 0.4
     gaps: str = "toolkit"
     max_length: int | None = None
+    similarity: str | None = None
     version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
@@ -152,6 +156,7 @@ class DenseSpec(_Described):
         algebra_class(self.composition).check_size(self.n_components)
         checked_choice("kernel", self.kernel, VECTOR_KERNELS)
         self._check_partial()
+        self._check_smoothed()
 
     def _check_partial(self) -> None:
         """Check what only partial trees have."""
@@ -172,13 +177,27 @@ class DenseSpec(_Described):
         elif not algebra_class(self.composition).folds_left:
             left = ", ".join(repr(name) for name, algebra in ALGEBRAS.items() if algebra.folds_left)
             raise ParameterError(
-                f"kernel='partial' needs a composition that folds left, {left}, not {self.composition!r}: "
-                "only there are all subsequences of children one sum, child by child"
+                f"kernel={self.kernel!r} needs a composition that folds left, {left}, not "
+                f"{self.composition!r}: only there are all subsequences of children one sum, child by child"
+            )
+
+    def _check_smoothed(self) -> None:
+        """Check what only partial trees of similar words have."""
+        if self.kernel != "smoothed" and self.similarity is not None:
+            raise ParameterError(
+                f"similarity has no effect with kernel={self.kernel!r}: use kernel='smoothed'"
+            )
+        if self.kernel == "smoothed" and not isinstance(self.similarity, str):
+            raise ParameterError(
+                "kernel='smoothed' needs a similarity, word vectors, or in a spec their fingerprint, not "
+                f"{self.similarity!r}"
             )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the kind of vectors and all fields that they depend on, as plain JSON values."""
         fields = super().to_dict()
+        if self.kernel != "smoothed":
+            del fields["similarity"]
         if self.kernel == "subset":  # as vectors were described before there were others
             for name in ("kernel", *PARTIAL_DEFAULTS):
                 del fields[name]

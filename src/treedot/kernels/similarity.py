@@ -11,7 +11,7 @@ import numpy as np
 from treedot.array_types import FloatArray, IntArray
 from treedot.errors import LimitError, ParameterError
 from treedot.jit import njit
-from treedot.kernels.word_vectors import WordVectors
+from treedot.word_vectors import WordVectors
 
 Similarity = WordVectors | Callable[[str, str], float]
 
@@ -68,7 +68,7 @@ def similar_labels(
 
 
 def _connected(sigma: FloatArray) -> list[IntArray]:
-    """Return the sets of at least two labels that are connected by similarities above 0."""
+    """Return the sets of at least two labels that are connected by similarities other than 0."""
     part = _parts(sigma)
     order = np.argsort(part, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(part[order])) + 1)
@@ -88,7 +88,7 @@ def _parts(sigma: FloatArray) -> IntArray:
             count -= 1
             row = sigma[waiting[count]]
             for other in range(n):
-                if row[other] > 0.0 and part[other] < 0:
+                if row[other] != 0.0 and part[other] < 0:
                     part[other], waiting[count] = label, other
                     count += 1
     return part
@@ -109,5 +109,5 @@ def _called(texts: list[str], similarity: Callable[[str, str], float]) -> FloatA
                 raise ParameterError(
                     f"similarity must return a number, not {value!r} as for {texts[i]!r} and {texts[j]!r}"
                 )
-            sigma[i, j] = sigma[j, i] = max(number, 0.0)
+            sigma[i, j] = sigma[j, i] = number
     return sigma

@@ -16,9 +16,9 @@ from treedot.kernels.partial_pairs import sides_of
 from treedot.kernels.partial_single import kernel_of_similar
 from treedot.kernels.similarity import Similarity, similar_labels
 from treedot.kernels.subsequences import Side
-from treedot.kernels.word_vectors import WordVectors
 from treedot.parameters import checked_share
 from treedot.trees import Forest
+from treedot.word_vectors import WordVectors
 
 
 class SmoothedPartialTreeKernel(PartialTreeKernel):
@@ -51,6 +51,7 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
     See Also
     --------
     PartialTreeKernel : The same for σ = 1 and 0.
+    DistributedTreeVectorizer : With ``kernel="smoothed"``, vectors for many trees.
 
     Notes
     -----
@@ -119,10 +120,8 @@ def _checked_similarity(
     similarity: Similarity | Mapping[str, npt.ArrayLike] | str | os.PathLike[str],
 ) -> Similarity:
     """Return a similarity of labels, or raise where it is none."""
-    if isinstance(similarity, (str, os.PathLike)):
-        return WordVectors.read(similarity)
-    if isinstance(similarity, Mapping):
-        return WordVectors(similarity)
+    if isinstance(similarity, (str, os.PathLike, Mapping)):
+        return WordVectors.of(similarity)
     if callable(similarity):  # WordVectors too
         return similarity
     raise ParameterError(

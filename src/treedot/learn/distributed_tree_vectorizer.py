@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
+from treedot.algebra.word_labels import WordLabels
 from treedot.encode import DenseEncoder, DenseSpec
 from treedot.encode.dense.reference import fragment_vector
 from treedot.encode.spec import spec_of
@@ -15,10 +19,11 @@ from treedot.learn.base import StatelessTreeTransformer
 from treedot.learn.encoders import kept_encoder
 from treedot.parameters import checked_integer
 from treedot.readers import read_tree, read_trees
+from treedot.word_vectors import WordVectors
 
 
 class DistributedTreeVectorizer(StatelessTreeTransformer):
-    """Distributed trees: vectors whose dot products approximate the subset or the partial tree kernel.
+    """Distributed trees: vectors whose dot products approximate the subset or a partial tree kernel.
 
     The vector of a tree is ``T̃ = Σ s(n)`` over its nodes, with
     ``s(n) = n ⋄ (c1 + √λ s(c1)) ⋄ … ⋄ (cm + √λ s(cm))`` for a node with children c1 … cm and
@@ -31,6 +36,11 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
     ``B_k = λ B_(k-1) + E_k`` for each child; κ is 1 for ``gaps="toolkit"`` and λ for ``"span"``. Dot products
     approximate ``PartialTreeKernel`` with the same parameters and ``terminal_factor=1``: with another factor
     its matrices may have negative eigenvalues, and those are no dot products of any vectors.
+
+    With ``kernel="smoothed"``, the vectors of labels n are not nearly orthogonal where words are similar: the
+    dot product of ``dog::n`` and ``cat::n`` is the cosine of their word vectors. Dot products approximate
+    ``SmoothedPartialTreeKernel``, but for negative cosines and those below its threshold, which count as they
+    are: to leave them out is not possible for dot products.
 
     Parameters
     ----------
@@ -48,9 +58,9 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         K(a, b) / √(K(a, a) K(b, b)).
     dtype : {"float32", "float64"}
         The type of the vectors and of all arithmetic.
-    kernel : {"subset", "partial"}
-        Which kernel dot products approximate: ``SubsetTreeKernel`` or ``PartialTreeKernel``. The latter wants
-        ``composition="mixed"``.
+    kernel : {"subset", "partial", "smoothed"}
+        Which kernel dot products approximate: ``SubsetTreeKernel``, ``PartialTreeKernel`` or
+        ``SmoothedPartialTreeKernel``. The last two want ``composition="mixed"``.
     mu : float
         μ in [0, 1], of partial trees: what every node counts.
     gaps : {"toolkit", "span"}
@@ -58,6 +68,10 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
     max_length : int, optional
         The most children that a node of a partial tree has, up to 64. Each takes as long as all together do
         without a limit.
+    similarity : WordVectors, mapping or path, optional
+        For ``kernel="smoothed"``, words with their vectors, of no more dimensions than ``n_components``: a
+        ``WordVectors``, or what makes one, a mapping of words to vectors or the path of a text file, which
+        every clone reads anew.
     n_jobs : int, optional
         Threads; -1 for all cores. The vectors are the same to the byte.
     device : str
@@ -81,6 +95,10 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
     >>> partial = DistributedTreeVectorizer(kernel="partial", mu=0.4).transform(trees)
     >>> print(f"{partial[0] @ partial[1]:.1f}")  # PartialTreeKernel(normalize=True) gives 0.84
     0.8
+    >>> smoothed = DistributedTreeVectorizer(kernel="smoothed", similarity={"Ann": [3, 4], "Bob": [4, 3]})
+    >>> ann, bob = smoothed.transform(["(S (NP Ann::n) (VP runs::v))", "(S (NP Bob::n) (VP runs::v))"])
+    >>> print(f"{ann @ bob:.2f}")  # SmoothedPartialTreeKernel(…, normalize=True) gives 0.99
+    0.99
     """
 
     def __init__(
@@ -96,6 +114,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         mu: float = 0.4,
         gaps: str = "toolkit",
         max_length: int | None = None,
+        similarity: WordVectors | Mapping[str, npt.ArrayLike] | str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         device: str = "cpu",
     ) -> None:
@@ -109,23 +128,35 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         self.mu = mu
         self.gaps = gaps
         self.max_length = max_length
+        self.similarity = similarity
         self.n_jobs = n_jobs
         self.device = device
 
     @property
     def spec(self) -> DenseSpec:
         """Everything that determines a vector; its ``fingerprint`` names it."""
-        seed = checked_integer("random_state", self.random_state)
+        seed, words = checked_integer("random_state", self.random_state), self._words
         return spec_of(
             DenseSpec, self.n_components, self.decay, self.composition, seed, self.normalize, self.dtype,
-            self.kernel, self.mu, self.gaps, self.max_length,
+            self.kernel, self.mu, self.gaps, self.max_length, None if words is None else words.fingerprint,
         )  # fmt: skip
 
+    @property
+    def _words(self) -> WordVectors | None:
+        """The similarity as word vectors, made of the same object only once: a file may be large."""
+        given, words = self.__dict__.get("_read", (None, None))
+        if given is not self.similarity:
+            words = None if self.similarity is None else WordVectors.of(self.similarity)
+            self._read = self.similarity, words
+        return words
+
     @classmethod
-    def _of_spec(cls, spec: DenseSpec) -> Self:
-        """Return the vectorizer that makes the vectors of a spec."""
+    def _of_spec(cls, spec: DenseSpec, words: WordVectors | None = None) -> Self:
+        """Return the vectorizer that makes the vectors of a spec, with the word vectors that it names."""
         own = {name: x for name, x in asdict(spec).items() if name not in ("seed", "version")}
-        return cls(random_state=spec.seed, **own)
+        made = cls(random_state=spec.seed, **own | {"similarity": words})
+        made.spec.require_same(spec)
+        return made
 
     def transform(self, X: Any, out: np.ndarray | None = None) -> np.ndarray:
         """Return one vector per tree.
@@ -143,7 +174,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
 
             on_gpu = kept_encoder(spec, (self.device,), partial(GpuEncoder, spec, self.device))
             return on_gpu.transform(read_trees(X), out=out, n_jobs=self.n_jobs)
-        encoder = kept_encoder(spec, (), partial(DenseEncoder, spec))
+        encoder = kept_encoder(spec, (), partial(DenseEncoder, spec, self._words))
         return encoder.encode(read_trees(X), out=out, n_jobs=self.n_jobs)
 
     def transform_fragment(self, fragment: Any) -> np.ndarray:
@@ -151,10 +182,13 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
 
         With ``normalize=False``, its dot product with a tree's vector estimates the fragment's coordinate in
         the tree: how often it occurs times √λ^(productions - 1). With ``kernel="partial"`` the fragment is a
-        partial tree, which may be a single node, and its coordinate is that of ``PartialTreeKernel``.
+        partial tree, which may be a single node, and its coordinate is that of ``PartialTreeKernel``; with
+        ``kernel="smoothed"`` it is the sum over all partial trees, times the cosines of their labels.
         """
-        spec = self.spec
-        return fragment_vector(read_tree(fragment)[0], spec.algebra()).astype(spec.dtype)
+        spec, words = self.spec, self._words
+        algebra: Any = spec.algebra()
+        labels = None if words is None else WordLabels(algebra, words)
+        return fragment_vector(read_tree(fragment)[0], algebra, labels).astype(spec.dtype)
 
     @property
     def _n_features_out(self) -> int:

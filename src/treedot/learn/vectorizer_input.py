@@ -63,7 +63,7 @@ def to_stored(each: ModelInput) -> StoredInput:
     if isinstance(vectorizer, FragmentVectorizer):
         return FragmentInput(each.reads.trees[0], vectorizer._rows())
     if isinstance(vectorizer, DistributedTreeVectorizer):
-        return DenseInput(each.reads.trees[0], vectorizer.spec)
+        return DenseInput(each.reads.trees[0], vectorizer.spec, vectorizer._words)
     raise ParameterError(
         "a model that is kept in a folder has rows of a FragmentVectorizer, vectors of a "
         f"DistributedTreeVectorizer or an exact kernel: those of {type(vectorizer).__name__} cannot be kept"
@@ -75,6 +75,6 @@ def from_stored(each: StoredInput) -> ModelInput:
     if isinstance(each, FragmentInput):
         return VectorizerInput(each.column, FragmentVectorizer._of_rows(each.rows), each.width)
     if isinstance(each, DenseInput):
-        vectorizer = DistributedTreeVectorizer._of_spec(each.spec)
+        vectorizer = DistributedTreeVectorizer._of_spec(each.spec, each.similarity)
         return VectorizerInput(each.column, vectorizer, each.width, True)
     return each

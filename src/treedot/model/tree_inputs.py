@@ -26,6 +26,7 @@ from treedot.model.model_input import StoredInput, check_arrays, entry, stored_c
 from treedot.model.table import Columns, Table
 from treedot.model.vectorizer_state import VectorizerState
 from treedot.trees import Forest
+from treedot.word_vectors import WordVectors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -101,6 +102,7 @@ class DenseInput(StoredInput):
 
     column: str | None
     spec: DenseSpec
+    similarity: WordVectors | None = None  # that the spec names
     device: str = "cpu"  # where vectors are made: no part of what is stored
 
     @property
@@ -110,7 +112,7 @@ class DenseInput(StoredInput):
 
     @cached_property
     def _encoder(self) -> DenseEncoder:
-        return DenseEncoder(self.spec)
+        return DenseEncoder(self.spec, self.similarity)
 
     @cached_property
     def _on_gpu(self) -> GpuEncoder:
@@ -140,11 +142,21 @@ class DenseInput(StoredInput):
         settings = self.spec.to_dict() | {"fingerprint": self.spec.fingerprint}
         return {"column": self.column, "vectors": settings}
 
+    def arrays(self) -> dict[str, Array]:
+        """Return the vectors of words, if vectors depend on them."""
+        return {} if self.similarity is None else self.similarity.arrays()
+
     @classmethod
     def restored(cls, config: Mapping[str, Any], arrays: dict[str, Array]) -> Self:
         """Return the stored input."""
-        check_arrays(arrays, {})
-        return cls(stored_column(config), DenseSpec.from_dict(entry(config, "vectors", dict)))
+        column, spec = stored_column(config), DenseSpec.from_dict(entry(config, "vectors", dict))
+        if spec.similarity is None:
+            check_arrays(arrays, {})
+            return cls(column, spec)
+        words = WordVectors.from_arrays(arrays)
+        if words.fingerprint != spec.similarity:
+            raise SourceError("an input of dense vectors has other word vectors than those it names")
+        return cls(column, spec, words)
 
 
 @dataclass(frozen=True, eq=False)

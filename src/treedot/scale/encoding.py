@@ -14,10 +14,12 @@ from treedot.encode.spec import DenseSpec, spec_from_dict
 from treedot.errors import ParameterError
 from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
 from treedot.readers import read_trees
+from treedot.safetensors import read_arrays, write_arrays
 from treedot.scale.work import SMALL_TREE, Columns, Source
 from treedot.trees import Forest
 from treedot.vectors.parts import vector_columns, vector_metadata
 from treedot.vectors.writers import describe
+from treedot.word_vectors import WordVectors
 
 VECTORIZER = "_vectorizer"
 
@@ -46,7 +48,10 @@ class Encoding:
         spec = spec_from_dict({name: x for name, x in vectors.items() if name != "learned"})
         if not isinstance(spec, DenseSpec):
             return cls(FragmentVectorizer.load(folder / VECTORIZER))
-        return cls(DistributedTreeVectorizer._of_spec(spec))
+        words = None
+        if spec.similarity is not None:
+            words = WordVectors.from_arrays(read_arrays(folder / VECTORIZER)[1])
+        return cls(DistributedTreeVectorizer._of_spec(spec, words))
 
     @property
     def vectors(self) -> dict[str, Any]:
@@ -59,9 +64,11 @@ class Encoding:
         return {"task": "encode", "fingerprint": self.fingerprint, "vectors": self.vectors}
 
     def save(self, folder: Path) -> None:
-        """Put into a folder what the vectorizer has learned."""
+        """Put into a folder what the vectorizer has learned, or its word vectors."""
         if isinstance(self._vectorizer, FragmentVectorizer):
             self._vectorizer.save(folder / VECTORIZER)
+        elif self._vectorizer._words is not None:
+            write_arrays(folder / VECTORIZER, {}, self._vectorizer._words.arrays())
 
     @cached_property
     def metadata(self) -> dict[bytes, bytes]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from estimates import check_large, check_unbiased, far, pooled_error
 from strategies import corpus, random_forest, trees
 from treedot import Forest, PartialTreeKernel, Tree, read_trees
 from treedot.algebra import ALGEBRAS
@@ -16,7 +17,6 @@ from treedot.encode.dense import encoder as encoder_module
 from treedot.encode.dense import label_table, reference
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels.reference import partial_tree_kernel, partial_tree_values
-from treedot.vectors.fidelity import error_over_floor
 
 SMALL = ALGEBRAS["mixed"](512, 5)
 SETTINGS = st.fixed_dictionaries(
@@ -37,11 +37,6 @@ def encode(forest, size=512, seed=5, n_jobs=None, normalize=False, dtype="float3
 
 def by_definition(forest, algebra=SMALL, **partial):
     return np.array([reference.distributed_partial_tree(tree, algebra, **partial) for tree in forest])
-
-
-def far(x, y):
-    """Return the largest difference relative to the largest element."""
-    return float(np.abs(x - y).max() / max(np.abs(y).max(), 1e-300))
 
 
 @given(trees(max_leaves=5), trees(max_leaves=5), SETTINGS)
@@ -128,11 +123,10 @@ def test_large_trees_are_the_reference(shape, decay, mu, max_length):
     partial = {"decay": decay, "mu": mu, "max_length": max_length}
     algebra = ALGEBRAS["mixed"](256, 5)
     (expected,) = by_definition([SHAPES[shape]], algebra, **partial)
-    (found,) = encode(Forest.from_trees([SHAPES[shape]]), 256, dtype="float64", **partial)
-    assert far(found, expected) < 1e-11
-    short = encode(Forest.from_trees([SHAPES[shape]]), 256, normalize=True, **partial)[0]
-    unit = expected / np.abs(expected).max()  # whose squares are not too large
-    assert far(short, unit / np.linalg.norm(unit)) < 1e-4
+    forest = Forest.from_trees([SHAPES[shape]])
+    (whole,) = encode(forest, 256, dtype="float64", **partial)
+    (short,) = encode(forest, 256, normalize=True, **partial)
+    check_large(whole, short, expected)
 
 
 @pytest.mark.large
@@ -184,19 +178,11 @@ def test_vectors_are_frozen_to_the_byte(gaps, max_length):
 @pytest.mark.parametrize("max_length", [None, 2])
 @pytest.mark.parametrize("gaps", ["toolkit", "span"])
 def test_estimates_are_unbiased(gaps, max_length):
-    """The standard error is taken over seeds: pairs of one seed share trees and shuffles."""
     forest = random_forest(1, 30)
     partial = {"decay": 0.6, "mu": 0.6, "gaps": gaps, "max_length": max_length}
     exact = PartialTreeKernel(**partial).gram(forest)
-    pairs = np.triu_indices(30, 1)
-    scale = np.sqrt(np.outer(np.diagonal(exact), np.diagonal(exact)))
-    means = []
-    for seed in range(40):
-        vectors = encode(forest, 2048, seed, **partial).astype(float)
-        means.append(((vectors @ vectors.T - exact) / scale)[pairs].mean())
-    error = np.std(means, ddof=1) / np.sqrt(len(means))
-    assert abs(np.mean(means)) <= 3 * error
-    assert error <= 0.0035  # a bias of one hundredth would show
+    vectors = (encode(forest, 2048, seed, **partial) for seed in range(40))
+    check_unbiased(exact, vectors, most=0.0035)  # a bias of one hundredth would show
 
 
 def questions(column):
@@ -215,11 +201,7 @@ def test_errors_are_near_the_floor(source, gaps):
     forest = random_forest(0, 60) if source == "generated" else questions(source)
     partial = {"decay": 0.4, "mu": 0.4, "gaps": gaps}
     exact = PartialTreeKernel(**partial).gram(forest)
-    squares = []
-    for seed in range(5):
-        vectors = encode(forest, 4096, seed, **partial).astype(float)
-        squares.append(error_over_floor(exact, vectors @ vectors.T, 4096) ** 2)
-    assert np.sqrt(np.mean(squares)) <= 1.2
+    assert pooled_error(exact, (encode(forest, 4096, seed, **partial) for seed in range(5)), 4096) <= 1.2
 
 
 @pytest.mark.parametrize(

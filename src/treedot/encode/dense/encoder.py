@@ -16,9 +16,10 @@ from treedot.encode.chunks import check_forest
 from treedot.encode.dense.label_table import LabelTable
 from treedot.encode.dense.schedule import Schedule, make_schedule
 from treedot.encode.spec import DenseSpec, too_large
-from treedot.errors import ParameterError
+from treedot.errors import ParameterError, SpecMismatchError
 from treedot.threads import Threads, open_threads
 from treedot.trees import Forest
+from treedot.word_vectors import WordVectors
 
 PART_NODES = 1 << 16  # that are prepared at a time, at most; a larger tree is a part of its own
 
@@ -34,6 +35,8 @@ class DenseEncoder:
     ----------
     spec : DenseSpec
         What a vector depends on besides its tree.
+    similarity : WordVectors, optional
+        With ``kernel="smoothed"``, those whose fingerprint the spec names.
 
     Examples
     --------
@@ -46,9 +49,9 @@ class DenseEncoder:
     2.5
     """
 
-    def __init__(self, spec: DenseSpec) -> None:
+    def __init__(self, spec: DenseSpec, similarity: WordVectors | None = None) -> None:
         self.spec = spec
-        self._compiled = _compiled_encoder(spec)
+        self._compiled = _compiled_encoder(spec, similarity)
         self._labels = LabelTable(self._compiled.label_table)
         _encoders.add(self)
 
@@ -169,8 +172,18 @@ class CompiledEncoder(Protocol):
         """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
 
 
-def _compiled_encoder(spec: DenseSpec) -> CompiledEncoder:
+def _compiled_encoder(spec: DenseSpec, similarity: WordVectors | None) -> CompiledEncoder:
     algebra = spec.algebra()
+    if spec.similarity != (None if similarity is None else similarity.fingerprint):
+        raise SpecMismatchError(
+            f"similarity must be the word vectors of fingerprint {spec.similarity}, not {similarity}"
+            if spec.similarity
+            else f"similarity has no effect with kernel={spec.kernel!r}: leave it out"
+        )
+    if isinstance(algebra, MixedProduct) and similarity is not None:
+        from treedot.encode.dense.smoothed import SmoothedEncoder
+
+        return SmoothedEncoder(algebra, similarity, spec.dtype)
     if isinstance(algebra, MixedProduct) and spec.kernel == "partial":
         from treedot.encode.dense.partial import PartialEncoder
 

@@ -37,22 +37,21 @@ from treedot.encode.dense.mixing import (
     UNMIX,
     Shuffle,
     Sum,
-    add_signs,
+    add_label,
     empty_rows,
     lay_edge,
     mix_plus,
     mix_signs_plus,
-    multiply_signs,
     row_butterflies,
     row_of,
     sign_words,
-    store_signs,
+    store_label,
     targets,
 )
 from treedot.encode.dense.schedule import Schedule, stack_height
 from treedot.encode.spec import DenseSpec
 from treedot.jit import COMPILED, njit
-from treedot.simd import LANES, load, store
+from treedot.simd import LANES, load, multiply, store
 
 
 class Labels(NamedTuple):
@@ -179,7 +178,7 @@ def _encode(
             is_preterminal = schedule.arity[node] == 1 and schedule.arity[node - 1] == 0
             if is_preterminal:
                 total_exponent = rescaling.to_nonnegative_exponent(total, total_exponent)
-                add_signs(total, preterminal, number(rescaling.power_of_two(-total_exponent)))
+                add_label(total, preterminal, number(rescaling.power_of_two(-total_exponent)))
                 exponent[own], bound[own] = 0, 1.0
             elif not is_leaf:
                 finished = row_of(rows, number_of[own])
@@ -190,9 +189,9 @@ def _encode(
             is_first = schedule.is_first[node]
             head, child = labels.head[schedule.label[parent]], labels.child[schedule.label[node]]
             if is_leaf and is_first:
-                multiply_signs(head, child, preterminal)
+                multiply(head, child, preterminal)
                 if schedule.arity[parent] > 1:  # not a pre-terminal after all
-                    store_signs(preterminal, number(1), row_of(rows, number_of[above]))
+                    store_label(preterminal, number(1), row_of(rows, number_of[above]))
                     exponent[above], bound[above] = 0, 1.0
                 continue
             composed = row_of(rows, spare)
@@ -205,8 +204,8 @@ def _encode(
                 a, b, grown = rescaling.child_scales(exponent[own], root_decay)
                 largest = a + MIXER_BOUND * b * bound[own]
                 if is_first:
-                    multiply_signs(head, child, label)
-                    multiply_signs(head, m2.signs, signs)
+                    multiply(head, child, label)
+                    multiply(head, m2.signs, signs)
                     plus = Sum(number(a), label, number(b * UNMIX), signs)
                     mixed = composed
                 else:

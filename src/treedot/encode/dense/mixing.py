@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.algebra.algebras import Mixer
-from treedot.array_types import BoolArray, IntArray, Matrix, Row, SignWords
-from treedot.jit import inlined, njit
-from treedot.simd import LANES, flip, load, splat, store
+from treedot.array_types import BoolArray, IntArray, Label, Matrix, Row, SignWords
+from treedot.jit import COMPILED, inlined, njit
+from treedot.simd import LANES, flip, load, splat, store, times
 
 BUTTERFLY_FACTOR = 4.0  # the 16-point Hadamard matrix is so many times an orthogonal one
 UNMIX = 1.0 / BUTTERFLY_FACTOR
@@ -181,18 +181,21 @@ def mix_sign_words(signs: SignWords, shuffle: Shuffle, out: Row) -> None:
 
 
 class Sum(NamedTuple):
-    """What to write for butterflies x: ``b · signs ⊗ x + a · label``, where the label is signs too."""
+    """What to write for butterflies x: ``b · signs ⊗ x + a · label``.
+
+    The label is a row of signs, sixteen in a word, or of numbers; and so are the signs, times a label.
+    """
 
     a: Any
-    label: SignWords
+    label: Label
     b: Any
-    signs: SignWords
+    signs: Label
 
 
 @njit
 def _plus_one(x: Any, at: int, plus: Sum, out: Row) -> None:
-    mixed = flip(x * splat(plus.b), plus.signs[at // LANES])
-    store(out, at, mixed + flip(splat(plus.a), plus.label[at // LANES]))
+    mixed = times(x * splat(plus.b), plus.signs, at)
+    store(out, at, mixed + times(splat(plus.a), plus.label, at))
 
 
 @njit
@@ -231,24 +234,39 @@ def mix_signs_plus(x: SignWords, shuffle: Shuffle, plus: Sum, out: Row) -> None:
         _plus(b3, 3, block, count, shuffle.target, plus, out)
 
 
+if COMPILED:
+    from numba.extending import overload
+
+    def mix_label_plus(x: Any, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
+        """Write ``4 b · signs ⊗ M°(x) + a · label`` to out for a label x."""
+
+    @overload(mix_label_plus)
+    def _mix_label_plus(x, shuffle, plus, edge, out):  # type: ignore[no-untyped-def]
+        if x.dtype.bitwidth == 16:
+            return lambda x, shuffle, plus, edge, out: mix_signs_plus(x, shuffle, plus, out)
+        return lambda x, shuffle, plus, edge, out: mix_plus(x, shuffle, plus, edge, out)
+
+else:
+
+    def mix_label_plus(x: Any, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
+        """Write ``4 b · signs ⊗ M°(x) + a · label`` to out for a label x."""
+        if x.dtype == np.uint16:
+            mix_signs_plus(x, shuffle, plus, out)
+        else:
+            mix_plus(x, shuffle, plus, edge, out)
+
+
 @njit
-def add_signs(total: Row, signs: SignWords, scale: Any) -> None:
-    """Add signs, times a number, to a row."""
+def add_label(total: Row, label: Label, scale: Any) -> None:
+    """Add a label, times a number, to a row."""
     unit = splat(scale)
-    for k in range(signs.size):
-        store(total, LANES * k, load(total, LANES * k) + flip(unit, signs[k]))
+    for at in range(0, total.size, LANES):
+        store(total, at, load(total, at) + times(unit, label, at))
 
 
 @njit
-def store_signs(signs: SignWords, scale: Any, out: Row) -> None:
-    """Write signs, times a number, to a row."""
+def store_label(label: Label, scale: Any, out: Row) -> None:
+    """Write a label, times a number, to a row."""
     unit = splat(scale)
-    for k in range(signs.size):
-        store(out, LANES * k, flip(unit, signs[k]))
-
-
-@njit
-def multiply_signs(a: SignWords, b: SignWords, out: SignWords) -> None:
-    """Write the products of signs, which are the exclusive or of their bits."""
-    for k in range(out.size):
-        out[k] = a[k] ^ b[k]
+    for at in range(0, out.size, LANES):
+        store(out, at, times(unit, label, at))

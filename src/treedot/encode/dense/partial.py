@@ -9,6 +9,9 @@ where w = √μ for 'toolkit' gaps and λ √μ for 'span'. A child is composed 
 and factors. What differs is the left operand, n + λ B instead of what is composed so far, and that there are
 two sums of compositions, S and B.
 
+Labels are rows of signs, or of numbers where some of them are similar (see ``smoothed``). Whatever multiplies
+by a label takes either, and is compiled for each.
+
 With a longest length l there are B1, …, B(l-1), by the length of subsequences. Then E_k consists of
 w n ⋄ x(c_k), which enters B1, and of w λ Bi ⋄ x(c_k), each of which enters B(i+1).
 """
@@ -21,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray, Matrix, Row, SignWords
+from treedot.array_types import FloatArray, IntArray, Label, Matrix, Row
 from treedot.encode.dense import rescaling
 from treedot.encode.dense.mixed import MixedEncoder
 from treedot.encode.dense.mixing import (
@@ -31,48 +34,50 @@ from treedot.encode.dense.mixing import (
     UNMIX,
     Shuffle,
     Sum,
-    add_signs,
+    add_label,
     empty_rows,
+    mix_label_plus,
     mix_plus,
-    mix_signs_plus,
-    multiply_signs,
     row_of,
     sign_words,
-    store_signs,
+    store_label,
 )
-from treedot.encode.dense.partial_passes import Step, add_preterminal, add_row_and_signs, compose
+from treedot.encode.dense.partial_passes import Step, add_preterminal, add_row_and_label, compose
 from treedot.encode.dense.schedule import Schedule, stack_height
 from treedot.encode.spec import DenseSpec
 from treedot.jit import inlined, njit
-from treedot.simd import LANES
+from treedot.simd import multiply
 
 # What S of a node is:
 LEAF = 0  # nothing,
-PRETERMINAL = 1  # w times signs, where there is one leaf below it,
+PRETERMINAL = 1  # w times a product of labels, where there is one leaf below it,
 OTHER = 2  # or a row of the stack
 
 NO_ROW = -1
 
 
 class Labels(NamedTuple):
-    """The signs of every label: as left and as right operand, as in ``mixed``, and as they are."""
+    """Every label as left and as right operand, as in ``mixed``, and as it is."""
 
-    head: SignWords
-    child: SignWords
-    plain: SignWords
+    head: Label
+    child: Label
+    plain: Label
 
 
 class Weights(NamedTuple):
-    """The numbers of the recursion: λ, w, λ √μ, and the longest subsequence that counts, 0 for any."""
+    """The numbers of the recursion."""
 
-    decay: float
-    step: float
-    node: float
-    max_length: int
+    decay: float  # λ
+    step: float  # w
+    node: float  # λ √μ
+    max_length: int  # of subsequences, 0 for any
+    label: float  # no magnitude in a label is larger
 
 
 class PartialEncoder(MixedEncoder):
     """Encodes partial trees with the mixed product."""
+
+    label_bound = 1.0  # of signs
 
     def label_table(self, texts: Sequence[str]) -> Any:
         """Return the signs of labels, mixed and plain."""
@@ -83,7 +88,7 @@ class PartialEncoder(MixedEncoder):
         """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
         root = math.sqrt(spec.mu)
         step = root if spec.gaps == "toolkit" else spec.decay * root
-        weights = Weights(spec.decay, step, spec.decay * root, spec.max_length or 0)
+        weights = Weights(spec.decay, step, spec.decay * root, spec.max_length or 0, self.label_bound)
         return _encode(schedule, labels, self.m1, self.m2, weights, spec.normalize, out)
 
 
@@ -105,9 +110,9 @@ class Work(NamedTuple):
     total: Row  # Σ x(n)
     right: Row  # w x(c), mixed, over the butterflies' factor
     edge: Row
-    preterminal: SignWords  # S(n) / w of the last one
-    label: SignWords
-    signs: SignWords
+    preterminal: Label  # S(n) / w of the last one
+    label: Label
+    signs: Label
 
 
 class Child(NamedTuple):
@@ -115,7 +120,7 @@ class Child(NamedTuple):
 
     kind: int
     row: int  # of S(c), in the stack
-    label: SignWords
+    label: Label
     a: float
     b: float
     exponent: int
@@ -127,52 +132,53 @@ class Child(NamedTuple):
 
 
 @inlined
-def _right_operand(stack: Stack, own: int, kind: int, label: SignWords, step: float) -> Child:
-    """Return what a finished node is to its parent; x(c) is c, c + w · signs, or c + S(c)."""
+def _right_operand(stack: Stack, own: int, kind: int, label: Label, weights: Weights) -> Child:
+    """Return what a finished node is to its parent; x(c) is c, c + w · labels, or c + S(c)."""
     row, exponent, bound = NO_ROW, 0, 0.0
     a, b = 1.0, 0.0
     if kind == PRETERMINAL:
-        b, bound = step, 1.0
+        b, bound = weights.step, weights.label * weights.label
     elif kind == OTHER:
         row = stack.total[own]
         bound = stack.bound[row]
         a, b, exponent = rescaling.child_scales(stack.exponent[row], 1.0)
-    return Child(kind, row, label, step * a, step * b, exponent, step * (a + MIXER_BOUND * b * bound))
+    step, bound = weights.step, a * weights.label + MIXER_BOUND * b * bound
+    return Child(kind, row, label, step * a, step * b, exponent, step * bound)
 
 
 @inlined
 def _mix_child(stack: Stack, child: Child, m2: Shuffle, plus: Sum, work: Work, out: Row) -> None:
     """Write ``4 b · signs ⊗ M2°(S(c)) + a · label`` to out, for the numbers and signs of a sum."""
     if child.kind == LEAF:
-        store_signs(plus.label, plus.a, out)
+        store_label(plus.label, plus.a, out)
     elif child.kind == PRETERMINAL:
-        mix_signs_plus(work.preterminal, m2, plus, out)
+        mix_label_plus(work.preterminal, m2, plus, work.edge, out)
     else:
         mix_plus(row_of(stack.rows, child.row), m2, plus, work.edge, out)
 
 
 @inlined
 def _compose_first(
-    stack: Stack, above: int, arity: int, head: SignWords, child: Child, m2: Shuffle, work: Work
+    stack: Stack, above: int, arity: int, head: Label, child: Child, m2: Shuffle, weights: Weights, work: Work
 ) -> None:
     """Begin a node: S = B = w n ⋄ x(c)."""
     stack.composed[above] = 1
     if child.kind == LEAF and arity == 1:
-        multiply_signs(head, child.label, work.preterminal)
+        multiply(head, child.label, work.preterminal)
     else:
         number = stack.rows.dtype.type
-        multiply_signs(head, child.label, work.label)
-        multiply_signs(head, m2.signs, work.signs)
+        multiply(head, child.label, work.label)
+        multiply(head, m2.signs, work.signs)
         plus = Sum(number(child.a), work.label, number(child.b * UNMIX), work.signs)
         row = stack.spare[0]
         _mix_child(stack, child, m2, plus, work, row_of(stack.rows, row))
-        _finish_row(stack, row, child.exponent, child.bound)
+        _finish_row(stack, row, child.exponent, child.bound * weights.label)
         stack.total[above], stack.spare[0] = row, stack.total[above]
 
 
 @inlined
 def _compose_later(
-    stack: Stack, above: int, arity: int, head: SignWords, child: Child, m1: Shuffle, m2: Shuffle,
+    stack: Stack, above: int, arity: int, head: Label, child: Child, m1: Shuffle, m2: Shuffle,
     weights: Weights, work: Work,
 ) -> None:  # fmt: skip
     """Go on with a node: compose its label, and what is composed so far, with x(c)."""
@@ -182,7 +188,7 @@ def _compose_later(
         _mix_child(stack, child, m2, plus, work, work.right)
     is_last = stack.composed[above] + 1 == arity
     if weights.max_length == 0:
-        _extend_any(stack, above, is_last, head, child, m1, weights.decay, work)
+        _extend_any(stack, above, is_last, head, child, m1, weights, work)
     else:
         _extend_each(stack, above, is_last, head, child, m1, weights, work)
     stack.composed[above] += 1
@@ -190,14 +196,15 @@ def _compose_later(
 
 @inlined
 def _extend_any(
-    stack: Stack, above: int, is_last: bool, head: SignWords, child: Child, m1: Shuffle, decay: float,
+    stack: Stack, above: int, is_last: bool, head: Label, child: Child, m1: Shuffle, weights: Weights,
     work: Work,
 ) -> None:  # fmt: skip
     """Extend subsequences of any length. Up to the second child, B is S and has no row of its own."""
     total, before, spare = stack.total[above], stack.before[above, 0], stack.spare[0]
     is_second = stack.composed[above] == 1
     source, out, new = (total, spare, before) if is_second else (before, total, spare)
-    _extend(stack, True, source, source, NO_ROW if is_last else new, total, out, head, child, m1, decay, work)
+    new = NO_ROW if is_last else new
+    _extend(stack, True, source, source, new, total, out, head, child, m1, weights, work)
     if is_second:
         stack.total[above], stack.spare[0] = spare, total
     elif not is_last:
@@ -206,7 +213,7 @@ def _extend_any(
 
 @inlined
 def _extend_each(
-    stack: Stack, above: int, is_last: bool, head: SignWords, child: Child, m1: Shuffle, weights: Weights,
+    stack: Stack, above: int, is_last: bool, head: Label, child: Child, m1: Shuffle, weights: Weights,
     work: Work,
 ) -> None:  # fmt: skip
     """Extend subsequences of each length, the longest first, since each enters the next."""
@@ -219,26 +226,27 @@ def _extend_each(
         source = stack.before[above, length - 1] if length > 0 else NO_ROW
         new = NO_ROW if is_last or length + 1 >= longest else stack.before[above, length]
         old = new if done > length else NO_ROW
-        _extend(stack, length == 0, source, old, new, total, total, head, child, m1, weights.decay, work)
+        _extend(stack, length == 0, source, old, new, total, total, head, child, m1, weights, work)
 
 
 @inlined
 def _extend(
-    stack: Stack, with_label: bool, source: int, old: int, new: int, total: int, out: int, head: SignWords,
-    child: Child, m1: Shuffle, decay: float, work: Work,
+    stack: Stack, with_label: bool, source: int, old: int, new: int, total: int, out: int, head: Label,
+    child: Child, m1: Shuffle, weights: Weights, work: Work,
 ) -> None:  # fmt: skip
     """Compose ``n + λ source``, or one of the two, with x(c): E.
 
     Then out becomes ``total + E``, and new ``λ old + E``; there may be no source, no old and no new.
     """
-    number = stack.rows.dtype.type
-    a, b, exponent, bound = 1.0, 0.0, child.exponent, child.bound
+    number, decay = stack.rows.dtype.type, weights.decay
+    a, b, exponent, bound = 1.0, 0.0, child.exponent, weights.label
     if source != NO_ROW:
         a, b, grown = 0.0, decay, stack.exponent[source]
         if with_label:
             a, b, grown = rescaling.child_scales(grown, decay)
         exponent += grown
-        bound *= a + MIXER_BOUND * b * stack.bound[source]
+        bound = a * weights.label + MIXER_BOUND * b * stack.bound[source]
+    bound *= child.bound
     kept, added, out_exponent = _common_exponent(stack.exponent[total], exponent)
     out_bound = kept * stack.bound[total] + added * bound
     faded, joined = 0.0, 1.0
@@ -246,7 +254,7 @@ def _extend(
         faded, joined, exponent = _common_exponent(stack.exponent[old], exponent)
         faded *= decay
         bound = faded * stack.bound[old] + joined * bound
-    share = child.a * UNMIX if child.kind == LEAF else 1.0  # the right operand of a leaf is nothing but signs
+    share = child.a * UNMIX if child.kind == LEAF else 1.0  # a leaf is its label alone
     left = number(BUTTERFLY_FACTOR * a * share), head, number(b * share)
     sums = number(kept), number(added), number(faded), number(joined)
     if child.kind == LEAF:
@@ -291,7 +299,7 @@ def _common_exponent(a: int, b: int) -> tuple[float, float, int]:
 
 @inlined
 def _add_node(
-    stack: Stack, own: int, kind: int, label: SignWords, below: SignWords, step: float, work: Work, to: int
+    stack: Stack, own: int, kind: int, label: Label, below: Label, step: float, work: Work, to: int
 ) -> int:
     """Add x(n) to the total, which is over ``2^to``; return its new exponent.
 
@@ -303,12 +311,12 @@ def _add_node(
         exponent = rescaling.true_exponent(row_of(stack.rows, row), stack.exponent[row], to)
         to, share = rescaling.meet(work.total, to, exponent)
         unit = rescaling.power_of_two(-to)
-        add_row_and_signs(work.total, row_of(stack.rows, row), number(share), label, number(unit))
+        add_row_and_label(work.total, row_of(stack.rows, row), number(share), label, number(unit))
     elif kind == PRETERMINAL:
         unit = rescaling.power_of_two(-to)
         add_preterminal(work.total, label, below, number(unit), work.preterminal, number(unit * step))
     else:
-        add_signs(work.total, label, number(rescaling.power_of_two(-to)))
+        add_label(work.total, label, number(rescaling.power_of_two(-to)))
     return to
 
 
@@ -318,7 +326,7 @@ def _encode(
     out: Matrix,
 ) -> int:  # fmt: skip
     """Visit the nodes of each tree, children first, and compose each finished one into its parent."""
-    size, number = out.shape[1], out.dtype.type
+    number = out.dtype.type
     widest = max(1, schedule.arity.max())
     height, lengths = stack_height(schedule), max(1, min(weights.max_length, widest) - 1)
     n = height * (1 + lengths)
@@ -327,10 +335,10 @@ def _encode(
         rows, np.zeros(n + 1, np.int64), np.zeros(n + 1), np.arange(height),
         np.arange(height, n).reshape(height, lengths), np.zeros(height, np.int64), np.array([n]),
     )  # fmt: skip
-    words = size // LANES
+    of_labels = np.empty((3, labels.plain.shape[1]), labels.plain.dtype)
     work = Work(
-        row_of(rows, n + 1), row_of(rows, n + 2), np.empty(EDGE, out.dtype),
-        np.empty(words, np.uint16), np.empty(words, np.uint16), np.empty(words, np.uint16),
+        row_of(rows, n + 1), row_of(rows, n + 2), np.empty(EDGE, out.dtype), of_labels[0], of_labels[1],
+        of_labels[2],
     )  # fmt: skip
     work.right[:] = 0
     fraction, factor = math.frexp(weights.node)
@@ -348,11 +356,11 @@ def _encode(
                 exponent = _add_node(stack, own, kind, plain, below, weights.step, work, exponent)
             if parent < 0:
                 continue
-            child = _right_operand(stack, own, kind, labels.child[label], weights.step)
+            child = _right_operand(stack, own, kind, labels.child[label], weights)
             above, arity = schedule.stack_row[parent], schedule.arity[parent]
             head = labels.head[schedule.label[parent]]
             if schedule.is_first[node]:
-                _compose_first(stack, above, arity, head, child, m2, work)
+                _compose_first(stack, above, arity, head, child, m2, weights, work)
             else:
                 _compose_later(stack, above, arity, head, child, m1, m2, weights, work)
         work.total[:] *= number(fraction)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from treedot.array_types import IntArray, Row, SignWords
+from treedot.array_types import IntArray, Label, Row
 from treedot.encode.dense.mixing import Shuffle, lay_edge, row_butterflies
 from treedot.jit import njit
-from treedot.simd import LANES, flip, load, splat, store, times
+from treedot.simd import LANES, load, splat, store, times
 
 
 class Step(NamedTuple):
     """How a later child is composed.
 
-    With butterflies x of the source, E is ``(a · label + b · x) ⊗ right``, where the label is signs, and the
-    right operand a row, or signs too where the child is a leaf. Then out is ``kept · total + added · E``, and
-    new is ``faded · old + joined · E``.
+    With butterflies x of the source, E is ``(a · label + b · x) ⊗ right``, where the right operand is a row,
+    or a label too where the child is a leaf. Then out is ``kept · total + added · E``, and new is
+    ``faded · old + joined · E``.
     """
 
     a: Any
-    label: SignWords
+    label: Label
     b: Any
     right: Any
     kept: Any
@@ -30,7 +30,7 @@ class Step(NamedTuple):
 
 @njit
 def _compose_one(x: Any, at: int, step: Step, old: Row, new: Any, total: Row, out: Row) -> None:
-    left = flip(splat(step.a), step.label[at // LANES]) + x * splat(step.b)
+    left = times(splat(step.a), step.label, at) + x * splat(step.b)
     ending = times(left, step.right, at)
     store(out, at, load(total, at) * splat(step.kept) + ending * splat(step.added))
     if new is not None:
@@ -68,20 +68,17 @@ def compose(
 
 
 @njit
-def add_row_and_signs(total: Row, row: Row, share: Any, signs: SignWords, unit: Any) -> None:
-    """Add ``share · row + unit · signs`` to the total."""
+def add_row_and_label(total: Row, row: Row, share: Any, label: Label, unit: Any) -> None:
+    """Add ``share · row + unit · label`` to the total."""
     a, b = splat(share), splat(unit)
-    for k in range(signs.size):
-        x = load(row, LANES * k) * a + flip(b, signs[k])
-        store(total, LANES * k, load(total, LANES * k) + x)
+    for at in range(0, total.size, LANES):
+        store(total, at, load(total, at) + (load(row, at) * a + times(b, label, at)))
 
 
 @njit
-def add_preterminal(
-    total: Row, label: SignWords, leaf: SignWords, unit: Any, signs: SignWords, share: Any
-) -> None:
-    """Add two labels, times ``unit``, and ``share · signs`` to the total."""
+def add_preterminal(total: Row, label: Label, leaf: Label, unit: Any, product: Label, share: Any) -> None:
+    """Add two labels, times ``unit``, and ``share`` times the product of labels to the total."""
     a, b = splat(unit), splat(share)
-    for k in range(signs.size):
-        x = flip(a, label[k]) + flip(a, leaf[k]) + flip(b, signs[k])
-        store(total, LANES * k, load(total, LANES * k) + x)
+    for at in range(0, total.size, LANES):
+        x = times(a, label, at) + times(a, leaf, at) + times(b, product, at)
+        store(total, at, load(total, at) + x)

@@ -6,6 +6,7 @@ Short, plain and slow, in float64. Every fast path is tested against it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,16 +14,19 @@ from treedot.algebra import Algebra
 from treedot.array_types import FloatArray
 from treedot.trees import Tree
 
+LabelVectors = Callable[[Sequence[str]], FloatArray]  # those of the algebra, or a ``WordLabels``
 
-def fragment_vector(fragment: Tree, algebra: Algebra) -> FloatArray:
+
+def fragment_vector(fragment: Tree, algebra: Algebra, labels: LabelVectors | None = None) -> FloatArray:
     """Return f̂(τ), the distributed tree fragment of Definition 1.
 
     A terminal is its label's vector; any other node is ``n ⋄ f̂(τ1) ⋄ … ⋄ f̂(τk)`` over its children.
     """
+    label_vectors = labels or algebra.label_vectors
     done: list[FloatArray] = []  # of the finished nodes that wait for their parents
     for node in fragment.postorder():
         first = len(done) - len(node.children)
-        done[first:] = [algebra.fold([_label(algebra, node), *done[first:]])]
+        done[first:] = [algebra.fold([label_vectors([node.label])[0], *done[first:]])]
     return done[0]
 
 
@@ -45,7 +49,7 @@ def distributed_tree(tree: Tree, algebra: Algebra, decay: float) -> FloatArray:
 
 def distributed_partial_tree(
     tree: Tree, algebra: Algebra, decay: float, mu: float, gaps: str = "toolkit",
-    max_length: int | None = None,
+    max_length: int | None = None, labels: LabelVectors | None = None,
 ) -> FloatArray:  # fmt: skip
     """Return T̃ = Σ s(n) over all nodes, the sum of the vectors of all partial trees, each with its weight.
 
@@ -57,15 +61,18 @@ def distributed_partial_tree(
     ``E_k = κ (n + B_(k-1)) ⋄ s(c_k)``, ``B_k = λ B_(k-1) + E_k``, ``s(n) = √μ (λ n + Σ E_k)``,
 
     with κ = 1 for 'toolkit' and λ for 'span'. A longest length takes one B for every length.
+
+    The vectors of labels are those of the algebra, or of ``labels``, such as a ``WordLabels``.
     """
     if not algebra.folds_left:
         raise ValueError(f"{algebra.name} does not fold left")
+    label_vectors = labels or algebra.label_vectors
     kappa = 1.0 if gaps == "toolkit" else decay
     total = np.zeros(algebra.size)
     done: list[FloatArray] = []  # s(c) of the finished nodes that wait for their parents
     for node in tree.postorder():
         first = len(done) - len(node.children)
-        n = _label(algebra, node)
+        n = label_vectors([node.label])[0]
         s = decay * n
         before = np.zeros((max_length or 1, algebra.size))  # B, of each length or of all
         for child in done[first:]:

@@ -37,7 +37,7 @@ from treedot.encode.dense.mixing import (
     EDGE,
     MIXER_BOUND,
     Shuffle,
-    add_signs,
+    add_label,
     mix_row,
     mix_sign_words,
     targets,
@@ -456,7 +456,7 @@ def _compose_all(
     else:
         if first:
             whole[:] = 0
-            add_signs(whole, signs, whole.dtype.type(1))
+            add_label(whole, signs, whole.dtype.type(1))
         _add_products(whole, work.above[1] if first else work.above[ALL], z, a, mixed)
 
 

@@ -37,9 +37,11 @@ def test_a_vector_of_a_label_comes_before_that_of_its_word():
     assert vectors("dog::v", "cat::v") == 0
 
 
-def test_opposite_words_and_vectors_of_length_0_are_not_similar():
+def test_opposite_words_have_their_cosine_and_vectors_of_length_0_are_not_similar():
     vectors = WordVectors({"up": [1, 0], "down": [-1, 0], "of": [0, 0]})
-    assert vectors("up::x", "down::x") == vectors("up::x", "of::x") == 0
+    assert vectors("up::x", "down::x") == -1
+    assert vectors("up::x", "of::x") == 0
+    assert SmoothedPartialTreeKernel(vectors, threshold=0)("(up::x)", "(down::x)") == 0
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
@@ -126,3 +128,43 @@ def test_word_vectors_are_values():
     assert copy.deepcopy(vectors) is vectors
     assert pickle.loads(pickle.dumps(vectors)) == vectors
     assert repr(vectors) == "WordVectors(3 words, 2 dimensions)"
+
+
+def test_the_vectors_of_labels_have_length_1_and_are_zeros_where_there_are_none():
+    vectors = WordVectors({**VECTORS, "of": [0, 0]})
+    labels = ["dog::n", "run::v", "run::n", "dog", "of::x"]
+    assert vectors.units(labels) == pytest.approx(np.array([[0.6, 0.8], [0, 1], [0, 0], [0, 0], [0, 0]]))
+    assert vectors.units([]).shape == (0, vectors.n_dimensions)
+
+
+def test_fingerprints_name_words_and_directions():
+    vectors = WordVectors(VECTORS)
+    turned = dict(reversed(VECTORS.items()))
+    assert WordVectors(turned).fingerprint == vectors.fingerprint == "a1e57f0891413b80"
+    assert WordVectors({**VECTORS, "dog": [1.5, 2.0]}).fingerprint == vectors.fingerprint
+    for other in ({**VECTORS, "dog": [3, 5]}, {**VECTORS, "bird": [1, 1]}, {"dog": [3, 4]}):
+        assert WordVectors(other).fingerprint != vectors.fingerprint
+
+
+def test_arrays_hold_everything_to_the_bit():
+    rng = np.random.default_rng(0)
+    vectors = WordVectors({f"w\ud800 {k}\n": row for k, row in enumerate(rng.normal(size=(60, 50)))})
+    again = WordVectors.from_arrays(vectors.arrays())
+    assert again == vectors
+    assert again.fingerprint == vectors.fingerprint
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"words": np.frombuffer(b'["a"]', np.uint8)},
+        {"words": np.frombuffer(b'["a", "a", "b"]', np.uint8)},
+        {"words": np.frombuffer(b"[1, 2, 3]", np.uint8)},
+        {"words": np.frombuffer(b"dog", np.uint8)},
+        {"units": np.ones(3)},
+        {"units": np.full((3, 2), np.nan)},
+    ],
+)
+def test_damaged_arrays_are_refused(change):
+    with pytest.raises(SourceError, match="not the vectors of words"):
+        WordVectors.from_arrays({**WordVectors(VECTORS).arrays(), **change})

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import IO, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from treedot.array_types import FloatArray, IntArray
+from treedot.array_types import Array, FloatArray, IntArray
 from treedot.errors import ParameterError, SourceError
 from treedot.files import decompressed, open_raw, read_lines
 from treedot.jit import njit
@@ -23,7 +26,7 @@ class WordVectors:
 
     A label is a word, ``::`` and a part of speech. Its vector is that of the label, else that of the word
     before the ``::``. Two labels of the same part of speech have the cosine of their vectors as their
-    similarity, or 0 where it is negative. Labels without ``::`` are no words: they are similar to nothing.
+    similarity. Labels without ``::`` are no words: they are similar to nothing.
 
     Parameters
     ----------
@@ -33,6 +36,7 @@ class WordVectors:
     See Also
     --------
     SmoothedPartialTreeKernel : The kernel that they are for.
+    DistributedTreeVectorizer : Vectors of the same, with ``kernel="smoothed"``.
 
     Examples
     --------
@@ -56,6 +60,13 @@ class WordVectors:
             raise ParameterError("the vectors of words must be finite numbers, of all words equally many")
         self._row = {word: k for k, word in enumerate(vectors)}
         self._unit = _of_length_one(matrix)
+
+    @classmethod
+    def of(cls, source: WordVectors | Mapping[str, npt.ArrayLike] | str | os.PathLike[str]) -> WordVectors:
+        """Return word vectors as they are, or make them of a mapping or of the path of a file."""
+        if isinstance(source, (str, os.PathLike)):
+            return cls.read(source)
+        return source if isinstance(source, WordVectors) else cls(source)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -101,6 +112,45 @@ class WordVectors:
         known = a in self and b in self and part_of_speech(a) == part_of_speech(b)
         return float(self.cosines([a, b])[0, 1]) if known else 0.0
 
+    @property
+    def n_dimensions(self) -> int:
+        """How many numbers the vector of a word has."""
+        return int(self._unit.shape[1])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short stable name of all words and their directions, whatever their order and lengths."""
+        words = sorted(self._row)
+        digest = hashlib.blake2b(json.dumps(words).encode(), digest_size=8)
+        digest.update(self._unit[[self._row[word] for word in words]].astype("<f8").data)
+        return digest.hexdigest()
+
+    def arrays(self) -> dict[str, Array]:
+        """Return everything as arrays, for files."""
+        return {"words": np.frombuffer(json.dumps(list(self._row)).encode(), np.uint8), "units": self._unit}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
+        """Return what ``arrays`` described, or raise where it makes no sense."""
+        try:
+            if arrays.keys() != {"words", "units"}:
+                raise ValueError(f"there are {', '.join(arrays) or 'no arrays'}, not words and units")
+            words, units = json.loads(arrays["words"].tobytes()), arrays["units"]
+            made = cls(dict(zip(words, units, strict=True)))
+            if len(made) < len(units):
+                raise ValueError("a word has two of them")
+        except (TypeError, ValueError, ParameterError) as error:
+            raise SourceError(f"these are not the vectors of words: {error}") from None
+        made._unit = np.asarray(units, np.float64)  # to the bit: to divide by the length again may change it
+        return made
+
+    def units(self, labels: Sequence[str]) -> FloatArray:
+        """Return the vectors of labels, of length 1 each; zeros for a label that has none."""
+        known = {k: row for k, label in enumerate(labels) if (row := self._of(label)) is not None}
+        found = np.zeros((len(labels), self.n_dimensions))
+        found[list(known)] = self._unit[list(known.values())]
+        return found
+
     def groups(self, labels: Sequence[str]) -> list[IntArray]:
         """Return the numbers of the labels that have vectors, those of each part of speech together."""
         found: dict[str | None, list[int]] = {}
@@ -110,10 +160,8 @@ class WordVectors:
         return [np.array(group) for group in found.values()]
 
     def cosines(self, labels: Sequence[str]) -> FloatArray:
-        """Return the cosines of labels that have vectors, negative ones as 0."""
-        rows = self._unit[np.array([self._of(label) for label in labels], np.int64)]
-        cosines: FloatArray = np.maximum(_products(np.ascontiguousarray(rows.T)), 0.0)
-        return cosines
+        """Return the cosines of labels that have vectors."""
+        return _products(np.ascontiguousarray(self.units(labels).T))
 
     def _of(self, label: str) -> int | None:
         text = label.removeprefix(TYPE)
@@ -145,7 +193,10 @@ def _products(columns: FloatArray) -> FloatArray:
 def _of_length_one(matrix: FloatArray) -> FloatArray:
     largest = np.abs(matrix).max(axis=1, keepdims=True)  # whose square may be too large, or too small
     scaled = np.divide(matrix, largest, out=np.zeros_like(matrix), where=largest > 0)
-    length = np.linalg.norm(scaled, axis=1, keepdims=True)
+    square = np.zeros(len(scaled))
+    for column in scaled.T:  # in this order on every machine: fingerprints depend on the last bit
+        square += column * column
+    length = np.sqrt(square)[:, None]
     unit: FloatArray = np.divide(scaled, length, out=scaled, where=length > 0)
     return unit
 

@@ -31,7 +31,7 @@ from treedot.vectors.fidelity import floor, projected
 
 TINY = Settings(
     quick=True,
-    decays=(0.4, 1.0),
+    decays=(0.4,),
     seeds=2,
     samples=5,
     fragments=24,

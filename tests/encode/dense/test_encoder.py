@@ -291,15 +291,9 @@ def test_powers_of_two_meet_the_numbers_before_each_other():
 def test_a_row_of_zeros_has_no_exponent():
     """With one dimension and λ = 1, label + s cancels exactly for half of the labels."""
     spec = DenseSpec(1, 1.0, "product", normalize=True)
-    signs = {
-        text: DenseEncoder(DenseSpec(1, 0.0, "product", normalize=False)).encode(
-            read_trees([f"({text} {text})"])
-        )[0, 0]
-        for text in "abcdefgh"
-    }
-    labels = {text: ALGEBRAS["product"](1, 0).label_vectors([text])[0, 0] for text in signs}
-    zero = next(text for text in signs if labels[text] < 0)  # n + n ⊠ n = n + 1 = 0
-    one = next(text for text in signs if labels[text] > 0)
+    labels = {text: ALGEBRAS["product"](1, 0).label_vectors([text])[0, 0] for text in "abcdefgh"}
+    zero = next(text for text, label in labels.items() if label < 0)  # n + n ⊠ n = n + 1 = 0
+    one = next(text for text, label in labels.items() if label > 0)
     big = Tree(one, [Tree(one, [one])] * 400)
     tree = Tree(one, [Tree(zero, [zero]), big, big, big, big])
     assert DenseEncoder(spec).encode(Forest.from_trees([tree]))[0, 0] == 1

@@ -1,5 +1,7 @@
 """Statistical claims: how far dot products are from the exact kernel, with bounds that can fail."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -24,8 +26,18 @@ def estimate(forest, decay, seed=0, size=SIZE, composition="mixed"):
     return vectors @ vectors.T
 
 
+@cache
+def all_trees(name):
+    return read_trees(corpus(name))
+
+
+@cache
+def squared_norms(name, decay):
+    return SubsetTreeKernel(decay=decay).diagonal(all_trees(name))
+
+
 def questions():
-    forest = read_trees(corpus("qc_train.tsv.gz"))
+    forest = all_trees("qc_train.tsv.gz")
     return forest[np.random.default_rng(0).choice(len(forest), 100, replace=False)]
 
 
@@ -60,8 +72,7 @@ def test_estimates_are_unbiased(name, decay):
 @pytest.mark.parametrize("decay", [0.2, 0.4])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_norms_stay_near_the_truth_on_every_tree(name, decay, seed):
-    forest = read_trees(corpus(name))
-    truth = SubsetTreeKernel(decay=decay).diagonal(forest)
+    forest, truth = all_trees(name), squared_norms(name, decay)
     squares = np.empty(len(forest))
     encoder = DenseEncoder(DenseSpec(SIZE, decay, seed=seed, normalize=False))
     for start in range(0, len(forest), 1000):

@@ -21,7 +21,7 @@ from treedot.readers import read_tree
 from treedot.search.production_keys import RarestFirst, element_keys, low_bits, n_cells, production_keys
 from treedot.threads import thread_map
 from treedot.trees import Forest
-from treedot.vectors.inverted_index import runs
+from treedot.vectors.inverted_index import locate, runs
 
 BLOCK = 512  # trees that one task looks up
 MAX_COMPARED = 10_000  # trees that one is compared with; among 100,000 functions of packages, at most 3,200
@@ -56,20 +56,22 @@ class Multisets(NamedTuple):
 
 
 class PrefixIndex(NamedTuple):
-    """The trees, by size, that have an element among their rarest: of ``elements[k]``, those from
-    ``start[k]`` to ``start[k + 1]``.
+    """The trees, by size, that have an element among their rarest.
+
+    Of ``elements[k]``, these are ``trees[start[k]:start[k + 1]]``. Elements are *turned*: the bits that say
+    how rare they are come last, and others, which are random, first. So ranges of them are equally large.
     """
 
-    elements: IntArray  # each once, ascending
+    elements: IntArray  # each once, turned and ascending
     start: IntArray
     trees: IntArray
 
     def lists(self, elements: IntArray) -> tuple[IntArray, IntArray]:
         """Return where the lists of some elements begin and end."""
-        k = np.searchsorted(self.elements, elements)
-        k[k == len(self.elements)] = 0
-        known = self.elements[k] == elements if len(self.elements) else np.zeros(len(k), bool)
-        return np.where(known, self.start[k], 0), np.where(known, self.start[k + known], 0)
+        first, last = np.zeros((2, len(elements)), np.int64)
+        known, k = locate(turned(elements), self.elements)
+        first[known], last[known] = self.start[k], self.start[k + 1]
+        return first, last
 
 
 class SimilarPairs(NamedTuple):
@@ -118,14 +120,7 @@ def multiset_similarity(a: IntArray, b: IntArray) -> float:
 
 def production_multisets(forest: Forest) -> Multisets:
     """Return the multiset of every tree's productions."""
-    inner = forest.production >= 0
-    tree, production = forest.tree_of_node[inner], forest.production[inner].astype(np.int64)
-    order = np.lexsort((production, tree))
-    tree, production = tree[order], production[order]
-    places = np.arange(len(tree))
-    is_first = np.ones(len(tree), bool)
-    is_first[1:] = (np.diff(tree) != 0) | (np.diff(production) != 0)
-    occurrence = places - np.maximum.accumulate(np.where(is_first, places, 0))
+    tree, production, occurrence = occurrences(forest)
     keys = production * (occurrence.max(initial=0) + 1) + occurrence
     _, first, element, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     rank = np.empty(len(counts), np.int64)
@@ -134,6 +129,18 @@ def production_multisets(forest: Forest) -> Multisets:
     element = rank[element]
     bounds = np.concatenate([[0], np.cumsum(np.bincount(tree, minlength=len(forest)))])
     return Multisets(element[np.lexsort((element, tree))], bounds)
+
+
+def occurrences(forest: Forest) -> tuple[IntArray, IntArray, IntArray]:
+    """Return tree, production and number, from 0, of each occurrence of a production; tree by tree."""
+    inner = forest.production >= 0
+    tree, production = forest.tree_of_node[inner], forest.production[inner].astype(np.int64)
+    order = np.lexsort((production, tree))
+    tree, production = tree[order], production[order]
+    places = np.arange(len(tree))
+    is_first = np.ones(len(tree), bool)
+    is_first[1:] = (np.diff(tree) != 0) | (np.diff(production) != 0)
+    return tree, production, places - np.maximum.accumulate(np.where(is_first, places, 0))
 
 
 def _rarest_first(keys: IntArray, counts: IntArray) -> IntArray:
@@ -188,12 +195,16 @@ def prefix_index(by_size: Multisets, threshold: float) -> PrefixIndex:
     """Return the index of trees, by size."""
     trees = np.arange(len(by_size.sizes))
     lengths = indexed_lengths(by_size.sizes, threshold)
-    elements = by_size.first(trees, lengths).elements
-    return index_of(elements, np.repeat(trees, lengths))
+    return index_of(turned(by_size.first(trees, lengths).elements), np.repeat(trees, lengths))
+
+
+def turned(elements: IntArray) -> IntArray:
+    """Return numbers of 63 bits with their last 32 bits first."""
+    return (elements & ((1 << 32) - 1)) << 31 | elements >> 32
 
 
 def index_of(elements: IntArray, trees: IntArray) -> PrefixIndex:
-    """Return the index in which trees, ascending, have these elements."""
+    """Return the index in which trees, ascending, have these elements, which are turned."""
     order = np.argsort(elements, kind="stable")
     distinct, start = runs(elements[order])
     return PrefixIndex(distinct, start, trees[order])
@@ -254,9 +265,9 @@ def _partners(
 ) -> tuple[int, bool]:
     """Write down the trees before x that are similar to it, as many as there is room for.
 
-    Lists, from ``first`` to ``last``, have the trees that share one of x's rarest elements. Each that is large
-    enough is compared once, beginning with the rarest, and the trees nearest in size. Return how many were
-    found, and whether a limit was met.
+    Lists, from ``first`` to ``last``, have the trees that share one of x's rarest elements. Each that is
+    large enough is compared once, beginning with the rarest, and the trees nearest in size. Return how many
+    were found, and whether a limit was met.
     """
     size = bounds[x + 1] - bounds[x]
     smallest = threshold * size - ROUNDING

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import IntArray
 from treedot.files import write_whole
 from treedot.readers import read_trees
 from treedot.scale.encoding import Encoding
-from treedot.scale.part_file import check_names, read_part
+from treedot.scale.part_file import check_names, read_part, with_files
 from treedot.scale.plan import Plan
-from treedot.scale.work import SMALL_TREE, Columns, Source
+from treedot.scale.work import SMALL_TREE, Columns, Source, taken
 from treedot.search.running_nearest import RunningNearest
 from treedot.trees import Forest
 from treedot.vectors.parts import iter_vectors
@@ -47,6 +46,7 @@ class NeighbourSearch:
 
     def __init__(self, encoding: Encoding, queries: Forest, k: int, of_vectors: bool) -> None:
         self._encoding, self._k, self._of_vectors = encoding, k, of_vectors
+        self.reads_trees = not of_vectors
         self._queries = Forest(queries.label, queries.arity, queries.offsets, queries.labels)
 
     @classmethod
@@ -95,7 +95,7 @@ class NeighbourSearch:
                 check_names(OWN, others)
                 first = best.n_rows
                 chosen = best.add(vectors)
-                columns = {name: _taken(values, chosen) for name, values in others.items()}
+                columns = {name: taken(values, chosen) for name, values in others.items()}
                 kept.append(pa.table({"row": chosen + first, **columns}))
                 if forest is not None:
                     texts += [str(forest[i]) for i in chosen.tolist()]
@@ -129,11 +129,6 @@ class NeighbourSearch:
         RunningNearest(self._query_vectors, self._k).add(self._encoding.transform(read_trees([SMALL_TREE])))
 
 
-def _taken(values: Any, chosen: IntArray) -> Any:
-    """Return some values of a column: of a list, or of an array of Arrow."""
-    return values.take(chosen) if hasattr(values, "take") else [values[i] for i in chosen.tolist()]
-
-
 def merge_parts(folder: Path, plan: Plan) -> Any:
     """Write the best of all parts to a file in their folder; return it, a table of Arrow.
 
@@ -147,7 +142,7 @@ def merge_parts(folder: Path, plan: Plan) -> Any:
             table, trees = read_part(folder / shard.part)
             row = pa.array(table["row"].to_numpy() + n_trees)
             table = table.set_column(table.column_names.index("row"), "row", row)
-            waiting.append(_with_file(table, plan.inputs[shard.file].path))
+            waiting.append(with_files(table, [plan.inputs[shard.file].path] * len(table)))
             n_trees += trees
             if sum(map(len, waiting)) > AT_A_TIME:
                 waiting = [_best_of(waiting, k)]
@@ -157,16 +152,6 @@ def merge_parts(folder: Path, plan: Plan) -> Any:
         with write_whole(folder / RESULT) as aside, pa.ipc.new_file(str(aside), best.schema) as file:
             file.write_table(best)
         return best
-
-
-def _with_file(table: Any, path: str) -> Any:
-    """Return candidates with the file of each: what their own column says, as that of code does, or this."""
-    from treedot.trees.arrow import pa
-
-    if "file" not in table.column_names:
-        return table.append_column("file", pa.array([path] * len(table), pa.string()))
-    place, known = table.column_names.index("file"), table["file"]
-    return table.set_column(place, "file", known.fill_null(path)) if pa.types.is_string(known.type) else table
 
 
 def _best_of(tables: list[Any], k: int) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from treedot.array_types import IntArray
 from treedot.readers.problems import OnBad
 from treedot.readers.ranges import FileRange, Reading, iter_range
 from treedot.trees import Forest
@@ -38,6 +39,10 @@ class Work(Protocol):
     @property
     def left_out(self) -> tuple[str, ...]:
         """Columns that came with the trees and are not in the parts."""
+
+    @property
+    def reads_trees(self) -> bool:
+        """Whether the inputs are files of trees."""
 
     def batches(self, source: Source) -> Iterator[tuple[Columns, Columns]]:
         """Yield what is made of a shard as columns of Arrow, and the columns that came with the trees.
@@ -72,6 +77,11 @@ class Source:
                 self.n_trees += len(trees)
         if not self.n_trees:
             yield Forest([], [], [0], []), {}
+
+
+def taken(values: Any, chosen: IntArray) -> Any:
+    """Return some values of a column: of a list, or of an array of Arrow."""
+    return values.take(chosen) if hasattr(values, "take") else [values[i] for i in chosen.tolist()]
 
 
 def _slices(forest: Forest) -> Iterator[slice]:

@@ -245,8 +245,8 @@ def partners(
         parts.append((np.full(n, x), found[:n].copy(), similarity[:n].copy()))
         if is_limited:
             limited.append(x)
-    columns = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Partners(*columns, np.array(limited, np.int64))
+    tree, partner, values = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Partners(tree, partner, values, np.array(limited, np.int64))
 
 
 @njit

@@ -29,7 +29,7 @@ from treedot.array_types import Array, IntArray
 from treedot.files import first_alone, write_whole
 from treedot.readers.ranges import Reading
 from treedot.scale.pair_index import PairIndex
-from treedot.scale.pair_search import A_LIMIT, plan_pair_search
+from treedot.scale.pair_search import A_LIMIT, is_planned, plan_pair_search
 from treedot.scale.part_file import read_part, with_files
 from treedot.scale.plan import Plan
 from treedot.scale.production_lists import ProductionLists
@@ -39,7 +39,6 @@ from treedot.search.duplicate_groups import Compared, DuplicateGroup, Informatio
 from treedot.search.duplicates import MIN_NODES, THRESHOLD, OnLimit, checked_settings
 from treedot.search.similarity import Multisets, SimilarPairs
 from treedot.vectors.inverted_index import locate
-from treedot.vectors.parts import PLAN
 
 RESULT = "duplicates.arrow"
 PLACES = ("file", "start", "end", "blurred")  # columns that groups depend on
@@ -112,7 +111,7 @@ def find_duplicates(
     if plan_status(folder, plan).missing:
         return None
     with first_alone(folder):
-        if not (folder / PAIRS / PLAN).exists():
+        if not is_planned(folder / PAIRS):
             plan_pair_search([folder / shard.part for shard in plan.shards], folder / PAIRS, plan.work)
     pair_plan = Plan.load(folder / PAIRS)
     run(folder / PAIRS, pair_plan, by, on_done)

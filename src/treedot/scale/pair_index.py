@@ -63,8 +63,9 @@ def _mapped(path: Path, size: int | None) -> IntArray:
 
 
 def file_sizes(folder: Path) -> dict[str, int]:
-    """Return the sizes of the files of an index."""
-    return {name: os.path.getsize(folder / f"{name}.bin") for name in ARRAYS}
+    """Return the sizes of the files of an index, those that are there."""
+    paths = {name: folder / f"{name}.bin" for name in ARRAYS}
+    return {name: path.stat().st_size for name, path in paths.items() if path.is_file()}
 
 
 def write_pair_index(parts: Sequence[Path], folder: Path, threshold: float) -> None:

@@ -18,6 +18,7 @@ from treedot.scale.pair_index import PairIndex, file_sizes, write_pair_index
 from treedot.scale.plan import Input, Plan, Shard
 from treedot.scale.work import SMALL_TREE, Columns, Source
 from treedot.search.similarity import BLOCK, partners, production_multisets, similar_pairs
+from treedot.vectors.parts import PLAN
 
 PAIRS_KEY = b"treedot.pairs"
 TREES_OF_A_TASK = 1 << 14
@@ -79,6 +80,18 @@ class PairSearch:
         similar_pairs(production_multisets(read_trees([SMALL_TREE, SMALL_TREE])), 0.5)
 
 
+def is_planned(folder: Path) -> bool:
+    """Tell whether a folder has a plan, and the index that belongs to it."""
+    if not (folder / PLAN).exists():
+        return False
+    plan, files = Plan.load(folder), file_sizes(folder)
+    return plan.work["files"] == files and plan.inputs == (_index_file(folder),)
+
+
+def _index_file(folder: Path) -> Input:
+    return Input.of(os.path.abspath(folder / "elements.bin"))
+
+
 def plan_pair_search(parts: list[Path], folder: Path, work: dict[str, Any]) -> None:
     """Make the folder of a search among the trees of parts: an index, and a plan of ranges of its trees."""
     with write_folder(folder) as aside:
@@ -90,9 +103,8 @@ def plan_pair_search(parts: list[Path], folder: Path, work: dict[str, Any]) -> N
             "threshold": work["threshold"],
             "files": files,
         }
-        index = Input.of(os.fspath(aside / "elements.bin"))
         n_trees = files["tree_row"] // 8
         ends = [*range(TREES_OF_A_TASK, n_trees, TREES_OF_A_TASK), n_trees]
         shards = [Shard(0, end - 1 - (end - 1) % TREES_OF_A_TASK, end, 0, 0) for end in ends if n_trees]
-        inputs = (index._replace(path=os.path.abspath(folder / "elements.bin")),)
-        Plan(description, Reading(), TREES_OF_A_TASK, inputs, tuple(shards)).save(aside)
+        index = _index_file(aside)._replace(path=os.path.abspath(folder / "elements.bin"))
+        Plan(description, Reading(), TREES_OF_A_TASK, (index,), tuple(shards)).save(aside)

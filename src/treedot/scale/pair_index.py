@@ -88,7 +88,7 @@ def write_pair_index(parts: Sequence[Path], folder: Path, threshold: float) -> N
         elements = np.asarray(np.memmap(folder / "elements.bin", np.int64, "w+", shape=(n_elements,)))
     with _Entries(folder, n_entries) as entries:
         for keys, starts, places in _lists(parts, place):
-            _put(numbers.numbers(keys), starts, bounds[places], elements)
+            put_sorted(numbers.numbers(keys), starts, bounds[places], elements)
             lengths = indexed_lengths(np.diff(starts), threshold)
             rarest = Multisets(elements, bounds).first(places, lengths)
             entries.add(turned(rarest.elements), np.repeat(places, lengths))
@@ -152,19 +152,13 @@ def _counted(parts: Sequence[Path], place: IntArray, cells: int) -> IntArray:
     """Return how many elements of distinct trees are in each cell."""
     counts = np.zeros(cells, np.int64)
     for keys, _, _ in _lists(parts, place):
-        _count(keys, low_bits(cells), counts)
+        np.add.at(counts, keys >> low_bits(cells), 1)
     return counts
 
 
 @njit
-def _count(keys: IntArray, low: int, counts: IntArray) -> None:
-    for key in keys:
-        counts[key >> low] += 1
-
-
-@njit
-def _put(numbers: IntArray, starts: IntArray, to: IntArray, out: IntArray) -> None:
-    """Write the numbers of every tree to its place, ascending."""
+def put_sorted(numbers: IntArray, starts: IntArray, to: IntArray, out: IntArray) -> None:
+    """Write the numbers of every tree, which begin at ``starts``, to their place, ascending."""
     for k in range(len(to)):
         size = starts[k + 1] - starts[k]
         out[to[k] : to[k] + size] = np.sort(numbers[starts[k] : starts[k + 1]])

@@ -8,6 +8,7 @@ with all that it started, after which the next one must go on where it was. Noth
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import secrets
@@ -130,6 +131,7 @@ def kill_run(attacked: Attacked, out: Path, rng: random.Random) -> bool:
     if killed:
         os.killpg(driver, signal.SIGKILL)
         os.waitpid(driver, 0)
+        wait_for_group(driver)
     before = {path: version(path) for path in out.rglob("part-*")}
     with ThreadPoolExecutor(1) as pool:
         attacked.make(out, pool)
@@ -137,6 +139,15 @@ def kill_run(attacked: Attacked, out: Path, rng: random.Random) -> bool:
         raise KillError(f"parts were made again that were finished: {again}")
     attacked.check(out)
     return killed
+
+
+def wait_for_group(group: int, seconds: float = 5.0) -> None:
+    """Wait until killed processes have ended: on a busy machine they hold their locks for a while."""
+    end = time.monotonic() + seconds
+    with contextlib.suppress(ProcessLookupError):
+        while time.monotonic() < end:
+            os.killpg(group, 0)
+            time.sleep(0.01)
 
 
 def version(path: Path) -> tuple[int, int]:

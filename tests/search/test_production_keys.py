@@ -54,7 +54,7 @@ def test_what_is_rare_comes_first_and_no_two_elements_get_one_number(numbers):
     cells = n_cells(len(keys))
     cell = keys >> low_bits(cells)
     counts = np.bincount(cell, minlength=cells)
-    found = RarestFirst(counts).numbers(keys)
+    found = RarestFirst(counts.astype(np.int32)).numbers(keys)
     assert len(np.unique(found)) == len(keys)
     assert found.min() >= 0
     assert (found % 2 == keys % 2).all()

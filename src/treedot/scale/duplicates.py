@@ -12,8 +12,9 @@ been read, so this takes two rounds of tasks, and one process has something to d
 
 Productions and trees are equal if their keys are: of 2^62 and 2^128 values. But for that, pairs,
 similarities and groups are the same to the last bit. A task needs memory for its shard, or for its range and
-four bytes for each tree that is smaller; the index is in the file cache. The one process needs some 100 bytes
-for each tree, and what grouping needs in memory for those trees that have near-duplicates.
+four bytes for each tree that is smaller; the index is in the file cache. The one process needs up to half a
+gigabyte to count productions, some 100 bytes for each tree, and what grouping needs in memory for those trees
+that have near-duplicates.
 """
 
 from __future__ import annotations
@@ -128,22 +129,25 @@ def _merge(folder: Path, plan: Plan, pair_plan: Plan, on_limit: OnLimit | None) 
     pairs = _Pairs.read(folder / PAIRS / shard.part for shard in pair_plan.shards)
     if pairs.n_limited and on_limit is not None:
         on_limit(pairs.n_limited)
-    with clear_errors(str(folder)):
-        kinds, rows, copies = _involved(index, pairs)
-        members, files = _members(folder, plan, rows)
-        multisets = index.by_size.of(kinds)
-        compared = Compared(
-            members["nodes"].to_numpy(),
-            {name: members[name].to_pylist() for name in PLACES if name in members.column_names},
-            copies,
-            multisets,
-            _information(index, multisets),
-        )
-        groups = groups_of(compared, pairs.among(kinds), float(plan.work["threshold"]))
-        found = _table(groups, members, files)
-        with write_whole(folder / RESULT) as aside, pa.ipc.new_file(str(aside), found.schema) as file:
-            file.write_table(found)
-        return found
+    kinds, rows, copies = _involved(index, pairs)
+    members, files = _members(folder, plan, rows)
+    multisets = index.by_size.of(kinds)
+    compared = Compared(
+        members["nodes"].to_numpy(),
+        {name: members[name].to_pylist() for name in PLACES if name in members.column_names},
+        copies,
+        multisets,
+        _information(index, multisets),
+    )
+    found = _table(groups_of(compared, pairs.among(kinds), plan.work["threshold"]), members, files)
+    path = folder / RESULT
+    with (
+        write_whole(path) as aside,
+        clear_errors(str(path)),
+        pa.ipc.new_file(str(aside), found.schema) as file,
+    ):
+        file.write_table(found)
+    return found
 
 
 class _Pairs(NamedTuple):
@@ -193,7 +197,7 @@ def _involved(index: PairIndex, pairs: _Pairs) -> tuple[IntArray, IntArray, list
 
 def _members(folder: Path, plan: Plan, rows: IntArray) -> tuple[Any, list[str]]:
     """Return what parts say of some of their rows, ascending, counted over all of them; and their files."""
-    from treedot.trees.arrow import pa
+    from treedot.trees.arrow import clear_errors, pa
 
     none = pa.array([], pa.int64())
     chosen, files, before, n_trees = [pa.table({"row": none, "nodes": none})], list[str](), 0, 0
@@ -204,7 +208,8 @@ def _members(folder: Path, plan: Plan, rows: IntArray) -> tuple[Any, list[str]]:
         chosen.append(some.set_column(0, "row", pa.array(some["row"].to_numpy() + n_trees)))
         files += [plan.inputs[shard.file].path] * len(some)
         before, n_trees = before + len(table), n_trees + trees
-    return pa.concat_tables(chosen, promote_options="permissive").combine_chunks(), files
+    with clear_errors("the columns of the trees"):
+        return pa.concat_tables(chosen, promote_options="permissive").combine_chunks(), files
 
 
 def _information(index: PairIndex, multisets: Multisets) -> Information:

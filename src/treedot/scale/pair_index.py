@@ -54,10 +54,7 @@ def _mapped(path: Path, size: int | None) -> IntArray:
     try:
         if size is None or os.path.getsize(path) != size:
             raise SourceError(f"{path} is damaged: delete its folder to have it made again")
-        if not size:
-            return np.zeros(0, np.int64)
-        # A private mapping, which nobody writes to: compiled code has one version for all arrays.
-        return np.asarray(np.memmap(path, np.int64, "c"))
+        return np.asarray(np.memmap(path, np.int64, "r")) if size else np.frombuffer(b"", np.int64)
     except OSError as error:
         raise SourceError(f"cannot open {path}: {error.strerror}") from None
 
@@ -150,7 +147,7 @@ def _lists(parts: Sequence[Path], place: IntArray) -> Iterator[tuple[IntArray, I
 
 def _counted(parts: Sequence[Path], place: IntArray, cells: int) -> IntArray:
     """Return how many elements of distinct trees are in each cell."""
-    counts = np.zeros(cells, np.int64)
+    counts = np.zeros(cells, np.int32)
     for keys, _, _ in _lists(parts, place):
         np.add.at(counts, keys >> low_bits(cells), 1)
     return counts

@@ -11,12 +11,12 @@ import numpy as np
 
 from treedot.algebra.labels import keys
 from treedot.algebra.splitmix import GOLDEN, mix_words
-from treedot.array_types import Array, IntArray, WordArray
+from treedot.array_types import IntArray, WordArray
 from treedot.trees import Forest
 from treedot.vectors.inverted_index import order_of
 
 KEY_BITS = 63
-CELL_BITS = (16, 26)  # at least, at most
+CELL_BITS = (16, 24)  # at least, at most
 DOMAIN = "duplicates"
 
 
@@ -63,19 +63,19 @@ class RarestFirst:
 
     Parameters
     ----------
-    counts : integer array
+    counts : array of int32
         How many elements of all trees are in each of the cells, ``n_cells`` of them.
     """
 
     def __init__(self, counts: IntArray) -> None:
         self._low = low_bits(len(counts))
-        self._rank = np.empty(len(counts), np.int64)
-        self._rank[order_of(counts)] = np.arange(len(counts))
+        self._rank = np.empty(len(counts), np.int32)
+        self._rank[order_of(counts)] = np.arange(len(counts), dtype=np.int32)
 
     def numbers(self, keys: IntArray) -> IntArray:
         """Return the numbers of some elements."""
-        found: Array = self._rank[keys >> self._low] << self._low | (keys & ((1 << self._low) - 1))
-        return found
+        rank = self._rank[keys >> self._low].astype(np.int64)
+        return rank << self._low | (keys & ((1 << self._low) - 1))
 
 
 def n_cells(n_elements: int) -> int:

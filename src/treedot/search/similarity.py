@@ -147,7 +147,7 @@ def _rarest_first(keys: IntArray, counts: IntArray) -> IntArray:
     """Return the place of elements in an order that depends on the trees alone, not on their own order."""
     cells = n_cells(int(counts.sum()))
     in_cells = np.bincount(keys >> low_bits(cells), counts, cells)
-    return RarestFirst(in_cells.astype(np.int64)).numbers(keys)
+    return RarestFirst(in_cells.astype(np.int32)).numbers(keys)
 
 
 def similarities(multisets: Multisets, a: IntArray, b: IntArray) -> FloatArray:
@@ -164,6 +164,8 @@ def similar_pairs(multisets: Multisets, threshold: float, n_jobs: int | None = N
     order = np.argsort(multisets.sizes, kind="stable")
     by_size = multisets.of(order)
     index = prefix_index(by_size, threshold)
+    for array in (*by_size, index.trees):  # as files are: compiled code has one version for both
+        array.setflags(write=False)
     tasks = range(0, len(order), BLOCK)
 
     def looked_up(start: int) -> Partners:

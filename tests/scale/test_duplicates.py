@@ -1,5 +1,6 @@
 """Near-duplicates among the trees of many files are those that ``find_duplicates`` finds in memory."""
 
+import errno
 import os
 import random
 import shutil
@@ -289,3 +290,17 @@ def test_a_column_with_a_name_of_the_result_is_to_be_renamed(tmp_path, pool, nam
     (tmp_path / "t.tsv").write_text(f"tree\t{name}\n(S (A a))\t7\n")
     with pytest.raises(IncompleteError, match=rf"rename the column\(s\) \['{name}'\]"):
         scale.find_duplicates(tmp_path / "t.tsv", tmp_path / "out", pool)
+
+
+def test_an_index_that_does_not_fit_on_the_disk_is_told_and_nothing_is_left(
+    table, tmp_path, pool, monkeypatch
+):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.posix_fallocate", full)
+        with pytest.raises(SourceError, match=r"cannot write .*_pairs: No space left"):
+            scale.find_duplicates(table, tmp_path / "out", pool, **LOW)
+    assert not [name for name in os.listdir(tmp_path / "out") if "_pairs" in name]
+    check_same(scale.find_duplicates(table, tmp_path / "out", pool, **LOW), find_duplicates(TREES, **LOW))

@@ -27,6 +27,7 @@ from treedot.search.similarity import Multisets, PrefixIndex, index_of, indexed_
 ARRAYS = ("elements", "bounds", "index_elements", "index_start", "index_trees", "tree_row", "copies")
 SORTED_AT_A_TIME = 1 << 22  # entries of the index, about
 TURNED_BITS = 63
+MOST_BITS = 7  # by which entries are told apart first: 256 temporary files
 
 
 class PairIndex(NamedTuple):
@@ -53,7 +54,7 @@ def _mapped(path: Path, size: int | None) -> IntArray:
     """Return the numbers in a file, as memory that is read when it is needed."""
     try:
         if size is None or os.path.getsize(path) != size:
-            raise SourceError(f"{path} is damaged: delete its folder to have it made again")
+            raise SourceError(f"{path} is damaged: run it again to have it made anew")
         return np.asarray(np.memmap(path, np.int64, "r")) if size else np.frombuffer(b"", np.int64)
     except OSError as error:
         raise SourceError(f"cannot open {path}: {error.strerror}") from None
@@ -79,10 +80,7 @@ def write_pair_index(parts: Sequence[Path], folder: Path, threshold: float) -> N
         array.astype(np.int64).tofile(folder / f"{name}.bin")
     n_elements, n_entries = int(bounds[-1]), int(indexed_lengths(np.diff(bounds), threshold).sum())
     numbers = RarestFirst(_counted(parts, place, n_cells(n_elements)))
-    elements = np.zeros(0, np.int64)
-    (folder / "elements.bin").touch()
-    if n_elements:
-        elements = np.asarray(np.memmap(folder / "elements.bin", np.int64, "w+", shape=(n_elements,)))
+    elements = _writable(folder / "elements.bin", n_elements)
     with _Entries(folder, n_entries) as entries:
         for keys, starts, places in _lists(parts, place):
             put_sorted(numbers.numbers(keys), starts, bounds[places], elements)
@@ -90,6 +88,15 @@ def write_pair_index(parts: Sequence[Path], folder: Path, threshold: float) -> N
             rarest = Multisets(elements, bounds).first(places, lengths)
             entries.add(turned(rarest.elements), np.repeat(places, lengths))
         entries.write(folder)
+
+
+def _writable(path: Path, count: int) -> IntArray:
+    """Return an array in a new file, for which there is room: to write to a full disk would end the process."""
+    with path.open("wb") as file:
+        if count and hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, 8 * count)
+        file.truncate(8 * count)
+    return np.asarray(np.memmap(path, np.int64, "r+")) if count else np.zeros(0, np.int64)
 
 
 class _Trees(NamedTuple):
@@ -166,7 +173,7 @@ class _Entries(contextlib.ExitStack):
 
     def __init__(self, folder: Path, count: int) -> None:
         super().__init__()
-        self._bits = max(1, (count // SORTED_AT_A_TIME).bit_length())
+        self._bits = min(max(1, (count // SORTED_AT_A_TIME).bit_length()), MOST_BITS)
         self._files = [
             tuple(self.enter_context(GrowingArray(np.int64, folder / "index")) for _ in range(2))
             for _ in range(1 << self._bits)

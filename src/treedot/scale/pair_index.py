@@ -91,7 +91,7 @@ def write_pair_index(parts: Sequence[Path], folder: Path, threshold: float) -> N
 
 
 def _writable(path: Path, count: int) -> IntArray:
-    """Return an array in a new file, for which there is room: to write to a full disk would end the process."""
+    """Return an array in a new file, with room on the disk: a mapping of more would end the process."""
     with path.open("wb") as file:
         if count and hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, 8 * count)

@@ -31,7 +31,7 @@ from benchmarks.planting import KINDS, plant, statements, variants
 from benchmarks.rivals import Pairs, Place, installed
 from treedot import Forest, find_duplicates
 from treedot.readers.code import read_code
-from treedot.search.duplicates import DuplicateGroup
+from treedot.search.duplicate_groups import DuplicateGroup
 from treedot.search.edit_distance import edit_distance
 from treedot.search.similarity import production_multisets, similarities
 from treedot.timing import timed

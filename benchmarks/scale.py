@@ -3,7 +3,8 @@
 Trees of a random grammar, as large as parsed questions, are written to a file of brackets and turned into
 sparse rows by local processes: two workers against one, on workers that are warm; what a shard costs beside
 its trees, what writing costs beside reading and encoding, how long it takes from the start to the first
-part, and the most memory that a worker holds, for several kinds of vectors and trees.
+part, and the most memory that a worker holds, for several kinds of vectors and trees. With ``--only
+duplicates``, near-duplicates that were planted among the trees are looked for, by two workers and in memory.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import re
 import shutil
 import statistics
 import sys
@@ -20,8 +22,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.grammar import forests
-from treedot import DistributedTreeVectorizer, FragmentVectorizer, scale
+from treedot import DistributedTreeVectorizer, FragmentVectorizer, find_duplicates, scale
 from treedot.readers.problems import OnBad
 from treedot.readers.ranges import split_file
 from treedot.scale.engines import LocalProcesses
@@ -34,7 +38,10 @@ from treedot.timing import timed
 SMALL = 500  # shards of one tree each
 ROUNDS = 3
 LOOP = 30_000_000
-PARTS = ("plan", "shard", "start", "workers", "memory")
+PARTS = ("plan", "shard", "start", "workers", "memory", "duplicates")
+EVERY = 10  # tree is planted once more, edited
+MIN_NODES = 20
+LEAF, ZIPF = re.compile(r" [^ ()]+\)"), 1.3  # words by Zipf's law: the more trees, the more different ones
 
 
 def write_trees(path: Path, kind: str, count: int) -> Path:
@@ -190,16 +197,75 @@ def peak_memory() -> float:
     return int(line.split()[1]) * 1024 / 1e9
 
 
+def duplicates(folder: Path, trees: int, in_memory: bool) -> None:
+    """Measure what it takes to find planted near-duplicates, and how many are found."""
+    source, random = folder / "planted.mrg", np.random.default_rng(1)
+    planted, number = list[int](), 0  # rows of trees before edited copies of them
+    with source.open("w") as file:
+        for forest in forests("questions", trees):
+            for tree, size in zip(forest, forest.sizes.tolist(), strict=True):
+                text = LEAF.sub(lambda _: f" w{random.zipf(ZIPF)})", str(tree))
+                file.write(f"{text}\n")
+                number += 1
+                if number % EVERY == 0 and size >= MIN_NODES:
+                    file.write(LEAF.sub(" another)", text, count=1) + "\n")
+                    planted.append(number - 1)
+                    number += 1
+    for way in (by_workers, by_itself) if in_memory else (by_workers,):
+        with LocalProcesses(1) as apart:
+            took, groups, peaks = apart.submit(way, source).result()
+            _, processor = apart.submit(processor_time).result()
+            peak = apart.submit(peak_memory).result()
+        of_group = {i: k for k, group in enumerate(groups) for i in group}
+        found = sum(i in of_group and of_group[i] == of_group.get(i + 1) for i in planted)
+        print(
+            f"duplicates, {way.__name__}: {number:,} trees in {took:.0f} s; {processor:.0f} s of processor "
+            f"time and {peak:.2f} GB of the process that is called; "
+            + "".join(f"{spent:.0f} s and {held:.2f} GB of a worker; " for spent, held in peaks)
+            + f"{len(groups):,} groups, with {found:,} of {len(planted):,} planted ones",
+            flush=True,
+        )
+
+
+Found = tuple[
+    float, list[list[int]], list[tuple[float, float]]
+]  # seconds, groups, times and peaks of workers
+
+
+def by_workers(source: Path) -> Found:
+    """Find near-duplicates by two processes."""
+    with LocalProcesses(2) as pool:
+        find = partial(scale.find_duplicates, source, source.with_suffix(""), pool, min_nodes=MIN_NODES)
+        table, took = timed(find)
+        workers = dict(future.result() for future in [pool.submit(time_and_peak) for _ in range(8)])
+    row, group = table["row"].to_numpy(), table["group"].to_numpy()
+    ends = np.flatnonzero(np.diff(group)) + 1
+    return took, [some.tolist() for some in np.split(row, ends)], list(workers.values())
+
+
+def time_and_peak() -> tuple[int, tuple[float, float]]:
+    process, processor = processor_time()
+    return process, (processor, peak_memory())
+
+
+def by_itself(source: Path) -> Found:
+    """Find near-duplicates in memory, with two threads."""
+    groups, took = timed(lambda: find_duplicates(source, min_nodes=MIN_NODES, n_jobs=2))
+    return took, [list(group.members) for group in groups], []
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument("--trees", type=int, default=1_000_000, help="how many trees (default: 1000000)")
     parser.add_argument("--folder", default=None, help="where there is room for rows (default: temporary)")
     parser.add_argument("--only", nargs="+", default=PARTS, choices=PARTS, help="what (default: all)")
+    parser.add_argument("--in-memory", action="store_true", help="look for duplicates in memory, too")
     options = parser.parse_args(arguments)
     wanted = options.only
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
-        source = write_trees(folder / "trees.mrg", "questions", options.trees)
+        if set(wanted) & {"plan", "shard", "workers"}:
+            source = write_trees(folder / "trees.mrg", "questions", options.trees)
         if "plan" in wanted:
             planning(source, folder)
         if "shard" in wanted:
@@ -210,6 +276,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             two_against_one(source, folder, options.trees)
         if "memory" in wanted:
             memory(folder, options.trees)
+        if "duplicates" in wanted:
+            duplicates(folder, options.trees, options.in_memory)
     return 0
 
 

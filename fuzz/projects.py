@@ -14,7 +14,8 @@ from treedot import Forest, Tree
 from treedot.cli import dups, parser
 from treedot.readers.folders import walk
 from treedot.search.baseline import new_groups, read_baseline
-from treedot.search.duplicates import DuplicateGroup, find_duplicates
+from treedot.search.duplicate_groups import DuplicateGroup
+from treedot.search.duplicates import find_duplicates
 
 SOURCE = "def f(x):\n    return [y + 1 for y in x if y]\n"
 FILES = [

@@ -1,13 +1,14 @@
 """Kill workers, and whole runs, that make parts: the parts are the same to the byte, and none is made twice.
 
-``python -m fuzz.shard_kills [--kills 20]``. A run in local processes gets SIGKILL when some parts are
-finished: first one of its workers, after which the run must end well; then the run itself, with all that it
-started, after which the next one must go on where it was. Nothing is left beside the parts.
+``python -m fuzz.shard_kills [--kills 20] [--work duplicates]``. A run in local processes gets SIGKILL when
+some parts are finished: first one of its workers, after which the run must end well; then the run itself,
+with all that it started, after which the next one must go on where it was. Nothing is left beside the parts.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import secrets
@@ -19,14 +20,17 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from benchmarks.grammar import forests
 
 from treedot import FragmentVectorizer, IncompleteError, scale
 from treedot.scale.engines import LocalProcesses
+from treedot.scale.part_file import read_part
 
 TREES, SHARDS, WORKERS = 60_000, 24, 2
-FILES = ("_treedot.json", "_vectorizer")
+FILES = ("_treedot.json", "_vectorizer", "_pairs")
+WORKS = ("encode", "duplicates")
 
 
 class KillError(Exception):
@@ -36,39 +40,47 @@ class KillError(Exception):
 class Attacked:
     """A file of trees, and the parts that are made of it when nobody is killed."""
 
-    def __init__(self, folder: Path, trees: int, shards: int) -> None:
-        self.folder, self.source = folder, folder / "trees.mrg"
+    def __init__(self, folder: Path, trees: int, shards: int, work: str) -> None:
+        self.folder, self.source, self.work = folder, folder / "trees.mrg", work
         with self.source.open("w") as file:
             for forest in forests("questions", trees):
                 file.writelines(f"{tree}\n" for tree in forest)
         self.size = self.source.stat().st_size // shards
         with ThreadPoolExecutor(1) as pool:
             start = time.monotonic()
-            self.encode(folder / "expected", pool)
+            self.make(folder / "expected", pool)
         self.expected = self.parts(folder / "expected")
         self.seconds = (time.monotonic() - start) / len(self.expected)  # of a part
 
-    def encode(self, out: Path, client: object = None) -> scale.Done:
+    def make(self, out: Path, client: object = None) -> None:
         """Make the parts."""
         workers = WORKERS if client is None else None
-        vectorizer = FragmentVectorizer()
-        return scale.encode(self.source, out, vectorizer, client, workers=workers, shard_size=self.size)
+        if self.work == "encode":
+            vectorizer = FragmentVectorizer()
+            scale.encode(self.source, out, vectorizer, client, workers=workers, shard_size=self.size)
+        else:
+            how: dict[str, Any] = {"workers": workers, "shard_size": self.size, "min_nodes": 10}
+            scale.find_duplicates(self.source, out, client, threshold=0.5, **how)
 
-    def parts(self, out: Path) -> dict[str, bytes]:
-        """Return the parts that are there."""
-        return {path.name: path.read_bytes() for path in out.glob("part-*")}
+    def parts(self, out: Path) -> dict[str, object]:
+        """Return the parts that are there, and the result; of pairs, which name their folder, the content."""
+        found: dict[str, object] = {path.name: path.read_bytes() for path in out.glob("*.arrow")}
+        for path in out.glob("_pairs/part-*"):
+            found[f"_pairs/{path.name}"] = read_part(path)[0].to_pydict()
+        return found
 
     def check(self, out: Path) -> None:
         """Raise where a folder does not hold the parts, or anything else."""
         if self.parts(out) != self.expected:
             raise KillError(f"the parts of {out} differ")
-        if left := set(os.listdir(out)) - {*FILES, *self.expected}:
+        hidden = {path.name for path in out.rglob(".*")}
+        if left := hidden | set(os.listdir(out)) - {*FILES, *self.expected}:
             raise KillError(f"{left} are left over")
 
     def wait(self, out: Path, rng: random.Random, ended: Callable[[], bool]) -> bool:
         """Wait until some parts are there, and somewhat longer; return whether the run still goes on."""
         wanted = rng.randrange(len(self.expected))
-        while not ended() and len(list(out.glob("part-*"))) < wanted:
+        while not ended() and len(list(out.rglob("part-*"))) < wanted:
             time.sleep(0.002)
         time.sleep(rng.random() * self.seconds)
         return not ended()
@@ -80,7 +92,7 @@ def kill_worker(attacked: Attacked, out: Path, pool: LocalProcesses, rng: random
 
     def run() -> None:
         try:
-            attacked.encode(out, pool)
+            attacked.make(out, pool)
         except BaseException as error:
             errors.append(error)
 
@@ -104,7 +116,7 @@ def kill_run(attacked: Attacked, out: Path, rng: random.Random) -> bool:
         code = 1
         try:
             os.setpgid(0, 0)
-            attacked.encode(out)
+            attacked.make(out)
             code = 0
         finally:
             os._exit(code)
@@ -119,13 +131,29 @@ def kill_run(attacked: Attacked, out: Path, rng: random.Random) -> bool:
     if killed:
         os.killpg(driver, signal.SIGKILL)
         os.waitpid(driver, 0)
-    before = {path: path.stat().st_ino for path in out.glob("part-*")}
+        wait_for_group(driver)
+    before = {path: version(path) for path in out.rglob("part-*")}
     with ThreadPoolExecutor(1) as pool:
-        made = attacked.encode(out, pool).made
-    if made != len(attacked.expected) - len(before) or any(p.stat().st_ino != i for p, i in before.items()):
-        raise KillError(f"parts were made again that were finished: {made} after {len(before)}")
+        attacked.make(out, pool)
+    if again := [path for path, known in before.items() if version(path) != known]:
+        raise KillError(f"parts were made again that were finished: {again}")
     attacked.check(out)
     return killed
+
+
+def wait_for_group(group: int, seconds: float = 5.0) -> None:
+    """Wait until killed processes have ended: on a busy machine they hold their locks for a while."""
+    end = time.monotonic() + seconds
+    with contextlib.suppress(ProcessLookupError):
+        while time.monotonic() < end:
+            os.killpg(group, 0)
+            time.sleep(0.01)
+
+
+def version(path: Path) -> tuple[int, int]:
+    """Return what changes when a file is written again."""
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -135,12 +163,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, metavar="N", help="of the moments (default: any)")
     parser.add_argument("--only", choices=("runs", "workers"), help="of what (default: both)")
     parser.add_argument("--trees", type=int, default=TREES, metavar="N", help="(default: %(default)s)")
+    parser.add_argument("--work", choices=WORKS, default=WORKS[0], help="(default: %(default)s)")
     options = parser.parse_args(arguments)
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     rng = random.Random(seed)
     print(f"{options.kills} kills of workers and of runs, --seed {seed}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        attacked = Attacked(Path(folder), options.trees, SHARDS)
+        attacked = Attacked(Path(folder), options.trees, SHARDS, options.work)
         kinds: dict[str, Callable[[Path], bool]] = {"runs": lambda out: kill_run(attacked, out, rng)}
         try:
             with LocalProcesses(WORKERS) as pool:

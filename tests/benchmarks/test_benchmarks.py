@@ -185,7 +185,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (partial_vectors, ["--trees", "4", "--seeds", "1", "--dim", "256"]),
         (passes, []),
         (rows, ["--trees", "4", "--seeds", "1", "--neighbours", "20"]),
-        (scale, ["--trees", "200"]),
+        (scale, ["--trees", "200", "--in-memory"]),
         (streaming, ["--trees", "200", "--passes", "1", "--kills", "0"]),
         (templates, ["--seeds", "1", "--pages", "1"]),
         (threads, ["--threads", "1"]),

@@ -94,6 +94,7 @@ with ThreadPoolExecutor(1) as pool:
         td.scale.encode(["t.mrg", "t.tsv"], f"{name}-rows", vectorizer, pool, shard_size=999)
         td.scale.nearest(trees[:3], f"{name}-rows", f"{name}-a", pool)
         td.scale.nearest(trees[:3], ["t.mrg", "t.tsv"], f"{name}-b", pool, vectorizer=vectorizer)
+    td.scale.find_duplicates(["t.mrg", "t.tsv"], "duplicates", pool, min_nodes=5)
 """
 
 TOLD = """

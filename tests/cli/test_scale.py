@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from strategies import random_forest
-from treedot import FragmentVectorizer, TreeClassifier, load_vectors, nearest, scale
+from treedot import FragmentVectorizer, TreeClassifier, find_duplicates, load_vectors, nearest, scale
 from treedot.cli import main
 from treedot.trees.arrow import pa
 
@@ -109,6 +110,69 @@ def test_predict_writes_parts_to_a_folder(table, tmp_path, capsys):
     assert found["predicted"].to_pylist() == classifier.predict(TREES).tolist()
     assert main(["info", f"{tmp_path}/out"]) == 0
     assert "a folder of predictions" in capsys.readouterr().out
+
+
+def test_dups_writes_a_table_to_a_folder(table, tmp_path, capsys):
+    out = f"{tmp_path}/out/"
+    (tmp_path / "in" / "others.mrg").write_text("\n".join(TREES[:7]))
+    command = ["dups", f"{tmp_path}/in", "-o", out, "--min-nodes", "5", "--threshold", "0.3"]
+    for share in ("1/2", "2/2", "2/2"):
+        assert main([*command, "--shard-size", "1k", "--shard", share]) == 0
+    assert main(["status", out]) == 1
+    assert "this share is done; when all are, give them once more" in capsys.readouterr().out
+    assert main([*command, "--shard", "1/2"]) == 0
+    groups = find_duplicates([*TREES[:7], *TREES], min_nodes=5, threshold=0.3)  # by the names of the files
+    members = [i for group in groups for i in group.members]
+    assert f"{out}duplicates.arrow: {len(groups)} groups of {len(members)} trees" in capsys.readouterr().out
+    assert len(groups) == 7
+    found = pa.ipc.open_file(f"{out}duplicates.arrow").read_all()
+    assert found["row"].to_pylist() == members
+    assert main(["status", out]) == 0
+    assert main(["info", out]) == 0
+    assert "a folder of near-duplicates" in capsys.readouterr().out
+
+
+def test_dups_tells_of_bad_trees_and_of_limits(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys.modules["treedot.search.similarity"], "MAX_SIMILAR", 2)
+    trees = [f"(f (a x) (b y) (c z) (d u) (e v) w{k})" for k in range(9)]
+    (tmp_path / "t.jsonl").write_text("".join(f'{{"text": "{tree}"}}\n' for tree in [*trees, "(A"]))
+    command = [
+        "dups",
+        f"{tmp_path}/t.jsonl",
+        "-o",
+        f"{tmp_path}/out/",
+        "--min-nodes",
+        "5",
+        "--column",
+        "text",
+    ]
+    assert main(command) == 2
+    assert "t.jsonl:10" in capsys.readouterr().err
+    shutil.rmtree(tmp_path / "out")
+    assert main([*command, "--skip-bad"]) == 0
+    said = capsys.readouterr().err
+    assert "left out 1 bad tree(s)" in said
+    assert "6 trees met a limit" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-o", "out/", "--top", "3"], "--top is for source code"),
+        (["-o", "out/", "--fail-on-new"], "--fail-on-new is for source code"),
+        (["-o", "out/", "--write-baseline", "b.json"], "--write-baseline is for source code"),
+        (["-o", "report.html", "--workers", "2"], "-o out/"),
+        (["--workers", "2"], "-o out/"),
+        (["code.py", "-o", "out/"], "code.py is source code, which is compared in memory"),
+        (["-o", "out/", "-j", "2"], "use --workers"),
+    ],
+)
+def test_what_dups_cannot_do_with_many_files_is_refused(table, tmp_path, capsys, monkeypatch, options, said):
+    (tmp_path / "in" / "code.py").write_text("x = 1")
+    monkeypatch.chdir(tmp_path / "in")
+    assert main(["dups", "trees.tsv", *options]) == 2
+    assert said in capsys.readouterr().err
+    assert sorted(os.listdir(".")) == ["code.py", "trees.tsv"]
 
 
 def test_nearest_writes_a_table_to_a_folder(table, tmp_path, capsys):

@@ -25,6 +25,7 @@ from trouble import POISONED, deadly_shard
 
 VECTORIZER = FragmentVectorizer(n_features=2**12)
 SHARDS = 6
+SMALL = {"threshold": 0.05, "min_nodes": 3}  # settings by which these trees have near-duplicates
 
 
 @pytest.fixture
@@ -65,10 +66,22 @@ def check_that_others_finish(trees, out, client, expected, monkeypatch):
     assert sorted(os.listdir(out)) == ["_treedot.json", "_vectorizer", *expected]
 
 
+def check_duplicates(trees, folder, client):
+    """Find near-duplicates in another way, too, and compare."""
+    found = scale.find_duplicates(trees, folder / "duplicates", client, **SMALL)
+    with ThreadPoolExecutor(1) as pool:
+        assert scale.find_duplicates(trees, folder / "same", pool, **SMALL).equals(found)
+    assert len(found) > 10
+    assert parts(folder / "same") == parts(folder / "duplicates")
+    results = [(folder / name / "duplicates.arrow").read_bytes() for name in ("same", "duplicates")]
+    assert results[0] == results[1]
+
+
 def test_local_processes(trees, tmp_path, expected, monkeypatch):
     with LocalProcesses(2) as pool:
         assert encoded(trees, tmp_path / "out", pool) == expected
         check_that_others_finish(trees, tmp_path / "poisoned", pool, expected, monkeypatch)
+        check_duplicates(trees, tmp_path, pool)
 
 
 def test_dask(trees, tmp_path, expected, monkeypatch):
@@ -84,6 +97,7 @@ def test_dask(trees, tmp_path, expected, monkeypatch):
         options = ["--engine", "dask", "--scheduler", cluster.scheduler_address, "--n-features", "4096"]
         assert main(["encode", str(trees), "-o", f"{tmp_path}/command/", *options]) == 0
         assert parts(tmp_path / "command") == expected
+        check_duplicates(trees, tmp_path, client)
 
 
 COLD = """

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from strategies import random_forest, trees
 from treedot import Forest, ParameterError, Tree, find_duplicates, similarity
-from treedot.search.duplicates import ENOUGH_BITS, MARGIN
+from treedot.search.duplicate_groups import ENOUGH_BITS, MARGIN
 
 
 def with_places(forest: Forest, places: list[tuple[str, int, int]]) -> Forest:

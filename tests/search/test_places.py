@@ -15,7 +15,7 @@ def places_of(some) -> Places:
     forest.columns.update(
         {name: [span[k] for span in some] for k, name in enumerate(("file", "start", "end"))}
     )
-    return Places(forest)
+    return Places(forest.columns, len(forest))
 
 
 def is_inside(a, b) -> bool:

@@ -74,7 +74,7 @@ def test_any_multisets_are_joined(lists, threshold):
     counted = [Counter(numbers) for numbers in lists]
     elements = [sorted(10 * x + k for x, n in c.items() for k in range(n)) for c in counted]
     bounds = np.cumsum([0, *map(len, elements)])
-    sets = Multisets(np.array([x for e in elements for x in e], np.int64), bounds, 10_000)
+    sets = Multisets(np.array([x for e in elements for x in e], np.int64), bounds)
     found = similar_pairs(sets, threshold)
     expected = [
         (i, j)
@@ -100,7 +100,7 @@ def limits(monkeypatch):
 
     def counting(x, *arguments):
         found = partners(x, *arguments)
-        compared.append(int((arguments[6] == x).sum()))
+        compared.append(int((arguments[7] == x).sum()))
         return found
 
     def set_limits(max_compared, max_similar):

@@ -16,10 +16,15 @@ from importlib import import_module
 from typing import Any
 
 from treedot import __version__
-from treedot.cli.find_options import add_find_commands
+from treedot.cli.find_options import add_dups_command, add_find_commands
 from treedot.cli.learn_options import add_learn_commands
 from treedot.cli.pipes import reader_may_leave
-from treedot.cli.scale_options import add_nearest_command, add_scale_options, add_status_command
+from treedot.cli.scale_options import (
+    add_many_duplicates,
+    add_nearest_command,
+    add_scale_options,
+    add_status_command,
+)
 from treedot.errors import TreedotError
 from treedot.files import remove_unfinished
 from treedot.parameters import (
@@ -64,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"treedot {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
+    add_many_duplicates(add_dups_command(partial(_command, commands)))
     add_find_commands(partial(_command, commands))
 
     encode = _command(

@@ -27,7 +27,7 @@ from treedot.cli.choices import (
 from treedot.cli.facts import file_facts, printed, tree_facts
 from treedot.cli.progress import Progress
 from treedot.cli.reading import Skipped, batches, read_all, streamed
-from treedot.cli.scale import encode_parts, wants_parts
+from treedot.cli.scale import duplicate_parts, encode_parts, wants_parts
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.files import check_target, write_whole
@@ -147,7 +147,10 @@ def _finite_products(x: Any, y: Any, n_jobs: int) -> Any:
 
 
 def dups(options: argparse.Namespace) -> int:
-    """Find near-duplicates in source code."""
+    """Find near-duplicates in source code, or in many files of trees."""
+    if wants_parts(options):
+        duplicate_parts(options)
+        return 0
     from treedot.cli.dups import run
 
     return run(options)

@@ -13,6 +13,7 @@ import treedot as td
 from treedot.gpu.operations import list_operations
 from treedot.parameters import COMPOSITIONS, DTYPES, RESTS
 from treedot.readers.ranges import split_file
+from treedot.scale.pair_index import put_sorted
 from treedot.trees import Forest
 
 TREES = [
@@ -175,6 +176,7 @@ def _index() -> None:
 
 def _duplicates(forest: Forest) -> None:
     td.find_duplicates(forest, min_nodes=2, threshold=0.1)
+    put_sorted(*np.zeros((4, 2), np.int64))
     td.similarity(TREES[0], TREES[1])
     td.align(TREES[0], TREES[1])
 

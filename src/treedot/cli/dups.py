@@ -22,7 +22,8 @@ from treedot.readers.folders import Skipped
 from treedot.report import duplicates_report
 from treedot.report.text import count_of
 from treedot.search.baseline import new_groups, read_baseline, write_baseline
-from treedot.search.duplicates import MIN_NODES, THRESHOLD, DuplicateGroup, find_duplicates
+from treedot.search.duplicate_groups import DuplicateGroup
+from treedot.search.duplicates import MIN_NODES, THRESHOLD, find_duplicates
 from treedot.trees import Forest
 
 SETTINGS: dict[str, type] = {

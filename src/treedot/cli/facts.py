@@ -24,6 +24,7 @@ FOLDERS = {
     "encode": "a folder of parts (load_vectors)",
     "predict": "a folder of predictions",
     "nearest": "a folder of nearest trees (nearest.arrow)",
+    "duplicates": "a folder of near-duplicates (duplicates.arrow)",
 }
 UNKNOWN = "unknown: the file does not say"
 
@@ -69,6 +70,8 @@ def _parts_facts(path: Path) -> dict[str, Any]:
         "finished": found.parts - len(found.missing),
         "rows": found.rows,
     }
+    if work.get("task") == "duplicates":
+        return {**facts, "threshold": work["threshold"], "at least so many nodes": work["min_nodes"]}
     return _with_description(facts, work.get("vectors", {"model": work["fingerprint"]}))
 
 

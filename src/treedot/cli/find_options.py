@@ -18,8 +18,7 @@ AddCommand = Callable[[str, str, str], argparse.ArgumentParser]
 
 
 def add_find_commands(command: AddCommand) -> None:
-    """Add the commands; ``command`` makes one of its name, what it does in a line, and in full."""
-    _add_dups(command)
+    """Add the commands but dups; ``command`` makes one of its name, what it does in a line, and in full."""
     index = command(
         "index",
         "make an index of source code or trees, to search in",
@@ -90,7 +89,8 @@ def add_find_commands(command: AddCommand) -> None:
     _add_units(cluster)
 
 
-def _add_dups(command: AddCommand) -> None:
+def add_dups_command(command: AddCommand) -> argparse.ArgumentParser:
+    """Add the command that finds near-duplicates; return it."""
     dups = command(
         "dups",
         "find near-duplicates in source code",
@@ -105,7 +105,8 @@ def _add_dups(command: AddCommand) -> None:
         nargs="*",
         default=["."],
         metavar="PATH",
-        help="source files, or folders of them (default: the folder that you are in)",
+        help="source files, or folders of them (default: the folder that you are in); with -o FOLDER/, files "
+        "of trees",
     )
     dups.add_argument("--unit", choices=CODE_UNITS, help="what is compared (default: function)")
     dups.add_argument("--language", choices=sorted(LANGUAGES), help="only this language (default: all)")
@@ -133,7 +134,8 @@ def _add_dups(command: AddCommand) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="write the report there: .html, .json, .sarif, .md or text (default: print it)",
+        help="write the report there: .html, .json, .sarif, .md or text (default: print it); a folder, such "
+        "as out/, gets duplicates.arrow",
     )
     new = dups.add_argument_group("only what is new")
     new.add_argument(
@@ -143,6 +145,7 @@ def _add_dups(command: AddCommand) -> None:
     new.add_argument("--write-baseline", metavar="FILE", help="write all groups to such a file")
     new.add_argument("--fail-on-new", action="store_true", help="exit with 1 where any group is shown")
     _add_jobs(dups)
+    return dups
 
 
 def _add_units(command: argparse.ArgumentParser) -> None:

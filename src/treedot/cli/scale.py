@@ -22,10 +22,22 @@ if TYPE_CHECKING:  # each command imports what it needs, and all of this takes s
     from treedot.scale import Done, Outcome, Reading
 
 FILES = (".npz", ".npy", ".parquet", ".arrow", ".tsv", ".csv", ".txt")
+REPORTS = (".html", ".htm", ".json", ".sarif", ".md")
 A_FOLDER = "parts are written to a folder: give one, such as -o out/"
 GIVEN = ("workers", "engine", "scheduler", "shard", "shard_size")
 FIT_GIVEN = ("workers", "engine", "scheduler", "shard_size", "rounds", "partitions")
 IN_MEMORY = "leave out " + ", ".join(f"--{name.replace('_', '-')}" for name in FIT_GIVEN)
+FOR_SOURCE_CODE = (
+    "unit",
+    "language",
+    "exclude",
+    "top",
+    "format",
+    "changed_since",
+    "baseline",
+    "write_baseline",
+    "fail_on_new",
+)
 FOR_ONE_PROCESS = {
     "passes": "use --rounds",
     "jobs": "use --workers",
@@ -36,7 +48,7 @@ FOR_ONE_PROCESS = {
 def wants_parts(options: argparse.Namespace) -> bool:
     """Tell whether a command is to write a folder of parts."""
     output = options.output or ""
-    a_file = Path(output).suffix in FILES
+    a_file = Path(output).suffix in (*FILES, *REPORTS)
     folder = output.endswith(os.sep) or (os.path.isdir(output) and not a_file)
     if folder or any(getattr(options, name) is not None for name in GIVEN):
         if not folder and (output in ("", "-") or a_file or os.path.isfile(output)):
@@ -94,6 +106,46 @@ def nearest(options: argparse.Namespace) -> None:
         print(f"{options.output}: this share is done; the last one to be done writes {RESULT}")
     else:
         print(f"{Path(options.output, RESULT)}: {len(queries):,} queries, {len(found):,} neighbours")
+
+
+def duplicate_parts(options: argparse.Namespace) -> None:
+    """Find near-duplicates among the trees of many files."""
+    from treedot.languages import LANGUAGES
+    from treedot.readers import format_of
+    from treedot.scale import find_duplicates
+    from treedot.scale.duplicates import RESULT
+    from treedot.scale.plan import find_inputs
+
+    for name in FOR_SOURCE_CODE:
+        if getattr(options, name):
+            raise ParameterError(
+                f"--{name.replace('_', '-')} is for source code, which is compared in memory: leave it out, "
+                "or -o FOLDER/ and what chooses workers"
+            )
+    for source in find_inputs(options.paths, None, Path(options.output)):
+        if format_of(source.path) in LANGUAGES:
+            raise ParameterError(
+                f"{source.path} is source code, which is compared in memory: leave out -o FOLDER/ and what "
+                "chooses workers; or give files of trees, such as read_code(…, identifiers='blur') saves"
+            )
+    names = ("threshold", "min_nodes")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    limited: list[int] = []
+    with _running(options) as how:
+        found = find_duplicates(options.paths, options.output, on_limit=limited.append, **given, **how)
+    for count in limited:
+        print(
+            f"treedot: {count:,} trees met a limit: so much is like them that not all of it was compared",
+            file=sys.stderr,
+        )
+    if found is None:
+        print(
+            f"{options.output}: this share is done; when all are, give them once more, and the last one to "
+            f"be done writes {RESULT}"
+        )
+    else:
+        groups = len(set(found["group"].to_pylist()))
+        print(f"{Path(options.output, RESULT)}: {groups:,} groups of {len(found):,} trees")
 
 
 def _run(options: argparse.Namespace, work: Callable[..., Done], *what: Any, **more: Any) -> None:

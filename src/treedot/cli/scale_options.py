@@ -10,8 +10,8 @@ from treedot.cli.find_options import AddCommand
 ENGINES = ("local", "dask", "ray")
 
 
-def add_scale_options(command: argparse.ArgumentParser) -> None:
-    """Add what chooses to write a folder of parts, and who makes them."""
+def add_scale_options(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add what chooses to write a folder of parts, and who makes them; return the group of these options."""
     group = command.add_argument_group(
         "many files (-o FOLDER/)",
         "With a folder as output, or one of these, files (also folders, and patterns in quotes, such as "
@@ -30,6 +30,18 @@ def add_scale_options(command: argparse.ArgumentParser) -> None:
         type=_bytes,
         metavar="SIZE",
         help="bytes of a file that one part is made of, about, such as 64M (default: 16M)",
+    )
+    return group
+
+
+def add_many_duplicates(dups: argparse.ArgumentParser) -> None:
+    """Add to the command that finds near-duplicates what finds them in many files of trees."""
+    group = add_scale_options(dups)
+    group.add_argument(
+        "--column", metavar="NAME", help="the table column that holds the trees (default: tree)"
+    )
+    group.add_argument(
+        "--skip-bad", action="store_true", help="leave out trees that cannot be read, and report them"
     )
 
 
@@ -69,7 +81,9 @@ def add_status_command(command: AddCommand) -> None:
         "Count the parts of a folder and their rows, and list those that are missing and why they failed. "
         "The exit code is 0 where all are there, 1 where some are missing.",
     )
-    status.add_argument("folder", metavar="FOLDER", help="a folder that encode, predict or nearest wrote")
+    status.add_argument(
+        "folder", metavar="FOLDER", help="a folder that encode, predict, nearest or dups wrote"
+    )
     status.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -7,6 +7,7 @@ holds for ``fit``, in which processes train one model together.
 """
 
 from treedot.readers.ranges import Reading
+from treedot.scale.duplicates import find_duplicates
 from treedot.scale.fitting import fit
 from treedot.scale.jobs import encode, nearest, plan_encode, plan_predict, predict
 from treedot.scale.run import Done
@@ -20,6 +21,7 @@ __all__ = [
     "Status",
     "do_shard",
     "encode",
+    "find_duplicates",
     "fit",
     "nearest",
     "plan_encode",

@@ -28,6 +28,7 @@ class Encoding:
     """Trees to vectors."""
 
     left_out = ()
+    reads_trees = True
 
     def __init__(self, vectorizer: Any) -> None:
         if not isinstance(vectorizer, (FragmentVectorizer, DistributedTreeVectorizer)):

@@ -14,7 +14,7 @@ import numpy as np
 from treedot.files import write_whole
 from treedot.readers import read_trees
 from treedot.scale.encoding import Encoding
-from treedot.scale.part_file import check_names, read_part
+from treedot.scale.part_file import check_names, read_part, with_files
 from treedot.scale.plan import Plan
 from treedot.scale.work import SMALL_TREE, Columns, Source, taken
 from treedot.search.running_nearest import RunningNearest
@@ -46,6 +46,7 @@ class NeighbourSearch:
 
     def __init__(self, encoding: Encoding, queries: Forest, k: int, of_vectors: bool) -> None:
         self._encoding, self._k, self._of_vectors = encoding, k, of_vectors
+        self.reads_trees = not of_vectors
         self._queries = Forest(queries.label, queries.arity, queries.offsets, queries.labels)
 
     @classmethod
@@ -141,7 +142,7 @@ def merge_parts(folder: Path, plan: Plan) -> Any:
             table, trees = read_part(folder / shard.part)
             row = pa.array(table["row"].to_numpy() + n_trees)
             table = table.set_column(table.column_names.index("row"), "row", row)
-            waiting.append(_with_file(table, plan.inputs[shard.file].path))
+            waiting.append(with_files(table, [plan.inputs[shard.file].path] * len(table)))
             n_trees += trees
             if sum(map(len, waiting)) > AT_A_TIME:
                 waiting = [_best_of(waiting, k)]
@@ -151,16 +152,6 @@ def merge_parts(folder: Path, plan: Plan) -> Any:
         with write_whole(folder / RESULT) as aside, pa.ipc.new_file(str(aside), best.schema) as file:
             file.write_table(best)
         return best
-
-
-def _with_file(table: Any, path: str) -> Any:
-    """Return candidates with the file of each: what their own column says, as that of code does, or this."""
-    from treedot.trees.arrow import pa
-
-    if "file" not in table.column_names:
-        return table.append_column("file", pa.array([path] * len(table), pa.string()))
-    place, known = table.column_names.index("file"), table["file"]
-    return table.set_column(place, "file", known.fill_null(path)) if pa.types.is_string(known.type) else table
 
 
 def _best_of(tables: list[Any], k: int) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -135,3 +135,18 @@ def read_part(path: Path) -> tuple[Any, int]:
         table.validate(full=True)  # what leads out of its buffers would end the process
         _, said = file.get_batch_with_custom_metadata(file.num_record_batches - 1)
         return table, int(dict(said)[TREES_KEY])
+
+
+def with_files(table: Any, paths: Sequence[str]) -> Any:
+    """Return trees with the file of each: what their own column says, as that of code does, or these."""
+    from pyarrow import compute
+
+    from treedot.trees.arrow import pa
+
+    inputs = pa.array(paths, pa.string())
+    if "file" not in table.column_names:
+        return table.append_column("file", inputs)
+    place, known = table.column_names.index("file"), table["file"]
+    if not pa.types.is_string(known.type):
+        return table
+    return table.set_column(place, "file", compute.coalesce(known, inputs))

@@ -27,6 +27,8 @@ MODEL_KEY = b"treedot.model"
 class Prediction:
     """Trees, or rows of a table with trees, to classes, by a model, and to scores where they are wanted."""
 
+    reads_trees = True
+
     def __init__(self, model: str | os.PathLike[str], scores: bool) -> None:
         self._folder, self._scores = Path(model), scores
         self._model = LinearModel.load(model)

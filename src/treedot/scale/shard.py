@@ -19,9 +19,11 @@ from treedot.learn import clear_encoders
 from treedot.readers.problems import OnBad
 from treedot.scale.encoding import Encoding
 from treedot.scale.neighbour_search import NeighbourSearch
+from treedot.scale.pair_search import PairSearch
 from treedot.scale.part_file import PartFile, planned_types, source_metadata
 from treedot.scale.plan import Plan, Shard
 from treedot.scale.prediction import MODEL, Prediction
+from treedot.scale.production_lists import ProductionLists
 from treedot.scale.work import Source, Work
 from treedot.vectors.parts import PLAN
 
@@ -113,8 +115,9 @@ class _Job:
             with contextlib.nullcontext() if kept is None else first_alone(kept):
                 with small_tables(LABEL_BYTES):
                     self._work.warm_up()
-                with contextlib.suppress(TreedotError):  # which the shard itself will tell
-                    next(self._source(shard, OnBad(lambda _: None)).pieces())
+                if self._work.reads_trees:
+                    with contextlib.suppress(TreedotError):  # which the shard itself will tell
+                        next(self._source(shard, OnBad(lambda _: None)).pieces())
             self._is_warm = True
 
     def write_part(self, number: int) -> Outcome:
@@ -158,6 +161,10 @@ def load_work(folder: Path, description: dict[str, Any]) -> Work:
             work = Prediction(folder / MODEL, scores=bool(description["scores"]))
         case "nearest":
             work = NeighbourSearch.load(folder, description)
+        case "duplicates":
+            work = ProductionLists(description["threshold"], description["min_nodes"])
+        case "similar pairs":
+            work = PairSearch(folder, description)
         case other:
             raise SourceError(f"{folder} is of a work that this treedot does not know: {other!r}")
     if work.description != description:

@@ -9,13 +9,16 @@ from typing import NamedTuple
 from treedot.scale.part_file import rows_of_part, source_metadata
 from treedot.scale.plan import Plan
 from treedot.scale.shard import failure_file
+from treedot.vectors.parts import PLAN
+
+PAIRS = "_pairs"  # the folder of the second round of a search for near-duplicates
 
 
 class Status(NamedTuple):
     """How far a folder of parts is.
 
     ``missing`` are the parts that are not there, or not whole; ``failed`` says why, for those of them that
-    were tried.
+    were tried. Of a search for near-duplicates, those of pairs count, too, and ``rows`` are trees.
     """
 
     parts: int
@@ -38,11 +41,27 @@ def status(folder: str | os.PathLike[str]) -> Status:
     ['part-000000-000000000000000-000000000000022.arrow']
     """
     plan = Plan.load(Path(folder))
-    rows = [rows_of_shard(Path(folder), plan, number) for number in range(len(plan.shards))]
+    own = plan_status(Path(folder), plan)
+    if plan.work.get("task") != "duplicates":
+        return own
+    if not Path(folder, PAIRS, PLAN).exists():
+        return own._replace(parts=own.parts + 1, missing=[*own.missing, PAIRS])
+    pairs = status(Path(folder, PAIRS))
+    return Status(
+        own.parts + pairs.parts,
+        own.rows,
+        own.missing + [f"{PAIRS}/{name}" for name in pairs.missing],
+        own.failed | {f"{PAIRS}/{name}": why for name, why in pairs.failed.items()},
+    )
+
+
+def plan_status(folder: Path, plan: Plan) -> Status:
+    """Look at the parts of a plan."""
+    rows = [rows_of_shard(folder, plan, number) for number in range(len(plan.shards))]
     missing = [shard for shard, found in zip(plan.shards, rows, strict=True) if found is None]
     failed = {}
     for shard in missing:
-        path = failure_file(Path(folder), shard)
+        path = failure_file(folder, shard)
         if path.is_file():
             failed[shard.part] = path.read_text(encoding="utf-8", errors="replace").rstrip()
     return Status(len(rows), sum(found or 0 for found in rows), [shard.part for shard in missing], failed)

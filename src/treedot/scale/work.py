@@ -40,6 +40,10 @@ class Work(Protocol):
     def left_out(self) -> tuple[str, ...]:
         """Columns that came with the trees and are not in the parts."""
 
+    @property
+    def reads_trees(self) -> bool:
+        """Whether the inputs are files of trees."""
+
     def batches(self, source: Source) -> Iterator[tuple[Columns, Columns]]:
         """Yield what is made of a shard as columns of Arrow, and the columns that came with the trees.
 

@@ -2,7 +2,8 @@
 
 from treedot.search.clusters import Clusters, cluster_trees
 from treedot.search.comparison import Comparison, compare
-from treedot.search.duplicates import DuplicateGroup, find_duplicates
+from treedot.search.duplicate_groups import DuplicateGroup
+from treedot.search.duplicates import find_duplicates
 from treedot.search.edit_distance import align, edit_distance
 from treedot.search.index import TreeIndex
 from treedot.search.neighbours import nearest

@@ -14,7 +14,7 @@ import numpy as np
 from treedot.array_types import Array
 from treedot.errors import SourceError
 from treedot.files import write_whole
-from treedot.search.duplicates import DuplicateGroup
+from treedot.search.duplicate_groups import DuplicateGroup
 from treedot.trees import Forest
 
 VERSION = 1

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-
-from treedot.trees import Forest
 
 _Span = tuple[Any, Any, Any]  # a file, its first and its last line
 
@@ -15,15 +13,22 @@ _Span = tuple[Any, Any, Any]  # a file, its first and its last line
 class Places:
     """Where trees stand in files, as far as their columns tell.
 
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        What is known of the trees: ``file``, ``start`` and ``end``.
+    count : int
+        How many trees there are.
+
     Attributes
     ----------
     file : array of int
         The number of each tree's file; a number of its own where the place is not known.
     """
 
-    def __init__(self, forest: Forest) -> None:
-        columns = [forest.columns.get(name, [None] * len(forest)) for name in ("file", "start", "end")]
-        self._spans = [None if None in span else span for span in zip(*columns, strict=True)]
+    def __init__(self, columns: Mapping[str, Sequence[Any]], count: int) -> None:
+        found = [columns.get(name, [None] * count) for name in ("file", "start", "end")]
+        self._spans = [None if None in span else span for span in zip(*found, strict=True)]
         numbers: dict[Any, int] = {}
         self.file = np.array(
             [

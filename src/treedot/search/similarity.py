@@ -18,8 +18,10 @@ import numpy as np
 from treedot.array_types import Array, FloatArray, IntArray
 from treedot.jit import njit
 from treedot.readers import read_tree
+from treedot.search.production_keys import RarestFirst, element_keys, low_bits, n_cells, production_keys
 from treedot.threads import thread_map
 from treedot.trees import Forest
+from treedot.vectors.inverted_index import locate, runs
 
 BLOCK = 512  # trees that one task looks up
 MAX_COMPARED = 10_000  # trees that one is compared with; among 100,000 functions of packages, at most 3,200
@@ -36,7 +38,6 @@ class Multisets(NamedTuple):
 
     elements: IntArray
     bounds: IntArray  # of tree i: from bounds[i] to bounds[i + 1]
-    n_elements: int  # different ones
 
     @property
     def sizes(self) -> IntArray:
@@ -45,10 +46,32 @@ class Multisets(NamedTuple):
 
     def of(self, trees: IntArray) -> Multisets:
         """Return the multisets of some trees."""
-        sizes = self.sizes[trees]
-        bounds = np.concatenate([[0], np.cumsum(sizes)])
-        places = np.arange(bounds[-1]) - np.repeat(bounds[:-1], sizes) + np.repeat(self.bounds[trees], sizes)
-        return Multisets(self.elements[places], bounds, self.n_elements)
+        return self.first(trees, self.sizes[trees])
+
+    def first(self, trees: IntArray, counts: IntArray) -> Multisets:
+        """Return the rarest elements of some trees, so many of each."""
+        bounds = np.concatenate([[0], np.cumsum(counts)])
+        places = np.arange(bounds[-1]) - np.repeat(bounds[:-1] - self.bounds[trees], counts)
+        return Multisets(self.elements[places], bounds)
+
+
+class PrefixIndex(NamedTuple):
+    """The trees, by size, that have an element among their rarest.
+
+    Of ``elements[k]``, these are ``trees[start[k]:start[k + 1]]``. Elements are *turned*: the bits that say
+    how rare they are come last, and others, which are random, first. So ranges of them are equally large.
+    """
+
+    elements: IntArray  # each once, turned and ascending
+    start: IntArray
+    trees: IntArray
+
+    def lists(self, elements: IntArray) -> tuple[IntArray, IntArray]:
+        """Return where the lists of some elements begin and end."""
+        first, last = np.zeros((2, len(elements)), np.int64)
+        known, k = locate(turned(elements), self.elements)
+        first[known], last[known] = self.start[k], self.start[k + 1]
+        return first, last
 
 
 class SimilarPairs(NamedTuple):
@@ -97,6 +120,19 @@ def multiset_similarity(a: IntArray, b: IntArray) -> float:
 
 def production_multisets(forest: Forest) -> Multisets:
     """Return the multiset of every tree's productions."""
+    tree, production, occurrence = occurrences(forest)
+    keys = production * (occurrence.max(initial=0) + 1) + occurrence
+    _, first, element, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    rank = np.empty(len(counts), np.int64)
+    named = element_keys(production_keys(forest)[production[first]], occurrence[first])
+    rank[np.argsort(_rarest_first(named, counts), kind="stable")] = np.arange(len(counts))
+    element = rank[element]
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(tree, minlength=len(forest)))])
+    return Multisets(element[np.lexsort((element, tree))], bounds)
+
+
+def occurrences(forest: Forest) -> tuple[IntArray, IntArray, IntArray]:
+    """Return tree, production and number, from 0, of each occurrence of a production; tree by tree."""
     inner = forest.production >= 0
     tree, production = forest.tree_of_node[inner], forest.production[inner].astype(np.int64)
     order = np.lexsort((production, tree))
@@ -104,14 +140,14 @@ def production_multisets(forest: Forest) -> Multisets:
     places = np.arange(len(tree))
     is_first = np.ones(len(tree), bool)
     is_first[1:] = (np.diff(tree) != 0) | (np.diff(production) != 0)
-    occurrence = places - np.maximum.accumulate(np.where(is_first, places, 0))
-    keys = production * (occurrence.max(initial=0) + 1) + occurrence
-    _, element, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    rank = np.empty(len(counts), np.int64)
-    rank[np.argsort(counts, kind="stable")] = np.arange(len(counts))
-    element = rank[element]
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(tree, minlength=len(forest)))])
-    return Multisets(element[np.lexsort((element, tree))], bounds, len(counts))
+    return tree, production, places - np.maximum.accumulate(np.where(is_first, places, 0))
+
+
+def _rarest_first(keys: IntArray, counts: IntArray) -> IntArray:
+    """Return the place of elements in an order that depends on the trees alone, not on their own order."""
+    cells = n_cells(int(counts.sum()))
+    in_cells = np.bincount(keys >> low_bits(cells), counts, cells)
+    return RarestFirst(in_cells.astype(np.int32)).numbers(keys)
 
 
 def similarities(multisets: Multisets, a: IntArray, b: IntArray) -> FloatArray:
@@ -127,10 +163,17 @@ def similar_pairs(multisets: Multisets, threshold: float, n_jobs: int | None = N
     """
     order = np.argsort(multisets.sizes, kind="stable")
     by_size = multisets.of(order)
-    index = _inverted_index(by_size, threshold)
+    index = prefix_index(by_size, threshold)
+    for array in (*by_size, index.trees):  # as files are: compiled code has one version for both
+        array.setflags(write=False)
     tasks = range(0, len(order), BLOCK)
+
+    def looked_up(start: int) -> Partners:
+        end = min(start + BLOCK, len(order))
+        return partners(by_size, index, range(start, end), threshold, np.full(end, -1, np.int32))
+
     with thread_map(n_jobs, len(tasks)) as run:
-        found = [_NONE, *run(lambda start: _looked_up(by_size, index, start, threshold), tasks)]
+        found = [NO_PARTNERS, *run(looked_up, tasks)]
     a, b, similarity, limited = (np.concatenate(parts) for parts in zip(*found, strict=True))
     a, b = order[a], order[b]
     a, b = np.minimum(a, b), np.maximum(a, b)
@@ -138,41 +181,74 @@ def similar_pairs(multisets: Multisets, threshold: float, n_jobs: int | None = N
     return SimilarPairs(a[order], b[order], similarity[order], len(limited))
 
 
-_Found = tuple[IntArray, IntArray, FloatArray, IntArray]  # pairs, and trees that were limited
-_NONE: _Found = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
+class Partners(NamedTuple):
+    """Trees, by size, and those before them that they are similar to."""
+
+    tree: IntArray
+    partner: IntArray
+    similarity: FloatArray
+    limited: IntArray  # trees that were not compared with all others
 
 
-def _inverted_index(by_size: Multisets, threshold: float) -> tuple[IntArray, IntArray]:
-    """Return for every element the trees, by size, that have it among their rarest.
+NO_PARTNERS = Partners(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
 
-    Among how many: where y is no larger than x, they have at least 2t / (1 + t) · |y| elements in common.
-    """
-    sizes = by_size.sizes
-    shares = np.ceil(2 * threshold / (1 + threshold) * sizes - ROUNDING).astype(np.int64)
-    lengths = np.minimum(sizes, sizes - shares + 1)
-    starts = np.concatenate([[0], np.cumsum(lengths)])[:-1]
-    places = np.arange(lengths.sum()) - np.repeat(starts - by_size.bounds[:-1], lengths)
-    elements, trees = by_size.elements[places], np.repeat(np.arange(len(sizes)), lengths)
+
+def prefix_index(by_size: Multisets, threshold: float) -> PrefixIndex:
+    """Return the index of trees, by size."""
+    trees = np.arange(len(by_size.sizes))
+    lengths = indexed_lengths(by_size.sizes, threshold)
+    return index_of(turned(by_size.first(trees, lengths).elements), np.repeat(trees, lengths))
+
+
+def turned(elements: IntArray) -> IntArray:
+    """Return numbers of 63 bits with their last 32 bits first."""
+    return (elements & ((1 << 32) - 1)) << 31 | elements >> 32
+
+
+def index_of(elements: IntArray, trees: IntArray) -> PrefixIndex:
+    """Return the index in which trees, ascending, have these elements, which are turned."""
     order = np.argsort(elements, kind="stable")
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(elements, minlength=by_size.n_elements))])
-    return trees[order], bounds
+    distinct, start = runs(elements[order])
+    return PrefixIndex(distinct, start, trees[order])
 
 
-def _looked_up(by_size: Multisets, index: tuple[IntArray, IntArray], start: int, threshold: float) -> _Found:
-    """Return the pairs of the trees of one block with smaller ones."""
-    end = min(start + BLOCK, len(by_size.bounds) - 1)
-    seen = np.full(end, -1, np.int64)
-    found, similarity = np.empty(min(end, MAX_SIMILAR), np.int64), np.empty(min(end, MAX_SIMILAR))
-    parts, limited = [], []
-    for x in range(start, end):
+def indexed_lengths(sizes: IntArray, threshold: float) -> IntArray:
+    """Return how many of their rarest elements trees are to be found by.
+
+    Where y is no larger than x, they have at least 2t / (1 + t) · |y| elements in common.
+    """
+    return _lengths(sizes, 2 * threshold / (1 + threshold))
+
+
+def _lengths(sizes: IntArray, share: float) -> IntArray:
+    """Return how many elements have one among them that is in both, where such a share of all is."""
+    return np.minimum(sizes, sizes - np.ceil(share * sizes - ROUNDING).astype(np.int64) + 1)
+
+
+def partners(
+    by_size: Multisets, index: PrefixIndex, block: range, threshold: float, seen: IntArray
+) -> Partners:
+    """Return the trees of a block, and the smaller ones that they are similar to.
+
+    ``seen`` is for notes of trees up to the end of the block; it begins with -1.
+    """
+    trees = np.arange(block.start, block.stop)
+    sizes = by_size.bounds[trees + 1] - by_size.bounds[trees]
+    rarest = by_size.first(trees, _lengths(sizes, threshold))
+    first, last = index.lists(rarest.elements)
+    room = min(block.stop, MAX_SIMILAR)
+    found, similarity = np.empty(room, np.int64), np.empty(room)
+    parts, limited = [NO_PARTNERS[:3]], []
+    for x, begin, end in zip(block, rarest.bounds[:-1], rarest.bounds[1:], strict=True):
+        lists = (index.trees, first[begin:end], last[begin:end])
         n, is_limited = _partners(
-            x, by_size.elements, by_size.bounds, *index, threshold, MAX_COMPARED, seen, found, similarity
+            x, by_size.elements, by_size.bounds, *lists, threshold, MAX_COMPARED, seen, found, similarity
         )
         parts.append((np.full(n, x), found[:n].copy(), similarity[:n].copy()))
         if is_limited:
             limited.append(x)
-    a, b, values = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return a, b, values, np.array(limited, np.int64)
+    tree, partner, values = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Partners(tree, partner, values, np.array(limited, np.int64))
 
 
 @njit
@@ -181,7 +257,8 @@ def _partners(
     elements: IntArray,
     bounds: IntArray,
     trees: IntArray,
-    lists: IntArray,
+    first: IntArray,
+    last: IntArray,
     threshold: float,
     max_compared: int,
     seen: IntArray,
@@ -190,14 +267,15 @@ def _partners(
 ) -> tuple[int, bool]:
     """Write down the trees before x that are similar to it, as many as there is room for.
 
-    Each tree that is large enough and shares one of x's rarest elements is compared once, beginning with the
-    rarest, and the trees nearest in size. Return how many were found, and whether a limit was met.
+    Lists, from ``first`` to ``last``, have the trees that share one of x's rarest elements. Each that is
+    large enough is compared once, beginning with the rarest, and the trees nearest in size. Return how many
+    were found, and whether a limit was met.
     """
     size = bounds[x + 1] - bounds[x]
     smallest = threshold * size - ROUNDING
     compared = n = 0
-    for i in range(bounds[x], min(bounds[x + 1], bounds[x + 1] - int(np.ceil(smallest)) + 1)):
-        start, end = lists[elements[i]], lists[elements[i] + 1]
+    for k in range(len(first)):
+        start, end = first[k], last[k]
         for place in range(start + np.searchsorted(trees[start:end], x) - 1, start - 1, -1):
             y = trees[place]
             if bounds[y + 1] - bounds[y] < smallest:

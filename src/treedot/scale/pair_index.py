@@ -1,0 +1,205 @@
+"""The index that similar pairs are looked up in: files that workers map into memory.
+
+The arrays are those of ``search.similarity``: all distinct trees by size, with the numbers of their
+productions, the rarest first; and for each production the trees that are to be found by it. They are made by
+one process, from the lists in all parts, which it reads some at a time: keys of trees tell which are equal;
+counts of productions, in cells, tell what is rare; then each tree's list goes to its place, and what it is
+found by to one of several temporary files, by its first bits, each of which is sorted by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot.array_types import Array, IntArray, WordArray
+from treedot.errors import SourceError
+from treedot.growing_array import GrowingArray
+from treedot.jit import njit
+from treedot.search.production_keys import RarestFirst, low_bits, n_cells
+from treedot.search.similarity import Multisets, PrefixIndex, index_of, indexed_lengths, turned
+
+ARRAYS = ("elements", "bounds", "index_elements", "index_start", "index_trees", "tree_row", "copies")
+SORTED_AT_A_TIME = 1 << 22  # entries of the index, about
+TURNED_BITS = 63
+MOST_BITS = 7  # by which entries are told apart first: 256 temporary files
+
+
+class PairIndex(NamedTuple):
+    """What workers need to find similar pairs, and what was left out of it: copies of equal trees.
+
+    Rows are counted over all parts; ``tree_row`` is that of the first copy of each tree by size, and
+    ``copies`` are rows of others, each behind the row of its first copy.
+    """
+
+    by_size: Multisets
+    prefixes: PrefixIndex
+    tree_row: IntArray
+    copies: IntArray  # of shape (n, 2)
+
+    @classmethod
+    def load(cls, folder: Path, sizes: dict[str, int]) -> PairIndex:
+        """Map the files of a folder, which have these sizes."""
+        arrays = {name: _mapped(folder / f"{name}.bin", sizes.get(name)) for name in ARRAYS}
+        elements, bounds, *index, tree_row, copies = (arrays[name] for name in ARRAYS)
+        return cls(Multisets(elements, bounds), PrefixIndex(*index), tree_row, copies.reshape(-1, 2))
+
+
+def _mapped(path: Path, size: int | None) -> IntArray:
+    """Return the numbers in a file, as memory that is read when it is needed."""
+    try:
+        if size is None or os.path.getsize(path) != size:
+            raise SourceError(f"{path} is damaged: run it again to have it made anew")
+        return np.asarray(np.memmap(path, np.int64, "r")) if size else np.frombuffer(b"", np.int64)
+    except OSError as error:
+        raise SourceError(f"cannot open {path}: {error.strerror}") from None
+
+
+def file_sizes(folder: Path) -> dict[str, int]:
+    """Return the sizes of the files of an index, those that are there."""
+    paths = {name: folder / f"{name}.bin" for name in ARRAYS}
+    return {name: path.stat().st_size for name, path in paths.items() if path.is_file()}
+
+
+def write_pair_index(parts: Sequence[Path], folder: Path, threshold: float) -> None:
+    """Write the index of the trees in parts to a folder."""
+    trees = _Trees.read(parts)
+    is_first, copies = _told_apart(trees.key)
+    first_rows = np.flatnonzero(is_first)
+    order = np.argsort(trees.size[first_rows], kind="stable")
+    tree_row = first_rows[order]
+    place = np.full(len(is_first), -1, np.int64)  # of each row, by size
+    place[tree_row] = np.arange(len(tree_row))
+    bounds = np.concatenate([[0], np.cumsum(trees.size[tree_row])])
+    for name, array in (("tree_row", tree_row), ("copies", copies), ("bounds", bounds)):
+        array.astype(np.int64).tofile(folder / f"{name}.bin")
+    n_elements, n_entries = int(bounds[-1]), int(indexed_lengths(np.diff(bounds), threshold).sum())
+    numbers = RarestFirst(_counted(parts, place, n_cells(n_elements)))
+    elements = _writable(folder / "elements.bin", n_elements)
+    with _Entries(folder, n_entries) as entries:
+        for keys, starts, places in _lists(parts, place):
+            put_sorted(numbers.numbers(keys), starts, bounds[places], elements)
+            lengths = indexed_lengths(np.diff(starts), threshold)
+            rarest = Multisets(elements, bounds).first(places, lengths)
+            entries.add(turned(rarest.elements), np.repeat(places, lengths))
+        entries.write(folder)
+
+
+def _writable(path: Path, count: int) -> IntArray:
+    """Return an array in a new file, with room on the disk: a mapping of more would end the process."""
+    with path.open("wb") as file:
+        if count and hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, 8 * count)
+        file.truncate(8 * count)
+    return np.asarray(np.memmap(path, np.int64, "r+")) if count else np.zeros(0, np.int64)
+
+
+class _Trees(NamedTuple):
+    """What is known of every tree in the parts."""
+
+    key: WordArray  # of shape (n, 2)
+    size: IntArray  # how many productions
+
+    @classmethod
+    def read(cls, parts: Sequence[Path]) -> _Trees:
+        keys, sizes = [np.zeros((0, 2), np.uint64)], [np.zeros(0, np.int64)]
+        for batch in _batches(parts, "tree_key", "productions"):
+            raw = batch.column("tree_key")
+            words = np.frombuffer(raw.buffers()[1], "<u8", 2 * len(raw), 16 * raw.offset)
+            keys.append(words.reshape(-1, 2).copy())
+            sizes.append(np.asarray(batch.column("productions").value_lengths(), np.int64))
+        return cls(np.concatenate(keys), np.concatenate(sizes))
+
+
+def _told_apart(keys: WordArray) -> tuple[Array, IntArray]:
+    """Return which rows are the first of equal trees, and all others, behind the first."""
+    order = np.lexsort((keys[:, 1], keys[:, 0]))  # equal ones as they stand
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = (np.diff(keys[order], axis=0) != 0).any(axis=1)
+    first = order[np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))]
+    is_first = np.zeros(len(order), bool)
+    is_first[order[is_new]] = True
+    others = np.stack([first[~is_new], order[~is_new]], axis=1)
+    return is_first, others[np.lexsort((others[:, 1], others[:, 0]))]
+
+
+def _batches(parts: Sequence[Path], *names: str) -> Iterator[Any]:
+    """Yield some columns of all parts, checked, as record batches."""
+    from treedot.trees.arrow import clear_errors, pa
+
+    for part in parts:
+        with clear_errors(str(part)), pa.memory_map(str(part)) as raw, pa.ipc.open_file(raw) as file:
+            for k in range(file.num_record_batches):
+                batch = file.get_batch(k).select(list(names))
+                batch.validate(full=True)
+                yield batch
+
+
+def _lists(parts: Sequence[Path], place: IntArray) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    """Yield the keys of distinct trees, some at a time, where each tree's begin, and their places by size."""
+    row = 0
+    for batch in _batches(parts, "productions"):
+        lists = batch.column("productions")
+        places = place[row : row + len(lists)]
+        row += len(lists)
+        kept = lists.filter(places >= 0)
+        starts = np.concatenate([[0], np.cumsum(np.asarray(kept.value_lengths(), np.int64))])
+        yield np.asarray(kept.flatten(), np.int64), starts, places[places >= 0]
+
+
+def _counted(parts: Sequence[Path], place: IntArray, cells: int) -> IntArray:
+    """Return how many elements of distinct trees are in each cell."""
+    counts = np.zeros(cells, np.int32)
+    for keys, _, _ in _lists(parts, place):
+        np.add.at(counts, keys >> low_bits(cells), 1)
+    return counts
+
+
+@njit
+def put_sorted(numbers: IntArray, starts: IntArray, to: IntArray, out: IntArray) -> None:
+    """Write the numbers of every tree, which begin at ``starts``, to their place, ascending."""
+    for k in range(len(to)):
+        size = starts[k + 1] - starts[k]
+        out[to[k] : to[k] + size] = np.sort(numbers[starts[k] : starts[k + 1]])
+
+
+class _Entries(contextlib.ExitStack):
+    """The entries of an index, in temporary files beside it until they are sorted."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        super().__init__()
+        self._bits = min(max(1, (count // SORTED_AT_A_TIME).bit_length()), MOST_BITS)
+        self._files = [
+            tuple(self.enter_context(GrowingArray(np.int64, folder / "index")) for _ in range(2))
+            for _ in range(1 << self._bits)
+        ]
+
+    def add(self, elements: IntArray, trees: IntArray) -> None:
+        """Take trees by which elements, turned, they are found."""
+        part = elements >> (TURNED_BITS - self._bits)
+        order = np.argsort(part, kind="stable")
+        ends = np.cumsum(np.bincount(part, minlength=len(self._files)))[:-1]
+        pieces = zip(np.split(elements[order], ends), np.split(trees[order], ends), strict=True)
+        for (to_elements, to_trees), (some, theirs) in zip(self._files, pieces, strict=True):
+            to_elements.append(some)
+            to_trees.append(theirs)
+
+    def write(self, folder: Path) -> None:
+        """Write the index."""
+        names = [folder / f"index_{name}.bin" for name in ("elements", "start", "trees")]
+        with contextlib.ExitStack() as stack:
+            files = [stack.enter_context(name.open("wb")) for name in names]
+            n_entries = 0
+            for elements, trees in self._files:
+                some, theirs = elements.read(0, len(elements)), trees.read(0, len(trees))
+                by_tree = np.argsort(theirs, kind="stable")
+                index = index_of(some[by_tree], theirs[by_tree])
+                for file, array in zip(files, index, strict=True):
+                    (array[:-1] + n_entries if array is index.start else array).tofile(file)
+                n_entries += len(theirs)
+            np.array([n_entries]).tofile(files[1])

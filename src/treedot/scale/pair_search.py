@@ -1,0 +1,110 @@
+"""The second work of finding near-duplicates: trees of an index to the smaller ones that are similar."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treedot.files import write_folder
+from treedot.readers import read_trees
+from treedot.readers.ranges import Reading
+from treedot.scale.pair_index import PairIndex, file_sizes, write_pair_index
+from treedot.scale.plan import Input, Plan, Shard
+from treedot.scale.work import SMALL_TREE, Columns, Source
+from treedot.search.similarity import BLOCK, partners, production_multisets, similar_pairs
+from treedot.vectors.parts import PLAN
+
+PAIRS_KEY = b"treedot.pairs"
+TREES_OF_A_TASK = 1 << 14
+A_LIMIT = -1  # in place of a partner: the tree was not compared with all others
+
+
+class PairSearch:
+    """Trees of an index, by size, to those before them that are similar.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the index is.
+    description : mapping
+        The threshold, and the sizes of the files.
+    """
+
+    left_out = ()
+    reads_trees = False
+
+    def __init__(self, folder: Path, description: dict[str, Any]) -> None:
+        self._folder, self.description = folder, description
+
+    def save(self, folder: Path) -> None:
+        """Put nothing into a folder: the index is there."""
+
+    @cached_property
+    def metadata(self) -> dict[bytes, bytes]:
+        """What parts say of how they were made."""
+        return {PAIRS_KEY: json.dumps(self.description).encode()}
+
+    @cached_property
+    def _index(self) -> PairIndex:
+        return PairIndex.load(self._folder, self.description["files"])
+
+    def batches(self, source: Source) -> Iterator[tuple[Columns, Columns]]:
+        """Yield the pairs of a range of trees."""
+        from treedot.trees.arrow import pa
+
+        by_size, index, *_ = self._index
+        begin, end = source.range.begin, source.range.end
+        seen = np.full(end, -1, np.int32)
+        for start in range(begin, end, BLOCK):
+            block = range(start, min(start + BLOCK, end))
+            found = partners(by_size, index, block, self.description["threshold"], seen)
+            limits = np.full(len(found.limited), A_LIMIT)
+            yield (
+                {
+                    "tree": pa.array(np.concatenate([found.tree, found.limited])),
+                    "partner": pa.array(np.concatenate([found.partner, limits])),
+                    "similarity": pa.array(np.concatenate([found.similarity, np.zeros(len(limits))])),
+                },
+                {},
+            )
+            source.n_trees += len(block)
+
+    def warm_up(self) -> None:
+        """Load and compile what ``batches`` needs."""
+        similar_pairs(production_multisets(read_trees([SMALL_TREE, SMALL_TREE])), 0.5)
+
+
+def is_planned(folder: Path) -> bool:
+    """Tell whether a folder has a plan, and the index that belongs to it."""
+    if not (folder / PLAN).exists():
+        return False
+    plan, files = Plan.load(folder), file_sizes(folder)
+    return plan.work["files"] == files and plan.inputs == (_index_file(folder),)
+
+
+def _index_file(folder: Path) -> Input:
+    return Input.of(os.path.abspath(folder / "elements.bin"))
+
+
+def plan_pair_search(parts: list[Path], folder: Path, work: dict[str, Any]) -> None:
+    """Make the folder of a search among the trees of parts: an index, and a plan of ranges of its trees."""
+    with write_folder(folder) as aside:
+        write_pair_index(parts, aside, work["threshold"])
+        files = file_sizes(aside)
+        description = {
+            "task": "similar pairs",
+            "fingerprint": work["fingerprint"],
+            "threshold": work["threshold"],
+            "files": files,
+        }
+        n_trees = files["tree_row"] // 8
+        ends = [*range(TREES_OF_A_TASK, n_trees, TREES_OF_A_TASK), n_trees]
+        shards = [Shard(0, end - 1 - (end - 1) % TREES_OF_A_TASK, end, 0, 0) for end in ends if n_trees]
+        index = _index_file(aside)._replace(path=os.path.abspath(folder / "elements.bin"))
+        Plan(description, Reading(), TREES_OF_A_TASK, (index,), tuple(shards)).save(aside)

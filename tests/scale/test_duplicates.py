@@ -1,0 +1,306 @@
+"""Near-duplicates among the trees of many files are those that ``find_duplicates`` finds in memory."""
+
+import errno
+import os
+import random
+import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from strategies import random_forest
+from treedot import (
+    Forest,
+    IncompleteError,
+    ParameterError,
+    SourceError,
+    SpecMismatchError,
+    Tree,
+    find_duplicates,
+    scale,
+)
+from treedot.scale import Reading
+from treedot.trees.arrow import pa
+
+FIGURES = ("similarity", "agreement", "bits", "band")
+
+
+def edited(tree: Tree, rng: random.Random) -> Tree:
+    """Return the tree with another label somewhere below its root."""
+    children = list(tree.children)
+    k = rng.randrange(len(children))
+    children[k] = Tree(f"e{rng.randrange(9)}", children[k].children)
+    return Tree(tree.label, children)
+
+
+def some_trees(seed: int, count: int) -> list[Tree]:
+    """Return trees with copies and edited copies among them."""
+    rng, trees = random.Random(seed), [*random_forest(seed, count, 30)]
+    with_children = [tree for tree in trees if tree.children]
+    trees += trees[::5] + [edited(tree, rng) for tree in with_children[::2]]
+    rng.shuffle(trees)
+    return trees
+
+
+TREES = some_trees(0, 80)
+LOW = {"threshold": 0.5, "min_nodes": 6}
+
+
+@pytest.fixture(autouse=True)
+def small_tasks(monkeypatch):
+    """Let a few trees be work for several tasks, and their index be sorted in several pieces."""
+    monkeypatch.setattr("treedot.scale.pair_search.TREES_OF_A_TASK", 24)
+    monkeypatch.setattr("treedot.scale.pair_index.SORTED_AT_A_TIME", 64)
+
+
+@pytest.fixture
+def pool():
+    with ThreadPoolExecutor(2) as threads:
+        yield threads
+
+
+def write(path, trees):
+    path.write_text("tree\tid\n" + "".join(f"{tree}\tid {i}\n" for i, tree in enumerate(trees)))
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Return a table that is cut into several shards."""
+    return write(tmp_path / "trees.tsv", TREES)
+
+
+def check_same(found, groups):
+    """Check that a table tells the groups that are found in memory."""
+    rows = found.to_pylist()
+    told = [[row for row in rows if row["group"] == k] for k in range(len(groups))]
+    assert sum(map(len, told)) == len(rows)
+    for mine, group in zip(told, groups, strict=True):
+        assert tuple(row["row"] for row in mine) == group.members
+        assert max(row["nodes"] for row in mine) == group.nodes
+        for row in mine:
+            assert [row[name] for name in FIGURES] == [getattr(group, name) for name in FIGURES]
+
+
+def files(folder):
+    """Return the parts and the result; parts of pairs name their own folder, so of these what they hold."""
+    found = {path.name: path.read_bytes() for path in sorted(folder.glob("*.arrow"))}
+    for path in sorted(folder.glob("_pairs/part-*")):
+        found[f"_pairs/{path.name}"] = pa.ipc.open_file(str(path)).read_all().to_pydict()
+    return found | {path.name: path.read_bytes() for path in sorted(folder.glob("_pairs/*.bin"))}
+
+
+def test_the_groups_of_all_files_are_those_of_all_trees(table, tmp_path, pool):
+    write(tmp_path / "trees2.tsv", TREES[:40])
+    found = scale.find_duplicates(tmp_path / "*.tsv", tmp_path / "out", pool, shard_size=2000, **LOW)
+    groups = find_duplicates(TREES + TREES[:40], **LOW)
+    assert len({group.band for group in groups}) == 3
+    check_same(found, groups)
+    row = found["row"].to_pylist()
+    assert found["id"].to_pylist() == [f"id {i if i < len(TREES) else i - len(TREES)}" for i in row]
+    assert [os.path.basename(path) for path in found["file"].to_pylist()] == [
+        "trees.tsv" if i < len(TREES) else "trees2.tsv" for i in row
+    ]
+    assert pa.ipc.open_file(str(tmp_path / "out" / "duplicates.arrow")).read_all().equals(found)
+    assert scale.status(tmp_path / "out").missing == []
+    assert scale.status(tmp_path / "out").parts > 10
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 10**6),
+    count=st.integers(1, 40),
+    threshold=st.sampled_from([0.2, 0.5, 0.7, 1.0]),
+    min_nodes=st.integers(2, 30),
+)
+def test_any_trees_have_the_same_groups(tmp_path, pool, seed, count, threshold, min_nodes):
+    trees, how = some_trees(seed, count), {"threshold": threshold, "min_nodes": min_nodes}
+    shutil.rmtree(tmp_path / "out", ignore_errors=True)
+    table = write(tmp_path / "some.tsv", trees)
+    found = scale.find_duplicates(table, tmp_path / "out", pool, shard_size=1000, **how)
+    check_same(found, find_duplicates(trees, **how))
+
+
+def test_limits_are_the_same(tmp_path, pool, monkeypatch):
+    statements = [Tree(f"s{k}", ["x"]) for k in range(20)]
+    trees = [
+        Tree("f", [*statements, *(Tree(f"t{j}", ["x"]) for j in range(k % 3 + 1)), f"u{k}"])
+        for k in range(90)
+    ]
+    random.Random(0).shuffle(trees)
+    for limit, most in (("MAX_SIMILAR", 5), ("MAX_COMPARED", 7)):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.modules["treedot.search.similarity"], limit, most)
+            told, expected = [], []
+            groups = find_duplicates(trees, on_limit=expected.append)
+            found = scale.find_duplicates(
+                write(tmp_path / "t.tsv", trees),
+                tmp_path / limit,
+                pool,
+                shard_size=5000,
+                on_limit=told.append,
+            )
+        assert told == expected
+        assert told[0] > 50
+        check_same(found, groups)
+
+
+def test_places_and_names_count_as_in_memory(tmp_path, pool):
+    tree, other, more = (random_forest(seed, 1, 80)[0] for seed in (3, 4, 5))
+    around = Tree("outer", [more, tree])
+    forest = Forest.from_trees([around, tree, around, tree, tree, other, other])
+    files = ["a.py", "a.py", "b.py", "b.py", "c.py", None, None]
+    forest.columns.update(file=files, start=[1, 2, 5, 6, 1, 1, 1], end=[9, 9, 13, 13, 3, 9, 9])
+    forest.columns["blurred"] = [[1, 2], [1], [1, 2], [2], [1], [3, 4], None]
+    forest.save(tmp_path / "t.arrow")
+    found = scale.find_duplicates(tmp_path / "t.arrow", tmp_path / "out", pool)
+    groups = find_duplicates(forest)
+    check_same(found, groups)
+    assert {group.band for group in groups} == {"identical", "renamed"}
+    assert {None, 1.0} < {group.agreement for group in groups}
+    last = [row["file"] for row in found.to_pylist() if row["row"] >= 5]
+    assert last == [str(tmp_path / "t.arrow")] * 2
+
+
+def test_every_way_gives_the_same_files(table, tmp_path, pool):
+    how = {"shard_size": 2000, **LOW}
+    expected = scale.find_duplicates(table, tmp_path / "a", pool, **how)
+    for _ in range(2):  # rounds
+        for k in (2, 3, 1):
+            found = scale.find_duplicates(table, tmp_path / "b", pool, share=(k, 3), **how)
+    assert found.equals(expected)
+    assert files(tmp_path / "b") == files(tmp_path / "a")
+    assert sorted(os.listdir(tmp_path / "a")) == sorted(os.listdir(tmp_path / "b"))
+    assert not [name for name in os.listdir(tmp_path / "a" / "_pairs") if name[0] == "."]
+
+
+def test_shares_do_one_round_after_the_other(table, tmp_path, pool):
+    how = {"shard_size": 2000, **LOW}
+    out = tmp_path / "out"
+    assert scale.find_duplicates(table, out, pool, share=(1, 2), **how) is None
+    assert not (out / "_pairs").exists()
+    assert "_pairs" in scale.status(out).missing
+    assert scale.find_duplicates(table, out, pool, share=(2, 2), **how) is None
+    missing = scale.status(out).missing
+    assert missing
+    assert all(name.startswith("_pairs/part-") for name in missing)
+    check_same(scale.find_duplicates(table, out, pool, share=(1, 2), **how), find_duplicates(TREES, **LOW))
+
+
+class StopError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("after", [2, 6, 9])
+def test_a_run_that_was_ended_goes_on_where_it_was(table, tmp_path, pool, after):
+    how = {"shard_size": 2000, **LOW}
+    scale.find_duplicates(table, tmp_path / "expected", pool, **how)
+    expected, out, done = files(tmp_path / "expected"), tmp_path / "out", []
+
+    def stop(outcome, total):
+        done.append(outcome)
+        if len(done) == after:
+            raise StopError
+
+    with pytest.raises(StopError), ThreadPoolExecutor(1) as one:
+        scale.find_duplicates(table, out, one, on_done=stop, **how)
+    before = {path: path.stat().st_ino for path in out.rglob("part-*")}
+    assert len(before) >= after
+    scale.find_duplicates(table, out, pool, **how)
+    assert files(out) == expected
+    assert all(path.stat().st_ino == number for path, number in before.items())
+
+
+def test_what_is_damaged_is_made_again(table, tmp_path, pool):
+    how, out = {"shard_size": 2000, **LOW}, tmp_path / "out"
+    scale.find_duplicates(table, out, pool, **how)
+    expected = files(out)
+    some = [
+        sorted(out.glob("part-*"))[1],
+        sorted(out.glob("_pairs/part-*"))[1],
+        out / "_pairs" / "bounds.bin",
+    ]
+    for path in some:
+        os.truncate(path, path.stat().st_size - 8)
+        scale.find_duplicates(table, out, pool, **how)
+        assert files(out) == expected
+    (out / "_pairs" / "index_trees.bin").unlink()
+    scale.find_duplicates(table, out, pool, **how)
+    assert files(out) == expected
+    shutil.move(out, tmp_path / "elsewhere")
+    scale.find_duplicates(table, tmp_path / "elsewhere", pool, **how)
+    assert files(tmp_path / "elsewhere") == expected
+
+
+def test_a_shard_that_fails_is_named_and_the_others_are_finished(table, tmp_path, pool, monkeypatch):
+    (tmp_path / "bad.tsv").write_text("tree\n(A\n")
+    paths, how = [table, tmp_path / "bad.tsv"], {"shard_size": 2000, **LOW}
+    with pytest.raises(IncompleteError, match=r"1 of \d+ shards failed(.*\n)*.*bad\.tsv"):
+        scale.find_duplicates(paths, tmp_path / "out", pool, **how)
+    assert len(scale.status(tmp_path / "out").missing) == 2  # and all pairs
+    reading = Reading(skip_bad=True)
+    found = scale.find_duplicates(paths, tmp_path / "skipping", pool, reading=reading, **how)
+    check_same(found, find_duplicates(TREES, **LOW))
+
+    def out_of_memory(by_size, index, block, *_):
+        raise MemoryError(f"at {block.start}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("treedot.scale.pair_search.partners", out_of_memory)
+        with pytest.raises(IncompleteError, match=r"elements\.bin \[0:24\]: at 0"):
+            scale.find_duplicates(table, tmp_path / "pairs", pool, **how)
+    failed = scale.status(tmp_path / "pairs").failed
+    assert failed["_pairs/part-000000-000000000000024-000000000000048.arrow"] == "at 24"
+    check_same(scale.find_duplicates(table, tmp_path / "pairs", pool, **how), find_duplicates(TREES, **LOW))
+    assert scale.status(tmp_path / "pairs").failed == {}
+
+
+def test_other_settings_and_changed_inputs_are_refused(table, tmp_path, pool):
+    out = tmp_path / "out"
+    scale.find_duplicates(table, out, pool, **LOW)
+    with pytest.raises(SpecMismatchError):
+        scale.find_duplicates(table, out, pool, threshold=0.5, min_nodes=7)
+    with pytest.raises(SpecMismatchError):
+        scale.find_duplicates(table, out, pool, threshold=0.6, min_nodes=6)
+    write(table, TREES[:30])
+    with pytest.raises(SourceError, match="has changed since"):
+        scale.find_duplicates(table, out, pool, **LOW)
+    for wrong in ({"threshold": 0}, {"min_nodes": 1}, {"share": (2, 1)}):
+        with pytest.raises(ParameterError, match=next(iter(wrong))):
+            scale.find_duplicates(table, tmp_path / "other", pool, **wrong)
+    assert not (tmp_path / "other").exists()
+
+
+def test_where_no_tree_is_large_enough_the_table_is_empty(table, tmp_path, pool):
+    found = scale.find_duplicates(table, tmp_path / "out", pool, min_nodes=1000)
+    assert (len(found), found.column_names[:6]) == (0, ["group", *FIGURES, "row"])
+    assert scale.status(tmp_path / "out").missing == []
+    (tmp_path / "none.mrg").write_text("")
+    assert len(scale.find_duplicates(tmp_path / "none.mrg", tmp_path / "none", pool)) == 0
+
+
+@pytest.mark.parametrize("name", ["group", "band", "row", "nodes", "tree_key", "productions"])
+def test_a_column_with_a_name_of_the_result_is_to_be_renamed(tmp_path, pool, name):
+    (tmp_path / "t.tsv").write_text(f"tree\t{name}\n(S (A a))\t7\n")
+    with pytest.raises(IncompleteError, match=rf"rename the column\(s\) \['{name}'\]"):
+        scale.find_duplicates(tmp_path / "t.tsv", tmp_path / "out", pool)
+
+
+def test_an_index_that_does_not_fit_on_the_disk_is_told_and_nothing_is_left(
+    table, tmp_path, pool, monkeypatch
+):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.posix_fallocate", full)
+        with pytest.raises(SourceError, match=r"cannot write .*_pairs: No space left"):
+            scale.find_duplicates(table, tmp_path / "out", pool, **LOW)
+    assert not [name for name in os.listdir(tmp_path / "out") if "_pairs" in name]
+    check_same(scale.find_duplicates(table, tmp_path / "out", pool, **LOW), find_duplicates(TREES, **LOW))

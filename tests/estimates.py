@@ -14,14 +14,14 @@ def far(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.abs(x - y).max() / max(np.abs(y).max(), 1e-300))
 
 
-def check_large(whole: np.ndarray, short: np.ndarray, expected: np.ndarray) -> None:
+def assert_same_large_vector(whole: np.ndarray, short: np.ndarray, expected: np.ndarray) -> None:
     """Check a large tree's vector in float64, and in float32 with length 1, against its definition."""
     assert far(whole, expected) < 1e-11
     unit = expected / np.abs(expected).max()  # whose squares are not too large
     assert far(short, unit / np.linalg.norm(unit)) < 1e-4
 
 
-def check_unbiased(exact: np.ndarray, vectors: Iterable[np.ndarray], most: float) -> None:
+def assert_unbiased(exact: np.ndarray, vectors: Iterable[np.ndarray], most: float) -> None:
     """Check that the mean error of all pairs is 0 within 3 standard errors, which are small.
 
     Vectors are of several seeds, over which the standard error is taken: pairs of one seed share trees and

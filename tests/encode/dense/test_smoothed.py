@@ -8,7 +8,7 @@ from benchmarks.smoothed_vectors import UnclippedKernel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimates import check_large, check_unbiased, far, pooled_error
+from estimates import assert_same_large_vector, assert_unbiased, far, pooled_error
 from strategies import corpus, random_forest, trees
 from treedot import Forest, Tree, WordVectors, read_trees
 from treedot.algebra import MixedProduct
@@ -122,7 +122,7 @@ def test_large_trees_are_the_definition(shape, decay, mu, max_length):
     forest = Forest.from_trees([SHAPES[shape]])
     (whole,) = encode(forest, 256, dtype="float64", **partial)
     (short,) = encode(forest, 256, normalize=True, **partial)
-    check_large(whole, short, expected)
+    assert_same_large_vector(whole, short, expected)
 
 
 @pytest.mark.large
@@ -179,7 +179,7 @@ def test_estimates_are_unbiased(gaps, max_length):
     partial = {"decay": 0.6, "mu": 0.6, "gaps": gaps, "max_length": max_length}
     exact = UnclippedKernel(words, **partial).gram(forest)
     vectors = (encode(forest, 2048, seed, words, **partial) for seed in range(40))
-    check_unbiased(exact, vectors, most=0.0035)  # a bias of one hundredth would show
+    assert_unbiased(exact, vectors, most=0.0035)  # a bias of one hundredth would show
 
 
 @pytest.mark.large

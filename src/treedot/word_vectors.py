@@ -119,7 +119,7 @@ class WordVectors:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short stable name of all words and their directions, whatever their order and lengths."""
+        """A short stable name of all words and their vectors of length 1, to the last bit, in any order."""
         words = sorted(self._row)
         digest = hashlib.blake2b(json.dumps(words).encode(), digest_size=8)
         digest.update(self._unit[[self._row[word] for word in words]].astype("<f8").data)
@@ -139,7 +139,7 @@ class WordVectors:
             made = cls(dict(zip(words, units, strict=True)))
             if len(made) < len(units):
                 raise ValueError("a word has two of them")
-        except (TypeError, ValueError, ParameterError) as error:
+        except (TypeError, ValueError, RecursionError, ParameterError) as error:
             raise SourceError(f"these are not the vectors of words: {error}") from None
         made._unit = np.asarray(units, np.float64)  # to the bit: to divide by the length again may change it
         return made
@@ -198,6 +198,7 @@ def _of_length_one(matrix: FloatArray) -> FloatArray:
         square += column * column
     length = np.sqrt(square)[:, None]
     unit: FloatArray = np.divide(scaled, length, out=scaled, where=length > 0)
+    unit += 0.0  # so that fingerprints do not depend on the sign of a zero
     return unit
 
 

@@ -28,8 +28,10 @@ from treedot import (
     scale,
 )
 from treedot.readers.ranges import split_file
+from treedot.safetensors import write_arrays
 from treedot.scale import Reading, part_file
 from treedot.trees.arrow import pa, typed_columns
+from treedot.word_vectors import WordVectors
 
 SPARSE = FragmentVectorizer(n_features=2**12)
 DENSE = DistributedTreeVectorizer(n_components=256)
@@ -99,6 +101,20 @@ def test_word_vectors_are_kept_beside_the_parts(tmp_path, pool):
     other = DistributedTreeVectorizer(n_components=256, kernel="smoothed", similarity={"dog": [1]})
     with pytest.raises(SpecMismatchError, match="another folder"):
         scale.encode(path, tmp_path / "out", other, pool)
+
+
+@pytest.mark.parametrize("damaged", [{}, WordVectors({"dog": [1, 2]}).arrays()])
+def test_damaged_word_vectors_beside_the_parts_are_named(damaged, tmp_path):
+    path, words = tmp_path / "trees.mrg", {"dog": [3, 4], "cat": [4, 3]}
+    path.write_text("(S dog::n)\n")
+    scale.plan_encode(
+        path,
+        tmp_path / "out",
+        DistributedTreeVectorizer(n_components=256, kernel="smoothed", similarity=words),
+    )
+    write_arrays(tmp_path / "out" / "_vectorizer", {}, damaged)
+    error = scale.do_shard(str(tmp_path / "out"), 0).error
+    assert str(tmp_path / "out" / "_vectorizer is damaged") in error
 
 
 def test_every_way_gives_the_same_bytes(table, tmp_path, pool):

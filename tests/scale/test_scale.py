@@ -5,6 +5,7 @@ import errno
 import gzip
 import json
 import os
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
@@ -418,8 +419,9 @@ def test_a_shard_size_that_makes_no_sense_is_refused_by_a_folder_too(table, tmp_
 
 
 def test_what_is_no_folder_to_write_to_is_refused(table):
-    with pytest.raises(ParameterError, match="out must be a path, not None"):
-        scale.encode(table, None, SPARSE)
+    for out in (None, "a\0b"):
+        with pytest.raises(ParameterError, match=f"out must be a path, not {re.escape(repr(out))}"):
+            scale.encode(table, out, SPARSE)
 
 
 def test_only_known_vectorizers_and_clients_are_taken(table, tmp_path):
@@ -540,6 +542,20 @@ def test_a_bad_tree_in_any_column_costs_its_row_where_bad_ones_are_left_out(
     found = pa.dataset.dataset(out, format="ipc", exclude_invalid_files=True).to_table().to_pydict()
     assert found["id"] == [PAIRS["id"][i] for i in kept]
     assert found["predicted"] == LinearModel.load(pair_model).predict(PAIRS)[kept].tolist()
+
+
+def test_a_row_that_is_left_out_is_named_by_its_file_and_where_its_shard_begins(tmp_path, pool, pair_model):
+    source, good, bad = tmp_path / "t.tsv", "(A b)\t(A b)\t1\tx\n", "(A b)\t(A\t1\tx\n"
+    source.write_text("text\thypothesis\toverlap\tnote\n" + 4 * good + bad)
+    reading, said = Reading(skip_bad=True), []
+    scale.predict(
+        source, tmp_path / "out", pair_model, pool, reading=reading, shard_size=60,
+        on_done=lambda outcome, _: said.extend(outcome.messages),
+    )  # fmt: skip
+    (only,) = said
+    begin, row = re.fullmatch(rf"{source} after line (\d+), row (\d+), column 'hypothesis' .*", only).groups()
+    assert int(begin) > 1
+    assert int(begin) + int(row) == 6
 
 
 def test_no_rows_of_named_columns_are_a_part_without_rows(tmp_path, pool, pair_model):

@@ -66,7 +66,14 @@ class WordVectors:
         """Return word vectors as they are, or make them of a mapping or of the path of a file."""
         if isinstance(source, (str, os.PathLike)):
             return cls.read(source)
-        return source if isinstance(source, WordVectors) else cls(source)
+        if isinstance(source, Mapping):
+            return cls(source)
+        if isinstance(source, WordVectors):
+            return source
+        raise ParameterError(
+            "similarity must be word vectors here, a mapping of words to vectors or the path of a text file, "
+            f"not {source!r:.80}"
+        )
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:

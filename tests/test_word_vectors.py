@@ -142,6 +142,7 @@ def test_fingerprints_name_words_and_directions():
     turned = dict(reversed(VECTORS.items()))
     assert WordVectors(turned).fingerprint == vectors.fingerprint == "a1e57f0891413b80"
     assert WordVectors({**VECTORS, "dog": [1.5, 2.0]}).fingerprint == vectors.fingerprint
+    assert WordVectors({"up": [-0.0, 1]}).fingerprint == WordVectors({"up": [0.0, 1]}).fingerprint
     for other in ({**VECTORS, "dog": [3, 5]}, {**VECTORS, "bird": [1, 1]}, {"dog": [3, 4]}):
         assert WordVectors(other).fingerprint != vectors.fingerprint
 
@@ -161,6 +162,7 @@ def test_arrays_hold_everything_to_the_bit():
         {"words": np.frombuffer(b'["a", "a", "b"]', np.uint8)},
         {"words": np.frombuffer(b"[1, 2, 3]", np.uint8)},
         {"words": np.frombuffer(b"dog", np.uint8)},
+        {"words": np.frombuffer(b"[" * 100_000, np.uint8)},
         {"units": np.ones(3)},
         {"units": np.full((3, 2), np.nan)},
     ],

@@ -88,7 +88,7 @@ def checked_integer(name: str, value: Any, at_least: int | None = None) -> int:
 
 def checked_path(name: str, value: Any) -> Path:
     """Return a path, or raise where it is anything else."""
-    if isinstance(value, (str, os.PathLike)):
+    if isinstance(value, (str, os.PathLike)) and "\0" not in str(value):
         return Path(value)
     raise ParameterError(f"{name} must be a path, not {value!r}")
 

@@ -66,7 +66,14 @@ class WordVectors:
         """Return word vectors as they are, or make them of a mapping or of the path of a file."""
         if isinstance(source, (str, os.PathLike)):
             return cls.read(source)
-        return source if isinstance(source, WordVectors) else cls(source)
+        if isinstance(source, Mapping):
+            return cls(source)
+        if isinstance(source, WordVectors):
+            return source
+        raise ParameterError(
+            "similarity must be word vectors here, a mapping of words to vectors or the path of a text file, "
+            f"not {source!r:.80}"
+        )
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -119,7 +126,7 @@ class WordVectors:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short stable name of all words and their directions, whatever their order and lengths."""
+        """A short stable name of all words and their vectors of length 1, to the last bit, in any order."""
         words = sorted(self._row)
         digest = hashlib.blake2b(json.dumps(words).encode(), digest_size=8)
         digest.update(self._unit[[self._row[word] for word in words]].astype("<f8").data)
@@ -139,7 +146,7 @@ class WordVectors:
             made = cls(dict(zip(words, units, strict=True)))
             if len(made) < len(units):
                 raise ValueError("a word has two of them")
-        except (TypeError, ValueError, ParameterError) as error:
+        except (TypeError, ValueError, RecursionError, ParameterError) as error:
             raise SourceError(f"these are not the vectors of words: {error}") from None
         made._unit = np.asarray(units, np.float64)  # to the bit: to divide by the length again may change it
         return made
@@ -198,6 +205,7 @@ def _of_length_one(matrix: FloatArray) -> FloatArray:
         square += column * column
     length = np.sqrt(square)[:, None]
     unit: FloatArray = np.divide(scaled, length, out=scaled, where=length > 0)
+    unit += 0.0  # so that fingerprints do not depend on the sign of a zero
     return unit
 
 

@@ -349,7 +349,7 @@ def test_a_bad_tree_in_any_column_costs_its_row_with_skip_bad(tmp_path, capsys):
     weights = [LinearModel.load(tmp_path / name).weights.tobytes() for name in ("of good", "of bad")]
     assert weights[0] == weights[1]
     said = capsys.readouterr().err
-    assert "skipped row 1, column 'other' (rows that were left out before do not count)" in said
+    assert f"skipped {bad}, row 1, column 'other' (rows that were left out before do not count)" in said
     assert "treedot: left out 3 bad tree(s)" in said
     model = str(tmp_path / "of good")
     assert main(["predict", model, good]) == 0

@@ -143,7 +143,7 @@ def test_models_keep_word_vectors(tmp_path):
 def test_a_similarity_that_is_none_is_refused():
     for similarity, message in (
         (None, "needs a similarity, word vectors"),
-        (lambda a, b: 1.0, "vectors must map words to their vectors, not function"),
+        (lambda a, b: 1.0, "similarity must be word vectors here, a mapping .* not <function"),
         ({"a": [1.0], "b": []}, "finite numbers, of all words equally many"),
     ):
         with pytest.raises(ParameterError, match=message):

@@ -371,9 +371,9 @@ def test_settings_are_chosen_on_files_that_are_sorted_by_class(folder, tmp_path,
 def test_damaged_notes_are_told(folder, name):
     train(folder, max_passes=1)
     edited = json.loads((folder / name).read_text()) | {"sizes": "many", "C": "much"}
-    for text in ("{}", json.dumps(edited)):
+    for text in ("{}", json.dumps(edited), "[" * 100_000):
         (folder / name).write_text(text)
-        with pytest.raises(SourceError, match=f"{name} is damaged: delete"):
+        with pytest.raises(SourceError, match=rf"{name} is damaged: .*delete .* to begin anew"):
             train(folder, max_passes=2)
 
 

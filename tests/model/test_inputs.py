@@ -1,6 +1,8 @@
 """Inputs of models as JSON values and arrays: the same again, and refused where they make no sense."""
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -17,12 +19,21 @@ from treedot.model.text_input import TextInput
 from treedot.model.tree_inputs import DenseInput, FragmentInput, KernelInput
 
 TREES = read_trees(["(S (A a) (B b))", "(S (A c))"])
+TREES_OF_WORDS = read_trees(["(S (A a::n) (B b::n))", "(S (A c))"])
 WORDS = WordVectors({"a": [1.0, 2.0], "b": [2.0, 1.0]})
-TABLE = Table({"t": TREES, "n": np.array([1.0, 4.0]), "m": np.array([0.0, 1.0]), "q": ["one two", "two"]})
+TABLE = Table(
+    {
+        "t": TREES,
+        "w": TREES_OF_WORDS,
+        "n": np.array([1.0, 4.0]),
+        "m": np.array([0.0, 1.0]),
+        "q": ["one two", "two"],
+    }
+)
 INPUTS = {
     "fragments": FragmentInput("t", FragmentRows(SparseSpec(n_features=2**12))),
     "dense": DenseInput("t", DenseSpec(n_components=256)),
-    "words": DenseInput("t", DenseSpec(256, kernel="smoothed", similarity=WORDS.fingerprint), WORDS),
+    "words": DenseInput("w", DenseSpec(256, kernel="smoothed", similarity=WORDS.fingerprint), WORDS),
     "kernel": KernelInput("t", SubsetTreeKernel(0.3, normalize=True, leaves=True), TREES),
     "numbers": NumberInput.make(["n", "m"]).fitted(TABLE)[0],
     "texts": TextInput("q"),
@@ -39,6 +50,13 @@ def test_an_input_is_the_same_after_it_was_written_down(kind):
     assert found.width == wanted.width
     a, b = found.transform(TABLE), wanted.transform(TABLE)
     assert abs(a - b).sum() == 0
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_an_input_is_copied_and_pickled_after_it_was_used(kind):
+    wanted = INPUTS[kind].transform(TABLE)
+    for again in (copy.deepcopy(INPUTS[kind]), pickle.loads(pickle.dumps(INPUTS[kind]))):
+        assert abs(again.transform(TABLE) - wanted).sum() == 0
 
 
 def test_the_columns_of_several_inputs_are_told():

@@ -488,3 +488,9 @@ def test_settings_of_a_foreign_kind_are_refused(tmp_path, wrong):
     with pytest.raises(ParameterError, match=f"{next(iter(wrong))} must be a"):
         fit(tmp_path / "model", **wrong)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("folder", [".", "", "/"])
+def test_a_folder_without_a_name_is_no_model_to_write(folder):
+    with pytest.raises(SourceError, match="it exists, and is no model"):
+        fit(folder)

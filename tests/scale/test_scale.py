@@ -5,6 +5,7 @@ import errno
 import gzip
 import json
 import os
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
@@ -28,8 +29,10 @@ from treedot import (
     scale,
 )
 from treedot.readers.ranges import split_file
+from treedot.safetensors import write_arrays
 from treedot.scale import Reading, part_file
 from treedot.trees.arrow import pa, typed_columns
+from treedot.word_vectors import WordVectors
 
 SPARSE = FragmentVectorizer(n_features=2**12)
 DENSE = DistributedTreeVectorizer(n_components=256)
@@ -99,6 +102,20 @@ def test_word_vectors_are_kept_beside_the_parts(tmp_path, pool):
     other = DistributedTreeVectorizer(n_components=256, kernel="smoothed", similarity={"dog": [1]})
     with pytest.raises(SpecMismatchError, match="another folder"):
         scale.encode(path, tmp_path / "out", other, pool)
+
+
+@pytest.mark.parametrize("damaged", [{}, WordVectors({"dog": [1, 2]}).arrays()])
+def test_damaged_word_vectors_beside_the_parts_are_named(damaged, tmp_path):
+    path, words = tmp_path / "trees.mrg", {"dog": [3, 4], "cat": [4, 3]}
+    path.write_text("(S dog::n)\n")
+    scale.plan_encode(
+        path,
+        tmp_path / "out",
+        DistributedTreeVectorizer(n_components=256, kernel="smoothed", similarity=words),
+    )
+    write_arrays(tmp_path / "out" / "_vectorizer", {}, damaged)
+    error = scale.do_shard(str(tmp_path / "out"), 0).error
+    assert str(tmp_path / "out" / "_vectorizer is damaged") in error
 
 
 def test_every_way_gives_the_same_bytes(table, tmp_path, pool):
@@ -402,8 +419,9 @@ def test_a_shard_size_that_makes_no_sense_is_refused_by_a_folder_too(table, tmp_
 
 
 def test_what_is_no_folder_to_write_to_is_refused(table):
-    with pytest.raises(ParameterError, match="out must be a path, not None"):
-        scale.encode(table, None, SPARSE)
+    for out in (None, "a\0b"):
+        with pytest.raises(ParameterError, match=f"out must be a path, not {re.escape(repr(out))}"):
+            scale.encode(table, out, SPARSE)
 
 
 def test_only_known_vectorizers_and_clients_are_taken(table, tmp_path):
@@ -524,6 +542,20 @@ def test_a_bad_tree_in_any_column_costs_its_row_where_bad_ones_are_left_out(
     found = pa.dataset.dataset(out, format="ipc", exclude_invalid_files=True).to_table().to_pydict()
     assert found["id"] == [PAIRS["id"][i] for i in kept]
     assert found["predicted"] == LinearModel.load(pair_model).predict(PAIRS)[kept].tolist()
+
+
+def test_a_row_that_is_left_out_is_named_by_its_file_and_where_its_shard_begins(tmp_path, pool, pair_model):
+    source, good, bad = tmp_path / "t.tsv", "(A b)\t(A b)\t1\tx\n", "(A b)\t(A\t1\tx\n"
+    source.write_text("text\thypothesis\toverlap\tnote\n" + 4 * good + bad)
+    reading, said = Reading(skip_bad=True), []
+    scale.predict(
+        source, tmp_path / "out", pair_model, pool, reading=reading, shard_size=60,
+        on_done=lambda outcome, _: said.extend(outcome.messages),
+    )  # fmt: skip
+    (only,) = said
+    begin, row = re.fullmatch(rf"{source} after line (\d+), row (\d+), column 'hypothesis' .*", only).groups()
+    assert int(begin) > 1
+    assert int(begin) + int(row) == 6
 
 
 def test_no_rows_of_named_columns_are_a_part_without_rows(tmp_path, pool, pair_model):

@@ -202,7 +202,7 @@ def _examples(
     """Yield the trees of a file; with --skip-bad without rows that have a bad tree in any of the columns."""
     read = found = 0
     for batch in batches(source, options, skipped):
-        good = readable_rows(batch.columns, columns, len(batch), OnBad(skipped.callback), read)
+        good = readable_rows(batch.columns, columns, len(batch), OnBad(skipped.callback), source, read)
         read += len(batch)
         found += good.size
         if good.size:

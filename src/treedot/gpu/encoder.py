@@ -29,9 +29,9 @@ ELEMENTS = 512  # that the size of a vector is a multiple of: sixteen for each t
 class GpuEncoder:
     """Turns forests into matrices on a GPU: the vectors of ``DenseEncoder``, but for rounding.
 
-    Elements of the vectors of sentences and functions differ by 2e-6 of the largest, with ``"product"`` by
-    5e-6; in larger trees rounding adds up, in both. With ``"product"``, trees with nodes of more than 32
-    children are left to the processor.
+    Elements of the vectors of sentences and functions differ by up to 2e-6 of the largest, with ``"product"``
+    by up to 5e-6; in larger trees rounding adds up, in both. With ``"product"``, trees with nodes of more
+    than 32 children are left to the processor.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
     similarity : WordVectors, mapping or path, optional
         For ``kernel="smoothed"``, words with their vectors, of no more dimensions than ``n_components``: a
         ``WordVectors``, or what makes one, a mapping of words to vectors or the path of a text file, which
-        every clone reads anew.
+        every clone reads anew. Either is read once: what changes in it afterwards does not count.
     n_jobs : int, optional
         Threads; -1 for all cores. The vectors are the same to the byte.
     device : str

@@ -235,7 +235,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """Return what a file of a training holds, as it was written."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"{path} is damaged: {error}; delete {path.parent} to begin anew") from None
     if not isinstance(found, dict) or found.pop("checksum", None) != digest_of_config(found):
         raise SourceError(f"{path} is damaged: delete {path.parent} to begin anew")

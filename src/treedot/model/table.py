@@ -97,17 +97,19 @@ def read_table(source: Any, columns: Columns, first_row: int = 0) -> Table:
 
 
 def readable_rows(
-    others: Mapping[str, Any], columns: Columns, n_rows: int, on_bad: OnBad, first_row: int = 0
+    others: Mapping[str, Any], columns: Columns, n_rows: int, on_bad: OnBad, source: str, first_row: int
 ) -> IntArray:
     """Return which rows have a tree in every column of trees but the first, which is read already.
 
-    The errors of the others go to ``on_bad``. Where that does not go on, ``read_table`` will raise the first.
+    The errors of the others go to ``on_bad``; they name the source, and the row, of which ``first_row`` went
+    before. Where that does not go on, ``read_table`` will raise the first.
     """
     good = np.arange(n_rows)
     for name in (str(name) for name in columns.trees[1:] if on_bad.skips and name in others):
         cells, places = _cells(others[name]), _Places(name, first_row)
         rows = good.tolist()
-        where = [f"{places.of(row)} (rows that were left out before do not count)" for row in rows]
+        left_out = "(rows that were left out before do not count)"
+        where = [f"{source}, {places.of(row)} {left_out}" for row in rows]
         _, kept = read_items([cells[row] for row in rows], where.__getitem__, on_bad)
         good = good[kept]
     return good

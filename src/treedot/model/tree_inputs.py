@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
@@ -104,6 +104,10 @@ class DenseInput(StoredInput):
     spec: DenseSpec
     similarity: WordVectors | None = None  # that the spec names
     device: str = "cpu"  # where vectors are made: no part of what is stored
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return its fields alone, for copies and pickles: encoders hold locks, and are made anew."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def reads(self) -> Columns:

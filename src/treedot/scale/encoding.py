@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treedot.encode.spec import DenseSpec, spec_from_dict
-from treedot.errors import ParameterError
+from treedot.errors import ParameterError, SourceError
 from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
 from treedot.readers import read_trees
 from treedot.safetensors import read_arrays, write_arrays
@@ -40,7 +40,7 @@ class Encoding:
             raise ParameterError("parts are made by processors: leave out device, or use GpuEncoder")
         self._vectorizer = copy.copy(vectorizer)
         self._vectorizer.n_jobs = 1  # there is a process for every core
-        self._spec = vectorizer.spec
+        self._spec = self._vectorizer.spec  # not of the other: a file of word vectors is read once
         self.fingerprint = str(getattr(vectorizer, "fingerprint", self._spec.fingerprint))
 
     @classmethod
@@ -49,9 +49,7 @@ class Encoding:
         spec = spec_from_dict({name: x for name, x in vectors.items() if name != "learned"})
         if not isinstance(spec, DenseSpec):
             return cls(FragmentVectorizer.load(folder / VECTORIZER))
-        words = None
-        if spec.similarity is not None:
-            words = WordVectors.from_arrays(read_arrays(folder / VECTORIZER)[1])
+        words = None if spec.similarity is None else _kept_words(folder / VECTORIZER, spec.similarity)
         return cls(DistributedTreeVectorizer._of_spec(spec, words))
 
     @property
@@ -95,3 +93,15 @@ class Encoding:
     def warm_up(self) -> None:
         """Load and compile what ``batches`` needs."""
         self.transform(read_trees([SMALL_TREE]))
+
+
+def _kept_words(path: Path, fingerprint: str) -> WordVectors:
+    """Return the word vectors of a folder, or raise where they are not those that it names."""
+    arrays = read_arrays(path)[1]
+    try:
+        words = WordVectors.from_arrays(arrays)
+    except SourceError as error:
+        raise SourceError(f"{path} is damaged: {error}") from None
+    if words.fingerprint != fingerprint:
+        raise SourceError(f"{path} is damaged: its word vectors are not those that the folder names")
+    return words

@@ -156,11 +156,11 @@ def fit(
     person
     """
     target = checked_path("out", out)
-    usual = target.with_name(f"{target.name}.training")
+    usual = Path(f"{target}.training")
     folder = usual if checkpoint is None else checked_path("checkpoint", checkpoint)
-    check_apart(target, folder)
     overwrite = overwrite or is_written(folder, target)
     check_model_target(target, overwrite)
+    check_apart(target, folder)
     settings = {"decay": decay, "C": C, "cv": cv, "class_weight": class_weight, "random_state": random_state}
     classifier = make_classifier({"vectorizer": vectorizer, **settings})
     request = {

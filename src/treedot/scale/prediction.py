@@ -73,8 +73,11 @@ class Prediction:
 
     def _rows(self, source: Source) -> Iterator[tuple[Forest, Columns]]:
         """Yield the rows of a shard; where bad trees are left out, those of all columns of trees."""
+        start = source.range
+        where = f"{source.path} after line {start.lines}" if start.lines else source.path
         for forest, others in source.pieces():
-            good = readable_rows(others, self._reads, len(forest), source.on_bad, source.n_trees)
+            first = start.rows + source.n_trees
+            good = readable_rows(others, self._reads, len(forest), source.on_bad, where, first)
             if good.size < len(forest):
                 yield forest[good], {name: taken(values, good) for name, values in others.items()}
             else:

@@ -225,8 +225,12 @@ def test_an_encoder_wants_the_word_vectors_that_its_spec_names():
         DenseEncoder(spec_of())
     with pytest.raises(SpecMismatchError, match=r"not WordVectors\(1 words, 2 dimensions\)"):
         DenseEncoder(spec_of(), other)
-    with pytest.raises(SpecMismatchError, match="similarity has no effect with kernel='partial'"):
-        DenseEncoder(DenseSpec(kernel="partial"), other)
+    for foreign in ({"A": [1, 0]}, WORDS.fingerprint):
+        with pytest.raises(SpecMismatchError, match="word vectors of fingerprint"):
+            DenseEncoder(spec_of(), foreign)
+    for needless in (other, {"A": [1, 0]}):
+        with pytest.raises(SpecMismatchError, match="similarity has no effect with kernel='partial'"):
+            DenseEncoder(DenseSpec(kernel="partial"), needless)
     wide = WordVectors({"A": np.ones(300)})
     with pytest.raises(ParameterError, match="n_components must be at least 300"):
         DenseEncoder(spec_of(256, words=wide), wide)

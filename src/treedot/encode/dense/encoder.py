@@ -174,10 +174,11 @@ class CompiledEncoder(Protocol):
 
 def _compiled_encoder(spec: DenseSpec, similarity: WordVectors | None) -> CompiledEncoder:
     algebra = spec.algebra()
-    if spec.similarity != (None if similarity is None else similarity.fingerprint):
+    named = similarity.fingerprint if isinstance(similarity, WordVectors) else None
+    if spec.similarity != named or (named is None) != (similarity is None):
         raise SpecMismatchError(
-            f"similarity must be the word vectors of fingerprint {spec.similarity}, not {similarity}"
-            if spec.similarity
+            f"similarity must be the word vectors of fingerprint {spec.similarity}, not {similarity!r:.80}"
+            if spec.kernel == "smoothed"
             else f"similarity has no effect with kernel={spec.kernel!r}: leave it out"
         )
     if isinstance(algebra, MixedProduct) and similarity is not None:

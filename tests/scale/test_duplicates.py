@@ -275,6 +275,42 @@ def test_other_settings_and_changed_inputs_are_refused(table, tmp_path, pool):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
             scale.find_duplicates(table, tmp_path / "other", pool, **wrong)
     assert not (tmp_path / "other").exists()
+    for nowhere in (None, 3, b"out"):
+        with pytest.raises(ParameterError, match="out must be a path"):
+            scale.find_duplicates(table, nowhere, pool)
+
+
+def test_an_index_of_other_trees_or_settings_is_not_used(table, tmp_path, pool):
+    out = tmp_path / "out"
+    others = some_trees(1, 80)
+    for trees, how in ((TREES, LOW), (others, LOW), (others, LOW | {"threshold": 0.8})):
+        for path in out.glob("*.*"):  # as rm out/* does, which leaves folders
+            path.unlink()
+        check_same(
+            scale.find_duplicates(write(table, trees), out, pool, **how), find_duplicates(trees, **how)
+        )
+
+
+@pytest.mark.parametrize("damage", ["", "{}", '"filez"'])
+def test_a_damaged_plan_of_pairs_is_made_again(table, tmp_path, pool, damage):
+    out, how = tmp_path / "out", {"shard_size": 2000, **LOW}
+    scale.find_duplicates(table, out, pool, **how)
+    plan, expected = out / "_pairs" / "_treedot.json", files(out)
+    plan.write_text(plan.read_text().replace('"files"', damage) if "f" in damage else damage)
+    assert scale.status(out).missing == ["_pairs"]
+    scale.find_duplicates(table, out, pool, **how)
+    assert files(out) == expected
+
+
+def test_status_tells_that_groups_are_not_made_yet_or_the_index_is_damaged(table, tmp_path, pool):
+    out = tmp_path / "out"
+    scale.find_duplicates(table, out, pool, **LOW)
+    parts = scale.status(out).parts
+    (out / "duplicates.arrow").unlink()
+    assert scale.status(out).missing == ["duplicates.arrow"]
+    assert scale.status(out).parts == parts + 1
+    (out / "_pairs" / "bounds.bin").unlink()
+    assert "_pairs" in scale.status(out).missing
 
 
 def test_where_no_tree_is_large_enough_the_table_is_empty(table, tmp_path, pool):

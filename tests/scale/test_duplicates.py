@@ -328,6 +328,16 @@ def test_a_column_with_a_name_of_the_result_is_to_be_renamed(tmp_path, pool, nam
         scale.find_duplicates(tmp_path / "t.tsv", tmp_path / "out", pool)
 
 
+def test_places_in_text_count_and_what_is_no_place_is_told_at_once(tmp_path, pool):
+    table = "tree\tfile\tstart\tend\n(S (A a))\tx\t9\t10\n(S (A a))\tx\t10\t10\n(S (A a))\ty\t{}\t1\n"
+    (tmp_path / "t.tsv").write_text(table.format(1))
+    found = scale.find_duplicates(tmp_path / "t.tsv", tmp_path / "out", pool, min_nodes=2)
+    assert found["row"].to_pylist() == [0, 2]
+    (tmp_path / "t.tsv").write_text(table.format("noon"))
+    with pytest.raises(IncompleteError, match="'y', 'noon' and '1' do not: rename"):
+        scale.find_duplicates(tmp_path / "t.tsv", tmp_path / "other", pool, min_nodes=2)
+
+
 def test_an_index_that_does_not_fit_on_the_disk_is_told_and_nothing_is_left(
     table, tmp_path, pool, monkeypatch
 ):

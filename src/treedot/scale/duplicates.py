@@ -39,10 +39,11 @@ from treedot.scale.run import OnDone, Paths, Workers, planned, run
 from treedot.scale.status import DUPLICATES, PAIRS, plan_status
 from treedot.search.duplicate_groups import Compared, DuplicateGroup, Information, groups_of
 from treedot.search.duplicates import MIN_NODES, THRESHOLD, OnLimit, checked_settings
+from treedot.search.places import PLACE
 from treedot.search.similarity import Multisets, SimilarPairs
 from treedot.vectors.inverted_index import locate
 
-PLACES = ("file", "start", "end", "blurred")  # columns that groups depend on
+GROUPED_BY = (*PLACE, "blurred")  # columns that groups depend on
 AS_IT_COMES = Reading()
 FILTER_BITS = 24
 CHUNK = 1 << 22  # elements that are read at a time
@@ -134,7 +135,7 @@ def _merge(folder: Path, plan: Plan, pair_plan: Plan, on_limit: OnLimit | None) 
     multisets = index.by_size.of(kinds)
     compared = Compared(
         members["nodes"].to_numpy(),
-        {name: members[name].to_pylist() for name in PLACES if name in members.column_names},
+        {name: members[name].to_pylist() for name in GROUPED_BY if name in members.column_names},
         copies,
         multisets,
         _information(index, multisets),

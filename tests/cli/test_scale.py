@@ -159,6 +159,9 @@ def test_dups_tells_of_bad_trees_and_of_limits(tmp_path, capsys, monkeypatch):
     ("options", "said"),
     [
         (["-o", "out/", "--top", "3"], "--top is for source code"),
+        (["-o", "out/", "--top", "0"], "--top is for source code"),
+        (["--column", "text"], "--column is for files of trees"),
+        (["--skip-bad", "-o", "report.html"], "--skip-bad is for files of trees"),
         (["-o", "out/", "--fail-on-new"], "--fail-on-new is for source code"),
         (["-o", "out/", "--write-baseline", "b.json"], "--write-baseline is for source code"),
         (["-o", "report.html", "--workers", "2"], "-o out/"),

@@ -117,7 +117,8 @@ def duplicate_parts(options: argparse.Namespace) -> None:
     from treedot.scale.status import DUPLICATES
 
     for name in FOR_SOURCE_CODE:
-        if getattr(options, name):
+        value = getattr(options, name)
+        if value is not None and value is not False:
             raise ParameterError(
                 f"--{name.replace('_', '-')} is for source code, which is compared in memory: leave it out, "
                 "or -o FOLDER/ and what chooses workers"

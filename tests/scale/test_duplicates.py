@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -26,6 +27,7 @@ from treedot import (
     scale,
 )
 from treedot.scale import Reading
+from treedot.scale.pair_search import plan_pair_search
 from treedot.trees.arrow import pa
 
 FIGURES = ("similarity", "agreement", "bits", "band")
@@ -215,6 +217,27 @@ def test_a_run_that_was_ended_goes_on_where_it_was(table, tmp_path, pool, after)
     scale.find_duplicates(table, out, pool, **how)
     assert files(out) == expected
     assert all(path.stat().st_ino == number for path, number in before.items())
+
+
+def test_where_one_that_makes_the_index_fails_one_other_does(table, tmp_path, pool, monkeypatch):
+    begun, at_once, make = [], [], plan_pair_search
+
+    def index(*args):
+        at_once.append(1)
+        begun.append(len(at_once))
+        try:
+            time.sleep(0.2)  # for others to come and wait
+            if len(begun) == 1:
+                raise StopError
+            make(*args)
+        finally:
+            at_once.pop()
+
+    monkeypatch.setattr("treedot.scale.duplicates.plan_pair_search", index)
+    with ThreadPoolExecutor(3) as runs:
+        ends = [runs.submit(scale.find_duplicates, table, tmp_path / "out", pool, **LOW) for _ in range(3)]
+    assert [type(run.exception()) for run in ends].count(StopError) == 1
+    assert begun == [1, 1]
 
 
 def test_what_is_damaged_is_made_again(table, tmp_path, pool):

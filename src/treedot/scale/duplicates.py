@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.array_types import Array, IntArray
-from treedot.files import first_alone, write_whole
+from treedot.files import held, write_whole
 from treedot.parameters import checked_path
 from treedot.readers.ranges import Reading
 from treedot.scale.pair_index import PairIndex
@@ -112,7 +112,7 @@ def find_duplicates(
     run(folder, plan, by, on_done)
     if plan_status(folder, plan).missing:
         return None
-    with first_alone(folder):
+    with held(folder):
         if not is_planned(folder / PAIRS, plan):
             plan_pair_search([folder / shard.part for shard in plan.shards], folder / PAIRS, plan)
     pair_plan = Plan.load(folder / PAIRS)

@@ -44,7 +44,8 @@ class ProductionLists:
         """All that determines a row, as JSON values."""
         settings = {"threshold": self._threshold, "min_nodes": self._min_nodes}
         digest = blake2b(json.dumps(settings).encode(), digest_size=16).hexdigest()
-        return {"task": "duplicates", "fingerprint": digest, **settings}
+        # The fingerprint is last: where works differ, the first thing that does is told.
+        return {"task": "duplicates", **settings, "fingerprint": digest}
 
     def save(self, folder: Path) -> None:
         """Put nothing into a folder: the description holds everything."""

@@ -1,6 +1,7 @@
 """Near-duplicates among the trees of many files are those that ``find_duplicates`` finds in memory."""
 
 import errno
+import json
 import os
 import random
 import shutil
@@ -359,6 +360,14 @@ def test_places_in_text_count_and_what_is_no_place_is_told_at_once(tmp_path, poo
     (tmp_path / "t.tsv").write_text(table.format("noon"))
     with pytest.raises(IncompleteError, match="'y', 'noon' and '1' do not: rename"):
         scale.find_duplicates(tmp_path / "t.tsv", tmp_path / "other", pool, min_nodes=2)
+
+
+def test_columns_whose_types_do_not_go_together_are_told_before_pairs_are_looked_for(tmp_path, pool):
+    for name, number in (("a", 1), ("b", "one")):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"tree": "(S (A a))", "n": number}))
+    with pytest.raises(SourceError, match="Field n has incompatible types: int64 vs string"):
+        scale.find_duplicates(tmp_path / "*.jsonl", tmp_path / "out", pool, min_nodes=2)
+    assert not (tmp_path / "out" / "_pairs").exists()
 
 
 def test_an_index_that_does_not_fit_on_the_disk_is_told_and_nothing_is_left(

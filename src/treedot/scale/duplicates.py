@@ -32,7 +32,7 @@ from treedot.parameters import checked_path
 from treedot.readers.ranges import Reading
 from treedot.scale.pair_index import PairIndex
 from treedot.scale.pair_search import A_LIMIT, is_planned, plan_pair_search
-from treedot.scale.part_file import read_part, with_files
+from treedot.scale.part_file import check_types, read_part, with_files
 from treedot.scale.plan import Plan
 from treedot.scale.production_lists import ProductionLists
 from treedot.scale.run import OnDone, Paths, Workers, planned, run
@@ -114,7 +114,9 @@ def find_duplicates(
         return None
     with held(folder):
         if not is_planned(folder / PAIRS, plan):
-            plan_pair_search([folder / shard.part for shard in plan.shards], folder / PAIRS, plan)
+            parts = [folder / shard.part for shard in plan.shards]
+            check_types(parts)  # before the long work: the result is a table of all of them
+            plan_pair_search(parts, folder / PAIRS, plan)
     pair_plan = Plan.load(folder / PAIRS)
     run(folder / PAIRS, pair_plan, by, on_done)
     if plan_status(folder / PAIRS, pair_plan).missing:

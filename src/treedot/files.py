@@ -99,7 +99,7 @@ def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     _unfinished.add(aside)
     try:
         aside.mkdir(mode=0o777 & ~_umask())
-        with _held(aside):
+        with held(aside):
             yield aside
             _replace_folder(aside, target)
     except OSError as error:
@@ -201,8 +201,8 @@ def first_alone(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Hold a lock on a folder where the system has locks."""
+def held(folder: Path) -> Iterator[None]:
+    """Have a folder to oneself, one process after the other, where the system has locks."""
     if fcntl is None:
         yield
         return

@@ -13,6 +13,7 @@ pytest.importorskip("pyarrow")
 from strategies import random_forest
 from treedot import FragmentVectorizer, TreeClassifier, find_duplicates, load_vectors, nearest, scale
 from treedot.cli import main
+from treedot.cli.progress import Counted
 from treedot.trees.arrow import pa
 
 TREES = [str(tree) for tree in random_forest(0, 60)]
@@ -155,10 +156,21 @@ def test_dups_tells_of_bad_trees_and_of_limits(tmp_path, capsys, monkeypatch):
     assert "6 trees met a limit" in said
 
 
+def test_progress_counts_each_round_from_its_beginning(monkeypatch, capsys):
+    monkeypatch.setattr("treedot.cli.progress._on_terminal", lambda: True)
+    with Counted("shards") as progress:
+        for total in (3, 3, 3, 2):
+            progress.add(total)
+        assert "1/2" in str(progress._bar)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["-o", "out/", "--top", "3"], "--top is for source code"),
+        (["-o", "out/", "--top", "0"], "--top is for source code"),
+        (["--column", "text"], "--column is for files of trees"),
+        (["--skip-bad", "-o", "report.html"], "--skip-bad is for files of trees"),
         (["-o", "out/", "--fail-on-new"], "--fail-on-new is for source code"),
         (["-o", "out/", "--write-baseline", "b.json"], "--write-baseline is for source code"),
         (["-o", "report.html", "--workers", "2"], "-o out/"),

@@ -1,10 +1,12 @@
 """Near-duplicates among the trees of many files are those that ``find_duplicates`` finds in memory."""
 
 import errno
+import json
 import os
 import random
 import shutil
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -26,6 +28,7 @@ from treedot import (
     scale,
 )
 from treedot.scale import Reading
+from treedot.scale.pair_search import plan_pair_search
 from treedot.trees.arrow import pa
 
 FIGURES = ("similarity", "agreement", "bits", "band")
@@ -217,6 +220,27 @@ def test_a_run_that_was_ended_goes_on_where_it_was(table, tmp_path, pool, after)
     assert all(path.stat().st_ino == number for path, number in before.items())
 
 
+def test_where_one_that_makes_the_index_fails_one_other_does(table, tmp_path, pool, monkeypatch):
+    begun, at_once, make = [], [], plan_pair_search
+
+    def index(*args):
+        at_once.append(1)
+        begun.append(len(at_once))
+        try:
+            time.sleep(0.2)  # for others to come and wait
+            if len(begun) == 1:
+                raise StopError
+            make(*args)
+        finally:
+            at_once.pop()
+
+    monkeypatch.setattr("treedot.scale.duplicates.plan_pair_search", index)
+    with ThreadPoolExecutor(3) as runs:
+        ends = [runs.submit(scale.find_duplicates, table, tmp_path / "out", pool, **LOW) for _ in range(3)]
+    assert [type(run.exception()) for run in ends].count(StopError) == 1
+    assert begun == [1, 1]
+
+
 def test_what_is_damaged_is_made_again(table, tmp_path, pool):
     how, out = {"shard_size": 2000, **LOW}, tmp_path / "out"
     scale.find_duplicates(table, out, pool, **how)
@@ -264,9 +288,9 @@ def test_a_shard_that_fails_is_named_and_the_others_are_finished(table, tmp_path
 def test_other_settings_and_changed_inputs_are_refused(table, tmp_path, pool):
     out = tmp_path / "out"
     scale.find_duplicates(table, out, pool, **LOW)
-    with pytest.raises(SpecMismatchError):
+    with pytest.raises(SpecMismatchError, match="min_nodes 6, and not 7"):
         scale.find_duplicates(table, out, pool, threshold=0.5, min_nodes=7)
-    with pytest.raises(SpecMismatchError):
+    with pytest.raises(SpecMismatchError, match=r"threshold 0\.5, and not 0\.6"):
         scale.find_duplicates(table, out, pool, threshold=0.6, min_nodes=6)
     write(table, TREES[:30])
     with pytest.raises(SourceError, match="has changed since"):
@@ -275,6 +299,42 @@ def test_other_settings_and_changed_inputs_are_refused(table, tmp_path, pool):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
             scale.find_duplicates(table, tmp_path / "other", pool, **wrong)
     assert not (tmp_path / "other").exists()
+    for nowhere in (None, 3, b"out"):
+        with pytest.raises(ParameterError, match="out must be a path"):
+            scale.find_duplicates(table, nowhere, pool)
+
+
+def test_an_index_of_other_trees_or_settings_is_not_used(table, tmp_path, pool):
+    out = tmp_path / "out"
+    others = some_trees(1, 80)
+    for trees, how in ((TREES, LOW), (others, LOW), (others, LOW | {"threshold": 0.8})):
+        for path in out.glob("*.*"):  # as rm out/* does, which leaves folders
+            path.unlink()
+        check_same(
+            scale.find_duplicates(write(table, trees), out, pool, **how), find_duplicates(trees, **how)
+        )
+
+
+@pytest.mark.parametrize("damage", ["", "{}", '"filez"'])
+def test_a_damaged_plan_of_pairs_is_made_again(table, tmp_path, pool, damage):
+    out, how = tmp_path / "out", {"shard_size": 2000, **LOW}
+    scale.find_duplicates(table, out, pool, **how)
+    plan, expected = out / "_pairs" / "_treedot.json", files(out)
+    plan.write_text(plan.read_text().replace('"files"', damage) if "f" in damage else damage)
+    assert scale.status(out).missing == ["_pairs"]
+    scale.find_duplicates(table, out, pool, **how)
+    assert files(out) == expected
+
+
+def test_status_tells_that_groups_are_not_made_yet_or_the_index_is_damaged(table, tmp_path, pool):
+    out = tmp_path / "out"
+    scale.find_duplicates(table, out, pool, **LOW)
+    parts = scale.status(out).parts
+    (out / "duplicates.arrow").unlink()
+    assert scale.status(out).missing == ["duplicates.arrow"]
+    assert scale.status(out).parts == parts + 1
+    (out / "_pairs" / "bounds.bin").unlink()
+    assert "_pairs" in scale.status(out).missing
 
 
 def test_where_no_tree_is_large_enough_the_table_is_empty(table, tmp_path, pool):
@@ -290,6 +350,24 @@ def test_a_column_with_a_name_of_the_result_is_to_be_renamed(tmp_path, pool, nam
     (tmp_path / "t.tsv").write_text(f"tree\t{name}\n(S (A a))\t7\n")
     with pytest.raises(IncompleteError, match=rf"rename the column\(s\) \['{name}'\]"):
         scale.find_duplicates(tmp_path / "t.tsv", tmp_path / "out", pool)
+
+
+def test_places_in_text_count_and_what_is_no_place_is_told_at_once(tmp_path, pool):
+    table = "tree\tfile\tstart\tend\n(S (A a))\tx\t9\t10\n(S (A a))\tx\t10\t10\n(S (A a))\ty\t{}\t1\n"
+    (tmp_path / "t.tsv").write_text(table.format(1))
+    found = scale.find_duplicates(tmp_path / "t.tsv", tmp_path / "out", pool, min_nodes=2)
+    assert found["row"].to_pylist() == [0, 2]
+    (tmp_path / "t.tsv").write_text(table.format("noon"))
+    with pytest.raises(IncompleteError, match="'y', 'noon' and '1' do not: rename"):
+        scale.find_duplicates(tmp_path / "t.tsv", tmp_path / "other", pool, min_nodes=2)
+
+
+def test_columns_whose_types_do_not_go_together_are_told_before_pairs_are_looked_for(tmp_path, pool):
+    for name, number in (("a", 1), ("b", "one")):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"tree": "(S (A a))", "n": number}))
+    with pytest.raises(SourceError, match="Field n has incompatible types: int64 vs string"):
+        scale.find_duplicates(tmp_path / "*.jsonl", tmp_path / "out", pool, min_nodes=2)
+    assert not (tmp_path / "out" / "_pairs").exists()
 
 
 def test_an_index_that_does_not_fit_on_the_disk_is_told_and_nothing_is_left(

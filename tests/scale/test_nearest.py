@@ -68,6 +68,8 @@ def test_the_nearest_of_all_files_are_found(tables, tmp_path, pool, vectorizer):
     ]
     assert pa.ipc.open_file(str(tmp_path / "out" / "nearest.arrow")).read_all().equals(found)
     assert scale.status(tmp_path / "out").missing == []
+    (tmp_path / "out" / "nearest.arrow").unlink()
+    assert scale.status(tmp_path / "out").missing == ["nearest.arrow"]
 
 
 @pytest.mark.parametrize("vectorizer", [SPARSE, DENSE, WITH_REST], ids=["sparse", "dense", "with a rest"])

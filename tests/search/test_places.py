@@ -1,9 +1,10 @@
 """Which trees lie inside of others, against the definition."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treedot import Forest, Tree
+from treedot import Forest, ParameterError, Tree, find_duplicates
 from treedot.search.places import Places
 
 lines = st.integers(1, 8)
@@ -48,3 +49,22 @@ def test_trees_overlap_where_one_is_inside_of_the_other(some, others):
     here, there = range(len(some)), range(len(some), len(some) + len(others))
     expected = all(is_inside(a, b) or is_inside(b, a) for a in some for b in others)
     assert places_of(some + others).all_overlap(here, there) == expected
+
+
+def test_lines_may_be_numbers_in_text_as_in_tables():
+    some = [("a", 2, 10), ("a", 9, 10), ("b", 2, 3)]
+    assert places_of([(file, str(a), str(b)) for file, a, b in some]).apart(range(3)) == [0, 2]
+
+
+@pytest.mark.parametrize("place", [("a", "noon", "1"), (["a"], 1, 2), ("a", 1, [2]), ("a", object(), 2)])
+def test_what_is_no_place_is_told(place):
+    with pytest.raises(ParameterError, match="columns file, start and end tell where trees stand"):
+        places_of([place])
+
+
+@pytest.mark.parametrize("blurred", [7, [[1], [2, 3]], {"a": 1}])
+def test_what_is_no_list_of_names_is_told(blurred):
+    forest = Forest.from_trees([Tree("x", ["y"])] * 2)
+    forest.columns["blurred"] = [blurred] * 2
+    with pytest.raises(ParameterError, match="column blurred holds lists"):
+        find_duplicates(forest, min_nodes=2)

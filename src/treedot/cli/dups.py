@@ -48,6 +48,12 @@ def run(options: argparse.Namespace) -> int:
     for name, value in DEFAULTS.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
+    for name in ("column", "skip_bad"):
+        if getattr(options, name):
+            raise ParameterError(
+                f"--{name.replace('_', '-')} is for files of trees, and this compares source code: leave it "
+                "out, or give a folder to write to, such as -o out/"
+            )
     checked_choice("--unit", options.unit, CODE_UNITS)
     checked_choice("--format", options.format, REPORT_FORMATS)
     if options.top is not None:

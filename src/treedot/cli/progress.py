@@ -64,7 +64,9 @@ class Counted:
         self._bar.update(done - self._bar.n)
 
     def add(self, total: int) -> None:
-        """Note that one more is done."""
+        """Note that one more is done; after the last one, the first of a second round."""
+        if self._bar.n == self._bar.total:
+            self._bar.reset()
         self(self._bar.n + 1, total)
 
     def __enter__(self) -> Counted:

@@ -113,11 +113,12 @@ def duplicate_parts(options: argparse.Namespace) -> None:
     from treedot.languages import LANGUAGES
     from treedot.readers import format_of
     from treedot.scale import find_duplicates
-    from treedot.scale.duplicates import RESULT
     from treedot.scale.plan import find_inputs
+    from treedot.scale.status import DUPLICATES
 
     for name in FOR_SOURCE_CODE:
-        if getattr(options, name):
+        value = getattr(options, name)
+        if value is not None and value is not False:
             raise ParameterError(
                 f"--{name.replace('_', '-')} is for source code, which is compared in memory: leave it out, "
                 "or -o FOLDER/ and what chooses workers"
@@ -141,11 +142,11 @@ def duplicate_parts(options: argparse.Namespace) -> None:
     if found is None:
         print(
             f"{options.output}: this share is done; when all are, give them once more, and the last one to "
-            f"be done writes {RESULT}"
+            f"be done writes {DUPLICATES}"
         )
     else:
         groups = len(set(found["group"].to_pylist()))
-        print(f"{Path(options.output, RESULT)}: {groups:,} groups of {len(found):,} trees")
+        print(f"{Path(options.output, DUPLICATES)}: {groups:,} groups of {len(found):,} trees")
 
 
 def _run(options: argparse.Namespace, work: Callable[..., Done], *what: Any, **more: Any) -> None:

@@ -27,22 +27,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.array_types import Array, IntArray
-from treedot.files import first_alone, write_whole
+from treedot.files import held, write_whole
+from treedot.parameters import checked_path
 from treedot.readers.ranges import Reading
 from treedot.scale.pair_index import PairIndex
 from treedot.scale.pair_search import A_LIMIT, is_planned, plan_pair_search
-from treedot.scale.part_file import read_part, with_files
+from treedot.scale.part_file import check_types, read_part, with_files
 from treedot.scale.plan import Plan
 from treedot.scale.production_lists import ProductionLists
 from treedot.scale.run import OnDone, Paths, Workers, planned, run
-from treedot.scale.status import PAIRS, plan_status
+from treedot.scale.status import DUPLICATES, PAIRS, plan_status
 from treedot.search.duplicate_groups import Compared, DuplicateGroup, Information, groups_of
 from treedot.search.duplicates import MIN_NODES, THRESHOLD, OnLimit, checked_settings
+from treedot.search.places import PLACE
 from treedot.search.similarity import Multisets, SimilarPairs
 from treedot.vectors.inverted_index import locate
 
-RESULT = "duplicates.arrow"
-PLACES = ("file", "start", "end", "blurred")  # columns that groups depend on
+GROUPED_BY = (*PLACE, "blurred")  # columns that groups depend on
 AS_IT_COMES = Reading()
 FILTER_BITS = 24
 CHUNK = 1 << 22  # elements that are read at a time
@@ -104,16 +105,18 @@ def find_duplicates(
     [{'group': 0, 'row': 0, 'similarity': 0.4, 'band': 'similar'},
      {'group': 0, 'row': 2, 'similarity': 0.4, 'band': 'similar'}]
     """
-    by, folder = Workers(client, workers, share), Path(out)
+    by, folder = Workers(client, workers, share), checked_path("out", out)
     by.check()
     work = ProductionLists(*checked_settings(threshold, min_nodes))
     plan = planned(paths, folder, work, reading, shard_size)
     run(folder, plan, by, on_done)
     if plan_status(folder, plan).missing:
         return None
-    with first_alone(folder):
-        if not is_planned(folder / PAIRS):
-            plan_pair_search([folder / shard.part for shard in plan.shards], folder / PAIRS, plan.work)
+    with held(folder):
+        if not is_planned(folder / PAIRS, plan):
+            parts = [folder / shard.part for shard in plan.shards]
+            check_types(parts)  # before the long work: the result is a table of all of them
+            plan_pair_search(parts, folder / PAIRS, plan)
     pair_plan = Plan.load(folder / PAIRS)
     run(folder / PAIRS, pair_plan, by, on_done)
     if plan_status(folder / PAIRS, pair_plan).missing:
@@ -134,13 +137,13 @@ def _merge(folder: Path, plan: Plan, pair_plan: Plan, on_limit: OnLimit | None) 
     multisets = index.by_size.of(kinds)
     compared = Compared(
         members["nodes"].to_numpy(),
-        {name: members[name].to_pylist() for name in PLACES if name in members.column_names},
+        {name: members[name].to_pylist() for name in GROUPED_BY if name in members.column_names},
         copies,
         multisets,
         _information(index, multisets),
     )
     found = _table(groups_of(compared, pairs.among(kinds), plan.work["threshold"]), members, files)
-    path = folder / RESULT
+    path = folder / DUPLICATES
     with (
         write_whole(path) as aside,
         clear_errors(str(path)),

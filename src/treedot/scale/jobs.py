@@ -18,7 +18,7 @@ from treedot.scale.neighbour_search import NeighbourSearch, merge_parts
 from treedot.scale.plan import Plan
 from treedot.scale.prediction import Prediction
 from treedot.scale.run import Done, OnDone, Paths, Workers, planned, run
-from treedot.scale.status import status
+from treedot.scale.status import plan_status
 from treedot.vectors.parts import PLAN, part_paths
 
 AS_IT_COMES = Reading()
@@ -196,7 +196,7 @@ def nearest(
     work = NeighbourSearch(encoding, forest, k, of_vectors=vectors is not None)
     plan = planned(paths, folder, work, reading, shard_size)
     run(folder, plan, by, on_done)
-    return None if status(folder).missing else merge_parts(folder, plan)
+    return None if plan_status(folder, plan).missing else merge_parts(folder, plan)
 
 
 def _folder_of_vectors(paths: Sequence[str | os.PathLike[str]]) -> Path | None:

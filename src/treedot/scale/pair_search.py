@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from treedot.errors import SourceError
 from treedot.files import write_folder
 from treedot.readers import read_trees
 from treedot.readers.ranges import Reading
@@ -18,7 +19,6 @@ from treedot.scale.pair_index import PairIndex, file_sizes, write_pair_index
 from treedot.scale.plan import Input, Plan, Shard
 from treedot.scale.work import SMALL_TREE, Columns, Source
 from treedot.search.similarity import BLOCK, partners, production_multisets, similar_pairs
-from treedot.vectors.parts import PLAN
 
 PAIRS_KEY = b"treedot.pairs"
 TREES_OF_A_TASK = 1 << 14
@@ -80,31 +80,35 @@ class PairSearch:
         similar_pairs(production_multisets(read_trees([SMALL_TREE, SMALL_TREE])), 0.5)
 
 
-def is_planned(folder: Path) -> bool:
-    """Tell whether a folder has a plan, and the index that belongs to it."""
-    if not (folder / PLAN).exists():
+def is_planned(folder: Path, of: Plan) -> bool:
+    """Tell whether a folder has the plan of a search among the parts of another one, and its whole index."""
+    try:
+        plan = Plan.load(folder)
+    except SourceError:  # none, or a damaged one: it is made anew
         return False
-    plan, files = Plan.load(folder), file_sizes(folder)
-    return plan.work["files"] == files and plan.inputs == (_index_file(folder),)
+    return plan.work == _description(of, file_sizes(folder)) and plan.inputs == (_index_file(folder),)
+
+
+def _description(of: Plan, files: dict[str, int]) -> dict[str, Any]:
+    return {
+        "task": "similar pairs",
+        "fingerprint": of.fingerprint,
+        "threshold": of.work["threshold"],
+        "files": files,
+    }
 
 
 def _index_file(folder: Path) -> Input:
     return Input.of(os.path.abspath(folder / "elements.bin"))
 
 
-def plan_pair_search(parts: list[Path], folder: Path, work: dict[str, Any]) -> None:
-    """Make the folder of a search among the trees of parts: an index, and a plan of ranges of its trees."""
+def plan_pair_search(parts: list[Path], folder: Path, of: Plan) -> None:
+    """Make the folder of a search among the parts of a plan: an index, and a plan of ranges of its trees."""
     with write_folder(folder) as aside:
-        write_pair_index(parts, aside, work["threshold"])
+        write_pair_index(parts, aside, of.work["threshold"])
         files = file_sizes(aside)
-        description = {
-            "task": "similar pairs",
-            "fingerprint": work["fingerprint"],
-            "threshold": work["threshold"],
-            "files": files,
-        }
         n_trees = files["tree_row"] // 8
         ends = [*range(TREES_OF_A_TASK, n_trees, TREES_OF_A_TASK), n_trees]
         shards = [Shard(0, end - 1 - (end - 1) % TREES_OF_A_TASK, end, 0, 0) for end in ends if n_trees]
         index = _index_file(aside)._replace(path=os.path.abspath(folder / "elements.bin"))
-        Plan(description, Reading(), TREES_OF_A_TASK, (index,), tuple(shards)).save(aside)
+        Plan(_description(of, files), Reading(), TREES_OF_A_TASK, (index,), tuple(shards)).save(aside)

@@ -137,6 +137,18 @@ def read_part(path: Path) -> tuple[Any, int]:
         return table, int(dict(said)[TREES_KEY])
 
 
+def check_types(paths: Iterable[Path]) -> None:
+    """Raise where a column has types in several parts that do not go together."""
+    from treedot.trees.arrow import clear_errors, pa
+
+    together = pa.schema([])
+    for path in paths:
+        with clear_errors(str(path)), pa.memory_map(str(path)) as raw, pa.ipc.open_file(raw) as file:
+            schema = file.schema.remove_metadata()
+        with clear_errors("the columns of the trees"):
+            together = pa.unify_schemas([together, schema], promote_options="permissive")
+
+
 def with_files(table: Any, paths: Sequence[str]) -> Any:
     """Return trees with the file of each: what their own column says, as that of code does, or these."""
     from pyarrow import compute

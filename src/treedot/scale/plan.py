@@ -11,7 +11,8 @@ import glob
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -134,6 +135,11 @@ class Plan:
         }
         with write_whole(folder / PLAN) as aside:
             aside.write_text(json.dumps(content) + "\n", encoding="utf-8")
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the plan: parts of plans with the same one are the same."""
+        return blake2b(json.dumps(asdict(self)).encode(), digest_size=16).hexdigest()
 
     def shard(self, number: int) -> Shard:
         """Return a shard by its number; raise where there is none."""

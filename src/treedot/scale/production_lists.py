@@ -14,6 +14,7 @@ import numpy as np
 from treedot.readers import read_trees
 from treedot.scale.part_file import check_names
 from treedot.scale.work import SMALL_TREE, Columns, Source, taken
+from treedot.search.places import PLACE, Places
 from treedot.search.production_keys import element_keys, production_keys, tree_keys
 from treedot.search.similarity import occurrences
 from treedot.trees import Forest
@@ -43,7 +44,8 @@ class ProductionLists:
         """All that determines a row, as JSON values."""
         settings = {"threshold": self._threshold, "min_nodes": self._min_nodes}
         digest = blake2b(json.dumps(settings).encode(), digest_size=16).hexdigest()
-        return {"task": "duplicates", "fingerprint": digest, **settings}
+        # The fingerprint is last: where works differ, the first thing that does is told.
+        return {"task": "duplicates", **settings, "fingerprint": digest}
 
     def save(self, folder: Path) -> None:
         """Put nothing into a folder: the description holds everything."""
@@ -59,11 +61,18 @@ class ProductionLists:
             check_names((*LISTS, *OWN), others)
             chosen = np.flatnonzero(forest.sizes >= self._min_nodes)
             columns = {name: taken(values, chosen) for name, values in others.items()}
+            _check_places(columns, len(chosen))
             yield _listed(forest[chosen], chosen + source.n_trees), columns
 
     def warm_up(self) -> None:
         """Load and compile what ``batches`` needs."""
         _listed(read_trees([SMALL_TREE]), np.zeros(1, np.int64))
+
+
+def _check_places(columns: Columns, count: int) -> None:
+    """Raise where columns of places hold something else: now, and not when groups are made at the end."""
+    known = {name: columns[name] for name in PLACE if name in columns}
+    Places({name: x.to_pylist() if hasattr(x, "to_pylist") else x for name, x in known.items()}, count)
 
 
 def _listed(forest: Forest, rows: Any) -> Columns:

@@ -6,19 +6,23 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from treedot.scale.neighbour_search import RESULT as NEAREST
+from treedot.scale.pair_search import is_planned
 from treedot.scale.part_file import rows_of_part, source_metadata
 from treedot.scale.plan import Plan
 from treedot.scale.shard import failure_file
-from treedot.vectors.parts import PLAN
 
 PAIRS = "_pairs"  # the folder of the second round of a search for near-duplicates
+DUPLICATES = "duplicates.arrow"
+RESULTS = {"nearest": NEAREST, "duplicates": DUPLICATES}  # by task: what is made of all parts
 
 
 class Status(NamedTuple):
     """How far a folder of parts is.
 
     ``missing`` are the parts that are not there, or not whole; ``failed`` says why, for those of them that
-    were tried. Of a search for near-duplicates, those of pairs count, too, and ``rows`` are trees.
+    were tried. Of a search for near-duplicates, those of pairs count, too, and ``rows`` are trees. Where all
+    parts are there and the result that is made of them is not, that is missing.
     """
 
     parts: int
@@ -41,12 +45,19 @@ def status(folder: str | os.PathLike[str]) -> Status:
     ['part-000000-000000000000000-000000000000022.arrow']
     """
     plan = Plan.load(Path(folder))
-    own = plan_status(Path(folder), plan)
-    if plan.work.get("task") != "duplicates":
-        return own
-    if not Path(folder, PAIRS, PLAN).exists():
+    task, found = plan.work.get("task"), plan_status(Path(folder), plan)
+    if task == "duplicates":
+        found = _with_pairs(Path(folder), plan, found)
+    if task in RESULTS and not found.missing and not Path(folder, RESULTS[task]).is_file():
+        found = found._replace(parts=found.parts + 1, missing=[RESULTS[task]])
+    return found
+
+
+def _with_pairs(folder: Path, plan: Plan, own: Status) -> Status:
+    """Add the parts of pairs, which are one where they are not planned yet."""
+    if not is_planned(folder / PAIRS, plan):
         return own._replace(parts=own.parts + 1, missing=[*own.missing, PAIRS])
-    pairs = status(Path(folder, PAIRS))
+    pairs = plan_status(folder / PAIRS, Plan.load(folder / PAIRS))
     return Status(
         own.parts + pairs.parts,
         own.rows,

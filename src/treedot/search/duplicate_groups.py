@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
+from treedot.errors import ParameterError
 from treedot.jit import njit
 from treedot.search.linkage import Linked, complete_linkage
 from treedot.search.places import Places
@@ -200,4 +201,19 @@ def _blurred(texts: Sequence[Any] | None, members: Sequence[int]) -> list[IntArr
     if texts is None:
         return None
     known = [texts[i] for i in members]
-    return None if any(text is None for text in known) else known
+    if any(text is None for text in known):
+        return None
+    for text in known:
+        if not (isinstance(text, str) or _is_list(text)):
+            raise ParameterError(
+                f"the column blurred holds lists of what was blurred in each tree, and {text!r} is none: "
+                "rename it, if it means something else"
+            )
+    return known
+
+
+def _is_list(value: Any) -> bool:
+    try:
+        return np.ndim(value) == 1
+    except ValueError:  # lists in a list, of several lengths
+        return False

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
+
+from treedot.errors import ParameterError
+
+PLACE = ("file", "start", "end")  # columns
 
 _Span = tuple[Any, Any, Any]  # a file, its first and its last line
 
@@ -16,7 +21,8 @@ class Places:
     Parameters
     ----------
     columns : mapping of str to sequence
-        What is known of the trees: ``file``, ``start`` and ``end``.
+        What is known of the trees: ``file``, ``start`` and ``end``. Lines are numbers, also in text, which
+        is all that some tables hold.
     count : int
         How many trees there are.
 
@@ -27,8 +33,8 @@ class Places:
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], count: int) -> None:
-        found = [columns.get(name, [None] * count) for name in ("file", "start", "end")]
-        self._spans = [None if None in span else span for span in zip(*found, strict=True)]
+        found = [columns.get(name, [None] * count) for name in PLACE]
+        self._spans = [_span(*place) for place in zip(*found, strict=True)]
         numbers: dict[Any, int] = {}
         self.file = np.array(
             [
@@ -80,6 +86,24 @@ class Places:
                 yield number
                 for span in filter(None, members):
                     before.setdefault(span, set()).add(number)
+
+
+def _span(file: Any, start: Any, end: Any) -> _Span | None:
+    """Return where a tree stands, None where that is not known."""
+    if file is None or start is None or end is None:
+        return None
+    try:
+        hash(file)
+        return file, _line(start), _line(end)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            "the columns file, start and end tell where trees stand, by the numbers of their first and last "
+            f"lines, and {file!r}, {start!r} and {end!r} do not: rename them, if they mean something else"
+        ) from None
+
+
+def _line(number: Any) -> Any:
+    return number if isinstance(number, Real) else int(str(number))
 
 
 def _around(spans: Iterable[_Span]) -> dict[_Span | None, list[_Span]]:

@@ -154,6 +154,7 @@ def test_dups_tells_of_bad_trees_and_of_limits(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().err
     assert "left out 1 bad tree(s)" in said
     assert "6 trees met a limit" in said
+    assert "raise --threshold" in said
 
 
 def test_progress_counts_each_round_from_its_beginning(monkeypatch, capsys):

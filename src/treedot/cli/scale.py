@@ -136,7 +136,8 @@ def duplicate_parts(options: argparse.Namespace) -> None:
         found = find_duplicates(options.paths, options.output, on_limit=limited.append, **given, **how)
     for count in limited:
         print(
-            f"treedot: {count:,} trees met a limit: so much is like them that not all of it was compared",
+            f"treedot: {count:,} trees met a limit: so much is like them that not all of it was compared; "
+            "raise --threshold",
             file=sys.stderr,
         )
     if found is None:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from treedot.parameters import checked_path
 from treedot.scale.part_file import rows_of_part, source_metadata
 from treedot.scale.plan import Plan
 from treedot.scale.shard import failure_file
@@ -40,7 +41,7 @@ def status(folder: str | os.PathLike[str]) -> Status:
     >>> status(folder / "rows").missing
     ['part-000000-000000000000000-000000000000022.arrow']
     """
-    plan = Plan.load(Path(folder))
+    plan = Plan.load(checked_path("folder", folder))
     own = plan_status(Path(folder), plan)
     if plan.work.get("task") != "duplicates":
         return own

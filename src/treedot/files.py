@@ -307,7 +307,7 @@ def path_list(paths: Any) -> list[str | os.PathLike[str]]:
     """Return one path, or several, as a list."""
     some = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     given = list(some) if isinstance(some, Iterable) else [some]
-    if wrong := [path for path in given if not isinstance(path, (str, os.PathLike))]:
+    if wrong := [path for path in given if not isinstance(path, (str, os.PathLike)) or "\0" in str(path)]:
         raise ParameterError(f"paths must be a path, or an iterable of paths, and {wrong[0]!r} is none")
     return given
 

@@ -589,6 +589,15 @@ def test_shards_that_are_not_there_are_told(table, tmp_path, number, said):
     assert not list((tmp_path / "out").glob("_failed-*"))
 
 
+@pytest.mark.parametrize("folder", [3, None, "a\0b"])
+def test_what_is_no_path_is_told(tmp_path, folder):
+    assert scale.do_shard(folder, 0).error == f"folder must be a path, not {folder!r}"
+    with pytest.raises(ParameterError, match="folder must be a path"):
+        scale.status(folder)
+    with pytest.raises(ParameterError, match="paths must be a path, or an iterable of paths"):
+        scale.encode(folder, tmp_path / "out", SPARSE)
+
+
 def test_names_of_vectors_are_taken_whatever_their_kind(tmp_path):
     (tmp_path / "t.tsv").write_text("tree\tvector\n(A b)\t1\n")
     scale.plan_encode(tmp_path / "t.tsv", tmp_path / "out", SPARSE)

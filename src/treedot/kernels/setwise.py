@@ -14,13 +14,13 @@ from treedot.array_types import FloatArray, IntArray
 from treedot.kernels import delta_table, pairwise
 from treedot.kernels.base import check_pairs
 from treedot.kernels.delta_table import UNBOUNDED, Layout
-from treedot.threads import ONE_THREAD, SHARED_PARTS, Span, Threads
+from treedot.threads import ONE_THREAD, PARTS, SHARED_PARTS, Span, Threads
 from treedot.trees import Forest
 from treedot.trees.distinct import DistinctSubtrees
 from treedot.trees.nodes import Nodes
 
 SHARED_WORK = 1 << 16  # entries of Δ that are worth being shared out
-PIECE = 1 << 14  # of them are taken at a time
+PIECE = 1 << 14  # of them are taken at a time, at least: neighbours share lines of the cache
 PAGE = 512  # of them fill the least piece of memory that is got at a time
 
 
@@ -57,7 +57,7 @@ class SubtreePairs:
         for start, end in itertools.pairwise(levels.tolist()):
             if work[end] - work[start] >= SHARED_WORK:
                 yield [(done, start)]  # what was left for later comes first
-                spans = threads.even_spans(work[start : end + 1], PIECE, PIECE)
+                spans = threads.even_spans(work[start : end + 1], PIECE, parts=2 * PARTS)
                 yield [(start + begin, start + stop) for begin, stop in spans]
                 done = end
         yield [(done, order.size)]

@@ -16,6 +16,7 @@ from treedot.errors import SourceError, TreedotError
 from treedot.files import first_alone, reason, write_whole
 from treedot.jit import cache_folder
 from treedot.learn import clear_encoders
+from treedot.parameters import checked_path
 from treedot.readers.problems import OnBad
 from treedot.scale.encoding import Encoding
 from treedot.scale.neighbour_search import NeighbourSearch
@@ -72,7 +73,7 @@ def do_shard(folder: str, number: int) -> Outcome:
 def note_failure(folder: str, number: int, error: str) -> None:
     """Write down why a shard failed; where that cannot be written, the outcome still says it."""
     with contextlib.suppress(TreedotError, OSError):
-        shard = Plan.load(Path(folder)).shard(number)
+        shard = Plan.load(checked_path("folder", folder)).shard(number)
         with write_whole(failure_file(Path(folder), shard), sweep=False) as aside:
             aside.write_text(error + "\n", encoding="utf-8", errors="backslashreplace")
 
@@ -139,10 +140,11 @@ class _Job:
 
 
 def _job(folder: str) -> _Job:
+    plan = checked_path("folder", folder) / PLAN
     try:
-        found = os.stat(Path(folder, PLAN))
+        found = os.stat(plan)
     except OSError as error:
-        raise SourceError(f"cannot open {Path(folder, PLAN)}: {reason(error)}") from None
+        raise SourceError(f"cannot open {plan}: {reason(error)}") from None
     return _loaded(folder, found.st_mtime_ns, found.st_ino)
 
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from treedot.parameters import checked_path
 from treedot.scale.neighbour_search import RESULT as NEAREST
 from treedot.scale.pair_search import is_planned
 from treedot.scale.part_file import rows_of_part, source_metadata
@@ -44,7 +45,7 @@ def status(folder: str | os.PathLike[str]) -> Status:
     >>> status(folder / "rows").missing
     ['part-000000-000000000000000-000000000000022.arrow']
     """
-    plan = Plan.load(Path(folder))
+    plan = Plan.load(checked_path("folder", folder))
     task, found = plan.work.get("task"), plan_status(Path(folder), plan)
     if task == "duplicates":
         found = _with_pairs(Path(folder), plan, found)

@@ -80,22 +80,22 @@ class Threads:
         """Cut ``0 … size`` into as many parts as there is use for: one for a single thread."""
         return self.even_spans(np.arange(size + 1))
 
-    def row_spans(self, rows: int, triangular: bool, parts: int = PARTS) -> list[Span]:
+    def row_spans(self, rows: int, triangular: bool, per_thread: int = PARTS) -> list[Span]:
         """Cut the rows of a matrix into parts; ``triangular`` where every row is longer than the last."""
         before = np.arange(rows + 1)
-        return self.even_spans(before * (before + 1) if triangular else before, parts=parts)
+        return self.even_spans(before * (before + 1) if triangular else before, per_thread=per_thread)
 
     def even_spans(
-        self, work: Array, at_least: int = 1, at_most: int | None = None, parts: int = PARTS
+        self, work: Array, at_least: int = 1, at_most: int | None = None, per_thread: int = PARTS
     ) -> list[Span]:
         """Cut a range into parts of about equally much work, ``at_least`` and ``at_most`` so much each.
 
         ``work[k]`` is how much lies before ``k``, the last one how much there is. What cannot be cut may be
-        more than ``at_most``. ``parts`` is how many there are for each thread, at most, of which a single one
-        has no use.
+        more than ``at_most``. But for that, there are at most ``per_thread`` parts for each thread, and one
+        for a single thread.
         """
         total = int(work[-1] - work[0])
-        parts = 1 if self.count == 1 else max(1, min(parts * self.count, total // at_least))
+        parts = 1 if self.count == 1 else max(1, min(per_thread * self.count, total // at_least))
         if at_most is not None:
             parts = max(parts, -(-total // at_most))
         if parts == 1:

@@ -151,7 +151,8 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
 #pragma unroll
     for (int k = 0; k < 16; k++) total[k] = 0.f;
     const int4* ahead = operations + offsets[tree];
-    const int n_nodes = int(offsets[tree + 1] - offsets[tree]), n_operations = n_nodes > 1 ? n_nodes : 0;  // or fewer
+    const int n_nodes = int(offsets[tree + 1] - offsets[tree]);
+    const int n_operations = n_nodes > 1 ? n_nodes : 0;  // at most: that of the root is the last
     for (int o = 0; o < n_operations; o++) {
       if (o % STAGED == 0) {  // all threads have seen the last ones: each operation ends with a barrier
         if (t < STAGED && o + t < n_operations) staged[t] = __ldg(ahead + o + t);

@@ -30,7 +30,8 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
     int total_exponent = NO_VALUE;
 #pragma unroll
     for (int k = 0; k < 16; k++) total[k] = 0.f;
-    const int n_nodes = int(offsets[tree + 1] - offsets[tree]), n_operations = n_nodes > 1 ? n_nodes : 0;  // or fewer
+    const int n_nodes = int(offsets[tree + 1] - offsets[tree]);
+    const int n_operations = n_nodes > 1 ? n_nodes : 0;  // at most: that of the root is the last
     for (int o = 0; o < n_operations; o++) {
       const int4 words = __ldg(operations + offsets[tree] + o);
       const u32 kind = words.x & 255, row = (words.x >> 8) & 255, of_child = (words.x >> 16) & 255;

@@ -57,7 +57,7 @@ class SubtreePairs:
         for start, end in itertools.pairwise(levels.tolist()):
             if work[end] - work[start] >= SHARED_WORK:
                 yield [(done, start)]  # what was left for later comes first
-                spans = threads.even_spans(work[start : end + 1], PIECE, parts=2 * PARTS)
+                spans = threads.even_spans(work[start : end + 1], PIECE, per_thread=2 * PARTS)
                 yield [(start + begin, start + stop) for begin, stop in spans]
                 done = end
         yield [(done, order.size)]

@@ -1,5 +1,7 @@
+import pytest
 from hypothesis import HealthCheck, settings
 
+from components import CHROMIUM, component
 from treedot.jit import COMPILED
 
 # Compiled code makes the first example of a test slow, and examples must not change from run to run.
@@ -12,3 +14,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("treedot")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A real browser, for the tests of one module."""
+    with component("chromium").sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield opened
+        opened.close()

@@ -1,6 +1,4 @@
-"""The pages of explanations and evaluations in a browser; skipped where Playwright or Chromium lacks."""
-
-import shutil
+"""The pages of explanations and evaluations in a real browser."""
 
 import numpy as np
 import pytest
@@ -10,10 +8,6 @@ from strategies import random_forest
 from treedot import DualLinearSVC, FragmentVectorizer, Tree, explain, explain_pair
 from treedot.model.evaluation import evaluate
 from treedot.report.evaluation import EvaluationReport, Mistake, as_page
-
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 
 CLASSES = np.array([f"a class with number {k}" for k in range(50)])
 HOSTILE = Tree.parse("(S (A </script><img\\x20src=x>) (B &amp;))")
@@ -39,14 +33,6 @@ def pages(tmp_path_factory):
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as p:
-        opened = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from components import component
 from gpu_emulation import binary_tree
 from treedot import DistributedTreeVectorizer, Forest, FragmentVectorizer, dot_products, nearest, read_trees
 from treedot.encode import DenseEncoder, DenseSpec
@@ -50,7 +51,7 @@ def test_a_pytorch_that_cannot_be_loaded_is_named(
 
 
 def test_a_pytorch_without_cuda_is_named() -> None:
-    torch: Any = pytest.importorskip("torch")
+    torch: Any = component("torch")
     if torch.version.cuda is not None:
         pytest.skip("this PyTorch was built for CUDA")
     with pytest.raises(DeviceError, match=r"needs a PyTorch that was built for CUDA"):
@@ -61,7 +62,7 @@ class HalfOnGpu(GpuEncoder):
     """An encoder whose GPU is the processor, with trees left to the processor in any case."""
 
     def __init__(self, spec: DenseSpec) -> None:
-        torch: Any = pytest.importorskip("torch")
+        torch: Any = component("torch")
         self.spec, self._gpu = spec, SimpleNamespace(sent=torch.from_numpy, device=torch.device("cpu"))
 
     def _encode_here(self, forest: Forest, out: Any, numbers: Any, n_jobs: int | None) -> None:
@@ -147,7 +148,7 @@ def test_too_little_shared_memory_for_the_product_is_told() -> None:
 
 
 def test_kernels_are_compiled_and_launched_on_their_own_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch: Any = pytest.importorskip("torch")
+    torch: Any = component("torch")
     current: list[int] = [0]
     met: list[tuple[str, int]] = []
 
@@ -168,7 +169,7 @@ def test_kernels_are_compiled_and_launched_on_their_own_device(monkeypatch: pyte
 
 
 def test_too_little_memory_is_told() -> None:
-    torch: Any = pytest.importorskip("torch")
+    torch: Any = component("torch")
     with (
         pytest.raises(DeviceError, match=r"cuda:0 has too little memory for 7 trees: give fewer at a time"),
         clear_memory_errors("cuda:0", "7 trees"),

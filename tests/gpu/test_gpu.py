@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from components import component
 from gpu_emulation import assert_close, binary_tree
 from strategies import random_forest
 from treedot import (
@@ -24,7 +25,7 @@ from treedot.encode import DenseEncoder, DenseSpec
 from treedot.errors import DeviceError, RangeError
 from treedot.gpu import GpuEncoder, encoder, mixed, neighbours
 
-torch: Any = pytest.importorskip("torch")
+torch: Any = component("torch")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
 

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from components import component
 from treedot import nearest
 from treedot.errors import ParameterError
 from treedot.gpu import nearest_tensors, neighbours
 
-torch: Any = pytest.importorskip("torch")
+torch: Any = component("torch")
 
 
 @pytest.mark.parametrize("symmetric", [True, False])

@@ -1,7 +1,6 @@
-"""The page of a report in a real browser; skipped where there is no Playwright or no Chromium."""
+"""The page of a report in a real browser."""
 
 import json
-import shutil
 
 import pytest
 
@@ -9,23 +8,11 @@ from strategies import random_forest
 from treedot import Forest, find_duplicates
 from treedot.report import duplicates_report
 
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
-
 GROUPS = 450
 LEFT = ["def area(width):", "    # of a square", "    return width * width", "", "# end"]
 RIGHT = ["def area(height):", "    return height * height", "    print('</script>')", "", "# end"]
 THIRD = ["def size(a):", "    return a", "    return height * height"]
 LINES = {"a.py": LEFT, "b.py": RIGHT, "c.py": THIRD}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as p:
-        opened = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
+from components import component
 from strategies import random_forest
 from treedot import FragmentVectorizer, IncompleteError, scale
 from treedot.cli import main
@@ -85,8 +86,9 @@ def test_local_processes(trees, tmp_path, expected, monkeypatch):
 
 
 def test_dask(trees, tmp_path, expected, monkeypatch):
-    dask = pytest.importorskip("dask")
-    distributed = pytest.importorskip("distributed")
+    distributed = component("dask")
+    import dask
+
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),  # or it would try four times
         distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
@@ -145,9 +147,10 @@ def test_the_first_process_is_alone_and_the_others_go_on_together(tmp_path):
 
 
 def test_ray(trees, tmp_path, expected, monkeypatch):
-    ray = pytest.importorskip("ray")
+    ray = component("ray")
     (tmp_path / "token").write_text(secrets.token_hex(32))  # or Ray would put one into the home folder
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))  # workers import ``trouble``
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
         assert encoded(trees, tmp_path / "out", ray) == expected

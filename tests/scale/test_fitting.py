@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
+from components import component
 from treedot import (
     FragmentVectorizer,
     IncompleteError,
@@ -179,7 +180,7 @@ def test_warming_up_compiles_the_pass_that_partitions_make(monkeypatch):
 
 
 def test_dask_gives_the_same_bytes(tmp_path):
-    distributed = pytest.importorskip("distributed")
+    distributed = component("dask")
     fit(tmp_path / "here")
     with (
         distributed.LocalCluster(2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,

@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -98,8 +99,7 @@ def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     aside = _aside(target)
     _unfinished.add(aside)
     try:
-        aside.mkdir(mode=0o777 & ~_umask())
-        with held(aside):
+        with _locked(aside, folder=True):
             yield aside
             _replace_folder(aside, target)
     except OSError as error:
@@ -160,61 +160,6 @@ def remove_folder(path: str | os.PathLike[str]) -> None:
         _unfinished.discard(aside)
 
 
-@contextlib.contextmanager
-def only_user(folder: Path) -> Iterator[None]:
-    """Keep other processes that ask for the same from a folder, where the system has locks."""
-    if fcntl is None:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SourceError(f"{folder} is in use by another process: wait for its end") from None
-        except OSError:  # a file system without locks
-            pass
-        yield
-    finally:
-        os.close(handle)
-
-
-@contextlib.contextmanager
-def first_alone(folder: Path) -> Iterator[None]:
-    """Let the first process that comes have a folder to itself, and those that wait for it go on together.
-
-    Where the system has no locks, nobody waits.
-    """
-    if fcntl is None:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                fcntl.flock(handle, fcntl.LOCK_SH)
-        yield
-    finally:
-        os.close(handle)
-
-
-@contextlib.contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Have a folder to oneself, one process after the other, where the system has locks."""
-    if fcntl is None:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
 def _remove(path: Path) -> None:
     """Remove a file or a folder, where it can be."""
     if path.is_dir() and not path.is_symlink():
@@ -257,20 +202,32 @@ def _is_file(source: Any, path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Make an empty private file, and hold a lock on it where the system has locks."""
+def _locked(path: Path, *, folder: bool = False) -> Iterator[None]:
+    """Make an empty private file, or a folder, and hold a lock on it where the system has such locks.
+
+    The lock marks the file itself as in use, for ``remove_stale``. ``treedot.locks`` cannot do that: its
+    lock is a second file, which would outlive a killed process and would need a sweep of its own.
+    """
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+        if folder:
+            path.mkdir()
+        else:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         if fcntl is None:
-            os.close(handle)
             yield
             return
-        with os.fdopen(handle):
+        try:
+            handle = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:  # another process swept it before it was locked
+            continue
+        try:
             with contextlib.suppress(OSError):  # a file system without locks: nothing is swept there either
                 fcntl.flock(handle, fcntl.LOCK_EX)
-            if path.exists():  # or another process swept it before it was locked
+            if path.exists():
                 yield
                 return
+        finally:
+            os.close(handle)
 
 
 def remove_stale(folder: Path, name: str | None = None) -> None:
@@ -321,11 +278,32 @@ def content_suffix(path: str | os.PathLike[str]) -> str:
 
 
 def open_raw(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file for reading bytes."""
+    """Open a file of trees or words for reading bytes; it may be a pipe or a device."""
     try:
         return Path(path).open("rb")
     except OSError as error:
         raise SourceError(f"cannot open {path}: {reason(error)}") from error
+
+
+def open_plain(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a stored file for reading bytes; raise unless it is a plain file, or a link to one.
+
+    Opening a pipe would wait for its writer, and reading a device may never end. The file is looked at after
+    it is opened, so no other file can take its place in between.
+    """
+    flags = os.O_RDONLY
+    for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
+        flags |= getattr(os, name, 0)  # some systems lack some
+    try:
+        handle = os.open(path, flags)
+    except OSError as error:
+        raise SourceError(f"cannot open {path}: {reason(error)}") from error
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        what = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device"
+        raise SourceError(f"cannot read {path}: it is {what}, not a plain file")
+    return os.fdopen(handle, "rb")
 
 
 def decompressed(raw: IO[bytes], name: str) -> IO[bytes]:

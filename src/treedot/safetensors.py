@@ -13,13 +13,13 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from treedot.array_types import Array
 from treedot.errors import SourceError
-from treedot.files import open_raw, write_whole
+from treedot.files import open_plain, write_whole
 from treedot.growing_array import GrowingArray, chunks
 
 DTYPES = {
@@ -93,12 +93,17 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
 
     Everything that the header says is checked against the file's size before it is believed.
     """
-    with open_raw(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        length = int.from_bytes(file.read(8), "little")
-        if size < 8 or not 2 <= length <= min(size - 8, MAX_HEADER):
-            raise SourceError(f"{path} is not a file of treedot's, or cut short: its header does not fit")
-        header = _parsed(file.read(length), path)
+    with open_plain(path) as file:
+        return mapped_arrays(file, path)
+
+
+def mapped_arrays(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return what ``read_arrays`` returns, of an open file, which may be closed then."""
+    size = os.fstat(file.fileno()).st_size
+    length = int.from_bytes(file.read(8), "little")
+    if size < 8 or not 2 <= length <= min(size - 8, MAX_HEADER):
+        raise SourceError(f"{path} is not a file of treedot's, or cut short: its header does not fit")
+    header = _parsed(file.read(length), path)
     metadata = header.pop("__metadata__", {})
     places = {name: _place(name, entry, path) for name, entry in header.items()}
     end = 0
@@ -110,7 +115,7 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
         raise SourceError(
             f"{path} is damaged or cut short: it holds {size - 8 - length} bytes of data, not {end}"
         )
-    raw = np.memmap(Path(path), np.uint8, "r")
+    raw = np.memmap(file, np.uint8, "r")
     if raw.size != size:
         raise SourceError(f"{path} changed while it was being read")
     data = np.asarray(raw)[8 + length :]

@@ -135,12 +135,8 @@ def test_other_folders_and_damaged_ones_are_refused(path):
         (path / name).write_text(whole)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the system has no such locks")
 def test_two_processes_do_not_train_in_one_folder(path):
-    code = (
-        "import sys; from pathlib import Path; from treedot.files import only_user\n"
-        f"with only_user(Path({str(path)!r})): pass"
-    )
+    code = f"from treedot.locks import lock\nwith lock({str(path)!r}, 'refuse'): pass"
     with opened(path):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert "is in use by another process" in done.stderr

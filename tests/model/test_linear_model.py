@@ -95,6 +95,24 @@ def test_an_existing_folder_is_replaced_only_where_that_is_asked_and_it_is_a_mod
     assert os.listdir(tmp_path / "mine") == ["notes.txt"]
 
 
+def test_of_two_models_that_are_saved_at_once_the_second_is_refused(trained, tmp_path, monkeypatch):
+    write, second = model_folder.write_arrays, []
+
+    def write_slowly(*arguments):
+        monkeypatch.setattr(model_folder, "write_arrays", write)
+        second.append(pool.submit(trained.to_model({"note": "second"}).save, tmp_path / "m"))
+        time.sleep(0.3)  # in which the second one would be saved, and then replaced
+        write(*arguments)
+
+    monkeypatch.setattr(model_folder, "write_arrays", write_slowly)
+    with ThreadPoolExecutor(1) as pool:
+        trained.to_model({"note": "first"}).save(tmp_path / "m")
+        with pytest.raises(SourceError, match="it exists, and is a model"):
+            second[0].result(60)
+    assert LinearModel.load(tmp_path / "m").facts["note"] == "first"
+    assert os.listdir(tmp_path) == ["m"]
+
+
 def test_a_model_that_cannot_be_written_leaves_nothing(trained, tmp_path):
     with pytest.raises(ValueError, match="JSON"):
         trained.to_model({"bad": float("nan")}).save(tmp_path / "m")

@@ -6,7 +6,6 @@ import secrets
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -19,7 +18,6 @@ from components import component
 from strategies import random_forest
 from treedot import FragmentVectorizer, IncompleteError, scale
 from treedot.cli import main
-from treedot.files import first_alone
 from treedot.jit import COMPILED
 from treedot.scale.engines import LocalProcesses
 from trouble import POISONED, deadly_shard
@@ -122,28 +120,6 @@ def test_on_a_machine_without_compiled_code_one_worker_compiles_for_all(trees, t
     assert parts(tmp_path / "out") == expected
     saved = re.findall(r"data saved to '(.*)'", said)
     assert len(saved) == len(set(saved)) > 10
-
-
-def test_the_first_process_is_alone_and_the_others_go_on_together(tmp_path):
-    inside, first, second = [], threading.Event(), threading.Barrier(2)
-
-    def wait(begun, go_on):
-        with first_alone(tmp_path):
-            begun()
-            inside.append(go_on())
-
-    with ThreadPoolExecutor(3) as pool:
-        started = threading.Event()
-        one = pool.submit(wait, started.set, lambda: first.wait(60))
-        started.wait(60)
-        others = [pool.submit(wait, lambda: None, lambda: second.wait(60)) for _ in range(2)]
-        time.sleep(0.05)
-        assert inside == []
-        first.set()
-        for future in (one, *others):
-            future.result(60)
-    assert inside[0] is True
-    assert sorted(inside[1:]) == [0, 1]  # both were inside at the same time
 
 
 def test_ray(trees, tmp_path, expected, monkeypatch):

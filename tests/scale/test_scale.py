@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
@@ -30,7 +31,7 @@ from treedot import (
 )
 from treedot.readers.ranges import split_file
 from treedot.safetensors import write_arrays
-from treedot.scale import Reading, part_file
+from treedot.scale import Reading, part_file, plan
 from treedot.trees.arrow import pa, typed_columns
 from treedot.word_vectors import WordVectors
 
@@ -364,6 +365,27 @@ def test_label_tables_of_workers_are_small(table, tmp_path, monkeypatch):
     assert scale.do_shard(str(tmp_path / "out"), 0).rows == 200
     assert {each.capacity for each in made} == {30}
     assert (load_vectors(tmp_path / "out").matrix == product.transform(TREES)).all()
+
+
+def test_of_two_runs_that_plan_one_folder_at_once_the_second_uses_or_refuses_the_first_plan(
+    table, tmp_path, monkeypatch
+):
+    make, others = plan.Plan.make, []
+
+    def make_slowly(*arguments):
+        monkeypatch.setattr(plan.Plan, "make", make)
+        others.append(pool.submit(scale.plan_encode, table, tmp_path / "out", DENSE))
+        others.append(pool.submit(scale.plan_encode, table, tmp_path / "out", SPARSE))
+        time.sleep(0.3)  # in which the others would write a plan of their own
+        return make(*arguments)
+
+    monkeypatch.setattr(plan.Plan, "make", make_slowly)
+    with ThreadPoolExecutor(2) as pool:
+        count = scale.plan_encode(table, tmp_path / "out", SPARSE)
+        with pytest.raises(SpecMismatchError, match="parts of other work"):
+            others[0].result(60)
+        assert others[1].result(60) == count
+    assert scale.do_shard(str(tmp_path / "out"), 0).error == ""
 
 
 def test_a_damaged_plan_is_refused(table, tmp_path, pool):

@@ -27,6 +27,7 @@ from treedot.cli.scale_options import (
 )
 from treedot.errors import TreedotError
 from treedot.files import remove_unfinished
+from treedot.locks import remove_locks
 from treedot.parameters import (
     CODE_UNITS,
     COMPOSITIONS,
@@ -442,6 +443,7 @@ def _cleaning_up_when_terminated() -> Iterator[None]:
 def _terminated(number: int, frame: object) -> None:
     # No exception: it could come up where Numba loads compiled code, which loses it and then crashes.
     remove_unfinished()
+    remove_locks()
     os._exit(128 + number)
 
 

@@ -27,6 +27,7 @@ from treedot.cli.units import (
 )
 from treedot.errors import ParameterError, SourceError
 from treedot.files import check_target, write_whole
+from treedot.locks import lock
 from treedot.parameters import checked_integer
 from treedot.printable import printable
 from treedot.readers.folders import Skipped
@@ -48,9 +49,19 @@ def index(options: argparse.Namespace) -> None:
     """Make an index of units, or bring one up to date."""
     from treedot.search import TreeIndex
 
-    if options.update and os.path.exists(options.output):
-        _update(TreeIndex.open(options.output), options)
+    if not options.update:
+        _build(options)
         return
+    with lock(options.output):  # another process may be making it
+        if os.path.exists(options.output):
+            _update(TreeIndex.open(options.output), options)
+        else:
+            _build(options)
+
+
+def _build(options: argparse.Namespace) -> None:
+    from treedot.search import TreeIndex
+
     check_target(Path(options.output), *options.paths)
     if os.path.exists(options.output) and not options.overwrite:
         raise ParameterError(

@@ -15,6 +15,7 @@ from treedot.errors import ParameterError
 from treedot.files import remove_folder
 from treedot.learn import train_files
 from treedot.learn.training_folder import check_apart, is_written, save_model
+from treedot.locks import lock
 from treedot.model import LinearModel
 from treedot.model.model_folder import check_model_target
 
@@ -44,10 +45,11 @@ def _train_streamed(options: argparse.Namespace, settings: dict[str, Any], folde
     if options.group is not None:
         raise ParameterError("--group wants all trees in memory: leave out --checkpoint")
     check_apart(target, folder)
-    model = _train(options, settings, folder)
-    model.facts["treedot"] = __version__
-    save_model(model, target, folder, options.overwrite)
-    remove_folder(folder)
+    with lock(folder, "refuse"):
+        model = _train(options, settings, folder)
+        model.facts["treedot"] = __version__
+        save_model(model, target, folder, options.overwrite)
+        remove_folder(folder)
     return model
 
 

@@ -27,8 +27,9 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray, Matrix
 from treedot.errors import ParameterError, SourceError
-from treedot.files import only_user, write_folder, write_whole
+from treedot.files import write_folder, write_whole
 from treedot.learn.tree_blocks import Block, BlockFacts, read_block, write_blocks
+from treedot.locks import lock
 from treedot.model import LinearModel
 from treedot.model.model_folder import digest_of_config, read_model
 from treedot.parameters import checked_path
@@ -171,18 +172,18 @@ def training_folder(
         Raises where what was read cannot be trained on; then there is no folder.
     """
     folder = checked_path("checkpoint", path)
-    if not folder.exists():
-        with write_folder(folder) as aside:
-            (aside / TREES).mkdir()
-            facts = write_blocks(aside / TREES, read(), column)
-            check(facts)
-            write_json(aside / FACTS, facts._asdict())
-            write_json(aside / REQUEST, request)
-            if folder.exists():
-                raise SourceError(f"{folder} was made by another process while this one was reading")
-    elif not (folder / REQUEST).is_file():
-        raise SourceError(f"{folder} exists and holds no training: give a folder that does not exist")
-    with only_user(folder):
+    with lock(folder, "refuse"):
+        if not folder.exists():
+            with write_folder(folder) as aside:
+                (aside / TREES).mkdir()
+                facts = write_blocks(aside / TREES, read(), column)
+                check(facts)
+                write_json(aside / FACTS, facts._asdict())
+                write_json(aside / REQUEST, request)
+                if folder.exists():
+                    raise SourceError(f"{folder} was made by another process while this one was reading")
+        elif not (folder / REQUEST).is_file():
+            raise SourceError(f"{folder} exists and holds no training: give a folder that does not exist")
         check_request(folder, request)
         yield TrainingFolder(folder)
 

@@ -7,10 +7,11 @@ models is refused. Nothing in it is a path, and nothing is executed.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ import numpy as np
 from treedot.array_types import Array
 from treedot.errors import ParameterError, SourceError, TreedotError
 from treedot.files import check_parent, existing_folder, write_folder
+from treedot.locks import lock
 from treedot.model.inputs import Inputs, described, restored, spans
 from treedot.model.model_input import StoredInput
 from treedot.safetensors import read_arrays, write_arrays
@@ -48,12 +50,11 @@ def write_model(
 ) -> None:
     """Write the folder of a model; with ``overwrite``, in the place of another model."""
     target = Path(path)
-    check_model_target(target, overwrite)
     if classes.dtype.kind not in "Uiub" and not all(type(label) is str for label in classes.tolist()):
         raise ParameterError(f"a model's classes are texts or integers, not {classes.dtype}: change y")
     configs, learned = described(inputs)
     typed = {name: np.ascontiguousarray(arrays[name], dtype) for name, dtype in DTYPES.items()}
-    with write_folder(target) as aside:
+    with _replaceable(target, overwrite), write_folder(target) as aside:
         write_arrays(aside / WEIGHTS, {"file": FORMAT}, typed | learned)
         config = {
             "format": FORMAT,
@@ -66,6 +67,15 @@ def write_model(
         config["digest"] = digest_of_config(config)
         text = json.dumps(config, ensure_ascii=False, indent=2, allow_nan=False)
         (aside / CONFIG).write_text(text + "\n", encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _replaceable(target: Path, overwrite: bool) -> Iterator[None]:
+    """Hold a place that a model may be written to: no other process writes one there meanwhile."""
+    check_model_target(target, overwrite)
+    with lock(target):
+        check_model_target(target, overwrite)
+        yield
 
 
 def check_model_target(target: Path, overwrite: bool) -> None:

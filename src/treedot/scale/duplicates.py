@@ -27,7 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.array_types import Array, IntArray
-from treedot.files import held, write_whole
+from treedot.files import write_whole
+from treedot.locks import lock
 from treedot.parameters import checked_path
 from treedot.readers.ranges import Reading
 from treedot.scale.pair_index import PairIndex
@@ -112,7 +113,7 @@ def find_duplicates(
     run(folder, plan, by, on_done)
     if plan_status(folder, plan).missing:
         return None
-    with held(folder):
+    with lock(folder / PAIRS):
         if not is_planned(folder / PAIRS, plan):
             parts = [folder / shard.part for shard in plan.shards]
             check_types(parts)  # before the long work: the result is a table of all of them

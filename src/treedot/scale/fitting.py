@@ -12,7 +12,7 @@ import numpy as np
 
 from treedot import __version__
 from treedot.errors import IncompleteError, ParameterError, SourceError
-from treedot.files import only_user, remove_folder, remove_stale, write_folder
+from treedot.files import remove_folder, remove_stale, write_folder
 from treedot.learn.streaming import Progress
 from treedot.learn.training_folder import (
     REQUEST,
@@ -32,6 +32,7 @@ from treedot.learn.training_settings import (
     make_problems,
 )
 from treedot.learn.tree_classifier import COSTS, DECAYS, TreeClassifier
+from treedot.locks import lock
 from treedot.model import LinearModel
 from treedot.model.labels import class_names
 from treedot.model.model_folder import check_model_target
@@ -178,7 +179,7 @@ def fit(
             training.begin(classifier, request)
         model = training.run()
         save_model(model, target, folder, overwrite)
-    remove_folder(folder)
+        remove_folder(folder)
     return model
 
 
@@ -190,20 +191,20 @@ def _opened_folder(
     label, partitions = request["label"], request["partitions"]
     inputs = find_inputs(paths, checked_reading(reading).format, folder)
     work = {"task": "fit", "label": label}
-    if not folder.exists():
-        size = shard_size
-        if size is None and partitions is not None:
-            total = sum(source.size for source in inputs)
-            size = min(SHARD_SIZE, max(1, total // (partitions * SHARDS_OF_A_PARTITION)))
-        plan = Plan.make(work, reading, size, inputs)
-        _check_label(plan, label)
-        with write_folder(folder) as aside:
-            (aside / TREES).mkdir()
-            plan.save(aside / TREES)
-            write_json(aside / REQUEST, request)
-    elif not (folder / REQUEST).is_file():
-        raise SourceError(f"{folder} exists and holds no training: give a folder that does not exist")
-    with only_user(folder):
+    with lock(folder, "refuse"):
+        if not folder.exists():
+            size = shard_size
+            if size is None and partitions is not None:
+                total = sum(source.size for source in inputs)
+                size = min(SHARD_SIZE, max(1, total // (partitions * SHARDS_OF_A_PARTITION)))
+            plan = Plan.make(work, reading, size, inputs)
+            _check_label(plan, label)
+            with write_folder(folder) as aside:
+                (aside / TREES).mkdir()
+                plan.save(aside / TREES)
+                write_json(aside / REQUEST, request)
+        elif not (folder / REQUEST).is_file():
+            raise SourceError(f"{folder} exists and holds no training: give a folder that does not exist")
         check_request(folder, request)
         plan = Plan.load(folder / TREES)
         size = plan.shard_size if shard_size is None else shard_size

@@ -14,7 +14,6 @@ for w. So the compiled pass is used as it is, the α that are kept are K times t
 
 from __future__ import annotations
 
-import contextlib
 import os
 import traceback
 from collections.abc import Callable, Mapping
@@ -27,8 +26,7 @@ import numpy as np
 from treedot.array_types import FloatArray, Matrix
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.errors import SourceError, TreedotError
-from treedot.files import first_alone, write_folder
-from treedot.jit import cache_folder
+from treedot.files import write_folder
 from treedot.learn.block_visits import EncodedBlock, Group, groups, key_of, sums_of_column_squares
 from treedot.learn.coordinate_descent import PassFigures
 from treedot.learn.training_folder import ALPHA, FACTS, TREES, write_json
@@ -39,6 +37,7 @@ from treedot.readers.ranges import iter_range
 from treedot.scale.fit_folder import TRAINING, FitFolder, Update, Weights, shard_name
 from treedot.scale.plan import Plan
 from treedot.scale.shard import MAX_MESSAGES, Outcome
+from treedot.scale.work import first_to_compile
 from treedot.trees import Forest
 from treedot.vectors.parts import PLAN
 
@@ -64,8 +63,7 @@ def warm_up() -> None:
 @cache
 def _warm() -> None:
     """Compile what is not compiled yet, once in a process, and one process of a machine before the others."""
-    kept = cache_folder()
-    with contextlib.nullcontext() if kept is None else first_alone(kept):
+    with first_to_compile():
         warm_up()
 
 

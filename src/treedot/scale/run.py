@@ -11,6 +11,7 @@ import numpy as np
 
 from treedot.errors import IncompleteError, ParameterError
 from treedot.files import remove_stale
+from treedot.locks import lock
 from treedot.readers.ranges import Reading, checked_reading
 from treedot.scale.engines import check_client, opened
 from treedot.scale.outcomes import listed, outcomes
@@ -57,16 +58,17 @@ def planned(paths: Paths, folder: Path, work: Work, reading: Reading, shard_size
     """Return the plan of a folder, made where there is none; raise where it is that of other work."""
     check_folder(folder)
     inputs = find_inputs(paths, checked_reading(reading).format, folder)
-    if (folder / PLAN).exists():
-        plan = Plan.load(folder)
-        size = plan.shard_size if shard_size is None else shard_size
-        asked = Plan(work.description, reading, size, inputs, ())
-        plan.check_same(asked, folder)
-        return plan
-    plan = Plan.make(work.description, reading, shard_size, inputs)
-    folder.mkdir(exist_ok=True)
-    work.save(folder)
-    plan.save(folder)
+    if not (folder / PLAN).exists():
+        with lock(folder):
+            if not (folder / PLAN).exists():  # another process may have made it meanwhile
+                plan = Plan.make(work.description, reading, shard_size, inputs)
+                folder.mkdir(exist_ok=True)
+                work.save(folder)
+                plan.save(folder)
+                return plan
+    plan = Plan.load(folder)
+    size = plan.shard_size if shard_size is None else shard_size
+    plan.check_same(Plan(work.description, reading, size, inputs, ()), folder)
     return plan
 
 

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from treedot.encode.dense.label_table import small_tables
 from treedot.errors import SourceError, TreedotError
-from treedot.files import first_alone, reason, write_whole
-from treedot.jit import cache_folder
+from treedot.files import reason, write_whole
 from treedot.learn import clear_encoders
 from treedot.parameters import checked_path
 from treedot.readers.problems import OnBad
@@ -25,7 +24,7 @@ from treedot.scale.part_file import PartFile, planned_types, source_metadata
 from treedot.scale.plan import Plan, Shard
 from treedot.scale.prediction import MODEL, Prediction
 from treedot.scale.production_lists import ProductionLists
-from treedot.scale.work import Source, Work
+from treedot.scale.work import Source, Work, first_to_compile
 from treedot.vectors.parts import PLAN
 
 LABEL_BYTES = 3 << 27  # of the vectors of labels: 384 MiB
@@ -112,8 +111,7 @@ class _Job:
         with self._lock:
             if self._is_warm:
                 return
-            kept = cache_folder()
-            with contextlib.nullcontext() if kept is None else first_alone(kept):
+            with first_to_compile():
                 with small_tables(LABEL_BYTES):
                     self._work.warm_up()
                 if self._work.reads_trees:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from treedot.array_types import IntArray
+from treedot.jit import cache_folder
+from treedot.locks import lock
 from treedot.readers.problems import OnBad
 from treedot.readers.ranges import FileRange, Reading, iter_range
 from treedot.trees import Forest
@@ -92,3 +95,11 @@ def _slices(forest: Forest) -> Iterator[slice]:
         stop = max(start + 1, int(last))
         yield slice(start, stop)
         start = stop
+
+
+@contextlib.contextmanager
+def first_to_compile() -> Iterator[None]:
+    """Let one process of a machine compile before the others, which then load what it compiled."""
+    kept = cache_folder()
+    with contextlib.nullcontext() if kept is None else lock(kept / "compilation", "first"):
+        yield

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +15,10 @@ import numpy.typing as npt
 
 from treedot.errors import ParameterError, SourceError
 from treedot.files import check_target
+from treedot.locks import lock
 from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import iter_trees, read_trees
-from treedot.search.index_file import BATCH, read_index, stored_trees, write_index
+from treedot.search.index_file import BATCH, IndexFile, identity_of, read_index, stored_trees, write_index
 from treedot.search.posting_search import best_rows
 from treedot.search.rerank import checked_candidates, ranked_again
 from treedot.trees import Forest
@@ -32,16 +35,13 @@ class TreeIndex:
     shown and explained. Make one with ``TreeIndex.build``, use it again with ``TreeIndex.open``, and keep it
     up to date with ``add``, ``remove`` and ``update``.
 
+    Several processes and threads may search and change one index. Changes wait for each other and are all
+    kept. An open index shows the file as it was when it was opened, or when this object last changed it.
+
     Attributes
     ----------
     path : Path
         The file.
-    vectorizer : FragmentVectorizer
-        What turned the trees into rows, and turns queries into rows.
-    fingerprint : str
-        The name of everything that determines a row.
-    reading : dict
-        How the trees were read, as whoever built the index said.
 
     Examples
     --------
@@ -61,14 +61,23 @@ class TreeIndex:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read()
+        self._file = read_index(path)
+        self._is_renumbered = False  # by another process, since this object was opened
 
-    def _read(self) -> None:
-        self._identity = _identity(self.path)
-        self._file = read_index(self.path)
-        self.vectorizer = self._file.vectorizer
-        self.fingerprint = self.vectorizer.fingerprint
-        self.reading = self._file.reading
+    @property
+    def vectorizer(self) -> FragmentVectorizer:
+        """What turned the trees into rows, and turns queries into rows."""
+        return self._file.vectorizer
+
+    @property
+    def fingerprint(self) -> str:
+        """The name of everything that determines a row."""
+        return self.vectorizer.fingerprint
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the trees were read, as given to ``build``."""
+        return self._file.reading
 
     @classmethod
     def build(
@@ -109,21 +118,61 @@ class TreeIndex:
 
         target = Path(path)
         check_target(target, *_files_of(source))
-        if target.exists() and not checked_flag("overwrite", overwrite):
-            raise ParameterError(f"{path} exists: TreeIndex.open reads it, and overwrite=True replaces it")
+        replace = checked_flag("overwrite", overwrite)
+        _check_free(target, replace)
         if vectorizer is not None and not isinstance(vectorizer, FragmentVectorizer):
             raise ParameterError(
                 f"an index is made of sparse rows: give a FragmentVectorizer, not {type(vectorizer).__name__}"
             )
         vectorizer = FragmentVectorizer(n_features=2**30) if vectorizer is None else vectorizer
         forests = _batches(source, target)
-        write_index(target, vectorizer, forests, reading=reading or {}, n_jobs=n_jobs, progress=progress)
-        return cls.open(target)
+        with lock(target):
+            _check_free(target, replace)  # another process may have made one meanwhile
+            write_index(
+                target,
+                vectorizer,
+                forests,
+                reading=reading or {},
+                check=partial(_check_free, target, replace),
+                n_jobs=n_jobs,
+                progress=progress,
+            )
+            return cls.open(target)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> TreeIndex:
         """Open an index that ``build`` made; it is mapped into memory, not loaded."""
         return cls(Path(path))
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep all others from changing the index, and show it as it is now, for a ``with`` statement.
+
+        Whoever else wants to change it waits: other processes, other threads, and other objects of this
+        process. Searches are never blocked. Row numbers that are found inside stay valid inside. Raises
+        ``SourceError`` on a file system without locks.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from treedot import TreeIndex
+        >>> index = TreeIndex.build(["(A b)", "(C d)"], pathlib.Path(tempfile.mkdtemp(), "trees.index"))
+        >>> with index.locked():
+        ...     rows, values = index.search(["(C d)"], k=1)
+        ...     index.remove(rows[0])
+        >>> len(index)
+        1
+        """
+        with lock(self.path):
+            self._refresh()
+            self._is_renumbered = False
+            yield
+
+    def _refresh(self) -> None:
+        """Show the file as it is now."""
+        if self._file.identity != identity_of(self.path):
+            self._file = read_index(self.path)
+            self._is_renumbered = True
 
     def add(
         self, trees: Any, *, n_jobs: int | None = None, progress: Callable[[int], object] | None = None
@@ -132,8 +181,8 @@ class TreeIndex:
 
         As all changes of an index, it is written to a new file, which takes the old one's place when it is
         complete: whoever has the old one open keeps it, and what is interrupted changes nothing. The rows of
-        the trees that stay are not made again. Of two processes that change an index at the same time, the
-        one that finishes later raises a ``SourceError``. A vectorizer that has learned columns or weights
+        the trees that stay are not made again. If another process or thread is changing the index, this one
+        waits, then adds to what the other has written. A vectorizer that has learned columns or weights
         stays as it is.
 
         Parameters
@@ -155,12 +204,27 @@ class TreeIndex:
         >>> [str(tree) for tree in index.forest(range(len(index)))]
         ['(C d)', '(E f)']
         """
-        self._rewrite(np.arange(len(self)), trees, n_jobs, progress)
+        with lock(self.path):
+            self._refresh()
+            self._rewrite(np.arange(len(self)), trees, n_jobs, progress)
 
     def remove(self, rows: npt.ArrayLike, *, n_jobs: int | None = None) -> None:
-        """Remove the trees of some rows; those behind them move up. See ``add``."""
-        gone = self._checked_rows(rows)
-        self._rewrite(np.setdiff1d(np.arange(len(self)), gone), [], n_jobs, None)
+        """Remove the trees of some rows; those after them move up. See ``add``.
+
+        Raises ``SourceError``, and removes nothing, if anyone else has changed the index since this object
+        was opened: the numbers may then be those of other trees. Open it again, or find the rows inside
+        ``with index.locked():``.
+        """
+        seen = self._file
+        gone = _checked_rows(rows, seen)
+        with lock(self.path):
+            known = self._file is seen and not self._is_renumbered  # or another thread used this object
+            if not known or seen.identity != identity_of(self.path):
+                raise SourceError(
+                    f"{self.path} was changed by another process, so the row numbers may be those of other "
+                    "trees: open it again, or find the rows inside 'with index.locked():'"
+                )
+            self._rewrite(np.setdiff1d(np.arange(len(self)), gone), [], n_jobs, None)
 
     def update(
         self,
@@ -200,8 +264,10 @@ class TreeIndex:
                 raise ParameterError("the trees have no column 'file': say whose trees they are, files=[…]")
             files = trees.columns["file"]
         changed = {files} if isinstance(files, str) else set(files)
-        stays = [not isinstance(file, str) or file not in changed for file in self.column("file")]
-        self._rewrite(np.flatnonzero(stays), trees, n_jobs, progress)
+        with lock(self.path):
+            self._refresh()
+            stays = [not isinstance(file, str) or file not in changed for file in self.column("file")]
+            self._rewrite(np.flatnonzero(stays), trees, n_jobs, progress)
 
     def _rewrite(
         self,
@@ -210,7 +276,7 @@ class TreeIndex:
         n_jobs: int | None,
         progress: Callable[[int], object] | None,
     ) -> None:
-        """Write the index anew: some of its rows, and trees behind them."""
+        """Write the index anew, under its lock: some of its rows, and trees after them."""
         check_target(self.path, *_files_of(trees))
         write_index(
             self.path,
@@ -222,10 +288,11 @@ class TreeIndex:
             n_jobs=n_jobs,
             progress=progress,
         )
-        self._read()
+        self._file = read_index(self.path)
 
     def _check_is_current(self) -> None:
-        if _identity(self.path) != self._identity:
+        """Raise where the lock was not respected: by another program, or by the source of the trees."""
+        if identity_of(self.path) != self._file.identity:
             raise SourceError(f"{self.path} was changed by another process meanwhile: open it again")
 
     def __len__(self) -> int:
@@ -238,26 +305,20 @@ class TreeIndex:
 
     def forest(self, rows: npt.ArrayLike) -> Forest:
         """Return the trees of some rows, with their columns."""
-        numbers = self._checked_rows(rows)
+        return self._forest(self._file, rows)
+
+    def _forest(self, file: IndexFile, rows: npt.ArrayLike) -> Forest:
+        numbers = _checked_rows(rows, file)
         with stored_trees(self.path):
-            return self._file.trees.take(numbers)
+            return file.trees.take(numbers)
 
     def column(self, name: str) -> list[Any]:
         """Return what is known of every tree under a name, such as ``"file"``; None where nothing is."""
-        rows = np.arange(len(self))
-        parts = (rows[start : start + BATCH] for start in range(0, len(self), BATCH))
+        trees = self._file.trees
+        rows = np.arange(len(trees))
+        parts = (rows[start : start + BATCH] for start in range(0, len(trees), BATCH))
         with stored_trees(self.path):
-            return [value for part in parts for value in self._file.trees.column(name, part)]
-
-    def _checked_rows(self, rows: npt.ArrayLike) -> np.ndarray:
-        numbers = np.atleast_1d(np.asarray(rows))
-        if numbers.size == 0:
-            numbers = numbers.astype(np.int64)
-        if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-            raise ParameterError(f"rows must be a list of row numbers, not {rows!r}")
-        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(self):
-            raise ParameterError(f"a row number lies outside the {len(self)} trees of the index")
-        return numbers.astype(np.int64)
+            return [value for part in parts for value in trees.column(name, part)]
 
     def search(
         self, trees: Any, k: int = 10, *, rerank: Any = None, candidates: int = 100, n_jobs: int | None = None
@@ -287,21 +348,38 @@ class TreeIndex:
             Row numbers, and dot products in float64. Equal values are ordered by row number. With fewer than
             k trees in the index, there are fewer columns.
         """
-        k = min(checked_integer("k", k, at_least=1), len(self))
-        wanted = min(checked_candidates(rerank, candidates, k), len(self))
+        file = self._file  # another thread may change the index meanwhile
+        n_rows = len(file.trees)
+        k = min(checked_integer("k", k, at_least=1), n_rows)
+        wanted = min(checked_candidates(rerank, candidates, k), n_rows)
         queries = read_trees(trees)
-        rows, values = best_rows(
-            self._file.lists, len(self), self.vectorizer.transform(queries), wanted, n_jobs, self.path
-        )
+        made = file.vectorizer.transform(queries)
+        rows, values = best_rows(file.lists, n_rows, made, wanted, n_jobs, self.path)
         if rerank is None:
             return rows, values
-        return ranked_again(rerank, queries, self.forest, rows, k, n_jobs)
+        return ranked_again(rerank, queries, partial(self._forest, file), rows, k, n_jobs)
 
     def __repr__(self) -> str:
         return (
             f"<TreeIndex of {len(self)} trees, {self._file.lists.column.size} columns, {self.nnz} non-zeros: "
             f"{self.path}>"
         )
+
+
+def _check_free(target: Path, overwrite: bool) -> None:
+    if target.exists() and not overwrite:
+        raise ParameterError(f"{target} exists: TreeIndex.open reads it, and overwrite=True replaces it")
+
+
+def _checked_rows(rows: npt.ArrayLike, file: IndexFile) -> np.ndarray:
+    numbers = np.atleast_1d(np.asarray(rows))
+    if numbers.size == 0:
+        numbers = numbers.astype(np.int64)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise ParameterError(f"rows must be a list of row numbers, not {rows!r}")
+    if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(file.trees):
+        raise ParameterError(f"a row number lies outside the {len(file.trees)} trees of the index")
+    return numbers.astype(np.int64)
 
 
 def _files_of(source: Any) -> list[Any]:
@@ -328,12 +406,3 @@ def _without(target: Path, items: Iterator[Any]) -> Iterator[Any]:
         if isinstance(item, os.PathLike):
             check_target(target, item)
         yield item
-
-
-def _identity(path: Path) -> tuple[int, ...] | None:
-    """Return what tells a file from another one that takes its name; None where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -13,9 +13,10 @@ import numpy as np
 
 from treedot.array_types import IntArray
 from treedot.errors import SourceError, SpecMismatchError, TreedotError
+from treedot.files import open_plain
 from treedot.jit import njit
 from treedot.model.vectorizer_state import VectorizerState
-from treedot.safetensors import read_arrays, write_arrays
+from treedot.safetensors import mapped_arrays, write_arrays
 from treedot.search.inverted_index_writer import InvertedIndexWriter, Lists
 from treedot.search.packed_trees import PackedTrees, PackedWriter
 from treedot.trees import Forest
@@ -36,6 +37,19 @@ class IndexFile(NamedTuple):
     reading: dict[str, Any]  # how the trees were read, as far as whoever wrote them said so
     trees: PackedTrees
     lists: Lists
+    identity: tuple[int, ...]  # as of ``identity_of``
+
+
+def identity_of(path: Path) -> tuple[int, ...] | None:
+    """Return what distinguishes a file from another one that takes its name; None where there is none."""
+    try:
+        return _identity(path.stat())
+    except OSError:
+        return None
+
+
+def _identity(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def write_index(
@@ -93,8 +107,15 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
     """Map an index file into memory, or raise where it is not one, or does not fit together."""
     from treedot.learn import FragmentVectorizer
 
-    check_is(path, "TreeIndex.open")
-    description, arrays = read_arrays(path)
+    with open_plain(path) as file:
+        identity = _identity(os.fstat(file.fileno()))
+        try:
+            description, arrays = mapped_arrays(file, path)
+        except SourceError:
+            check_is(path, "TreeIndex.open")
+            raise
+    if description.get("format") != INDEX_FORMAT:
+        check_is(path, "TreeIndex.open")
     if description.get("format") != INDEX_FORMAT:
         raise SourceError(f"{path} is not an index of trees: make one with TreeIndex.build")
     if description.get("version") != VERSION:
@@ -124,7 +145,7 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
         raise SourceError(f"{path} is damaged: how its trees were read is not a JSON object")
     if len(trees) != description.get("trees"):
         raise SourceError(f"{path} is damaged: it holds {len(trees)} trees, not {description.get('trees')!r}")
-    return IndexFile(vectorizer, reading, trees, lists)
+    return IndexFile(vectorizer, reading, trees, lists, identity)
 
 
 @contextlib.contextmanager

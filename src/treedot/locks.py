@@ -1,0 +1,131 @@
+"""One lock with three modes, between processes and between threads.
+
+The lock of ``FOLDER/NAME`` is the file ``FOLDER/.NAME.lock``. The system locks that file and unlocks it when
+the process ends, however it ends, so a file that a killed process left is harmless: the next holder takes it
+over. The holder removes it at the end, while it still has the lock. A process that waited with the old file
+open notices that the file is gone and tries again, so there are never two holders.
+
+Only writers take locks. Readers open files that are replaced whole, and never wait.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from treedot.errors import SourceError
+from treedot.files import check_parent, reason
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+Mode = Literal["wait", "refuse", "first"]
+
+POLL = 0.02  # seconds between two attempts
+WITHOUT_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}  # errors of file systems that have none
+
+_held: dict[str, tuple[int, ...]] = {}  # which files the locks are that this process holds, by name
+
+
+@contextlib.contextmanager
+def lock(target: str | os.PathLike[str], mode: Mode = "wait") -> Iterator[None]:
+    """Hold the lock of a file or folder, which need not exist; a thread may hold it several times over.
+
+    Parameters
+    ----------
+    target : path
+        What is protected. The lock file is created beside it.
+    mode : {"wait", "refuse", "first"}
+        If another process or thread holds the lock: wait for it; raise ``SourceError``; or wait for it, then
+        continue without the lock. The last is for work that only the first has to do. It also continues
+        without a lock where none can be had, which is an error in the other modes.
+    """
+    from filelock import FileLock
+
+    path = Path(os.path.abspath(target))
+    name = path.with_name(f".{path.name}.lock")
+    # A singleton: the same thread may take it again. Each thread has a descriptor of its own.
+    found = FileLock(name, is_singleton=True, poll_interval=POLL, fallback_to_soft=False)
+    if mode == "first":
+        held = _is_first(found)
+    else:
+        check_parent(path)
+        _acquire(found, target, wait=mode == "wait")
+        held = True
+    try:
+        yield
+    finally:
+        if held:
+            _release(found)
+
+
+def _acquire(found: BaseFileLock, target: str | os.PathLike[str], *, wait: bool) -> None:
+    try:
+        if _take(found, wait=wait):
+            return
+    except OSError as error:
+        raise SourceError(
+            f"cannot lock {target}: {reason(error)} ({found.lock_file}); to change it, a file system with "
+            "locks is needed, and a folder that can be written to"
+        ) from error
+    raise SourceError(f"{target} is in use by another process: wait until it ends")
+
+
+def _is_first(found: BaseFileLock) -> bool:
+    """Take a lock that is free, and return True; or wait until it is, and return False."""
+    try:
+        if _take(found, wait=False):
+            return True
+        if _take(found, wait=True):
+            _release(found)
+    except OSError:  # nobody waits where there are no locks
+        pass
+    return False
+
+
+def _take(found: BaseFileLock, *, wait: bool) -> bool:
+    """Take a lock; return whether it could be had."""
+    from filelock import Timeout
+
+    try:
+        found.acquire(blocking=wait)
+    except Timeout:
+        return False
+    except OSError as error:
+        if error.errno in WITHOUT_LOCKS:  # so nobody holds it
+            with contextlib.suppress(OSError):
+                os.unlink(found.lock_file)
+        raise
+    with contextlib.suppress(OSError):
+        _held[found.lock_file] = _identity(found.lock_file)
+    return True
+
+
+def _release(found: BaseFileLock) -> None:
+    """Release a lock; the last release of a thread removes its file first, since another may take it then."""
+    if found.lock_counter == 1:
+        _remove(found.lock_file)
+    found.release()
+
+
+def _remove(name: str) -> None:
+    """Remove the file of a lock that is held; not one that another process made after it was deleted."""
+    known = _held.pop(name, None)
+    with contextlib.suppress(OSError):  # on Windows, filelock removes it later
+        if _identity(name) == known:
+            os.unlink(name)
+
+
+def _identity(name: str) -> tuple[int, ...]:
+    found = os.stat(name)
+    return os.getpid(), found.st_dev, found.st_ino  # what a forked process inherits, it does not hold
+
+
+def remove_locks() -> None:
+    """Remove the lock files that this process holds, before it ends without releasing them."""
+    for name in list(_held):
+        _remove(name)

@@ -34,6 +34,7 @@ KINDS = ("add", "update", "remove", "remove locked", "command")
 WEIGHTS = (5, 3, 2, 2, 1)  # a command takes longest
 MOST_WRITERS = 6
 SECONDS = 120  # before a round counts as one that hangs
+AHEAD = 0.05  # seconds in which all processes are started
 INDEX, CODE = "x.index", "code"
 
 FORK: Any = multiprocessing.get_context("fork") if hasattr(os, "fork") else None
@@ -147,12 +148,15 @@ def _check(changes: Sequence[Change]) -> None:
         raise LostError(f"{left} were left over")
 
 
-def _in_process(work: Callable[[], None], start: Any) -> Any:
-    """Start a forked process that works when all are there; its exit code is 0 if it succeeded."""
+def _in_process(work: Callable[[], None], start: float) -> Any:
+    """Start a forked process that works from some moment on; its exit code is 0 if it succeeded.
+
+    The moment is known beforehand: a barrier could be left locked by a process that is killed.
+    """
 
     def run() -> None:
         try:
-            start.wait(SECONDS)
+            time.sleep(max(0, start - time.monotonic()))
             work()
         except BaseException:
             traceback.print_exc()
@@ -183,8 +187,8 @@ def _in_threads(changes: Sequence[Change]) -> None:
         raise errors[0]
 
 
-def _read_until(done: Any) -> None:
-    while not done.is_set():
+def _read_until(done: Path) -> None:
+    while not done.exists():
         index = TreeIndex.open(INDEX)
         rows, _ = index.search(["(S (same a) (B b))"], k=1)
         if str(index.forest(rows[0])[0]) != "(S (same a) (B b))":
@@ -201,9 +205,10 @@ def run_round(rng: random.Random, folder: Path) -> list[Change]:
     _begin(folder, changes)
     together = [change for change in changes if change.in_thread]
     apart = [change for change in changes if not change.in_thread]
-    done, start = FORK.Event(), FORK.Barrier(len(apart) + bool(together))
+    done, start = folder.with_suffix(".done"), time.monotonic() + AHEAD
+    done.unlink(missing_ok=True)
     works = [lambda change=change: _apply(change, TreeIndex.open(INDEX)) for change in apart]
-    reader = _in_process(lambda: _read_until(done), FORK.Barrier(1))
+    reader = _in_process(lambda: _read_until(done), start)
     processes = [_in_process(work, start) for work in works]
     if together:
         processes.append(_in_process(lambda: _in_threads(together), start))
@@ -211,7 +216,7 @@ def run_round(rng: random.Random, folder: Path) -> list[Change]:
         _kill([process for process, change in zip(processes, apart, strict=False) if change.killed], rng)
         for process in processes:
             process.join(SECONDS)
-        done.set()
+        done.touch()
         reader.join(SECONDS)
         _check_ends([reader, *processes], {p.pid for p, c in zip(processes, apart, strict=False) if c.killed})
     finally:
@@ -224,7 +229,7 @@ def run_round(rng: random.Random, folder: Path) -> list[Change]:
 
 def _kill(processes: Sequence[Any], rng: random.Random) -> None:
     for process in processes:
-        time.sleep(rng.random() * 0.1)
+        time.sleep(rng.random() * 2 * AHEAD)
         process.kill()
 
 

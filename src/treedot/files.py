@@ -285,7 +285,7 @@ def open_raw(path: str | os.PathLike[str]) -> IO[bytes]:
         raise SourceError(f"cannot open {path}: {reason(error)}") from error
 
 
-def open_plain(path: str | os.PathLike[str]) -> IO[bytes]:
+def open_plain(path: str | os.PathLike[str]) -> io.BufferedReader:
     """Open a stored file for reading bytes; raise unless it is a plain file, or a link to one.
 
     Opening a pipe would wait for its writer, and reading a device may never end. The file is looked at after
@@ -304,6 +304,17 @@ def open_plain(path: str | os.PathLike[str]) -> IO[bytes]:
         what = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device"
         raise SourceError(f"cannot read {path}: it is {what}, not a plain file")
     return os.fdopen(handle, "rb")
+
+
+def read_plain(path: str | os.PathLike[str], most: int = -1) -> bytes:
+    """Return what a stored file holds, or its first bytes; raise unless it is a plain file."""
+    with open_plain(path) as file, _clear_errors(os.fspath(path)):
+        return file.read(most)
+
+
+def check_plain(path: str | os.PathLike[str]) -> None:
+    """Raise unless a stored file can be opened and is a plain one, for libraries that open it by its name."""
+    open_plain(path).close()
 
 
 def decompressed(raw: IO[bytes], name: str) -> IO[bytes]:

@@ -200,6 +200,7 @@ def check(options: argparse.Namespace) -> None:
         ("scipy", "scipy", "sparse rows"),
         ("numba", "numba", "compiled encoders and kernels"),
         ("scikit-learn", "sklearn", "FragmentVectorizer and the other estimators"),
+        ("filelock", "filelock", "locks of what is changed"),
         ("tqdm", "tqdm", "progress bars"),
     ):
         _check_part(name, module, purpose, f"pip install {name}")

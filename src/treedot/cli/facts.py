@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from treedot.algebra.splitmix import GOLDEN, WORD, mix_words
 from treedot.array_types import IntArray, WordArray
 from treedot.errors import SourceError
+from treedot.files import check_plain, read_plain
 from treedot.model import LinearModel
 from treedot.model.model_folder import CONFIG
 from treedot.safetensors import begins_as_arrays, read_arrays
@@ -31,21 +33,25 @@ UNKNOWN = "unknown: the file does not say"
 
 def file_facts(path: Path) -> dict[str, Any] | None:
     """Describe a file that treedot wrote, other than one of trees; None where it is something else."""
-    if (path / CONFIG).is_file():
+    if (path / CONFIG).exists():
         return _model_facts(path)
-    if (path / PLAN).is_file():
+    if (path / PLAN).exists():
         return _parts_facts(path)
-    if not path.is_file():
+    if path.is_dir() or _is_open_already(path):
         return None
+    check_plain(path)
     if path.suffix.lower() in (".npy", ".npz"):
         return _matrix_facts(path)
     if path.suffix.lower() == ".parquet":
         return _parquet_facts(path)
     if path.suffix.lower() == ".arrow":
         return _arrow_facts(path)
-    with path.open("rb") as file:
-        head = file.read(64)
-    return _container_facts(path) if begins_as_arrays(head) else None
+    return _container_facts(path) if begins_as_arrays(read_plain(path, 64)) else None
+
+
+def _is_open_already(path: Path) -> bool:
+    """Return whether a path is standard input, or another pipe or device that this process was given."""
+    return os.fspath(path) == "-" or os.path.abspath(path).startswith(("/dev/", "/proc/"))
 
 
 def _model_facts(path: Path) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from treedot.array_types import Array
 from treedot.errors import ParameterError, SourceError, TreedotError
-from treedot.files import check_parent, existing_folder, write_folder
+from treedot.files import check_parent, existing_folder, open_plain, read_plain, write_folder
 from treedot.locks import lock
 from treedot.model.inputs import Inputs, described, restored, spans
 from treedot.model.model_input import StoredInput
@@ -91,8 +91,8 @@ def _is_model(folder: Path) -> bool:
     """Return whether a folder holds a model, of any version and perhaps damaged, and nothing else."""
     try:
         names = set(os.listdir(folder))
-        config = (folder / CONFIG).read_bytes()[:200] if CONFIG in names else b""
-    except OSError:
+        config = read_plain(folder / CONFIG, 200) if CONFIG in names else b""
+    except (OSError, SourceError):
         return False
     return names <= {CONFIG, WEIGHTS} and b'"format": "treedot' in config
 
@@ -153,7 +153,7 @@ def _read_folder(folder: Path) -> StoredModel:
 
 
 def _regular(path: Path) -> Path:
-    """Return the path of a file that is one itself: a link could lead anywhere, a pipe could hang."""
+    """Return the path of a file that is one itself: a link could lead anywhere."""
     if path.is_symlink() or not path.is_file():
         raise SourceError(f"{path.name} is missing, or no plain file")
     return path
@@ -161,10 +161,11 @@ def _regular(path: Path) -> Path:
 
 def _read_config(path: Path) -> dict[str, Any]:
     """Return a configuration that is as it was written."""
-    if path.stat().st_size > MAX_CONFIG:
+    text = read_plain(path, MAX_CONFIG + 1)
+    if len(text) > MAX_CONFIG:
         raise SourceError(f"{CONFIG} is larger than {MAX_CONFIG >> 20} MiB")
     try:
-        config = json.loads(path.read_bytes().decode("utf-8"))
+        config = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{CONFIG} is not JSON, or cut short: {error}") from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
@@ -214,7 +215,7 @@ def _check_arrays(arrays: Mapping[str, Array], problems: int, inputs: Inputs) ->
 
 def digest_of_file(path: Path) -> str:
     """Return the digest of a file, in hexadecimal."""
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).hexdigest()
 
 

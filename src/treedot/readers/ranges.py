@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple, cast
 import numpy as np
 
 from treedot.errors import ParameterError
-from treedot.files import COMPRESSED, open_raw, read_lines
+from treedot.files import COMPRESSED, open_plain, read_lines
 from treedot.jit import njit
 from treedot.readers import format_of, iter_file
 from treedot.readers.brackets import read_brackets
@@ -115,7 +115,7 @@ def _cut_as(path: str, format: str | None) -> str:
 def _read_text(
     path: str, kind: str, within: FileRange, column: str | None, batch_size: int, on_bad: OnBad
 ) -> Iterator[Forest]:
-    with open_raw(path) as file:
+    with open_plain(path) as file:
         numbers: Iterator[int] = itertools.count(within.lines + 1)
         header = b""
         if kind == "tsv" and within.begin:
@@ -153,7 +153,7 @@ class _Slice(io.RawIOBase):
 def _split_brackets(path: str, size: int) -> list[FileRange]:
     """Cut a text where a tree begins outside of all brackets; where they do not balance, cut no further."""
     starts, at, count = [FileRange(0, 0)], 0, _Count(0, 0, 0)
-    with open_raw(path) as file:
+    with open_plain(path) as file:
         while chunk := file.read(CHUNK_BYTES):
             text, position = np.frombuffer(chunk, np.uint8), 0
             while count.depth >= 0 and position < text.size:
@@ -192,7 +192,7 @@ def _next_tree(text: np.ndarray, at: int, wanted: int, count: _Count) -> tuple[i
 def _split_lines(path: str, size: int) -> list[FileRange]:
     """Cut a text after line ends."""
     starts, at, lines = [FileRange(0, 0)], 0, 0
-    with open_raw(path) as file:
+    with open_plain(path) as file:
         while chunk := file.read(CHUNK_BYTES):
             start = 0
             while (end := chunk.find(b"\n", max(start, starts[-1].begin + size - at - 1))) >= 0:

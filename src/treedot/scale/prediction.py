@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from treedot.errors import ParameterError, SourceError
-from treedot.files import write_whole
+from treedot.files import read_plain, write_whole
 from treedot.model import LinearModel
 from treedot.model.model_folder import CONFIG, WEIGHTS
 from treedot.model.table import Table, read_table, readable_rows
@@ -33,7 +33,7 @@ class Prediction:
         self._folder, self._scores = Path(model), scores
         self._model = LinearModel.load(model)
         self._reads = self._model.reads
-        self._digest = str(json.loads((self._folder / CONFIG).read_bytes())["digest"])
+        self._digest = str(json.loads(read_plain(self._folder / CONFIG))["digest"])
 
     def reading(self, asked: Reading) -> Reading:
         """Return how the first column of trees is read, where the model has named columns."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from treedot.array_types import Array
 from treedot.errors import SourceError
-from treedot.files import write_whole
+from treedot.files import read_plain, write_whole
 from treedot.search.duplicate_groups import DuplicateGroup
 from treedot.trees import Forest
 
@@ -43,15 +43,14 @@ def write_baseline(path: Path, forest: Forest, groups: Sequence[DuplicateGroup])
 
 def read_baseline(path: Path) -> list[list[Member]]:
     """Return the known groups of a file that ``write_baseline`` wrote."""
+    if not path.exists():
+        raise SourceError(f"there is no file {path}: --write-baseline {path} makes a baseline")
+    content = read_plain(path)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(content.decode("utf-8"))
         if found.get("treedot_baseline") != VERSION:
             raise SourceError(f"{path} is no baseline of version {VERSION}: {ANEW}")
         groups = [[Member(**member) for member in members] for members in found["groups"]]
-    except OSError as error:
-        raise SourceError(
-            f"cannot open {path}: {error.strerror or error}; --write-baseline {path} makes a baseline"
-        ) from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise SourceError(f"{path} is no baseline: {ANEW}") from error
     if not all(isinstance(text, str) for members in groups for member in members for text in member):

@@ -8,6 +8,7 @@ holds ``treedot.forest = 1``, the version of this schema.
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from treedot.errors import ParameterError, SourceError, TreedotError, missing
-from treedot.files import reason, write_whole
+from treedot.files import check_plain, open_plain, reason, write_whole
 from treedot.trees.forest import Forest
 
 __all__ = [
@@ -195,6 +196,20 @@ def clear_errors(name: str) -> Iterator[None]:
         raise SourceError(f"cannot handle {name}: {reason(error)}") from error
 
 
+def mapped(path: str | os.PathLike[str]) -> Any:
+    """Return a plain file, mapped into memory, as Arrow reads it; use it in a ``with`` statement."""
+    with open_plain(path) as file:
+        if not os.fstat(file.fileno()).st_size:  # of which there are no maps
+            return pa.BufferReader(b"")
+        return pa.BufferReader(pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+
+
+def open_parquet(path: str | os.PathLike[str]) -> Any:
+    """Open a plain file of Parquet. It is not mapped: whoever rewrites it in place would end this process."""
+    check_plain(path)
+    return pa.parquet.ParquetFile(path)
+
+
 def open_batches(
     path: str, kind: str, batch_size: int, row_groups: range | None = None
 ) -> tuple[Any, Iterator[Any]]:
@@ -205,12 +220,12 @@ def open_batches(
     """
     with clear_errors(path):
         if kind == "parquet":
-            file = pa.parquet.ParquetFile(path)
+            file = open_parquet(path)
             return file.schema_arrow, _checked(_by_row_group(file, batch_size, row_groups), path)
         if row_groups is not None:
-            arrow = pa.ipc.open_file(pa.memory_map(path))
+            arrow = pa.ipc.open_file(mapped(path))
             return arrow.schema, _by_record_batch(arrow, batch_size, row_groups, path)
-        table = pa.feather.read_table(path, memory_map=True)
+        table = pa.feather.read_table(mapped(path))
         table.validate(full=True)  # all at once: its batches share the lists of which they are slices
         return table.schema, iter(table.to_batches(max_chunksize=batch_size))
 
@@ -222,17 +237,17 @@ def row_group_sizes(path: str, kind: str) -> list[tuple[int, int]]:
     """
     with clear_errors(path):
         if kind == "parquet":
-            metadata = pa.parquet.ParquetFile(path).metadata
+            metadata = open_parquet(path).metadata
             groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
             return [(group.num_rows, group.total_byte_size) for group in groups]
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             if file.read(4) == b"FEA1":
                 raise SourceError(
                     f"{path} is Feather V1, which cannot be cut into shards: write it again as Arrow, with "
                     "pyarrow.feather.write_feather"
                 )
         first_column = pa.ipc.IpcReadOptions(included_fields=[0])
-        with pa.memory_map(path) as raw, pa.ipc.open_file(raw, options=first_column) as file:
+        with mapped(path) as raw, pa.ipc.open_file(raw, options=first_column) as file:
             count, size = file.num_record_batches, raw.size()
             return [(file.get_batch(k).num_rows, size // count) for k in range(count)]
 

@@ -19,7 +19,7 @@ import numpy as np
 from treedot.array_types import Matrix
 from treedot.encode.spec import DenseSpec, SparseSpec, spec_from_dict
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
-from treedot.files import open_raw
+from treedot.files import check_plain, open_plain
 from treedot.safetensors import read_arrays
 from treedot.vectors.parts import parts_metadata, read_parts
 from treedot.vectors.vectors import Vectors, check_matrix, vector_width
@@ -91,11 +91,11 @@ def load_vectors(path: str | os.PathLike[str]) -> Vectors:
     """
     in_parts = Path(path).is_dir()
     suffix = ".arrow" if in_parts else Path(path).suffix.lower()
+    if not in_parts:
+        check_plain(path)
     check_is(path, "load_vectors")
     if suffix not in (".npy", ".npz", ".parquet", ".arrow"):
         raise ParameterError(f"cannot read vectors from {path}: they are in .npy, .npz, .parquet or .arrow")
-    if not (in_parts or Path(path).is_file()):
-        raise SourceError(f"cannot open {path}: there is no such file")
     description = read_description(path)
     if "fingerprint" not in description:
         raise SourceError(
@@ -146,10 +146,10 @@ def read_matrix(path: str | os.PathLike[str]) -> Any:
     """Return the matrix in a ``.npy`` file, mapped into memory, or the sparse one in an ``.npz`` file."""
     if Path(path).suffix.lower() == ".npy":
         return _mapped(path)
-    with _damaged(path):
+    with _damaged(path), open_plain(path) as file:
         from scipy.sparse import load_npz
 
-        matrix = load_npz(path)
+        matrix = load_npz(file)
         _check_rows(matrix)
         return matrix
 
@@ -164,11 +164,12 @@ def _check_rows(matrix: Any) -> None:
 
 
 def _mapped(path: str | os.PathLike[str]) -> np.memmap[Any, Any]:
-    with _damaged(path):
-        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    if not isinstance(matrix, np.memmap):
-        raise SourceError(f"cannot read {path}: it is not a matrix in NumPy's format")
-    return matrix
+    with _damaged(path), open_plain(path) as file:
+        header, size = _read_header(file), os.fstat(file.fileno()).st_size
+        if min(header.shape, default=0) < 0 or header.n_bytes > size - file.tell():
+            raise ValueError("it ends before its last number")
+        order: Any = "F" if header.in_columns else "C"
+        return np.memmap(file, header.dtype, "r", file.tell(), header.shape, order)
 
 
 class MatrixSummary(NamedTuple):
@@ -204,33 +205,46 @@ def summarize(path: str | os.PathLike[str], description: dict[str, Any]) -> Matr
 
 def _summarize_archive(path: str | os.PathLike[str]) -> MatrixSummary:
     """Read the headers of an archive that ``scipy.sparse.save_npz`` could have written."""
-    with _damaged(path), zipfile.ZipFile(path) as archive:
+    with _damaged(path), open_plain(path) as file, zipfile.ZipFile(file) as archive:
         with archive.open("shape.npy") as member:
-            sizes, dtype = _read_header(member)
+            sizes, dtype, _ = _read_header(member)
             if len(sizes) != 1 or not 1 <= sizes[0] <= 2 or dtype.kind not in "iu":
                 raise ValueError("its shape is not that of a matrix")
             shape = np.frombuffer(member.read(sizes[0] * dtype.itemsize), dtype).tolist()
         with archive.open("data.npy") as member:
-            stored, dtype = _read_header(member)
-        if dtype.itemsize * math.prod(stored) > archive.getinfo("data.npy").file_size or min(shape) < 0:
+            data = _read_header(member)
+        if data.n_bytes > archive.getinfo("data.npy").file_size or min(shape) < 0:
             raise ValueError("its parts contradict each other")
-        return MatrixSummary(tuple(shape), str(dtype), math.prod(stored))
+        return MatrixSummary(tuple(shape), str(data.dtype), math.prod(data.shape))
 
 
-def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    version = np.lib.format.read_magic(member)
+class _Header(NamedTuple):
+    """The header of an array in NumPy's format."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    in_columns: bool
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of the array."""
+        return self.dtype.itemsize * math.prod(self.shape)
+
+
+def _read_header(file: IO[bytes]) -> _Header:
+    version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(member)
+    shape, in_columns, dtype = read(file)
     if dtype.hasobject:
         raise ValueError("it holds Python objects")
-    return shape, dtype
+    return _Header(shape, dtype, in_columns)
 
 
 def _summarize_parquet(path: str | os.PathLike[str]) -> MatrixSummary:
-    from treedot.trees.arrow import clear_errors, pa
+    from treedot.trees.arrow import clear_errors, open_parquet
 
     with clear_errors(os.fspath(path)):
-        file = pa.parquet.ParquetFile(path)
+        file = open_parquet(path)
         schema, rows = file.schema_arrow, file.metadata.num_rows
         kind = _vector_type(schema, path)
         return MatrixSummary(
@@ -251,10 +265,10 @@ def _vector_type(schema: Any, path: str | os.PathLike[str]) -> Any:
 
 def _read_parquet(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, Sequence[Any]]]:
     """Return the column ``vector`` as a matrix, and the others as lists."""
-    from treedot.trees.arrow import clear_errors, pa
+    from treedot.trees.arrow import clear_errors, open_parquet
 
     with clear_errors(os.fspath(path)):
-        table = pa.parquet.read_table(path)
+        table = open_parquet(path).read()
         table.validate(full=True)  # what leads out of its buffers would end the process
         _vector_type(table.schema, path)
         vector = table["vector"].combine_chunks()
@@ -296,10 +310,10 @@ def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
     if Path(path).is_dir() or suffix == ".arrow":
         text = parts_metadata(Path(path)).get(SPEC_KEY)
     elif suffix == ".parquet":
-        from treedot.trees.arrow import clear_errors, pa
+        from treedot.trees.arrow import clear_errors, open_parquet
 
         with clear_errors(os.fspath(path)):
-            text = (pa.parquet.read_schema(path).metadata or {}).get(SPEC_KEY)
+            text = (open_parquet(path).schema_arrow.metadata or {}).get(SPEC_KEY)
     elif suffix == ".npz":
         text = _read_member(path)
     else:
@@ -316,7 +330,7 @@ def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _read_trailer(path: str | os.PathLike[str]) -> bytes | None:
     """Return what treedot wrote behind the data of a matrix; None where there is no such thing."""
     matrix = _mapped(path)
-    with open_raw(path) as file:
+    with open_plain(path) as file:
         rest = os.fstat(file.fileno()).st_size - matrix.offset - matrix.nbytes
         file.seek(matrix.offset + matrix.nbytes)
         begin = file.read(len(TRAILER) + 8)
@@ -330,7 +344,7 @@ def _read_trailer(path: str | os.PathLike[str]) -> bytes | None:
 
 def _read_member(path: str | os.PathLike[str]) -> bytes | None:
     """Return the description in an archive; None where there is none."""
-    with _damaged(path), zipfile.ZipFile(path) as archive:
+    with _damaged(path), open_plain(path) as file, zipfile.ZipFile(file) as archive:
         if MEMBER not in archive.namelist():
             return None
         with archive.open(MEMBER) as member:

@@ -20,7 +20,7 @@ import numpy as np
 from treedot.array_types import Matrix
 from treedot.encode.spec import DenseSpec, SparseSpec
 from treedot.errors import SourceError
-from treedot.files import open_raw
+from treedot.files import read_plain
 from treedot.vectors.writers import SPEC_KEY, describe
 
 if TYPE_CHECKING:
@@ -59,10 +59,9 @@ def vector_columns(matrix: Matrix | csr_matrix) -> dict[str, Any]:
 def read_plan(folder: Path) -> dict[str, Any]:
     """Return what stands in ``_treedot.json``."""
     path = folder / PLAN
-    if not path.is_file():
+    if not path.exists():
         raise SourceError(f"{folder} is not a folder of parts: it has no {PLAN}")
-    with open_raw(path) as file:
-        text = file.read(MAX_PLAN + 1)
+    text = read_plain(path, MAX_PLAN + 1)
     try:
         plan = json.loads(text) if len(text) <= MAX_PLAN else None
     except (ValueError, RecursionError):
@@ -83,7 +82,7 @@ def part_names(plan: Mapping[str, Any]) -> list[str]:
 def part_paths(folder: Path) -> list[Path]:
     """Return the parts of a folder in the order of the trees; raise where one is missing."""
     paths = [folder / name for name in part_names(read_plan(folder))]
-    missing = [path for path in paths if not path.is_file()]
+    missing = [path for path in paths if not path.exists()]
     if missing:
         raise SourceError(
             f"{folder} is not complete: {len(missing)} of {len(paths)} parts are missing; treedot status "
@@ -94,21 +93,21 @@ def part_paths(folder: Path) -> list[Path]:
 
 def parts_metadata(path: Path) -> dict[bytes, bytes]:
     """Return the metadata of the schema of a file of Arrow, or of the first part of a folder."""
-    from treedot.trees.arrow import clear_errors, pa
+    from treedot.trees.arrow import clear_errors, mapped, pa
 
     first = part_paths(path)[0] if path.is_dir() else path
-    with clear_errors(str(first)), pa.memory_map(str(first)) as raw, pa.ipc.open_file(raw) as file:
+    with clear_errors(str(first)), mapped(first) as raw, pa.ipc.open_file(raw) as file:
         return dict(file.schema.metadata or {})
 
 
 def read_parts(path: Path) -> tuple[Matrix | csr_matrix, dict[str, Sequence[Any]]]:
     """Return the vectors of a file of Arrow, or of a folder of parts, and the other columns as lists."""
-    from treedot.trees.arrow import clear_errors, pa
+    from treedot.trees.arrow import clear_errors, mapped, pa
 
     metadata, vectors, columns, rows = parts_metadata(path), [], dict[str, list[Any]](), 0
     for part in part_paths(path) if path.is_dir() else [path]:
         with clear_errors(str(part)):
-            table = pa.ipc.open_file(pa.memory_map(str(part))).read_all()
+            table = pa.ipc.open_file(mapped(part)).read_all()
             table.validate(full=True)  # what leads out of its buffers would end the process
             if any(
                 (table.schema.metadata or {}).get(key) != metadata.get(key) for key in (SPEC_KEY, WIDTH_KEY)
@@ -135,9 +134,9 @@ def iter_vectors(
 
     ``metadata`` is how the vectors must have been made.
     """
-    from treedot.trees.arrow import clear_errors, pa
+    from treedot.trees.arrow import clear_errors, mapped, pa
 
-    with clear_errors(path), pa.memory_map(path) as raw, pa.ipc.open_file(raw) as file:
+    with clear_errors(path), mapped(path) as raw, pa.ipc.open_file(raw) as file:
         found = dict(file.schema.metadata or {})
         if any(found.get(key) != metadata[key] for key in (SPEC_KEY, WIDTH_KEY)):
             raise SourceError(

@@ -27,7 +27,7 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray, Matrix
 from treedot.errors import ParameterError, SourceError
-from treedot.files import write_folder, write_whole
+from treedot.files import read_plain, write_folder, write_whole
 from treedot.learn.tree_blocks import Block, BlockFacts, read_block, write_blocks
 from treedot.locks import lock
 from treedot.model import LinearModel
@@ -235,7 +235,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """Return what a file of a training holds, as it was written."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_plain(path).decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"{path} is damaged: {error}; delete {path.parent} to begin anew") from None
     if not isinstance(found, dict) or found.pop("checksum", None) != digest_of_config(found):

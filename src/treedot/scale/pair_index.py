@@ -19,6 +19,7 @@ import numpy as np
 
 from treedot.array_types import Array, IntArray, WordArray
 from treedot.errors import SourceError
+from treedot.files import open_plain
 from treedot.growing_array import GrowingArray
 from treedot.jit import njit
 from treedot.search.production_keys import RarestFirst, low_bits, n_cells
@@ -52,12 +53,10 @@ class PairIndex(NamedTuple):
 
 def _mapped(path: Path, size: int | None) -> IntArray:
     """Return the numbers in a file, as memory that is read when it is needed."""
-    try:
-        if size is None or os.path.getsize(path) != size:
+    with open_plain(path) as file:
+        if size is None or os.fstat(file.fileno()).st_size != size:
             raise SourceError(f"{path} is damaged: run it again to have it made anew")
-        return np.asarray(np.memmap(path, np.int64, "r")) if size else np.frombuffer(b"", np.int64)
-    except OSError as error:
-        raise SourceError(f"cannot open {path}: {error.strerror}") from None
+        return np.asarray(np.memmap(file, np.int64, "r")) if size else np.frombuffer(b"", np.int64)
 
 
 def file_sizes(folder: Path) -> dict[str, int]:
@@ -130,10 +129,10 @@ def _told_apart(keys: WordArray) -> tuple[Array, IntArray]:
 
 def _batches(parts: Sequence[Path], *names: str) -> Iterator[Any]:
     """Yield some columns of all parts, checked, as record batches."""
-    from treedot.trees.arrow import clear_errors, pa
+    from treedot.trees.arrow import clear_errors, mapped, pa
 
     for part in parts:
-        with clear_errors(str(part)), pa.memory_map(str(part)) as raw, pa.ipc.open_file(raw) as file:
+        with clear_errors(str(part)), mapped(part) as raw, pa.ipc.open_file(raw) as file:
             for k in range(file.num_record_batches):
                 batch = file.get_batch(k).select(list(names))
                 batch.validate(full=True)

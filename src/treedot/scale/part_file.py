@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from treedot.errors import ParameterError
+from treedot.errors import ParameterError, SourceError
 from treedot.scale.plan import Plan, Shard
 from treedot.vectors.parts import OWN, PLAN
 
@@ -112,25 +112,25 @@ class PartFile:
 
 def rows_of_part(path: Path, source: Mapping[bytes, bytes]) -> int | None:
     """Return how many rows a part has; None where there is none, or not that of this source, or not whole."""
-    from treedot.trees.arrow import pa
+    from treedot.trees.arrow import mapped, pa
 
     try:
-        with pa.memory_map(str(path)) as raw, pa.ipc.open_file(raw) as file:
+        with mapped(path) as raw, pa.ipc.open_file(raw) as file:
             if (file.schema.metadata or {}).get(SOURCE_KEY) != source[SOURCE_KEY]:
                 return None
             count = file.num_record_batches
             rows = sum(file.get_batch(k).num_rows for k in range(count))
             _, said = file.get_batch_with_custom_metadata(count - 1)
             return rows if dict(said or {}).get(ROWS_KEY) == str(rows).encode() else None
-    except (OSError, pa.ArrowInvalid, IndexError):
+    except (OSError, SourceError, pa.ArrowInvalid, IndexError):
         return None
 
 
 def read_part(path: Path) -> tuple[Any, int]:
     """Return the table of a part, checked, and of how many trees it was made."""
-    from treedot.trees.arrow import clear_errors, pa
+    from treedot.trees.arrow import clear_errors, mapped, pa
 
-    with clear_errors(str(path)), pa.memory_map(str(path)) as raw, pa.ipc.open_file(raw) as file:
+    with clear_errors(str(path)), mapped(path) as raw, pa.ipc.open_file(raw) as file:
         table = file.read_all()
         table.validate(full=True)  # what leads out of its buffers would end the process
         _, said = file.get_batch_with_custom_metadata(file.num_record_batches - 1)
@@ -139,11 +139,11 @@ def read_part(path: Path) -> tuple[Any, int]:
 
 def check_types(paths: Iterable[Path]) -> None:
     """Raise where a column has types in several parts that do not go together."""
-    from treedot.trees.arrow import clear_errors, pa
+    from treedot.trees.arrow import clear_errors, mapped, pa
 
     together = pa.schema([])
     for path in paths:
-        with clear_errors(str(path)), pa.memory_map(str(path)) as raw, pa.ipc.open_file(raw) as file:
+        with clear_errors(str(path)), mapped(path) as raw, pa.ipc.open_file(raw) as file:
             schema = file.schema.remove_metadata()
         with clear_errors("the columns of the trees"):
             together = pa.unify_schemas([together, schema], promote_options="permissive")

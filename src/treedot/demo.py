@@ -16,12 +16,12 @@ from treedot.errors import SourceError
 from treedot.files import check_target, write_whole
 from treedot.kernels import SubsetTreeKernel
 from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
-from treedot.page import figure, page, require_plots, table
+from treedot.page import figure, require_plots, table
 from treedot.readers import read_trees
 from treedot.readers.code import CodeSettings, iter_code
 from treedot.readers.code.source_files import source_lines
 from treedot.report import duplicates_report
-from treedot.report.findings import findings
+from treedot.report.findings import Finding, findings
 from treedot.report.web import html_report
 from treedot.search import find_duplicates
 from treedot.search.duplicates import MIN_NODES
@@ -32,9 +32,7 @@ from treedot.vectors.fidelity import different_pairs, spearman
 
 SMALLEST, LARGEST = 30, 600  # nodes of a function whose exact kernels are computed
 SHOWN = 10  # groups that are printed
-FIRST, SECOND = "index.html", "approximation.html"
-FIRST_LINK = "Near-duplicates in Python's standard library"
-SECOND_LINK = "How close dot products come to the exact tree kernel"
+PAGE = "index.html"
 DECAYS = (0.2, 0.4, 0.6)
 DRAWN = 0.4  # the λ whose pairs are drawn
 COMPARED = 400  # functions whose exact kernels are computed for every λ
@@ -81,17 +79,20 @@ COMPARISON_HEADER = (
 
 
 def run(out: Path, n_functions: int, say: Callable[[str], object] = print) -> Path:
-    """Write two pages to a folder: the near-duplicates, and the approximation of the exact kernel."""
+    """Write one page to a folder: the near-duplicates, and the approximation of the exact kernel."""
     require_plots("the demo")
-    target, second = (_report_file(out / name) for name in (FIRST, SECOND))
+    target = _report_file(out / PAGE)
     root = Path(sysconfig.get_paths()["stdlib"])
-    _write_duplicates(target, root, n_functions, say)
-    _write_approximation(second, root, say)
-    say(f"\nThe functions side by side: {target}\nThe approximation: {second}")
+    found = _duplicates(root, n_functions, say)
+    compared = approximation(_comparisons(root, say))
+    title = "treedot: near-duplicates in Python's standard library"
+    with write_whole(target) as aside:
+        aside.write_text(html_report(title, found, compared), encoding="utf-8")
+    say(f"\nThe functions side by side, and the approximation: {target}")
     return target
 
 
-def _write_duplicates(target: Path, root: Path, n_functions: int, say: Callable[[str], object]) -> None:
+def _duplicates(root: Path, n_functions: int, say: Callable[[str], object]) -> list[Finding]:
     forest, read_seconds = timed(lambda: units(root, n_functions))
     find_duplicates(forest[:50])  # what is compiled is not timed
     groups, find_seconds = timed(lambda: find_duplicates(forest, n_jobs=-1))
@@ -104,13 +105,10 @@ def _write_duplicates(target: Path, root: Path, n_functions: int, say: Callable[
         return source_lines(str(root / file), "python")
 
     say(duplicates_report(forest, groups[:SHOWN], "text", sources=lines))
-    title = "treedot: near-duplicates in Python's standard library"
-    with write_whole(target) as aside:
-        report = html_report(title, findings(forest, groups, lines), links=[(SECOND, SECOND_LINK)])
-        aside.write_text(report, encoding="utf-8")
+    return findings(forest, groups, lines)
 
 
-def _write_approximation(target: Path, root: Path, say: Callable[[str], object]) -> None:
+def _comparisons(root: Path, say: Callable[[str], object]) -> list[Comparison]:
     forest = standard_library(root, COMPARED)
     for method in METHODS:
         compare(forest[:50], method, DRAWN)  # what is compiled is not timed
@@ -120,8 +118,7 @@ def _write_approximation(target: Path, root: Path, say: Callable[[str], object])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         say("  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
-    with write_whole(target) as aside:
-        aside.write_text(approximation(comparisons), encoding="utf-8")
+    return comparisons
 
 
 def _report_file(target: Path) -> Path:
@@ -195,14 +192,13 @@ def compare(forest: Forest, method: str, decay: float) -> Comparison:
 
 
 def approximation(comparisons: Sequence[Comparison]) -> str:
-    """Return the page on how close dot products come to the exact kernel."""
+    """Return the section on how close dot products come to the exact kernel."""
     drawn = [c for c in comparisons if c.decay == DRAWN]
     drawings = "".join(
         figure(f"{c.method}, λ = {c.decay}: every point is a pair of functions", _scatter(c)) for c in drawn
     )
-    return page(
-        "treedot: how close dot products come to the exact kernel",
-        f"""
+    return f"""
+<h2>How close dot products come to the exact tree kernel</h2>
 <p>Where the subset tree kernel is what is wanted, sparse rows hold the small fragments exactly and the
 others in a dense rest; the dense vectors of the paper hold all of them in {SIZE} numbers. Below, both beside
 the normalised kernel (1 for a function with itself) of {len(drawn[0].exact)} functions of Python's standard
@@ -211,9 +207,7 @@ library with each other.</p>
 {table(COMPARISON_HEADER, [tuple(map(html.escape, c.row)) for c in comparisons])}
 <p>The error is the root mean square over all pairs, beside the largest; seconds are for all
 {len(drawn[0].exact)} functions, after compilation.</p>
-""",
-        links=[(FIRST, FIRST_LINK)],
-    )
+"""
 
 
 def _scatter(c: Comparison) -> Any:

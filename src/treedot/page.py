@@ -46,15 +46,14 @@ figure { margin: 1rem 0 } img { max-width: 100% } figcaption { color: var(--quie
 """
 
 
-def page(title: str, body: str, style: str = "", links: Sequence[tuple[str, str]] = ()) -> str:
-    """Return a whole page, with more style where it needs that, and links to the pages beside it."""
-    others = "".join(f'<p><a href="{html.escape(file)}">{html.escape(text)}</a></p>' for file, text in links)
+def page(title: str, body: str, style: str = "") -> str:
+    """Return a whole page, with more style where it needs that."""
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(title)}</title><style>{STYLE}{style}</style></head>
 <body><h1>{html.escape(title)}</h1>
-{others}{body}
+{body}
 </body></html>
 """
 

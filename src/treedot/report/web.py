@@ -47,13 +47,13 @@ _CONTROLS = """
 """
 
 
-def html_report(title: str, found: Sequence[Finding], links: Sequence[tuple[str, str]] = ()) -> str:
-    """Return a page that makes no requests and needs no other file; links lead to pages beside it."""
+def html_report(title: str, found: Sequence[Finding], after: str = "") -> str:
+    """Return a page that makes no requests and needs no other file, with more HTML after the groups."""
     members = sum(len(finding.members) for finding in found)
     body = f"<p>{count_of(len(found), 'group')} with {count_of(members, 'member')}.</p>"
     if found:
         body += _INTRODUCTION + group_list([_item(finding) for finding in found])
-    return page(printable(title), body, _resource("page.css"), links)
+    return page(printable(title), body + after, _resource("page.css"))
 
 
 def group_list(items: Sequence[dict[str, Any]]) -> str:

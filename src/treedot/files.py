@@ -85,12 +85,15 @@ def remove_unfinished() -> None:
 
 
 @contextlib.contextmanager
-def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+def write_folder(path: str | os.PathLike[str], *, replace: bool = True) -> Iterator[Path]:
     """Yield an empty folder beside the target to write to; it takes the target's name when all went well.
 
     It is to ``write_whole`` as a folder is to a file. A folder that has the name already exchanges it with
     the new one at once, on Linux. Where the system cannot do that, it is first moved aside, so that for a
     moment there is none of that name; ``existing_folder`` finds it even then.
+
+    With ``replace=False``, a folder with files in it is not replaced: that raises a ``SourceError``, even
+    where the folder appears at the last moment.
     """
     target = Path(path)
     check_parent(target)
@@ -101,7 +104,10 @@ def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         aside.mkdir(mode=0o777 & ~_umask())
         with held(aside):
             yield aside
-            _replace_folder(aside, target)
+            if replace:
+                _replace_folder(aside, target)
+            else:
+                aside.rename(target)
     except OSError as error:
         raise SourceError(f"cannot write {target}: {reason(error)}") from error
     finally:

@@ -16,7 +16,7 @@ from treedot.scale.engines import check_client, opened
 from treedot.scale.outcomes import listed, outcomes
 from treedot.scale.plan import Plan, check_folder, find_inputs
 from treedot.scale.shard import Outcome, do_shard, note_failure
-from treedot.scale.status import rows_of_shard
+from treedot.scale.status import rows_of_shards
 from treedot.scale.work import Work
 from treedot.vectors.parts import PLAN
 
@@ -76,7 +76,7 @@ def run(folder: Path, plan: Plan, by: Workers, on_done: OnDone | None) -> Done:
     folder = Path(os.path.abspath(folder))
     remove_stale(folder)
     mine = range(which - 1, len(plan.shards), shares)
-    found = {number: rows_of_shard(folder, plan, number) for number in mine}
+    found = rows_of_shards(folder, plan, mine)
     missing = [number for number, rows in found.items() if rows is None]
     done: list[Outcome] = []
     if missing:

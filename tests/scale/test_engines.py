@@ -292,8 +292,10 @@ def test_a_ray_cluster_that_is_gone_is_reported(trees, tmp_path, expected, monke
 
 def test_a_script_without_the_guard_is_shown_it(trees, tmp_path):
     program = tmp_path / "program.py"
-    program.write_text(COLD.replace('if __name__ == "__main__":', "if True:"))
-    done = subprocess.run([sys.executable, program, trees, tmp_path / "out"], capture_output=True, text=True)
+    script = COLD.replace('if __name__ == "__main__":', "if True:").replace("workers=2", "workers=1")
+    program.write_text(script)
+    arguments = [sys.executable, program, trees / "0.mrg", tmp_path / "out"]
+    done = subprocess.run(arguments, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.count("Traceback") == 1
     assert 'under a guard:\n\n    if __name__ == "__main__":\n        scale.encode(' in done.stderr

@@ -25,8 +25,8 @@ from treedot.scale.clusters import Task, by_dask, by_ray
 Engine = Callable[[Callable[..., Any], Iterable[Task]], Iterator[tuple[Task, Any]]]
 
 ATTEMPTS = 2  # to start a process: it may be killed by accident
-NO_GUARD = """local processes end while they start. They import the main script, which must be a file, with its
-work under a guard:
+NO_GUARD = """local processes end while they start. They import the main script, which must be a file and
+start its work under a guard:
 
     if __name__ == "__main__":
         scale.encode(…)

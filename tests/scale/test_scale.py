@@ -33,7 +33,7 @@ from treedot.safetensors import write_arrays
 from treedot.scale import Reading, part_file
 from treedot.seals import is_whole
 from treedot.trees.arrow import pa, typed_columns
-from treedot.vectors.parts import DIGEST_KEY
+from treedot.vectors.parts import DIGEST_KEY, SOURCE_KEY
 from treedot.word_vectors import WordVectors
 
 SPARSE = FragmentVectorizer(n_features=2**12)
@@ -106,6 +106,18 @@ def test_word_vectors_are_kept_beside_the_parts(tmp_path, pool):
         scale.encode(path, tmp_path / "out", other, pool)
 
 
+def test_a_damaged_vectorizer_in_a_folder_is_written_again(table, tmp_path, pool):
+    out, learned = tmp_path / "out", FragmentVectorizer(n_features=2**12, idf=True).fit(TREES)
+    scale.encode(table, out, learned, pool)
+    whole = (out / "_vectorizer").read_bytes()
+    for data in (b"", whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1])):
+        (out / "_vectorizer").write_bytes(data)
+        for part in out.glob("part-*"):
+            part.unlink()
+        scale.encode(table, out, learned, pool)
+        assert (out / "_vectorizer").read_bytes() == whole
+
+
 @pytest.mark.parametrize("damaged", [{}, WordVectors({"dog": [1, 2]}).arrays()])
 def test_damaged_word_vectors_beside_the_parts_are_named(damaged, tmp_path):
     path, words = tmp_path / "trees.mrg", {"dog": [3, 4], "cat": [4, 3]}
@@ -168,7 +180,7 @@ def test_a_part_says_of_what_it_was_made(table, tmp_path, pool):
     scale.encode(table, tmp_path / "out", SPARSE, pool, shard_size=10**9)
     (name,) = parts(tmp_path / "out")
     file = pa.ipc.open_file(str(tmp_path / "out" / name))
-    source = json.loads(file.schema.metadata[part_file.SOURCE_KEY])
+    source = json.loads(file.schema.metadata[SOURCE_KEY])
     assert source["path"] == str(table)
     assert (source["begin"], source["end"]) == (0, table.stat().st_size)
     _, said = file.get_batch_with_custom_metadata(file.num_record_batches - 1)
@@ -232,6 +244,18 @@ def test_a_part_of_another_plan_is_not_believed(table, tmp_path, pool):
     (name,) = parts(tmp_path / "plain")
     shutil.copy(tmp_path / "plain" / name, tmp_path / "scored" / name)
     assert scale.status(tmp_path / "scored").missing == [name]
+
+
+def test_parts_that_were_swapped_are_not_read(table, tmp_path, pool):
+    out = tmp_path / "out"
+    scale.encode(table, out, SPARSE, pool, shard_size=size_for(table, 3))
+    expected = parts(out)
+    first, second, *_ = expected
+    (out / first).write_bytes(expected[second])
+    with pytest.raises(SourceError, match=f"{first} is not the part that belongs there: run"):
+        load_vectors(out)
+    with pytest.raises(SourceError, match=f"{first} is not the part that belongs there: run"):
+        scale.nearest(["(S (A a))"], out, tmp_path / "found", pool)
 
 
 def as_older_versions_wrote_it(folder):

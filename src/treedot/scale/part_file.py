@@ -7,7 +7,6 @@ they were made, and a digest of the file. A part is finished if it has that dige
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -17,23 +16,17 @@ from treedot.errors import ParameterError
 from treedot.files import write_whole
 from treedot.scale.plan import Plan, Shard
 from treedot.seals import BLANK, SealedFile
-from treedot.vectors.parts import DIGEST_KEY, OWN, PLAN, final_metadata
+from treedot.vectors.parts import DIGEST_KEY, OWN, PLAN, SOURCE_KEY, final_metadata, source_text
 
 T = TypeVar("T")
 
-SOURCE_KEY, ROWS_KEY, TREES_KEY = b"treedot.source", b"treedot.rows", b"treedot.trees"
-PLAN_KEY = b"treedot.plan"
+PLAN_KEY, ROWS_KEY, TREES_KEY = b"treedot.plan", b"treedot.rows", b"treedot.trees"
 
 
 def source_metadata(plan: Plan, shard: Shard) -> dict[bytes, bytes]:
     """Return what a part says of its shard."""
-    source = plan.inputs[shard.file]
-    said = source._asdict() | {
-        "begin": shard.begin,
-        "end": shard.end,
-        "fingerprint": plan.work["fingerprint"],
-    }
-    return {SOURCE_KEY: json.dumps(said).encode(), PLAN_KEY: plan.fingerprint.encode()}
+    said = source_text(plan.inputs[shard.file], shard.begin, shard.end, plan.work["fingerprint"])
+    return {SOURCE_KEY: said, PLAN_KEY: plan.fingerprint.encode()}
 
 
 def planned_types(plan: Plan) -> dict[str, Any]:

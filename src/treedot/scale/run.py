@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.errors import IncompleteError, ParameterError
+from treedot.errors import IncompleteError, ParameterError, TreedotError
 from treedot.files import remove_stale
 from treedot.readers.ranges import Reading, checked_reading
 from treedot.scale.engines import check_client, opened
 from treedot.scale.outcomes import listed, outcomes
 from treedot.scale.plan import Plan, check_folder, find_inputs
-from treedot.scale.shard import Outcome, do_shard, note_failure
+from treedot.scale.shard import Outcome, do_shard, load_work, note_failure
 from treedot.scale.status import rows_of_shards
 from treedot.scale.work import Work
 from treedot.vectors.parts import PLAN
@@ -62,12 +62,21 @@ def planned(paths: Paths, folder: Path, work: Work, reading: Reading, shard_size
         size = plan.shard_size if shard_size is None else shard_size
         asked = Plan(work.description, reading, size, inputs, ())
         plan.check_same(asked, folder)
+        _mend(folder, work)
         return plan
     plan = Plan.make(work.description, reading, shard_size, inputs)
     folder.mkdir(exist_ok=True)
     work.save(folder)
     plan.save(folder)
     return plan
+
+
+def _mend(folder: Path, work: Work) -> None:
+    """Write again what workers need, where that is missing or damaged."""
+    try:
+        load_work(folder, work.description)
+    except (TreedotError, OSError):
+        work.save(folder)
 
 
 def run(folder: Path, plan: Plan, by: Workers, on_done: OnDone | None) -> Done:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 WIDTH_KEY = b"treedot.columns"
-DIGEST_KEY = b"treedot.digest"
+SOURCE_KEY, DIGEST_KEY = b"treedot.source", b"treedot.digest"
 PLAN, PLAN_FORMAT = "_treedot.json", "treedot parts"
 PLAN_KEYS = {
     "format", "version", "treedot", "work", "reading", "shard_size", "inputs", "shards", "columns",
@@ -107,10 +107,35 @@ def whole_parts(folder: Path) -> list[Path]:
     from treedot.trees.arrow import clear_errors, pa
 
     plan = read_plan(folder)
-    for path in (paths := _paths(folder, plan)):
+    for path, source in zip(paths := _paths(folder, plan), part_sources(plan), strict=True):
         with clear_errors(str(path)), pa.memory_map(str(path)) as raw, pa.ipc.open_file(raw) as file:
+            check_source(path, file, source)
             final_metadata(path, file, is_sealed(plan))
     return paths
+
+
+def source_text(file: Sequence[Any], begin: int, end: int, fingerprint: str) -> bytes:
+    """Return what a part says of the range of the file that it was made of, and of how it was made."""
+    path, size, mtime_ns = file
+    said = {"path": path, "size": size, "mtime_ns": mtime_ns, "begin": begin, "end": end}
+    return json.dumps({**said, "fingerprint": fingerprint}).encode()
+
+
+def part_sources(plan: Mapping[str, Any]) -> list[bytes]:
+    """Return what the parts of a plan say of their sources."""
+    try:
+        fingerprint, inputs = plan["work"]["fingerprint"], plan["inputs"]
+        return [source_text(inputs[k], begin, end, fingerprint) for k, begin, end, *_ in plan["shards"]]
+    except (TypeError, ValueError, KeyError, IndexError):
+        raise SourceError(f"{PLAN} is damaged: its shards do not fit its inputs; {ANEW}") from None
+
+
+def check_source(path: Path, file: Any, source: bytes) -> None:
+    """Raise where an open part was not made of this source."""
+    if (file.schema.metadata or {}).get(SOURCE_KEY) != source:
+        raise SourceError(
+            f"{path} is not the part that belongs there: run the command that made it again to make it anew"
+        )
 
 
 def is_sealed(plan: Mapping[str, Any]) -> bool:
@@ -155,11 +180,14 @@ def read_parts(path: Path) -> tuple[Matrix | csr_matrix, dict[str, Sequence[Any]
     from treedot.trees.arrow import clear_errors, pa
 
     metadata, vectors, columns, rows = parts_metadata(path), [], dict[str, list[Any]](), 0
-    sealed = path.is_dir() and is_sealed(read_plan(path))
-    for part in part_paths(path) if path.is_dir() else [path]:
+    plan = read_plan(path) if path.is_dir() else None
+    sources = [None] if plan is None else part_sources(plan)
+    for part, source in zip([path] if plan is None else _paths(path, plan), sources, strict=True):
         with clear_errors(str(part)):
             file = pa.ipc.open_file(pa.memory_map(str(part)))
-            final_metadata(part, file, sealed)
+            if source is not None:
+                check_source(part, file, source)
+            final_metadata(part, file, plan is not None and is_sealed(plan))
             table = file.read_all()
             table.validate(full=True)  # what leads out of its buffers would end the process
             if any(

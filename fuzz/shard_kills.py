@@ -26,7 +26,6 @@ from benchmarks.grammar import forests
 
 from treedot import FragmentVectorizer, IncompleteError, scale
 from treedot.scale.engines import LocalProcesses
-from treedot.scale.part_file import read_part
 
 TREES, SHARDS, WORKERS = 60_000, 24, 2
 FILES = ("_treedot.json", "_vectorizer", "_pairs")
@@ -62,12 +61,9 @@ class Attacked:
             how: dict[str, Any] = {"workers": workers, "shard_size": self.size, "min_nodes": 10}
             scale.find_duplicates(self.source, out, client, threshold=0.5, **how)
 
-    def parts(self, out: Path) -> dict[str, object]:
-        """Return the parts that are there, and the result; of pairs, which name their folder, the content."""
-        found: dict[str, object] = {path.name: path.read_bytes() for path in out.glob("*.arrow")}
-        for path in out.glob("_pairs/part-*"):
-            found[f"_pairs/{path.name}"] = read_part(path)[0].to_pydict()
-        return found
+    def parts(self, out: Path) -> dict[str, bytes]:
+        """Return the parts that are there, those of pairs, and the result."""
+        return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.arrow")}
 
     def check(self, out: Path) -> None:
         """Raise where a folder does not hold the parts, or anything else."""

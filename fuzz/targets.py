@@ -8,6 +8,7 @@ from random import Random
 from fuzz.code import CODE
 from fuzz.computations import COMPUTATIONS
 from fuzz.documents import DOCUMENTS
+from fuzz.folders import FOLDERS
 from fuzz.models import MODELS
 from fuzz.objects import OBJECTS
 from fuzz.projects import PROJECTS
@@ -16,7 +17,7 @@ from fuzz.stored import STORED
 from fuzz.target import Target
 
 _ALL: dict[str, Target] = {
-    **READERS, **DOCUMENTS, **CODE, **PROJECTS, **OBJECTS, **STORED, **MODELS, **COMPUTATIONS,
+    **READERS, **DOCUMENTS, **CODE, **PROJECTS, **OBJECTS, **STORED, **MODELS, **FOLDERS, **COMPUTATIONS,
 }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ _held: dict[str, tuple[int, ...]] = {}  # which files the locks are that this pr
 
 
 @contextlib.contextmanager
-def lock(target: str | os.PathLike[str], mode: Mode = "wait") -> Iterator[None]:
+def lock(target: str | os.PathLike[str], mode: Mode = "wait", *, busy: str = "") -> Iterator[None]:
     """Hold the lock of a file or folder, which need not exist; a thread may hold it several times over.
 
     Parameters
@@ -43,6 +43,8 @@ def lock(target: str | os.PathLike[str], mode: Mode = "wait") -> Iterator[None]:
         If another process or thread holds the lock: wait for it; raise ``SourceError``; or wait for it, then
         continue without the lock. The last is for work that only the first has to do. It also continues
         without a lock where none can be had, which is an error in the other modes.
+    busy : str
+        What the ``SourceError`` of the mode "refuse" says, instead of naming the target.
     """
     from filelock import FileLock
 
@@ -54,7 +56,7 @@ def lock(target: str | os.PathLike[str], mode: Mode = "wait") -> Iterator[None]:
         held = _is_first(found)
     else:
         check_parent(path)
-        _acquire(found, target, wait=mode == "wait")
+        _acquire(found, target, mode == "wait", busy)
         held = True
     try:
         yield
@@ -63,7 +65,7 @@ def lock(target: str | os.PathLike[str], mode: Mode = "wait") -> Iterator[None]:
             _release(found)
 
 
-def _acquire(found: BaseFileLock, target: str | os.PathLike[str], *, wait: bool) -> None:
+def _acquire(found: BaseFileLock, target: str | os.PathLike[str], wait: bool, busy: str) -> None:
     try:
         if _take(found, wait=wait):
             return
@@ -72,7 +74,7 @@ def _acquire(found: BaseFileLock, target: str | os.PathLike[str], *, wait: bool)
             f"cannot lock {target}: {reason(error)} ({found.lock_file}); to change it, a file system with "
             "locks is needed, and a folder that can be written to"
         ) from error
-    raise SourceError(f"{target} is in use by another process: wait until it ends")
+    raise SourceError(busy or f"{target} is in use by another process: wait until it ends")
 
 
 def _is_first(found: BaseFileLock) -> bool:

@@ -21,6 +21,7 @@ from treedot.array_types import Array
 from treedot.errors import SourceError
 from treedot.files import open_plain, write_whole
 from treedot.growing_array import GrowingArray, chunks
+from treedot.seals import BLANK, SealedFile, is_whole
 
 DTYPES = {
     name: np.dtype(code)
@@ -34,15 +35,19 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 ALIGNMENT = 64
 MAX_HEADER = 100_000_000  # as safetensors itself has it
-DESCRIPTION = "treedot"  # the key of the description among the header's metadata
+DESCRIPTION, DIGEST = "treedot", "treedot.digest"  # keys among the header's metadata
 
 
 def write_arrays(
     path: str | os.PathLike[str],
     description: Mapping[str, Any],
     arrays: Mapping[str, Array | GrowingArray],
+    *,
+    sealed: bool = False,
 ) -> None:
     """Write a description that JSON can carry, and arrays; the file appears whole or not at all.
+
+    With ``sealed``, the header holds a digest of the file, which ``read_sealed`` checks.
 
     Examples
     --------
@@ -53,7 +58,7 @@ def write_arrays(
     ({'unit': 'metre'}, {'length': array([0., 1., 2.])})
     """
     with write_whole(path) as aside:
-        dump_arrays(aside, description, arrays, path)
+        dump_arrays(aside, description, arrays, path, sealed=sealed)
 
 
 def dump_arrays(
@@ -61,13 +66,16 @@ def dump_arrays(
     description: Mapping[str, Any],
     arrays: Mapping[str, Array | GrowingArray],
     path: str | os.PathLike[str] | None = None,
+    *,
+    sealed: bool = False,
 ) -> None:
     """Write such a file where it does not matter whether it is whole, as in a folder that is not there yet.
 
     Errors name ``path``, by default the file itself.
     """
     path = file_path if path is None else path
-    header: dict[str, Any] = {"__metadata__": {DESCRIPTION: json.dumps(description)}}
+    digest = {DIGEST: BLANK.decode()} if sealed else {}
+    header: dict[str, Any] = {"__metadata__": {**digest, DESCRIPTION: json.dumps(description)}}
     order = sorted(arrays, key=lambda name: -arrays[name].dtype.itemsize)
     end = 0
     for name in order:
@@ -79,13 +87,27 @@ def dump_arrays(
         header[name] = {"dtype": NAMES[dtype], "shape": list(array.shape), "data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
-    with file_path.open("wb") as file:
+    with SealedFile(file_path) if sealed else file_path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name in order:
             for chunk in chunks(arrays[name]):
                 file.write(chunk.astype(chunk.dtype.newbyteorder("<"), copy=False).data)
         if file.tell() != 8 + len(text) + end:
             raise SourceError(f"cannot write {path}: an array changed while it was being written")
+        if isinstance(file, SealedFile):
+            file.seal(after=0)
+
+
+def read_sealed(path: str | os.PathLike[str], description: Mapping[str, Any]) -> dict[str, Array]:
+    """Return the arrays of a file that was sealed with this description; raise where a byte has changed."""
+    with open_plain(path) as file:
+        metadata, arrays = _mapped(file, path)
+    digest = metadata.get(DIGEST) if isinstance(metadata, dict) else None
+    if not isinstance(digest, str) or not is_whole(Path(path), digest.encode(errors="replace")):
+        raise SourceError(f"{path} is damaged: its content does not match its digest")
+    if _description(metadata, path) != description:
+        raise SourceError(f"{path} is not the file that belongs here")
+    return arrays
 
 
 def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -99,6 +121,12 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
 
 def mapped_arrays(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return what ``read_arrays`` returns, of an open file, which may be closed then."""
+    metadata, arrays = _mapped(file, path)
+    return _description(metadata, path), arrays
+
+
+def _mapped(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[Any, dict[str, Array]]:
+    """Return the header's metadata, and the arrays."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or not 2 <= length <= min(size - 8, MAX_HEADER):
@@ -126,7 +154,7 @@ def mapped_arrays(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[dict[s
         }
     except ValueError as error:  # more dimensions, or larger ones, than NumPy has
         raise SourceError(f"{path} is damaged: {error}") from None
-    return _description(metadata, path), arrays
+    return metadata, arrays
 
 
 def begins_as_arrays(head: bytes) -> bool:

@@ -110,9 +110,9 @@ def test_a_kill_before_the_checkpoint_is_removed_leaves_it_to_the_next_run(
 ):
     monkeypatch.setattr("treedot.scale.engines.LocalProcesses", ThreadPoolExecutor)
     train = [*command[:-2], *more] if more else [*command, "--passes", "2"]
-    module = "treedot.scale.fitting" if more else "treedot.cli.train_files"
     with monkeypatch.context() as patch:
-        patch.setattr(f"{module}.remove_folder", mock.Mock(side_effect=KeyboardInterrupt))
+        removed = mock.Mock(side_effect=KeyboardInterrupt)
+        patch.setattr("treedot.learn.training_folder.remove_folder", removed)
         assert main(train) == 130
     assert sorted(os.listdir(tmp_path)) == ["model", "training"]
     written = LinearModel.load(tmp_path / "model").weights.tobytes()

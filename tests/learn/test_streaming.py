@@ -24,6 +24,7 @@ from treedot import (
 from treedot.learn import block_visits, streaming, training_settings, tree_blocks
 from treedot.learn.coordinate_descent import Descent, PassFigures, Rows, visit_rows
 from treedot.learn.training_folder import TrainingFolder
+from treedot.model.model_folder import digest_of_config
 
 QUESTIONS = "docs/examples/questions.tsv"
 ROWS = FragmentVectorizer(n_features=2**12)
@@ -375,6 +376,96 @@ def test_damaged_notes_are_told(folder, name):
         (folder / name).write_text(text)
         with pytest.raises(SourceError, match=rf"{name} is damaged: .*delete .* to begin anew"):
             train(folder, max_passes=2)
+
+
+@pytest.fixture
+def begun(folder, monkeypatch):
+    """Return the folder of a training that was ended in its third pass, and the model that it leads to."""
+    wanted, save = train(folder.with_name("undisturbed"), max_passes=4), TrainingFolder.save
+
+    def until_third_pass(self, state):
+        save(self, state)
+        if state.progress.tolist() == [2, 4]:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingFolder, "save", until_third_pass)
+        with pytest.raises(Killed):
+            train(folder, max_passes=4)
+    return folder, wanted
+
+
+FILES = ["alpha.0", "alpha.1", "state.safetensors", "trees/000001.safetensors", "facts.json", "request.json"]
+
+
+def is_refused(folder, wanted):
+    """Resume a training; return whether it was refused with what to do; fail where the model differs."""
+    try:
+        found = train(folder, max_passes=4)
+    except SourceError as error:
+        return f"delete {folder} to begin anew" in str(error)
+    assert same(found, wanted)
+    return False
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_checkpoint_is_refused_or_leads_to_the_same_model(begun, tmp_path, name):
+    folder, wanted = begun
+    random, whole, refused = np.random.default_rng(0), (folder / name).read_bytes(), 0
+    for place in random.integers(0, len(whole), 12).tolist():
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << int(random.integers(8))
+        page = place // 512 * 512
+        zeroed = whole[:page] + bytes(len(whole[page : page + 512])) + whole[page + 512 :]
+        for damaged in (bytes(flipped), zeroed, whole[:place], b""):
+            copy = tmp_path / "damaged"
+            shutil.copytree(folder, copy)
+            (copy / name).write_bytes(damaged)
+            refused += is_refused(copy, wanted)
+            shutil.rmtree(copy)
+    assert refused > 12
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("alpha.0", "alpha.1"), ("trees/000001.safetensors", "trees/000002.safetensors")],
+)
+def test_files_of_a_checkpoint_that_were_swapped_are_refused(begun, tmp_path, one, other):
+    folder, _ = begun
+    (folder / one).rename(tmp_path / "aside")
+    (folder / other).rename(folder / one)
+    (tmp_path / "aside").rename(folder / other)
+    with pytest.raises(SourceError, match=rf"delete {folder} to begin anew"):
+        train(folder, max_passes=3)
+
+
+@pytest.mark.parametrize(
+    "name", ["state.safetensors", "choice.json", "facts.json", "trees/000001.safetensors"]
+)
+def test_files_of_another_training_are_refused(begun, tmp_path, name):
+    folder, _ = begun
+    train(tmp_path / "other", C=2.0, max_passes=2)
+    shutil.copy(tmp_path / "other" / name, folder / name)
+    with pytest.raises(SourceError, match=rf"delete {folder} to begin anew"):
+        train(folder, max_passes=3)
+
+
+def test_an_old_state_beside_new_alphas_is_refused(folder, tmp_path):
+    train(folder, max_passes=2)
+    shutil.copy(folder / "state.safetensors", tmp_path / "old")
+    train(folder, max_passes=4)
+    shutil.copy(tmp_path / "old", folder / "state.safetensors")
+    with pytest.raises(SourceError, match=rf"alpha.0 is damaged: delete {folder} to begin anew"):
+        train(folder, max_passes=5)
+
+
+def test_a_checkpoint_of_an_older_version_is_refused_as_such(folder):
+    train(folder, max_passes=1)
+    request = json.loads((folder / "request.json").read_text())
+    del request["checksum"]
+    (folder / "request.json").write_text(json.dumps({**request, "checksum": digest_of_config(request)}))
+    with pytest.raises(SourceError, match="older version of treedot: delete it to begin anew"):
+        train(folder, max_passes=2)
 
 
 @pytest.mark.parametrize("paths", [3, None, ["trees.tsv", 3]])

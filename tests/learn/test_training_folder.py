@@ -61,7 +61,7 @@ def test_a_folder_that_appears_meanwhile_is_not_replaced(path):
         path.mkdir()
         return labelled()
 
-    with pytest.raises(SourceError, match="made by another process"), opened(path, read=slowly):
+    with pytest.raises(SourceError, match="another training is running in"), opened(path, read=slowly):
         pass
     assert path.exists()
 

@@ -92,11 +92,9 @@ def check_same(found, groups):
 
 
 def files(folder):
-    """Return the parts and the result; parts of pairs name their own folder, so of these what they hold."""
-    found = {path.name: path.read_bytes() for path in sorted(folder.glob("*.arrow"))}
-    for path in sorted(folder.glob("_pairs/part-*")):
-        found[f"_pairs/{path.name}"] = pa.ipc.open_file(str(path)).read_all().to_pydict()
-    return found | {path.name: path.read_bytes() for path in sorted(folder.glob("_pairs/*.bin"))}
+    """Return the bytes of all files."""
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def test_the_groups_of_all_files_are_those_of_all_trees(table, tmp_path, pool):
@@ -254,6 +252,14 @@ def test_what_is_damaged_is_made_again(table, tmp_path, pool):
         os.truncate(path, path.stat().st_size - 8)
         scale.find_duplicates(table, out, pool, **how)
         assert files(out) == expected
+    for path in [*some, *out.glob("_pairs/*.bin"), out / "duplicates.arrow"]:
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 8
+        path.write_bytes(data)
+        assert scale.status(out).missing
+        scale.find_duplicates(table, out, pool, **how)
+        assert files(out) == expected
+        assert not scale.status(out).missing
     (out / "_pairs" / "index_trees.bin").unlink()
     scale.find_duplicates(table, out, pool, **how)
     assert files(out) == expected

@@ -1,14 +1,19 @@
 """Every engine gives the same bytes, and a shard that kills its worker takes no other with it."""
 
+import contextlib
+import json
 import os
 import re
 import secrets
+import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from unittest import mock
 
 import pytest
 
@@ -19,6 +24,7 @@ from strategies import random_forest
 from treedot import FragmentVectorizer, IncompleteError, scale
 from treedot.cli import main
 from treedot.jit import COMPILED
+from treedot.scale import liveness
 from treedot.scale.engines import LocalProcesses
 from trouble import POISONED, deadly_shard
 
@@ -135,17 +141,162 @@ def test_ray(trees, tmp_path, expected, monkeypatch):
         ray.shutdown()
 
 
+@contextlib.contextmanager
+def dask_scheduler(tmp_path):
+    """Start a Dask scheduler, without workers; yield its process and its address."""
+    pytest.importorskip("distributed")
+    file = tmp_path / "scheduler.json"
+    module = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+    options = ["--no-dashboard", "--no-show", "--scheduler-file", str(file)]
+    with subprocess.Popen([*module, *options], stderr=subprocess.DEVNULL) as process:
+        try:
+            while not file.exists():
+                assert process.poll() is None
+                time.sleep(0.05)
+            yield process, json.loads(file.read_text())["address"]
+        finally:
+            process.kill()
+
+
+def end_when_planned(process, how, folder):
+    """Send a signal to a process when a folder has its plan."""
+
+    def wait():
+        while not (folder / "_treedot.json").exists():
+            time.sleep(0.02)
+        process.send_signal(how)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_dask_scheduler_that_goes_away_is_reported_and_the_folder_resumed(
+    trees, tmp_path, expected, monkeypatch, how, capsys
+):
+    monkeypatch.setattr(liveness, "SCHEDULER_SECONDS", 1.0)
+    monkeypatch.setattr(liveness, "LOOK_SECONDS", 0.1)
+    out = tmp_path / "out"
+    with dask_scheduler(tmp_path) as (process, address):
+        end_when_planned(process, how, out)
+        options = ["--engine", "dask", "--scheduler", address, "--n-features", "4096"]
+        assert main(["encode", str(trees), "-o", f"{out}/", *options]) == 1
+    said = capsys.readouterr().err
+    assert (
+        f"the Dask scheduler {address} does not answer for 1 s. Everything that is finished is kept" in said
+    )
+    assert "Traceback" not in said
+    with ThreadPoolExecutor(2) as pool:
+        assert encoded(trees, out, pool) == expected
+
+
+def test_the_executor_of_a_dask_client_is_watched_as_the_client_is(trees, tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(liveness, "SCHEDULER_SECONDS", 1.0)
+    with dask_scheduler(tmp_path) as (process, address), distributed.Client(address) as client:
+        end_when_planned(process, signal.SIGKILL, tmp_path / "out")
+        with pytest.raises(IncompleteError, match="does not answer for 1 s"):
+            encoded(trees, tmp_path / "out", client.get_executor())
+
+
+def test_no_scheduler_is_reported(trees, tmp_path, capsys):
+    dask = pytest.importorskip("dask")
+    with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
+        options = ["--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]
+        assert main(["encode", str(trees), "-o", f"{tmp_path}/out/", *options]) == 1
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+
+
+def test_workers_that_are_gone_are_waited_for_as_long_as_is_stated(monkeypatch):
+    now, answers = [0.0], [0, 0, 2, 0, 0, 1, 0, 0, 0]
+    monkeypatch.setattr(liveness.time, "monotonic", lambda: now[0])
+    alive = liveness.Liveness("the scheduler", lambda: answers.pop(0))
+    for seconds in (0, 1000, 1000, 100, 10, 10, 100, 19):  # before the first worker, any time
+        now[0] += seconds
+        assert alive.look()
+    now[0] += 2
+    with pytest.raises(IncompleteError, match=r"the scheduler has no worker for 120 s\..*: start workers"):
+        alive.look()
+
+
+def test_a_scheduler_that_answers_again_in_time_is_not_given_up(monkeypatch):
+    now, alive_again = [0.0], [False]
+    monkeypatch.setattr(liveness.time, "monotonic", lambda: now[0])
+
+    def ask():
+        if not alive_again[0]:
+            raise ConnectionError
+        return 1
+
+    alive = liveness.Liveness("the scheduler", ask)
+    for seconds, answers in ((29, False), (0, True), (20, False), (9, False)):
+        now[0] += seconds
+        alive_again[0] = answers
+        assert alive.look() is answers
+    now[0] += 2
+    with pytest.raises(IncompleteError, match=r"the scheduler does not answer for 30 s\."):
+        alive.look()
+
+
+class LocalRayletDiedError(Exception):
+    """As Ray's own."""
+
+
+class DyingRay:
+    """What treedot uses of ray, where the node or the head has died."""
+
+    def __init__(self, node=True):
+        self.node = node
+
+    def remote(self, **options):
+        return lambda function: mock.Mock(remote=lambda *task: task)
+
+    def wait(self, running, num_returns, timeout):
+        return ([], running) if self.node else (running[:1], running[1:])
+
+    def get(self, ref):
+        raise LocalRayletDiedError
+
+    def get_runtime_context(self):
+        return mock.Mock(gcs_address="127.0.0.1:9")
+
+
+def test_a_ray_cluster_that_is_gone_is_reported(trees, tmp_path, expected, monkeypatch):
+    monkeypatch.setattr(liveness, "SCHEDULER_SECONDS", 0.0)
+    with pytest.raises(IncompleteError, match=r"the head of the Ray cluster does not answer for 0 s"):
+        encoded(trees, tmp_path / "out", DyingRay())
+    with pytest.raises(IncompleteError, match=r"the Ray node of this process has died"):
+        encoded(trees, tmp_path / "out", DyingRay(node=False))
+    with ThreadPoolExecutor(2) as pool:
+        assert encoded(trees, tmp_path / "out", pool) == expected
+
+
+def test_a_script_without_the_guard_is_shown_it(trees, tmp_path):
+    program = tmp_path / "program.py"
+    script = COLD.replace('if __name__ == "__main__":', "if True:").replace("workers=2", "workers=1")
+    program.write_text(script)
+    arguments = [sys.executable, program, trees / "0.mrg", tmp_path / "out"]
+    done = subprocess.run(arguments, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.count("Traceback") == 1
+    assert 'under a guard:\n\n    if __name__ == "__main__":\n        scale.encode(' in done.stderr
+
+
+def test_the_reason_why_a_worker_died_is_one_line(trees, tmp_path):
+    with pytest.raises(IncompleteError, match=r"worker died, twice \(BrokenProcessPool: one two \)\)\n"):
+        encoded(trees, tmp_path / "out", Broken("one\n    two\n    )"))
+
+
 class Broken(Executor):
     """An executor whose workers die, and that takes no more tasks then."""
 
-    def __init__(self):
-        self.futures = []
+    def __init__(self, why="a process died"):
+        self.futures, self.why = [], why
 
     def submit(self, function, *task):
         if len(self.futures) > 3:
-            raise BrokenProcessPool("no more")
+            raise BrokenProcessPool(self.why)
         self.futures.append(Future())
-        self.futures[-1].set_exception(BrokenProcessPool("a process died"))
+        self.futures[-1].set_exception(BrokenProcessPool(self.why))
         return self.futures[-1]
 
 
@@ -165,7 +316,7 @@ class RayLike:
     def remote(self, **options):
         return lambda function: RemoteFunction(self.pool, function)
 
-    def wait(self, running, num_returns):
+    def wait(self, running, num_returns, timeout):
         self.most = max(self.most, len(running))
         running[0].exception()
         return running[:num_returns], running[num_returns:]
@@ -183,7 +334,7 @@ class RemoteFunction:
 
 
 def test_ray_gets_a_bounded_number_of_tasks(trees, tmp_path, expected, monkeypatch):
-    monkeypatch.setattr("treedot.scale.engines.IN_FLIGHT", 2)
+    monkeypatch.setattr("treedot.scale.clusters.IN_FLIGHT", 2)
     ray = RayLike()
     assert encoded(trees, tmp_path / "out", ray) == expected
     assert ray.most == 2

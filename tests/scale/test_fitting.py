@@ -23,7 +23,7 @@ from treedot import (
     scale,
     train_files,
 )
-from treedot.learn import block_visits, streaming, training_settings, tree_blocks
+from treedot.learn import block_visits, streaming, training_folder, training_settings, tree_blocks
 from treedot.scale import Reading, fitting, partition
 from treedot.scale.engines import LocalProcesses
 from treedot.scale.fit_folder import FitFolder
@@ -233,7 +233,7 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bytes(tmp_path, monkeypat
 
 def test_a_kill_before_the_work_folder_is_removed_leaves_it_to_the_next_run(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(fitting, "remove_folder", mock.Mock(side_effect=Killed))
+        patch.setattr("treedot.learn.training_folder.remove_folder", mock.Mock(side_effect=Killed))
         with pytest.raises(Killed):
             fit(tmp_path / "model")
     written = content(tmp_path / "model")
@@ -247,7 +247,7 @@ def test_a_kill_before_the_work_folder_is_removed_leaves_it_to_the_next_run(tmp_
 def test_a_model_of_another_training_is_not_written_over(tmp_path, monkeypatch):
     fit(tmp_path / "other", C=2.0)
     with monkeypatch.context() as patch:
-        patch.setattr(fitting, "remove_folder", mock.Mock(side_effect=Killed))
+        patch.setattr("treedot.learn.training_folder.remove_folder", mock.Mock(side_effect=Killed))
         with pytest.raises(Killed):
             fit(tmp_path / "model")
     shutil.rmtree(tmp_path / "model")
@@ -462,12 +462,113 @@ def test_damaged_files_are_refused(tmp_path, monkeypatch, name):
         "training.json": "trees/_treedot.json",
         "weights-0002.safetensors": "partition-0002-00001.safetensors",
     }
-    for damaged in (whole[:-3], b"", (folder / other.get(name, "weights-0002.safetensors")).read_bytes()):
+    flipped = bytearray(whole)
+    flipped[-9] ^= 1
+    instead = (folder / other.get(name, "weights-0002.safetensors")).read_bytes()
+    for damaged in (whole[:-3], b"", instead, bytes(flipped)):
         (folder / name).write_bytes(damaged)
         with pytest.raises((SourceError, IncompleteError), match=name):
             fit(tmp_path / "model")
     (folder / name).write_bytes(whole)
     fit(tmp_path / "model")
+
+
+def stopped(path, monkeypatch, **settings):
+    """Begin a training, and end it when the first round is done."""
+    with monkeypatch.context() as patch:
+        patch.setattr(FitFolder, "write_weights", mock.Mock(side_effect=Killed))
+        with pytest.raises(Killed):
+            fit(path, **settings)
+    return path.with_name(f"{path.name}.training")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("trees/000001/000000.safetensors", "trees/000002/000000.safetensors"),
+        ("trees/000001/facts.json", "trees/000002/facts.json"),
+        ("partition-0001-00000.safetensors", "partition-0001-00001.safetensors"),
+    ],
+)
+def test_files_that_were_swapped_are_refused(tmp_path, monkeypatch, one, other):
+    folder = stopped(tmp_path / "model", monkeypatch)
+    (folder / one).rename(tmp_path / "aside")
+    (folder / other).rename(folder / one)
+    (tmp_path / "aside").rename(folder / other)
+    (folder / "training.json").unlink()  # so that what is known of the shards is read again
+    with pytest.raises((SourceError, IncompleteError), match=r"delete .* to begin anew"):
+        fit(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "name", ["training.json", "request.json", "trees/_treedot.json", "partition-0001-00000.safetensors"]
+)
+def test_a_file_of_another_training_is_refused(tmp_path, monkeypatch, name):
+    folder = stopped(tmp_path / "model", monkeypatch)
+    other = stopped(tmp_path / "other", monkeypatch, C=2.0, shard_size=1500)
+    shutil.copy(other / name, folder / name)
+    with pytest.raises((SourceError, ParameterError, IncompleteError)):
+        fit(tmp_path / "model")
+
+
+def test_trees_that_are_damaged_are_refused_and_packed_again_when_they_are_deleted(tmp_path, monkeypatch):
+    fit(tmp_path / "undisturbed")
+    folder = stopped(tmp_path / "model", monkeypatch)
+    block = folder / "trees" / "000001" / "000000.safetensors"
+    data = bytearray(block.read_bytes())
+    data[-1] ^= 4
+    block.write_bytes(data)
+    with pytest.raises(IncompleteError, match=r"is damaged.* delete .*trees/000001 to begin anew"):
+        fit(tmp_path / "model")
+    shutil.rmtree(block.parent)
+    fit(tmp_path / "model")
+    assert content(tmp_path / "model") == content(tmp_path / "undisturbed")
+
+
+def test_a_second_training_that_begins_meanwhile_does_not_replace_the_first(tmp_path, monkeypatch):
+    plain, out, met = fitting.Plan.make, tmp_path / "model", []
+
+    def slowly(*arguments):
+        if not met:
+            met.append(arguments)
+            stopped(out, monkeypatch)
+        return plain(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting.Plan, "make", slowly)
+        with pytest.raises(SourceError, match=r"another training is running in .*: wait for it"):
+            fit(out)
+    assert (tmp_path / "model.training" / "partition-0001-00000.safetensors").exists()
+    fit(out)
+
+
+def test_a_second_training_on_a_folder_that_the_first_removes_says_so(tmp_path, monkeypatch):
+    folder = stopped(tmp_path / "model", monkeypatch)
+    plain = training_folder.only_user
+
+    def ends_first(path):
+        shutil.rmtree(path)
+        return plain(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training_folder, "only_user", ends_first)
+        with pytest.raises(SourceError, match="another training is running in"):
+            fit(tmp_path / "model")
+    assert not folder.exists()
+
+
+def test_two_trainings_do_not_share_a_folder(tmp_path, monkeypatch):
+    folder, plain, said = stopped(tmp_path / "model", monkeypatch), FitFolder.write_weights, []
+
+    def second(self, *arguments):
+        with pytest.raises(SourceError) as caught:
+            fit(tmp_path / "model")
+        said.append(str(caught.value))
+        plain(self, *arguments)
+
+    monkeypatch.setattr(FitFolder, "write_weights", second)
+    fit(tmp_path / "model")
+    assert set(said) == {f"another training is running in {folder}: wait for it, or give another folder"}
 
 
 @pytest.mark.parametrize("change", [{"targets": 3}, {"shards": [1]}, {"spec": "none"}, {"rounds": "2"}])

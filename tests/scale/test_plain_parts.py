@@ -9,7 +9,7 @@ from strategies import random_forest
 from treedot import scale
 from treedot.cli import main
 from treedot.learn.training_folder import read_json
-from treedot.scale.pair_index import ARRAYS, PairIndex, file_sizes
+from treedot.scale.pair_index import ARRAYS, PairIndex, file_digests
 from treedot.vectors.parts import read_plan
 
 pytestmark = [
@@ -49,7 +49,7 @@ def test_a_folder_of_parts_that_holds_no_plain_file_is_refused(tmp_path, capsys,
 def test_files_of_a_search_for_duplicates_that_are_no_plain_files_are_made_anew_or_refused(tmp_path, kind):
     sizes = dict.fromkeys(ARRAYS, 8)
     put(kind, tmp_path / "elements.bin")
-    assert file_sizes(tmp_path) == {}
+    assert file_digests(tmp_path) == {}
     with pytest.raises(td.SourceError, match=rf"elements\.bin: it is a {kind}, not a plain file"):
         PairIndex.load(tmp_path, sizes)
 

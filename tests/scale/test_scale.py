@@ -32,7 +32,9 @@ from treedot import (
 from treedot.readers.ranges import split_file
 from treedot.safetensors import write_arrays
 from treedot.scale import Reading, part_file, plan
+from treedot.seals import is_whole
 from treedot.trees.arrow import pa, typed_columns
+from treedot.vectors.parts import DIGEST_KEY, SOURCE_KEY
 from treedot.word_vectors import WordVectors
 
 SPARSE = FragmentVectorizer(n_features=2**12)
@@ -105,6 +107,18 @@ def test_word_vectors_are_kept_beside_the_parts(tmp_path, pool):
         scale.encode(path, tmp_path / "out", other, pool)
 
 
+def test_a_damaged_vectorizer_in_a_folder_is_written_again(table, tmp_path, pool):
+    out, learned = tmp_path / "out", FragmentVectorizer(n_features=2**12, idf=True).fit(TREES)
+    scale.encode(table, out, learned, pool)
+    whole = (out / "_vectorizer").read_bytes()
+    for data in (b"", whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1])):
+        (out / "_vectorizer").write_bytes(data)
+        for part in out.glob("part-*"):
+            part.unlink()
+        scale.encode(table, out, learned, pool)
+        assert (out / "_vectorizer").read_bytes() == whole
+
+
 @pytest.mark.parametrize("damaged", [{}, WordVectors({"dog": [1, 2]}).arrays()])
 def test_damaged_word_vectors_beside_the_parts_are_named(damaged, tmp_path):
     path, words = tmp_path / "trees.mrg", {"dog": [3, 4], "cat": [4, 3]}
@@ -167,11 +181,13 @@ def test_a_part_says_of_what_it_was_made(table, tmp_path, pool):
     scale.encode(table, tmp_path / "out", SPARSE, pool, shard_size=10**9)
     (name,) = parts(tmp_path / "out")
     file = pa.ipc.open_file(str(tmp_path / "out" / name))
-    source = json.loads(file.schema.metadata[part_file.SOURCE_KEY])
+    source = json.loads(file.schema.metadata[SOURCE_KEY])
     assert source["path"] == str(table)
     assert (source["begin"], source["end"]) == (0, table.stat().st_size)
     _, said = file.get_batch_with_custom_metadata(file.num_record_batches - 1)
-    assert dict(said) == {part_file.ROWS_KEY: b"200", part_file.TREES_KEY: b"200"}
+    said = dict(said)
+    assert (said[part_file.ROWS_KEY], said[part_file.TREES_KEY]) == (b"200", b"200")
+    assert is_whole(tmp_path / "out" / name, said[DIGEST_KEY])
 
 
 def test_a_run_goes_on_where_it_was(table, tmp_path, pool):
@@ -192,6 +208,98 @@ def test_a_run_goes_on_where_it_was(table, tmp_path, pool):
     assert parts(out) == expected
     assert {name: (out / name).stat().st_ino for name in kept} == before
     assert len(os.listdir(out)) == len(expected) + 2
+
+
+def damaged(whole, random):
+    """Return bytes with damage of each kind at random places."""
+    for place in random.integers(0, len(whole), 10).tolist():
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << int(random.integers(8))
+        page = place // 512 * 512
+        yield bytes(flipped)
+        yield whole[:page] + bytes(len(whole[page : page + 512])) + whole[page + 512 :]
+        yield whole[:place]
+    yield b""
+
+
+def test_a_damaged_part_is_never_believed_and_is_made_again(table, tmp_path, pool):
+    out = tmp_path / "out"
+    scale.encode(table, out, SPARSE, pool, shard_size=size_for(table, 3))
+    expected, random = parts(out), np.random.default_rng(0)
+    name = list(expected)[1]
+    for data in damaged(expected[name], random):
+        if data == expected[name]:  # zeros were zeroed
+            continue
+        (out / name).write_bytes(data)
+        assert scale.status(out).missing == [name]
+        with pytest.raises(SourceError, match=name):
+            load_vectors(out)
+        assert scale.encode(table, out, SPARSE, pool).made == 1
+        assert parts(out) == expected
+
+
+def test_a_part_of_another_plan_is_not_believed(table, tmp_path, pool):
+    TreeClassifier(decay=0.4, C=1).fit(TREES, ["a", "b"] * 100).save(tmp_path / "model")
+    for name, scores in (("plain", False), ("scored", True)):
+        scale.predict(table, tmp_path / name, tmp_path / "model", pool, scores=scores)
+    (name,) = parts(tmp_path / "plain")
+    shutil.copy(tmp_path / "plain" / name, tmp_path / "scored" / name)
+    assert scale.status(tmp_path / "scored").missing == [name]
+
+
+def test_parts_that_were_swapped_are_not_read(table, tmp_path, pool):
+    out = tmp_path / "out"
+    scale.encode(table, out, SPARSE, pool, shard_size=size_for(table, 3))
+    expected = parts(out)
+    first, second, *_ = expected
+    (out / first).write_bytes(expected[second])
+    with pytest.raises(SourceError, match=f"{first} is not the part that belongs there: run"):
+        load_vectors(out)
+    with pytest.raises(SourceError, match=f"{first} is not the part that belongs there: run"):
+        scale.nearest(["(S (A a))"], out, tmp_path / "found", pool)
+
+
+def as_older_versions_wrote_it(folder):
+    """Rewrite the plan and the parts of a folder without digests."""
+    plan = json.loads((folder / "_treedot.json").read_text())
+    del plan["checksum"]
+    (folder / "_treedot.json").write_text(json.dumps(plan))
+    for path in folder.glob("part-*"):
+        with pa.ipc.open_file(path.read_bytes()) as file:
+            metadata = dict(file.schema.metadata)
+            del metadata[part_file.PLAN_KEY]
+            schema, count = file.schema.with_metadata(metadata), file.num_record_batches
+            last, said = file.get_batch_with_custom_metadata(count - 1)
+            batches = [*(file.get_batch(k) for k in range(count - 1)), last]
+        said = {key: value for key, value in dict(said).items() if key != DIGEST_KEY}
+        with pa.ipc.new_file(str(path), schema) as file:
+            for batch in batches[:-1]:
+                file.write_batch(batch.replace_schema_metadata(metadata))
+            file.write_batch(batches[-1].replace_schema_metadata(metadata), custom_metadata=said)
+
+
+def test_a_folder_of_an_older_version_is_read_and_resumed(table, tmp_path, pool):
+    out, how = tmp_path / "out", {"shard_size": size_for(table, 3)}
+    scale.encode(table, out, SPARSE, pool, **how)
+    expected = plain(load_vectors(out).matrix)
+    as_older_versions_wrote_it(out)
+    assert scale.status(out).missing == []
+    assert (plain(load_vectors(out).matrix) == expected).all()
+    first, second, *_ = parts(out)
+    (out / first).unlink()
+    (out / second).write_bytes(b"ARROW1")
+    assert scale.encode(table, out, SPARSE, pool, **how).made == 2
+    assert (plain(load_vectors(out).matrix) == expected).all()
+
+
+def test_a_plan_with_a_changed_byte_is_refused(table, tmp_path, pool):
+    out = tmp_path / "out"
+    scale.encode(table, out, SPARSE, pool, shard_size=size_for(table, 3))
+    path = out / "_treedot.json"
+    for data in damaged(path.read_bytes(), np.random.default_rng(0)):
+        path.write_bytes(data)
+        with pytest.raises(SourceError, match=r"damaged.*: delete the folder, and make it again"):
+            scale.status(out)
 
 
 def test_other_settings_and_changed_inputs_are_refused(table, tmp_path, pool):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from treedot.cli.choices import APPLY_TO, check_options, make_vectorizer
 from treedot.cli.progress import Counted, Passes
 from treedot.cli.reading import Skipped, read_all
-from treedot.errors import ParameterError, missing
+from treedot.errors import ParameterError, SourceError, missing
 from treedot.printable import printable
 
 if TYPE_CHECKING:  # each command imports what it needs, and all of this takes seconds
@@ -214,14 +215,22 @@ def _client(options: argparse.Namespace) -> Iterator[Any]:
             from distributed import Client
         except ModuleNotFoundError:
             raise missing("distributed", "dask", "--engine dask") from None
-        with Client(options.scheduler) as client:
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # which would print tracebacks
+        try:
+            client = Client(options.scheduler)
+        except (OSError, ValueError) as error:
+            raise SourceError(f"no Dask scheduler answers at {options.scheduler}: {error}") from None
+        with client:
             yield client
     else:
         try:
             import ray
         except ModuleNotFoundError:
             raise missing("ray", "ray", "--engine ray") from None
-        ray.init(address=options.scheduler or "auto", log_to_driver=False)
+        try:
+            ray.init(address=options.scheduler or "auto", log_to_driver=False)
+        except (OSError, ValueError) as error:
+            raise SourceError(f"no Ray cluster answers at {options.scheduler or 'auto'}: {error}") from None
         try:
             yield ray
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,8 @@ from treedot.cli.progress import Passes
 from treedot.cli.reading import Skipped
 from treedot.cli.scale import train_by_many, wants_workers
 from treedot.errors import ParameterError
-from treedot.files import remove_folder
-from treedot.learn import train_files
+from treedot.learn.streaming import held_training
 from treedot.learn.training_folder import check_apart, is_written, save_model
-from treedot.locks import lock
 from treedot.model import LinearModel
 from treedot.model.model_folder import check_model_target
 
@@ -45,27 +44,15 @@ def _train_streamed(options: argparse.Namespace, settings: dict[str, Any], folde
     if options.group is not None:
         raise ParameterError("--group wants all trees in memory: leave out --checkpoint")
     check_apart(target, folder)
-    with lock(folder, "refuse"):
-        model = _train(options, settings, folder)
+    skipped = Skipped(options.skip_bad)
+    reading = {"format": options.format, "column": options.column, "unit": options.unit}
+    with contextlib.ExitStack() as stack:
+        with Passes() as progress:
+            training = held_training(
+                options.trees, options.label, folder, reading, skipped.callback, progress, settings
+            )
+            model = stack.enter_context(training)
+        skipped.report()
         model.facts["treedot"] = __version__
         save_model(model, target, folder, options.overwrite)
-        remove_folder(folder)
-    return model
-
-
-def _train(options: argparse.Namespace, settings: dict[str, Any], folder: Path) -> LinearModel:
-    skipped = Skipped(options.skip_bad)
-    with Passes() as progress:
-        model = train_files(
-            options.trees,
-            options.label,
-            checkpoint=folder,
-            format=options.format,
-            column=options.column,
-            unit=options.unit,
-            on_bad=skipped.callback,
-            progress=progress,
-            **settings,
-        )
-    skipped.report()
     return model

@@ -8,6 +8,7 @@ better than the weights after the last visit.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -116,10 +117,25 @@ def train_files(
     >>> print(*model.predict(["(SBARQ (WHNP (WP Who)) (SQ (VBD wrote) (NP (NNP Hamlet))))"]))
     person
     """
+    reading = {"format": format, "column": column, "unit": unit}
+    with held_training(paths, label, checkpoint, reading, on_bad, progress, settings) as model:
+        return model
+
+
+@contextlib.contextmanager
+def held_training(
+    paths: Any,
+    label: str,
+    checkpoint: str | os.PathLike[str],
+    reading: dict[str, Any],
+    on_bad: Callable[[SourceError], object] | None,
+    progress: Callable[[Progress], object] | None,
+    settings: dict[str, Any],
+) -> Iterator[LinearModel]:
+    """Train as ``train_files`` does; no other process gets the folder while the model is in use."""
     classifier = make_classifier({"max_passes": MAX_PASSES, **settings})
     tell = progress or (lambda _: None)
     files = path_list(paths)
-    reading: dict[str, Any] = {"format": format, "column": column, "unit": unit}
 
     def read() -> Iterator[Forest]:
         trees = 0
@@ -138,7 +154,7 @@ def train_files(
     }
     check = partial(make_problems, classifier)
     with training_folder(checkpoint, request, label, read, check) as folder:
-        return _train(folder, classifier, label, tell)
+        yield _train(folder, classifier, label, tell)
 
 
 def _described(files: list[Any]) -> dict[str, Any]:

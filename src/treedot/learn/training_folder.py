@@ -10,8 +10,11 @@
 ``written.json``       what is known of the model, before it is written and the folder removed
 ====================== ================================================================================
 
-The folder appears when all trees have been read. The state alone is replaced, whole; the α that it belongs
+The folder appears when all trees have been read. Only the state is replaced, whole; the α that it belongs
 to are never written over before the next one: those after pass n are in the file of their own parity.
+
+Every file is checked when it is read. All but the α hold a digest of their content and of the request: a file
+that is damaged, or of another training, is refused. The digests of the α, one per block, are in the state.
 """
 
 from __future__ import annotations
@@ -27,18 +30,19 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray, Matrix
 from treedot.errors import ParameterError, SourceError
-from treedot.files import read_plain, write_folder, write_whole
-from treedot.learn.tree_blocks import Block, BlockFacts, read_block, write_blocks
+from treedot.files import read_plain, remove_folder, write_folder, write_whole
+from treedot.learn.tree_blocks import Block, BlockFacts, belonging, read_block, write_blocks
 from treedot.locks import lock
 from treedot.model import LinearModel
 from treedot.model.model_folder import digest_of_config, read_model
 from treedot.parameters import checked_path
-from treedot.safetensors import read_arrays, write_arrays
+from treedot.safetensors import read_sealed, write_arrays
+from treedot.seals import DIGEST_BYTES, new_hash
 from treedot.trees import Forest
 
 REQUEST, FACTS, CHOICE, WRITTEN = "request.json", "facts.json", "choice.json", "written.json"
 TREES, STATE = "trees", "state.safetensors"
-ALPHA = np.dtype("<f4")
+ALPHA, ALPHA_DIGESTS = np.dtype("<f4"), "alpha_digests"
 
 
 class State(NamedTuple):
@@ -73,11 +77,14 @@ class TrainingFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        facts = read_json(path / FACTS)
+        self._identity = training_identity(path)
+        facts = read_json(path / FACTS, self._identity)
         if set(facts) != set(BlockFacts._fields) or not facts["sizes"]:
-            raise SourceError(f"{path / FACTS} is damaged: delete {path} to begin anew")
+            raise damaged(path / FACTS, path)
         self.facts = BlockFacts(**facts)
         self._first = np.concatenate([[0], np.cumsum(self.facts.sizes)])
+        # Of the α of every block, for either parity.
+        self._digests = np.zeros((2, len(self.facts.sizes), DIGEST_BYTES), np.uint8)
 
     @property
     def n_trees(self) -> int:
@@ -86,16 +93,17 @@ class TrainingFolder:
 
     def block(self, number: int) -> Block:
         """Return a block of trees."""
-        return read_block(self.path / TREES, number)
+        with refused(self.path):
+            return read_block(self.path / TREES, number, self._identity)
 
     def choice(self, choose: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return the settings that were chosen; where none were yet, choose and keep them."""
         path = self.path / CHOICE
         if not path.exists():
-            write_json(path, choose())
-        choice = read_json(path)
+            write_json(path, choose(), self._identity)
+        choice = read_json(path, self._identity)
         if not {"decay", "C", "trials"} <= set(choice):
-            raise SourceError(f"{path} is damaged: delete {self.path} to begin anew")
+            raise damaged(path, self.path)
         return choice
 
     def load(self, columns: int, problems: int) -> State:
@@ -104,17 +112,19 @@ class TrainingFolder:
         begin = State.begin(columns, problems)
         if not path.exists():
             return begin
-        _, arrays = read_arrays(path)
-        for name, wanted in begin._asdict().items():
+        with refused(self.path):
+            arrays = read_sealed(path, belonging(path, self._identity))
+        for name, wanted in {**begin._asdict(), ALPHA_DIGESTS: self._digests}.items():
             found = arrays.get(name)
             if found is None or (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
-                raise SourceError(f"{path} is damaged: delete {self.path} to begin anew")
+                raise damaged(path, self.path)
             wanted[...] = found
         return begin
 
     def save(self, state: State) -> None:
         """Keep where the training stands, in the place of what was kept before."""
-        write_arrays(self.path / STATE, {}, state._asdict())
+        path, arrays = self.path / STATE, {**state._asdict(), ALPHA_DIGESTS: self._digests}
+        write_arrays(path, belonging(path, self._identity), arrays, sealed=True)
 
     def read_alpha(self, passes: int, blocks: IntArray, problems: int) -> Matrix:
         """Return the α that trees of some blocks have after so many passes, one block behind the other."""
@@ -125,8 +135,8 @@ class TrainingFolder:
             with self._alpha_file(passes) as file:
                 for block, part in zip(blocks, rows, strict=True):
                     file.seek(int(self._first[block]) * problems * ALPHA.itemsize)
-                    if file.readinto(part) != part.nbytes:
-                        raise SourceError(f"{file.name} is damaged: delete {self.path} to begin anew")
+                    if file.readinto(part) != part.nbytes or self._digest(passes, block) != _digest_of(part):
+                        raise damaged(file.name, self.path)
         return alpha
 
     def write_alpha(self, passes: int, blocks: IntArray, alpha: Matrix) -> None:
@@ -136,6 +146,10 @@ class TrainingFolder:
             for block, part in zip(blocks, np.split(alpha, ends[:-1]), strict=True):
                 file.seek(int(self._first[block]) * alpha.shape[1] * ALPHA.itemsize)
                 file.write(part.data)
+                self._digests[passes % 2, block] = np.frombuffer(_digest_of(part), np.uint8)
+
+    def _digest(self, passes: int, block: int) -> bytes:
+        return self._digests[passes % 2, block].tobytes()
 
     @contextlib.contextmanager
     def _alpha_file(self, passes: int) -> Iterator[Any]:
@@ -172,20 +186,39 @@ def training_folder(
         Raises where what was read cannot be trained on; then there is no folder.
     """
     folder = checked_path("checkpoint", path)
-    with lock(folder, "refuse"):
-        if not folder.exists():
-            with write_folder(folder) as aside:
-                (aside / TREES).mkdir()
-                facts = write_blocks(aside / TREES, read(), column)
-                check(facts)
-                write_json(aside / FACTS, facts._asdict())
-                write_json(aside / REQUEST, request)
-                if folder.exists():
-                    raise SourceError(f"{folder} was made by another process while this one was reading")
-        elif not (folder / REQUEST).is_file():
-            raise SourceError(f"{folder} exists and holds no training: give a folder that does not exist")
+
+    def fill(aside: Path) -> None:
+        write_json(aside / REQUEST, request)
+        identity = training_identity(aside)
+        (aside / TREES).mkdir()
+        facts = write_blocks(aside / TREES, read(), column, identity)
+        check(facts)
+        write_json(aside / FACTS, facts._asdict(), identity)
+
+    with sole_training(folder, fill):
         check_request(folder, request)
         yield TrainingFolder(folder)
+
+
+@contextlib.contextmanager
+def sole_training(folder: Path, fill: Callable[[Path], object]) -> Iterator[None]:
+    """Hold the folder of a training; raise where another process trains in it.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder, made now if there is none.
+    fill : callable
+        Takes a new folder, and writes into it all that a training begins with.
+    """
+    running = f"another training is running in {folder}: wait for it, or give another folder"
+    with lock(folder, "refuse", busy=running):
+        if not folder.exists():
+            with write_folder(folder) as aside:
+                fill(aside)
+        elif not (folder / REQUEST).is_file():
+            raise SourceError(f"{folder} exists and holds no training: give a folder that does not exist")
+        yield
 
 
 def check_apart(model: Path, folder: Path) -> None:
@@ -196,12 +229,13 @@ def check_apart(model: Path, folder: Path) -> None:
 
 
 def save_model(model: LinearModel, target: Path, folder: Path, overwrite: bool) -> None:
-    """Write the model of a training, whose folder is then to be removed.
+    """Write the model of a training, and remove its folder, which this process holds.
 
-    A run that is killed before that leaves both, and a note in the folder, by which ``is_written`` knows it.
+    A run that is killed in between leaves both, and a note in the folder, by which ``is_written`` knows it.
     """
-    write_json(folder / WRITTEN, {"facts": model.facts})
+    write_json(folder / WRITTEN, {"facts": model.facts}, training_identity(folder))
     model.save(target, overwrite=overwrite)
+    remove_folder(folder)
 
 
 def is_written(folder: Path, target: Path) -> bool:
@@ -209,7 +243,8 @@ def is_written(folder: Path, target: Path) -> bool:
     if not (folder / WRITTEN).is_file():
         return False
     try:
-        return bool(read_json(folder / WRITTEN)["facts"] == read_model(target).facts)
+        written = read_json(folder / WRITTEN, training_identity(folder))
+        return bool(written["facts"] == read_model(target).facts)
     except SourceError:
         return False
 
@@ -225,19 +260,52 @@ def check_request(folder: Path, request: dict[str, Any]) -> None:
         )
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a file of a training, with a checksum by which changes are noticed."""
-    whole = {**content, "checksum": digest_of_config(content)}
+def training_identity(folder: Path) -> str:
+    """Return the digest of a training's request, which all its files hold."""
+    return digest_of_config(read_json(folder / REQUEST))
+
+
+def write_json(path: Path, content: dict[str, Any], of: str = "") -> None:
+    """Write a file of a training, with a checksum of its content, its name and the training's identity."""
+    whole = {**content, "checksum": _checksum(path, content, of)}
     with write_whole(path) as aside:
         aside.write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Return what a file of a training holds, as it was written."""
+def read_json(path: Path, of: str = "") -> dict[str, Any]:
+    """Return the content of a file of a training; raise where it is not what was written."""
     try:
         found = json.loads(read_plain(path).decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise SourceError(f"{path} is damaged: {error}; delete {path.parent} to begin anew") from None
-    if not isinstance(found, dict) or found.pop("checksum", None) != digest_of_config(found):
-        raise SourceError(f"{path} is damaged: delete {path.parent} to begin anew")
+        raise damaged(path, path.parent, f": {error}") from None
+    if not isinstance(found, dict):
+        raise damaged(path, path.parent)
+    checksum = found.pop("checksum", None)
+    if checksum == digest_of_config(found):
+        raise SourceError(f"{path.parent} was begun by an older version of treedot: delete it to begin anew")
+    if checksum != _checksum(path, found, of):
+        raise damaged(path, path.parent)
     return found
+
+
+def _checksum(path: Path, content: dict[str, Any], of: str) -> str:
+    return digest_of_config({**belonging(path, of), "content": content})
+
+
+def _digest_of(alpha: Matrix) -> bytes:
+    found: bytes = new_hash(alpha.data).digest()
+    return found
+
+
+def damaged(path: str | Path, folder: Path, why: str = "") -> SourceError:
+    """Return the error for a file of a training that does not hold what was written."""
+    return SourceError(f"{path} is damaged{why}: delete {folder} to begin anew")
+
+
+@contextlib.contextmanager
+def refused(folder: Path) -> Iterator[None]:
+    """Add what to do to the errors of files in the folder of a training."""
+    try:
+        yield
+    except SourceError as error:
+        raise SourceError(f"{error}; delete {folder} to begin anew") from None

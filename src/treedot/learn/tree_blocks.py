@@ -14,7 +14,7 @@ from treedot.array_types import Array, IntArray
 from treedot.encode.chunks import forest_chunks
 from treedot.errors import SourceError
 from treedot.model.labels import class_names
-from treedot.safetensors import dump_arrays, read_arrays
+from treedot.safetensors import dump_arrays, read_sealed
 from treedot.trees import Forest
 
 BLOCK_TREES = 4096
@@ -37,8 +37,10 @@ class Block(NamedTuple):
     classes: IntArray
 
 
-def write_blocks(folder: Path, batches: Iterable[Forest], column: str) -> BlockFacts:
+def write_blocks(folder: Path, batches: Iterable[Forest], column: str, of: str = "") -> BlockFacts:
     """Write trees with their classes, which are in a column; they are never all in memory.
+
+    ``of`` names what the blocks belong to. They are read only by that name, and refused where a byte changed.
 
     Examples
     --------
@@ -74,17 +76,18 @@ def write_blocks(folder: Path, batches: Iterable[Forest], column: str) -> BlockF
         arrays = {name: _narrow(array) for name, array in arrays.items()}
         for name in sorted(arrays):
             content.update(arrays[name].tobytes())
-        dump_arrays(_path(folder, len(sizes)), {}, arrays)
+        path = _path(folder, len(sizes))
+        dump_arrays(path, belonging(path, of), arrays, sealed=True)
         sizes.append(len(forest))
     content.update("\0".join(numbers).encode())
     return BlockFacts(sizes, list(numbers), counts.tolist(), content.hexdigest())
 
 
-def read_block(folder: Path, number: int) -> Block:
+def read_block(folder: Path, number: int, of: str = "") -> Block:
     """Return a block that was written."""
     path = _path(folder, number)
     try:
-        _, arrays = read_arrays(path)
+        arrays = read_sealed(path, belonging(path, of))
         ends = np.cumsum(arrays["text_length"], dtype=np.int64)
         raw, starts = arrays["text"].tobytes(), ends - arrays["text_length"]
         labels = [raw[a:b].decode() for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
@@ -93,6 +96,11 @@ def read_block(folder: Path, number: int) -> Block:
         return Block(forest, arrays["class"].astype(np.int64))
     except (KeyError, ValueError) as error:
         raise SourceError(f"{path} is damaged: {error}") from None
+
+
+def belonging(path: Path, of: str) -> dict[str, str]:
+    """Return the description of a file that is read only under its own name, and as part of one thing."""
+    return {"of": of, "file": path.name}
 
 
 def _path(folder: Path, number: int) -> Path:

@@ -27,17 +27,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.array_types import Array, IntArray
-from treedot.files import write_whole
 from treedot.locks import lock
 from treedot.parameters import checked_path
 from treedot.readers.ranges import Reading
 from treedot.scale.pair_index import PairIndex
 from treedot.scale.pair_search import A_LIMIT, is_planned, plan_pair_search
-from treedot.scale.part_file import check_types, read_part, with_files
+from treedot.scale.part_file import check_parts, read_part, with_files, write_result
 from treedot.scale.plan import Plan
 from treedot.scale.production_lists import ProductionLists
 from treedot.scale.run import OnDone, Paths, Workers, planned, run
-from treedot.scale.status import DUPLICATES, PAIRS, plan_status
+from treedot.scale.status import DUPLICATES, PAIRS, is_complete
 from treedot.search.duplicate_groups import Compared, DuplicateGroup, Information, groups_of
 from treedot.search.duplicates import MIN_NODES, THRESHOLD, OnLimit, checked_settings
 from treedot.search.places import PLACE
@@ -111,24 +110,22 @@ def find_duplicates(
     work = ProductionLists(*checked_settings(threshold, min_nodes))
     plan = planned(paths, folder, work, reading, shard_size)
     run(folder, plan, by, on_done)
-    if plan_status(folder, plan).missing:
+    if not is_complete(folder, plan):
         return None
     with lock(folder / PAIRS):
         if not is_planned(folder / PAIRS, plan):
             parts = [folder / shard.part for shard in plan.shards]
-            check_types(parts)  # before the long work: the result is a table of all of them
+            check_parts(parts, plan.sealed)  # before the long work: the result is a table of all of them
             plan_pair_search(parts, folder / PAIRS, plan)
     pair_plan = Plan.load(folder / PAIRS)
     run(folder / PAIRS, pair_plan, by, on_done)
-    if plan_status(folder / PAIRS, pair_plan).missing:
+    if not is_complete(folder / PAIRS, pair_plan):
         return None
     return _merge(folder, plan, pair_plan, on_limit)
 
 
 def _merge(folder: Path, plan: Plan, pair_plan: Plan, on_limit: OnLimit | None) -> Any:
     """Write the groups to a file in their folder; return them, a table of Arrow."""
-    from treedot.trees.arrow import clear_errors, pa
-
     index = PairIndex.load(folder / PAIRS, pair_plan.work["files"])
     pairs = _Pairs.read(folder / PAIRS / shard.part for shard in pair_plan.shards)
     if pairs.n_limited and on_limit is not None:
@@ -144,13 +141,7 @@ def _merge(folder: Path, plan: Plan, pair_plan: Plan, on_limit: OnLimit | None) 
         _information(index, multisets),
     )
     found = _table(groups_of(compared, pairs.among(kinds), plan.work["threshold"]), members, files)
-    path = folder / DUPLICATES
-    with (
-        write_whole(path) as aside,
-        clear_errors(str(path)),
-        pa.ipc.new_file(str(aside), found.schema) as file,
-    ):
-        file.write_table(found)
+    write_result(folder / DUPLICATES, found)
     return found
 
 
@@ -166,7 +157,7 @@ class _Pairs(NamedTuple):
     def read(cls, parts: Iterable[Path]) -> _Pairs:
         columns = [np.zeros((2, 0), np.int64)], [np.zeros(0)]
         for part in parts:
-            table, _ = read_part(part)
+            table, _ = read_part(part, sealed=True)
             columns[0].append(np.stack([table["tree"].to_numpy(), table["partner"].to_numpy()]))
             columns[1].append(table["similarity"].to_numpy())
         (tree, partner), similarity = np.concatenate(columns[0], axis=1), np.concatenate(columns[1])
@@ -206,7 +197,7 @@ def _members(folder: Path, plan: Plan, rows: IntArray) -> tuple[Any, list[str]]:
     none = pa.array([], pa.int64())
     chosen, files, before, n_trees = [pa.table({"row": none, "nodes": none})], list[str](), 0, 0
     for shard in plan.shards:
-        table, trees = read_part(folder / shard.part)
+        table, trees = read_part(folder / shard.part, plan.sealed)
         first, last = np.searchsorted(rows, [before, before + len(table)])
         some = table.drop(["tree_key", "productions"]).take(rows[first:last] - before)
         chosen.append(some.set_column(0, "row", pa.array(some["row"].to_numpy() + n_trees)))

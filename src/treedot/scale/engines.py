@@ -1,6 +1,7 @@
 """Engines that call a function for many tasks somewhere else: one thin adapter for each.
 
 An adapter yields every task with what the function returned, or with the error by which its worker was lost.
+It raises where there is no hope for any task: a scheduler that is gone, processes that cannot start.
 """
 
 from __future__ import annotations
@@ -14,21 +15,30 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from itertools import islice
 from typing import Any
 
-from treedot.errors import ParameterError
+from treedot.errors import ParameterError, TreedotError
 from treedot.files import remove_unfinished
 from treedot.parameters import checked_integer, n_threads
+from treedot.scale.clusters import Task, by_dask, by_ray
 
-Task = tuple[Any, ...]
 Engine = Callable[[Callable[..., Any], Iterable[Task]], Iterator[tuple[Task, Any]]]
 
-IN_FLIGHT = 1024  # tasks that Ray has at a time
+ATTEMPTS = 2  # to start a process: it may be killed by accident
+NO_GUARD = """local processes end while they start. They import the main script, which must be a file and
+start its work under a guard:
+
+    if __name__ == "__main__":
+        scale.encode(…)
+
+If it has one, see what the processes have printed; or pass a client, such as a ThreadPoolExecutor"""
 
 
 def check_client(client: Any, workers: int | None) -> None:
     """Raise where there is no engine for a client."""
+    if client is None and getattr(multiprocessing.current_process(), "_inheriting", False):
+        # A local process imports a script without the guard. Its parent reports that.
+        raise SystemExit(1)
     if workers is not None:
         if client is not None:
             raise ParameterError("workers is for local processes: your client has its own")
@@ -55,12 +65,12 @@ def opened(client: Any, workers: int | None) -> Iterator[Engine]:
     if client is None:
         with LocalProcesses(n_threads(-1) if workers is None else workers) as pool:
             yield partial(_by_executor, pool)
+    elif _is_dask(getattr(client, "_client", client)):  # a client, or the executor of one
+        yield partial(by_dask, getattr(client, "_client", client))
     elif isinstance(client, Executor):
         yield partial(_by_executor, client)
-    elif _is_dask(client):
-        yield partial(_by_executor, client.get_executor(pure=False))
     else:
-        yield partial(_by_ray, client)
+        yield partial(by_ray, client)
 
 
 def _by_executor(
@@ -76,25 +86,15 @@ def _by_executor(
         for future in as_completed(futures):
             task = futures.pop(future)
             try:
-                yield task, future.result()
+                result = future.result()
+            except TreedotError:  # not of the task: the engine itself does not work
+                raise
             except Exception as error:
-                yield task, error
+                result = error
+            yield task, result
     finally:
         for future in futures:
             future.cancel()
-
-
-def _by_ray(ray: Any, function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[tuple[Task, Any]]:
-    remote, left = ray.remote(num_cpus=1, max_retries=0)(function), iter(tasks)
-    running = {remote.remote(*task): task for task in islice(left, IN_FLIGHT)}
-    while running:
-        (ready, *_), _ = ray.wait(list(running), num_returns=1)
-        finished = running.pop(ready)
-        running.update((remote.remote(*task), task) for task in islice(left, 1))
-        try:
-            yield finished, ray.get(ready)
-        except Exception as error:
-            yield finished, error
 
 
 class LocalProcesses(ThreadPoolExecutor):
@@ -115,8 +115,7 @@ class LocalProcesses(ThreadPoolExecutor):
 
     def _apart(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         if not hasattr(self._own, "pool"):
-            context = multiprocessing.get_context("spawn")  # compiled code may have threads already
-            self._own.pool = ProcessPoolExecutor(1, context, initializer=_begin)
+            self._own.pool = _started()
             self._pools.append(self._own.pool)
         pool = self._own.pool
         try:
@@ -131,6 +130,17 @@ class LocalProcesses(ThreadPoolExecutor):
         super().shutdown(wait, cancel_futures=cancel_futures)
         for pool in self._pools:
             pool.shutdown(wait)
+
+
+def _started() -> ProcessPoolExecutor:
+    """Return a pool of one process, which has begun to work."""
+    context = multiprocessing.get_context("spawn")  # compiled code may have threads already
+    for _ in range(ATTEMPTS):
+        pool = ProcessPoolExecutor(1, context, initializer=_begin)
+        with contextlib.suppress(BrokenProcessPool):
+            pool.submit(os.getpid).result()
+            return pool
+    raise ParameterError(NO_GUARD)
 
 
 def _begin() -> None:

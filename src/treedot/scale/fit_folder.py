@@ -29,9 +29,18 @@ from treedot.array_types import Array, FloatArray, IntArray, Matrix
 from treedot.encode import SparseSpec
 from treedot.errors import SourceError
 from treedot.learn.block_visits import key_of, shuffled
-from treedot.learn.training_folder import ALPHA, FACTS, TREES, read_json, write_json
-from treedot.learn.tree_blocks import Block, BlockFacts, read_block
-from treedot.safetensors import read_arrays, write_arrays
+from treedot.learn.training_folder import (
+    ALPHA,
+    FACTS,
+    TREES,
+    damaged,
+    read_json,
+    refused,
+    training_identity,
+    write_json,
+)
+from treedot.learn.tree_blocks import Block, BlockFacts, belonging, read_block
+from treedot.safetensors import read_sealed, write_arrays
 
 TRAINING = "training.json"
 
@@ -45,10 +54,12 @@ class PackedShards:
         The folder of the shards.
     shards : sequence of BlockFacts
         What is known of each.
+    identity : str
+        That of the training: blocks of others are refused.
     """
 
-    def __init__(self, folder: Path, shards: Sequence[BlockFacts]) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, shards: Sequence[BlockFacts], identity: str) -> None:
+        self._folder, self._identity = folder, identity
         self._places = [(shard, own) for shard, each in enumerate(shards) for own in range(len(each.sizes))]
         names: dict[str, int] = {}
         self._classes = [
@@ -64,7 +75,9 @@ class PackedShards:
     def block(self, number: int) -> Block:
         """Return a block, whose numbers of classes are those of all shards."""
         shard, own = self._places[number]
-        trees, classes = read_block(self._folder / shard_name(shard), own)
+        folder = self._folder / shard_name(shard)
+        with refused(folder):  # which is packed again where it is missing
+            trees, classes = read_block(folder, own, shard_of(self._identity, shard))
         return Block(trees, self._classes[shard][classes])
 
 
@@ -119,21 +132,38 @@ class FitFolder:
         self.path = path
 
     @cached_property
+    def identity(self) -> str:
+        """The digest of the request, which all files hold."""
+        return training_identity(self.path)
+
+    def read_facts(self, number: int) -> BlockFacts:
+        """Return what is known of a shard that was packed."""
+        path = self.path / TREES / shard_name(number) / FACTS
+        found = read_json(path, shard_of(self.identity, number))
+        if set(found) != set(BlockFacts._fields):
+            raise damaged(path, path.parent)
+        return BlockFacts(**found)
+
+    @cached_property
     def job(self) -> Job:
         """What partitions have in common."""
-        found = read_json(self.path / TRAINING)
+        found = read_json(self.path / TRAINING, self.identity)
         if set(found) != set(Job._fields):
             raise self.damaged(TRAINING)
         return Job(**found)
 
     def write_job(self, job: Job) -> None:
         """Keep what partitions have in common."""
-        write_json(self.path / TRAINING, job._asdict())
+        write_json(self.path / TRAINING, job._asdict(), self.identity)
 
     @cached_property
     def trees(self) -> PackedShards:
         """All trees."""
-        return PackedShards(self.path / TREES, [BlockFacts(*facts) for facts in self.job.shards])
+        return self.packed([BlockFacts(*facts) for facts in self.job.shards])
+
+    def packed(self, shards: Sequence[BlockFacts]) -> PackedShards:
+        """Return the trees of shards."""
+        return PackedShards(self.path / TREES, shards, self.identity)
 
     @cached_property
     def spec(self) -> SparseSpec:
@@ -177,7 +207,7 @@ class FitFolder:
         """Keep the weights after some rounds, and remove what was needed for the last one alone."""
         used = np.flatnonzero(weights.weights.any(axis=1)).astype(np.int32)
         arrays = {"columns": used, "weights": weights.weights[used], "bias": weights.bias, "gap": weights.gap}
-        write_arrays(self._weights_path(rounds), {}, arrays)
+        self._write(self._weights_path(rounds), arrays)
         for partition in range(self.job.partitions):
             self.update_path(rounds - 1, partition).unlink(missing_ok=True)
         self._weights_path(rounds - 1).unlink(missing_ok=True)
@@ -212,7 +242,7 @@ class FitFolder:
 
     def write_update(self, rounds: int, partition: int, update: Update) -> None:
         """Keep what a partition found in a round."""
-        write_arrays(self.update_path(rounds, partition), {}, update._asdict())
+        self._write(self.update_path(rounds, partition), update._asdict())
 
     def update_path(self, rounds: int, partition: int) -> Path:
         """Return where it is kept what a partition found in a round."""
@@ -222,14 +252,18 @@ class FitFolder:
         return self.path / f"weights-{rounds:04d}.safetensors"
 
     def _read(self, path: Path, names: set[str]) -> dict[str, Array]:
-        _, arrays = read_arrays(path)
+        with refused(self.path):
+            arrays = read_sealed(path, belonging(path, self.identity))
         if set(arrays) != names:
             raise self.damaged(path.name)
         return arrays
 
+    def _write(self, path: Path, arrays: dict[str, Array]) -> None:
+        write_arrays(path, belonging(path, self.identity), arrays, sealed=True)
+
     def damaged(self, name: str) -> SourceError:
         """Return the error for a file that does not hold what it should."""
-        return SourceError(f"{self.path / name} is damaged: delete {self.path} to begin anew")
+        return damaged(self.path / name, self.path)
 
 
 def _pieces(rows: Matrix, sizes: list[int]) -> list[Matrix]:
@@ -242,9 +276,6 @@ def shard_name(number: int) -> str:
     return f"{number:06d}"
 
 
-def read_facts(folder: Path, number: int) -> BlockFacts:
-    """Return what is known of a shard that was packed."""
-    found = read_json(folder / TREES / shard_name(number) / FACTS)
-    if set(found) != set(BlockFacts._fields):
-        raise SourceError(f"{folder / TREES} is damaged: delete {folder} to begin anew")
-    return BlockFacts(**found)
+def shard_of(identity: str, number: int) -> str:
+    """Return the identity of the files of a shard, by that of the training."""
+    return f"{identity}/{shard_name(number)}"

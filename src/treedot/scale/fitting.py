@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from treedot import __version__
-from treedot.errors import IncompleteError, ParameterError, SourceError
-from treedot.files import remove_folder, remove_stale, write_folder
+from treedot.errors import IncompleteError, ParameterError
+from treedot.files import remove_folder, remove_stale
 from treedot.learn.streaming import Progress
 from treedot.learn.training_folder import (
     REQUEST,
@@ -21,6 +21,7 @@ from treedot.learn.training_folder import (
     check_request,
     is_written,
     save_model,
+    sole_training,
     write_json,
 )
 from treedot.learn.training_settings import (
@@ -32,7 +33,6 @@ from treedot.learn.training_settings import (
     make_problems,
 )
 from treedot.learn.tree_classifier import COSTS, DECAYS, TreeClassifier
-from treedot.locks import lock
 from treedot.model import LinearModel
 from treedot.model.labels import class_names
 from treedot.model.model_folder import check_model_target
@@ -40,7 +40,7 @@ from treedot.parameters import checked_integer, checked_path
 from treedot.readers.problems import OnBad
 from treedot.readers.ranges import Reading, checked_reading, iter_range
 from treedot.scale.engines import Engine, Task, opened
-from treedot.scale.fit_folder import TRAINING, FitFolder, Job, PackedShards, read_facts, shard_name
+from treedot.scale.fit_folder import TRAINING, FitFolder, Job, shard_name
 from treedot.scale.outcomes import listed, outcomes
 from treedot.scale.partition import add_up, do_partition, labelled, pack_shard
 from treedot.scale.plan import SHARD_SIZE, Plan, find_inputs
@@ -52,6 +52,7 @@ TREES_OF_A_PARTITION = 1 << 14  # at least, where the number of partitions is no
 MAX_PARTITIONS = 16
 SHARDS_OF_A_PARTITION = 4  # at least, so that partitions can be dealt out in many ways
 AS_IT_COMES = Reading()
+PLANNED = "the plan of its trees"  # in the request: the plan's fingerprint
 
 Tell = Callable[[Progress], object]
 
@@ -179,7 +180,6 @@ def fit(
             training.begin(classifier, request)
         model = training.run()
         save_model(model, target, folder, overwrite)
-        remove_folder(folder)
     return model
 
 
@@ -191,22 +191,21 @@ def _opened_folder(
     label, partitions = request["label"], request["partitions"]
     inputs = find_inputs(paths, checked_reading(reading).format, folder)
     work = {"task": "fit", "label": label}
-    with lock(folder, "refuse"):
-        if not folder.exists():
-            size = shard_size
-            if size is None and partitions is not None:
-                total = sum(source.size for source in inputs)
-                size = min(SHARD_SIZE, max(1, total // (partitions * SHARDS_OF_A_PARTITION)))
-            plan = Plan.make(work, reading, size, inputs)
-            _check_label(plan, label)
-            with write_folder(folder) as aside:
-                (aside / TREES).mkdir()
-                plan.save(aside / TREES)
-                write_json(aside / REQUEST, request)
-        elif not (folder / REQUEST).is_file():
-            raise SourceError(f"{folder} exists and holds no training: give a folder that does not exist")
-        check_request(folder, request)
+
+    def fill(aside: Path) -> None:
+        size = shard_size
+        if size is None and partitions is not None:
+            total = sum(source.size for source in inputs)
+            size = min(SHARD_SIZE, max(1, total // (partitions * SHARDS_OF_A_PARTITION)))
+        plan = Plan.make(work, reading, size, inputs)
+        _check_label(plan, label)
+        (aside / TREES).mkdir()
+        plan.save(aside / TREES)
+        write_json(aside / REQUEST, {**request, PLANNED: plan.fingerprint})
+
+    with sole_training(folder, fill):
         plan = Plan.load(folder / TREES)
+        check_request(folder, {**request, PLANNED: plan.fingerprint})
         size = plan.shard_size if shard_size is None else shard_size
         plan.check_same(Plan(work, reading, size, inputs, ()), folder)
         yield
@@ -257,8 +256,8 @@ class _Training:
         """Choose settings and write down what partitions need, where that is not done yet."""
         if (self._path / TRAINING).exists():
             return
-        shards = [read_facts(self._path, number) for number in range(len(self._plan.shards))]
-        trees = PackedShards(self._path / TREES, shards)
+        shards = [self._folder.read_facts(number) for number in range(len(self._plan.shards))]
+        trees = self._folder.packed(shards)
         problems = make_problems(classifier, trees.facts)
         blocks, n_trees = len(trees.facts.sizes), sum(trees.facts.sizes)
         usual = min(max(1, n_trees // TREES_OF_A_PARTITION), MAX_PARTITIONS, blocks)

@@ -18,8 +18,8 @@ from treedot.scale.neighbour_search import NeighbourSearch, merge_parts
 from treedot.scale.plan import Plan
 from treedot.scale.prediction import Prediction
 from treedot.scale.run import Done, OnDone, Paths, Workers, planned, run
-from treedot.scale.status import plan_status
-from treedot.vectors.parts import PLAN, part_paths
+from treedot.scale.status import is_complete
+from treedot.vectors.parts import PLAN, whole_parts
 
 AS_IT_COMES = Reading()
 
@@ -192,11 +192,11 @@ def nearest(
     elif vectorizer is not None or reading != AS_IT_COMES:
         raise ParameterError(f"{vectors} holds vectors: leave out the vectorizer, and how trees are read")
     else:
-        encoding, paths = _its_encoding(vectors), part_paths(vectors)
+        encoding, paths = _its_encoding(vectors), whole_parts(vectors)
     work = NeighbourSearch(encoding, forest, k, of_vectors=vectors is not None)
     plan = planned(paths, folder, work, reading, shard_size)
     run(folder, plan, by, on_done)
-    return None if plan_status(folder, plan).missing else merge_parts(folder, plan)
+    return merge_parts(folder, plan) if is_complete(folder, plan) else None
 
 
 def _folder_of_vectors(paths: Sequence[str | os.PathLike[str]]) -> Path | None:

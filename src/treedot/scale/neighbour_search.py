@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from treedot.files import write_whole
 from treedot.readers import read_trees
 from treedot.scale.encoding import Encoding
-from treedot.scale.part_file import check_names, read_part, with_files
+from treedot.scale.part_file import check_names, read_part, with_files, write_result
 from treedot.scale.plan import Plan
 from treedot.scale.work import SMALL_TREE, Columns, Source, taken
 from treedot.search.running_nearest import RunningNearest
@@ -139,7 +138,7 @@ def merge_parts(folder: Path, plan: Plan) -> Any:
     k, best, waiting, n_trees = int(plan.work["k"]), None, list[Any](), 0
     with clear_errors(str(folder)):
         for shard in plan.shards:
-            table, trees = read_part(folder / shard.part)
+            table, trees = read_part(folder / shard.part, plan.sealed)
             row = pa.array(table["row"].to_numpy() + n_trees)
             table = table.set_column(table.column_names.index("row"), "row", row)
             waiting.append(with_files(table, [plan.inputs[shard.file].path] * len(table)))
@@ -149,8 +148,7 @@ def merge_parts(folder: Path, plan: Plan) -> Any:
         best = _best_of(waiting, k)
         rank = np.arange(len(best)) - np.searchsorted(best["query"], best["query"])
         best = best.add_column(1, "rank", pa.array(rank + 1))
-        with write_whole(folder / RESULT) as aside, pa.ipc.new_file(str(aside), best.schema) as file:
-            file.write_table(best)
+        write_result(folder / RESULT, best)
         return best
 
 

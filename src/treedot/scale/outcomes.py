@@ -25,7 +25,7 @@ def outcomes(engine: Engine, function: Callable[..., Outcome], tasks: Iterable[T
     for task in lost:
         ((_, result),) = engine(function, [task])
         if not isinstance(result, Outcome):
-            error = f"its worker died, twice ({type(result).__name__}: {result})"
+            error = f"its worker died, twice ({type(result).__name__}: {' '.join(str(result).split())})"
             result = Outcome(task[-1], error=error)
         yield result
 

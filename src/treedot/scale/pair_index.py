@@ -10,6 +10,7 @@ found by to one of several temporary files, by its first bits, each of which is 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from treedot.errors import SourceError
 from treedot.files import open_plain
 from treedot.growing_array import GrowingArray
 from treedot.jit import njit
+from treedot.seals import new_hash
 from treedot.search.production_keys import RarestFirst, low_bits, n_cells
 from treedot.search.similarity import Multisets, PrefixIndex, index_of, indexed_lengths, turned
 
@@ -44,25 +46,30 @@ class PairIndex(NamedTuple):
     copies: IntArray  # of shape (n, 2)
 
     @classmethod
-    def load(cls, folder: Path, sizes: dict[str, int]) -> PairIndex:
-        """Map the files of a folder, which have these sizes."""
-        arrays = {name: _mapped(folder / f"{name}.bin", sizes.get(name)) for name in ARRAYS}
+    def load(cls, folder: Path, digests: dict[str, str]) -> PairIndex:
+        """Map the files of a folder, which have these digests."""
+        arrays = {name: _mapped(folder / f"{name}.bin", digests.get(name)) for name in ARRAYS}
         elements, bounds, *index, tree_row, copies = (arrays[name] for name in ARRAYS)
         return cls(Multisets(elements, bounds), PrefixIndex(*index), tree_row, copies.reshape(-1, 2))
 
 
-def _mapped(path: Path, size: int | None) -> IntArray:
-    """Return the numbers in a file, as memory that is read when it is needed."""
+def _mapped(path: Path, digest: str | None) -> IntArray:
+    """Return the numbers in a file, as memory that the system reads again when it needs to."""
     with open_plain(path) as file:
-        if size is None or os.fstat(file.fileno()).st_size != size:
-            raise SourceError(f"{path} is damaged: run it again to have it made anew")
-        return np.asarray(np.memmap(file, np.int64, "r")) if size else np.frombuffer(b"", np.int64)
+        size = os.fstat(file.fileno()).st_size
+        raw = np.asarray(np.memmap(file, np.uint8, "r")) if size else np.zeros(0, np.uint8)
+    if new_hash(raw.data).hexdigest() != digest:
+        raise SourceError(f"{path} is damaged: run it again to have it made anew")
+    return raw.view(np.int64)
 
 
-def file_sizes(folder: Path) -> dict[str, int]:
-    """Return the sizes of the files of an index, those that are there."""
-    paths = {name: folder / f"{name}.bin" for name in ARRAYS}
-    return {name: path.stat().st_size for name, path in paths.items() if path.is_file()}
+def file_digests(folder: Path) -> dict[str, str]:
+    """Return the digests of the files of an index, those that are there."""
+    found = {}
+    for name in ARRAYS:
+        with contextlib.suppress(OSError), (folder / f"{name}.bin").open("rb") as file:
+            found[name] = hashlib.file_digest(file, new_hash).hexdigest()
+    return found
 
 
 def write_pair_index(parts: Sequence[Path], folder: Path, threshold: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +14,14 @@ from treedot.errors import SourceError
 from treedot.files import write_folder
 from treedot.readers import read_trees
 from treedot.readers.ranges import Reading
-from treedot.scale.pair_index import PairIndex, file_sizes, write_pair_index
+from treedot.scale.pair_index import PairIndex, file_digests, write_pair_index
 from treedot.scale.plan import Input, Plan, Shard
 from treedot.scale.work import SMALL_TREE, Columns, Source
 from treedot.search.similarity import BLOCK, partners, production_multisets, similar_pairs
 
 PAIRS_KEY = b"treedot.pairs"
 TREES_OF_A_TASK = 1 << 14
+INDEX = Input("elements.bin", 0, 0)  # no time and no folder: the same trees give the same bytes
 A_LIMIT = -1  # in place of a partner: the tree was not compared with all others
 
 
@@ -33,7 +33,7 @@ class PairSearch:
     folder : Path
         Where the index is.
     description : mapping
-        The threshold, and the sizes of the files.
+        The threshold, and the digests of the files.
     """
 
     left_out = ()
@@ -86,10 +86,10 @@ def is_planned(folder: Path, of: Plan) -> bool:
         plan = Plan.load(folder)
     except SourceError:  # none, or a damaged one: it is made anew
         return False
-    return plan.work == _description(of, file_sizes(folder)) and plan.inputs == (_index_file(folder),)
+    return plan.work == _description(of, file_digests(folder))
 
 
-def _description(of: Plan, files: dict[str, int]) -> dict[str, Any]:
+def _description(of: Plan, files: dict[str, str]) -> dict[str, Any]:
     return {
         "task": "similar pairs",
         "fingerprint": of.fingerprint,
@@ -98,17 +98,12 @@ def _description(of: Plan, files: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _index_file(folder: Path) -> Input:
-    return Input.of(os.path.abspath(folder / "elements.bin"))
-
-
 def plan_pair_search(parts: list[Path], folder: Path, of: Plan) -> None:
     """Make the folder of a search among the parts of a plan: an index, and a plan of ranges of its trees."""
     with write_folder(folder) as aside:
         write_pair_index(parts, aside, of.work["threshold"])
-        files = file_sizes(aside)
-        n_trees = files["tree_row"] // 8
+        n_trees = (aside / "tree_row.bin").stat().st_size // 8
         ends = [*range(TREES_OF_A_TASK, n_trees, TREES_OF_A_TASK), n_trees]
         shards = [Shard(0, end - 1 - (end - 1) % TREES_OF_A_TASK, end, 0, 0) for end in ends if n_trees]
-        index = _index_file(aside)._replace(path=os.path.abspath(folder / "elements.bin"))
-        Plan(_description(of, files), Reading(), TREES_OF_A_TASK, (index,), tuple(shards)).save(aside)
+        work = _description(of, file_digests(aside))
+        Plan(work, Reading(), TREES_OF_A_TASK, (INDEX,), tuple(shards)).save(aside)

@@ -1,34 +1,32 @@
 """One part: a file of Arrow, written some rows at a time, that says of what it was made.
 
-How many rows it has, and of how many trees, is not known before the last one, and so stands in the metadata
-of the last record batch. A file whose batches have as many rows as that is whole.
+The metadata of the last record batch holds what is not known before: the number of rows, of how many trees
+they were made, and a digest of the file. A part is finished if it has that digest and that number of rows.
 """
 
 from __future__ import annotations
 
 import base64
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-from treedot.errors import ParameterError, SourceError
+from treedot.errors import ParameterError
+from treedot.files import write_whole
 from treedot.scale.plan import Plan, Shard
-from treedot.vectors.parts import OWN, PLAN
+from treedot.seals import BLANK, SealedFile
+from treedot.vectors.parts import DIGEST_KEY, OWN, PLAN, SOURCE_KEY, final_metadata, source_text
 
-SOURCE_KEY, ROWS_KEY, TREES_KEY = b"treedot.source", b"treedot.rows", b"treedot.trees"
+T = TypeVar("T")
+
+PLAN_KEY, ROWS_KEY, TREES_KEY = b"treedot.plan", b"treedot.rows", b"treedot.trees"
 
 
 def source_metadata(plan: Plan, shard: Shard) -> dict[bytes, bytes]:
     """Return what a part says of its shard."""
-    source = plan.inputs[shard.file]
-    said = source._asdict() | {
-        "begin": shard.begin,
-        "end": shard.end,
-        "fingerprint": plan.work["fingerprint"],
-    }
-    return {SOURCE_KEY: json.dumps(said).encode()}
+    said = source_text(plan.inputs[shard.file], shard.begin, shard.end, plan.work["fingerprint"])
+    return {SOURCE_KEY: said, PLAN_KEY: plan.fingerprint.encode()}
 
 
 def planned_types(plan: Plan) -> dict[str, Any]:
@@ -69,6 +67,7 @@ class PartFile:
         self._path, self._metadata, self._planned = path, metadata, planned or {}
         self._types: dict[str, Any] | None = None
         self._schema: Any = None
+        self._file: Any = None
         self._writer: Any = None
         self._last: Any = None
         self.rows = 0
@@ -86,7 +85,8 @@ class PartFile:
             self._types = {name: array.type for name, array in data.items()}
             fields = [(name, array.type) for name, array in {**made, **data}.items()]
             self._schema = pa.schema(fields, self._metadata)
-            self._writer = pa.ipc.new_file(str(self._path), self._schema)
+            self._file = SealedFile(self._path)
+            self._writer = pa.ipc.new_file(self._file, self._schema)
         else:
             data = typed_columns(columns, rows, self._types)
         if self._last is not None:
@@ -100,50 +100,92 @@ class PartFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._writer is None:
+        if self._file is None:
             return
-        try:
+        with self._file:
             if kind is None:
                 said = {ROWS_KEY: str(self.rows), TREES_KEY: str(self.n_trees)}
-                self._writer.write_batch(self._last, custom_metadata=said)
-        finally:
-            self._writer.close()
+                close_sealed(self._file, self._writer, self._last, said)
 
 
-def rows_of_part(path: Path, source: Mapping[bytes, bytes]) -> int | None:
-    """Return how many rows a part has; None where there is none, or not that of this source, or not whole."""
+def close_sealed(file: SealedFile, writer: Any, last: Any, said: Mapping[bytes, str]) -> None:
+    """Write the last record batch of a file of Arrow, with metadata and the digest of the file."""
+    place = file.tell()
+    writer.write_batch(last, custom_metadata={**said, DIGEST_KEY: BLANK})
+    writer.close()
+    file.seal(after=place)
+
+
+def write_result(path: Path, table: Any) -> None:
+    """Write a table of Arrow with its digest; it appears whole or not at all."""
+    from treedot.trees.arrow import clear_errors, pa
+
+    *others, last = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+    with write_whole(path) as aside, clear_errors(str(path)), SealedFile(aside) as file:
+        writer = pa.ipc.new_file(file, table.schema)
+        for batch in others:
+            writer.write_batch(batch)
+        close_sealed(file, writer, last, {})
+
+
+def is_result(path: Path) -> bool:
+    """Return whether a file is one that ``write_result`` wrote, and not damaged."""
+    return _finished(path, lambda file: bool(final_metadata(path, file, sealed=True))) is not None
+
+
+def rows_of_part(path: Path, source: Mapping[bytes, bytes], sealed: bool, look_closely: bool) -> int | None:
+    """Return how many rows a part has; None where it is not there, not of this source, or damaged.
+
+    Parts of older versions are not ``sealed``. To ``look_closely`` is to read every byte.
+    """
+
+    def rows(file: Any) -> int | None:
+        found, keys = file.schema.metadata or {}, (SOURCE_KEY, PLAN_KEY) if sealed else (SOURCE_KEY,)
+        if any(found.get(key) != source[key] for key in keys):
+            return None
+        count = file.num_record_batches
+        said = final_metadata(path, file, sealed) if look_closely else _unchecked_metadata(file)
+        rows = sum(file.get_batch(k).num_rows for k in range(count))
+        return rows if said.get(ROWS_KEY) == str(rows).encode() else None
+
+    return _finished(path, rows)
+
+
+def _unchecked_metadata(file: Any) -> dict[bytes, bytes]:
+    _, said = file.get_batch_with_custom_metadata(file.num_record_batches - 1)
+    return dict(said or {})
+
+
+def _finished(path: Path, look: Callable[[Any], T | None]) -> T | None:
+    """Return what is found in a file of Arrow; None where it cannot be read."""
     from treedot.trees.arrow import mapped, pa
 
     try:
         with mapped(path) as raw, pa.ipc.open_file(raw) as file:
-            if (file.schema.metadata or {}).get(SOURCE_KEY) != source[SOURCE_KEY]:
-                return None
-            count = file.num_record_batches
-            rows = sum(file.get_batch(k).num_rows for k in range(count))
-            _, said = file.get_batch_with_custom_metadata(count - 1)
-            return rows if dict(said or {}).get(ROWS_KEY) == str(rows).encode() else None
-    except (OSError, SourceError, pa.ArrowInvalid, IndexError):
+            return look(file)
+    except Exception:  # of a damaged file, Arrow may raise anything
         return None
 
 
-def read_part(path: Path) -> tuple[Any, int]:
+def read_part(path: Path, sealed: bool) -> tuple[Any, int]:
     """Return the table of a part, checked, and of how many trees it was made."""
     from treedot.trees.arrow import clear_errors, mapped, pa
 
     with clear_errors(str(path)), mapped(path) as raw, pa.ipc.open_file(raw) as file:
+        said = final_metadata(path, file, sealed)
         table = file.read_all()
         table.validate(full=True)  # what leads out of its buffers would end the process
-        _, said = file.get_batch_with_custom_metadata(file.num_record_batches - 1)
-        return table, int(dict(said)[TREES_KEY])
+        return table, int(said[TREES_KEY])
 
 
-def check_types(paths: Iterable[Path]) -> None:
-    """Raise where a column has types in several parts that do not go together."""
+def check_parts(paths: Iterable[Path], sealed: bool) -> None:
+    """Raise where a part is damaged, or a column has types in several parts that do not go together."""
     from treedot.trees.arrow import clear_errors, mapped, pa
 
     together = pa.schema([])
     for path in paths:
         with clear_errors(str(path)), mapped(path) as raw, pa.ipc.open_file(raw) as file:
+            final_metadata(path, file, sealed)
             schema = file.schema.remove_metadata()
         with clear_errors("the columns of the trees"):
             together = pa.unify_schemas([together, schema], promote_options="permissive")

@@ -29,12 +29,12 @@ from treedot.errors import SourceError, TreedotError
 from treedot.files import write_folder
 from treedot.learn.block_visits import EncodedBlock, Group, groups, key_of, sums_of_column_squares
 from treedot.learn.coordinate_descent import PassFigures
-from treedot.learn.training_folder import ALPHA, FACTS, TREES, write_json
+from treedot.learn.training_folder import ALPHA, FACTS, TREES, training_identity, write_json
 from treedot.learn.tree_blocks import BLOCK_TREES, Block, write_blocks
 from treedot.readers import read_trees
 from treedot.readers.problems import OnBad
 from treedot.readers.ranges import iter_range
-from treedot.scale.fit_folder import TRAINING, FitFolder, Update, Weights, shard_name
+from treedot.scale.fit_folder import TRAINING, FitFolder, Update, Weights, shard_name, shard_of
 from treedot.scale.plan import Plan
 from treedot.scale.shard import MAX_MESSAGES, Outcome
 from treedot.scale.work import first_to_compile
@@ -84,10 +84,11 @@ def _pack(folder: Path, number: int) -> Outcome:
     source = plan.inputs[shard.file]
     source.check_unchanged()
     on_bad = OnBad(errors.append if plan.reading.skip_bad else None)
+    of = shard_of(training_identity(folder), number)
     with write_folder(folder / TREES / shard_name(number)) as aside:
         batches = iter_range(source.path, shard.range, plan.reading, BLOCK_TREES, on_bad)
-        facts = write_blocks(aside, (labelled(*batch, label) for batch in batches), label)
-        write_json(aside / FACTS, facts._asdict())
+        facts = write_blocks(aside, (labelled(*batch, label) for batch in batches), label, of)
+        write_json(aside / FACTS, facts._asdict(), of)
         source.check_unchanged()
     return Outcome(number, sum(facts.sizes), "", len(errors), tuple(map(str, errors[:MAX_MESSAGES])))
 

@@ -1,6 +1,6 @@
 """The plan of a folder of parts: which inputs, cut into which shards, and what is made of them.
 
-It is ``_treedot.json`` in the folder. What it says decides every byte of every part.
+It is ``_treedot.json`` in the folder, and decides every byte of every part.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -25,14 +26,26 @@ from treedot.readers.folders import walk
 from treedot.readers.problems import OnBad
 from treedot.readers.ranges import FileRange, Reading, iter_range, split_file
 from treedot.threads import thread_map
-from treedot.vectors.parts import PLAN, PLAN_FORMAT, part_name, read_plan
+from treedot.vectors.parts import (
+    ANEW,
+    CHECKSUM,
+    PLAN,
+    PLAN_FORMAT,
+    checksum_of,
+    is_sealed,
+    part_name,
+    read_plan,
+)
 
 SHARD_SIZE = 1 << 24  # bytes of a file, of which one part is made
 FIRST_TREES = 1024  # whose columns are looked at
 
 
 class Input(NamedTuple):
-    """A file of trees, as it was when the plan was made."""
+    """A file of trees, as it was when the plan was made.
+
+    A path that is not absolute is a file of the folder itself, whose digest is part of the work.
+    """
 
     path: str
     size: int
@@ -49,7 +62,7 @@ class Input(NamedTuple):
 
     def check_unchanged(self) -> None:
         """Raise where the file is not the one that was planned with."""
-        if Input.of(self.path) != self:
+        if os.path.isabs(self.path) and Input.of(self.path) != self:
             raise SourceError(
                 f"{self.path} has changed since its shards were planned: write to another folder, so that "
                 "old and new trees are not mixed"
@@ -86,6 +99,7 @@ class Plan:
     inputs: tuple[Input, ...]
     shards: tuple[Shard, ...]
     columns: str = ""  # that came with the first trees: a schema of Arrow, in Base64
+    sealed: bool = True  # whether all parts hold digests
 
     @classmethod
     def make(
@@ -116,13 +130,14 @@ class Plan:
                 tuple(Input(*x) for x in found["inputs"]),
                 tuple(Shard(*x) for x in found["shards"]),
                 str(found["columns"]),
+                is_sealed(found),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise SourceError(f"{folder / PLAN} is damaged: {error!r}") from None
+            raise SourceError(f"{folder / PLAN} is damaged ({error!r}): {ANEW}") from None
 
     def save(self, folder: Path) -> None:
         """Write the plan to a folder."""
-        content = {
+        content: dict[str, Any] = {
             "format": PLAN_FORMAT,
             "version": 1,
             "treedot": __version__,
@@ -133,13 +148,15 @@ class Plan:
             "shards": self.shards,
             "columns": self.columns,
         }
+        content[CHECKSUM] = checksum_of(content)
         with write_whole(folder / PLAN) as aside:
             aside.write_text(json.dumps(content) + "\n", encoding="utf-8")
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """A digest of the plan: parts of plans with the same one are the same."""
-        return blake2b(json.dumps(asdict(self)).encode(), digest_size=16).hexdigest()
+        fields = {name: value for name, value in asdict(self).items() if name != "sealed"}
+        return blake2b(json.dumps(fields).encode(), digest_size=16).hexdigest()
 
     def shard(self, number: int) -> Shard:
         """Return a shard by its number; raise where there is none."""

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.errors import IncompleteError, ParameterError
+from treedot.errors import IncompleteError, ParameterError, TreedotError
 from treedot.files import remove_stale
 from treedot.locks import lock
 from treedot.readers.ranges import Reading, checked_reading
 from treedot.scale.engines import check_client, opened
 from treedot.scale.outcomes import listed, outcomes
 from treedot.scale.plan import Plan, check_folder, find_inputs
-from treedot.scale.shard import Outcome, do_shard, note_failure
-from treedot.scale.status import rows_of_shard
+from treedot.scale.shard import Outcome, do_shard, load_work, note_failure
+from treedot.scale.status import rows_of_shards
 from treedot.scale.work import Work
 from treedot.vectors.parts import PLAN
 
@@ -69,7 +69,16 @@ def planned(paths: Paths, folder: Path, work: Work, reading: Reading, shard_size
     plan = Plan.load(folder)
     size = plan.shard_size if shard_size is None else shard_size
     plan.check_same(Plan(work.description, reading, size, inputs, ()), folder)
+    _mend(folder, work)
     return plan
+
+
+def _mend(folder: Path, work: Work) -> None:
+    """Write again what workers need, where that is missing or damaged."""
+    try:
+        load_work(folder, work.description)
+    except (TreedotError, OSError):
+        work.save(folder)
 
 
 def run(folder: Path, plan: Plan, by: Workers, on_done: OnDone | None) -> Done:
@@ -78,7 +87,7 @@ def run(folder: Path, plan: Plan, by: Workers, on_done: OnDone | None) -> Done:
     folder = Path(os.path.abspath(folder))
     remove_stale(folder)
     mine = range(which - 1, len(plan.shards), shares)
-    found = {number: rows_of_shard(folder, plan, number) for number in mine}
+    found = rows_of_shards(folder, plan, mine)
     missing = [number for number, rows in found.items() if rows is None]
     done: list[Outcome] = []
     if missing:

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from treedot.parameters import checked_path
 from treedot.scale.neighbour_search import RESULT as NEAREST
 from treedot.scale.pair_search import is_planned
-from treedot.scale.part_file import rows_of_part, source_metadata
-from treedot.scale.plan import Plan
+from treedot.scale.part_file import is_result, rows_of_part, source_metadata
+from treedot.scale.plan import Plan, Shard
 from treedot.scale.shard import failure_file
+from treedot.threads import thread_map
 
 PAIRS = "_pairs"  # the folder of the second round of a search for near-duplicates
 DUPLICATES = "duplicates.arrow"
@@ -21,7 +22,7 @@ RESULTS = {"nearest": NEAREST, "duplicates": DUPLICATES}  # by task: what is mad
 class Status(NamedTuple):
     """How far a folder of parts is.
 
-    ``missing`` are the parts that are not there, or not whole; ``failed`` says why, for those of them that
+    ``missing`` are the parts that are not there, or damaged; ``failed`` says why, for those of them that
     were tried. Of a search for near-duplicates, those of pairs count, too, and ``rows`` are trees. Where all
     parts are there and the result that is made of them is not, that is missing.
     """
@@ -33,7 +34,7 @@ class Status(NamedTuple):
 
 
 def status(folder: str | os.PathLike[str]) -> Status:
-    """Look at all parts of a folder.
+    """Read all parts of a folder, and count those that are finished.
 
     Examples
     --------
@@ -49,7 +50,7 @@ def status(folder: str | os.PathLike[str]) -> Status:
     task, found = plan.work.get("task"), plan_status(Path(folder), plan)
     if task == "duplicates":
         found = _with_pairs(Path(folder), plan, found)
-    if task in RESULTS and not found.missing and not Path(folder, RESULTS[task]).is_file():
+    if task in RESULTS and not found.missing and not is_result(Path(folder, RESULTS[task])):
         found = found._replace(parts=found.parts + 1, missing=[RESULTS[task]])
     return found
 
@@ -68,8 +69,8 @@ def _with_pairs(folder: Path, plan: Plan, own: Status) -> Status:
 
 
 def plan_status(folder: Path, plan: Plan) -> Status:
-    """Look at the parts of a plan."""
-    rows = [rows_of_shard(folder, plan, number) for number in range(len(plan.shards))]
+    """Read the parts of a plan."""
+    rows = list(rows_of_shards(folder, plan, range(len(plan.shards))).values())
     missing = [shard for shard, found in zip(plan.shards, rows, strict=True) if found is None]
     failed = {}
     for shard in missing:
@@ -79,7 +80,18 @@ def plan_status(folder: Path, plan: Plan) -> Status:
     return Status(len(rows), sum(found or 0 for found in rows), [shard.part for shard in missing], failed)
 
 
-def rows_of_shard(folder: Path, plan: Plan, number: int) -> int | None:
-    """Return how many rows the part of a shard has, None where it is not there or not whole."""
-    shard = plan.shards[number]
-    return rows_of_part(folder / shard.part, source_metadata(plan, shard))
+def is_complete(folder: Path, plan: Plan) -> bool:
+    """Return whether all parts of a plan are there; whether they are damaged is seen when they are read."""
+    return all(_rows(folder, plan, shard, look_closely=False) is not None for shard in plan.shards)
+
+
+def rows_of_shards(folder: Path, plan: Plan, numbers: range) -> dict[int, int | None]:
+    """Return how many rows the parts of shards have, None where they are not there or damaged."""
+    with thread_map(-1, len(numbers)) as run_all:
+        shards = [plan.shards[number] for number in numbers]
+        rows = run_all(lambda shard: _rows(folder, plan, shard, look_closely=True), shards)
+        return dict(zip(numbers, rows, strict=True))
+
+
+def _rows(folder: Path, plan: Plan, shard: Shard, look_closely: bool) -> int | None:
+    return rows_of_part(folder / shard.part, source_metadata(plan, shard), plan.sealed, look_closely)

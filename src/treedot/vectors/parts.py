@@ -5,7 +5,8 @@ A dense vector is a fixed-size list in the column ``vector``; a sparse row is tw
 the vectors under ``treedot.spec``, as in Parquet, and under ``treedot.columns`` how many columns they have.
 
 A folder of parts holds one file for each range of the trees' files, and ``_treedot.json``, which lists them.
-``treedot.scale`` writes it.
+``treedot.scale`` writes it. The metadata of a part's last record batch holds the digest of the part, and the
+list holds its own: damaged files are refused. Folders of older versions have no digests; they are still read.
 """
 
 from __future__ import annotations
@@ -21,14 +22,21 @@ from treedot.array_types import Matrix
 from treedot.encode.spec import DenseSpec, SparseSpec
 from treedot.errors import SourceError
 from treedot.files import read_plain
+from treedot.seals import is_whole, new_hash
 from treedot.vectors.writers import SPEC_KEY, describe
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 WIDTH_KEY = b"treedot.columns"
+SOURCE_KEY, DIGEST_KEY = b"treedot.source", b"treedot.digest"
 PLAN, PLAN_FORMAT = "_treedot.json", "treedot parts"
+PLAN_KEYS = {
+    "format", "version", "treedot", "work", "reading", "shard_size", "inputs", "shards", "columns",
+}  # fmt: skip
+CHECKSUM = "checksum"  # of a plan
 MAX_PLAN = 1 << 30  # bytes
+ANEW = "delete the folder, and make it again"
 OWN = ("vector", "indices", "values")  # columns
 
 
@@ -57,7 +65,7 @@ def vector_columns(matrix: Matrix | csr_matrix) -> dict[str, Any]:
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
-    """Return what stands in ``_treedot.json``."""
+    """Return the content of ``_treedot.json``; raise where it is damaged."""
     path = folder / PLAN
     if not path.exists():
         raise SourceError(f"{folder} is not a folder of parts: it has no {PLAN}")
@@ -67,8 +75,17 @@ def read_plan(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         plan = None
     if not isinstance(plan, dict) or (plan.get("format"), plan.get("version")) != (PLAN_FORMAT, 1):
-        raise SourceError(f"{path} is damaged, or of another version of treedot")
+        raise SourceError(f"{path} is damaged, or of another version of treedot: {ANEW}")
+    checksum = plan.get(CHECKSUM)
+    if plan.keys() - {CHECKSUM} != PLAN_KEYS or (CHECKSUM in plan and checksum != checksum_of(plan)):
+        raise SourceError(f"{path} is damaged: {ANEW}")
     return plan
+
+
+def checksum_of(plan: Mapping[str, Any]) -> str:
+    """Return the digest of a plan, apart from the one that it holds."""
+    content = {name: value for name, value in plan.items() if name != CHECKSUM}
+    return str(new_hash(json.dumps(content, sort_keys=True).encode()).hexdigest())
 
 
 def part_names(plan: Mapping[str, Any]) -> list[str]:
@@ -81,7 +98,64 @@ def part_names(plan: Mapping[str, Any]) -> list[str]:
 
 def part_paths(folder: Path) -> list[Path]:
     """Return the parts of a folder in the order of the trees; raise where one is missing."""
-    paths = [folder / name for name in part_names(read_plan(folder))]
+    return _paths(folder, read_plan(folder))
+
+
+def whole_parts(folder: Path) -> list[Path]:
+    """Return the parts of a folder in the order of the trees; raise where one is missing or damaged."""
+    from treedot.trees.arrow import clear_errors, mapped, pa
+
+    plan = read_plan(folder)
+    for path, source in zip(paths := _paths(folder, plan), part_sources(plan), strict=True):
+        with clear_errors(str(path)), mapped(path) as raw, pa.ipc.open_file(raw) as file:
+            check_source(path, file, source)
+            final_metadata(path, file, is_sealed(plan))
+    return paths
+
+
+def source_text(file: Sequence[Any], begin: int, end: int, fingerprint: str) -> bytes:
+    """Return what a part says of the range of the file that it was made of, and of how it was made."""
+    path, size, mtime_ns = file
+    said = {"path": path, "size": size, "mtime_ns": mtime_ns, "begin": begin, "end": end}
+    return json.dumps({**said, "fingerprint": fingerprint}).encode()
+
+
+def part_sources(plan: Mapping[str, Any]) -> list[bytes]:
+    """Return what the parts of a plan say of their sources."""
+    try:
+        fingerprint, inputs = plan["work"]["fingerprint"], plan["inputs"]
+        return [source_text(inputs[k], begin, end, fingerprint) for k, begin, end, *_ in plan["shards"]]
+    except (TypeError, ValueError, KeyError, IndexError):
+        raise SourceError(f"{PLAN} is damaged: its shards do not fit its inputs; {ANEW}") from None
+
+
+def check_source(path: Path, file: Any, source: bytes) -> None:
+    """Raise where an open part was not made of this source."""
+    if (file.schema.metadata or {}).get(SOURCE_KEY) != source:
+        raise SourceError(
+            f"{path} is not the part that belongs there: run the command that made it again to make it anew"
+        )
+
+
+def is_sealed(plan: Mapping[str, Any]) -> bool:
+    """Return whether all parts of a plan hold digests: those of older versions do not."""
+    return CHECKSUM in plan
+
+
+def final_metadata(path: Path, file: Any, sealed: bool) -> dict[bytes, bytes]:
+    """Return the metadata of the last record batch of an open part; raise where the part is damaged.
+
+    Parts that hold no digest are taken as they are, unless they are ``sealed``.
+    """
+    _, found = file.get_batch_with_custom_metadata(file.num_record_batches - 1)
+    said = dict(found or {})
+    if (sealed or DIGEST_KEY in said) and not is_whole(path, said.get(DIGEST_KEY, b"")):
+        raise SourceError(f"{path} is damaged: run the command that made it again, and it is made anew")
+    return said
+
+
+def _paths(folder: Path, plan: Mapping[str, Any]) -> list[Path]:
+    paths = [folder / name for name in part_names(plan)]
     missing = [path for path in paths if not path.exists()]
     if missing:
         raise SourceError(
@@ -105,9 +179,15 @@ def read_parts(path: Path) -> tuple[Matrix | csr_matrix, dict[str, Sequence[Any]
     from treedot.trees.arrow import clear_errors, mapped, pa
 
     metadata, vectors, columns, rows = parts_metadata(path), [], dict[str, list[Any]](), 0
-    for part in part_paths(path) if path.is_dir() else [path]:
+    plan = read_plan(path) if path.is_dir() else None
+    sources = [None] if plan is None else part_sources(plan)
+    for part, source in zip([path] if plan is None else _paths(path, plan), sources, strict=True):
         with clear_errors(str(part)):
-            table = pa.ipc.open_file(mapped(part)).read_all()
+            file = pa.ipc.open_file(mapped(part))
+            if source is not None:
+                check_source(part, file, source)
+            final_metadata(part, file, plan is not None and is_sealed(plan))
+            table = file.read_all()
             table.validate(full=True)  # what leads out of its buffers would end the process
             if any(
                 (table.schema.metadata or {}).get(key) != metadata.get(key) for key in (SPEC_KEY, WIDTH_KEY)

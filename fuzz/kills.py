@@ -49,6 +49,7 @@ class Writer(NamedTuple):
     check: Callable[[Path], object]  # raises where a file is not whole
     cleans_up: bool = False  # whether SIGTERM, too, leaves nothing behind
     same_bytes: bool = True
+    has_steps: bool = False  # whether it writes whole files that are neither the old one nor the last
 
 
 class WriterError(Exception):
@@ -79,6 +80,20 @@ def writers(folder: Path) -> list[Writer]:
     def build(path: Path, which: int) -> None:
         vectorizer = td.FragmentVectorizer(n_features=2**30, decay=DECAYS[which])
         td.TreeIndex.build(forest, path, vectorizer, overwrite=True)
+
+    def change(path: Path, which: int) -> None:
+        """Make an index, then change it in every way: the index is the same, whatever was there before."""
+        own = forest[:50]
+        own.columns["file"] = [str(number % 5) for number in range(50)]
+        vectorizer = td.FragmentVectorizer(n_features=2**16, decay=DECAYS[which])
+        index = td.TreeIndex.build(own, path, vectorizer, overwrite=True)
+        with index.locked():
+            index.add(forest[50:100])
+            index.remove([0, 1, 2])
+        index.update(own[:10], files=["1", "2"])
+
+    def opened(path: Path) -> None:
+        td.TreeIndex.open(path).search(forest[:2], k=3)
 
     def train_on(path: Path, which: int) -> None:
         """Go on with the training that was killed last, if it was: the model is the same."""
@@ -124,6 +139,7 @@ def writers(folder: Path) -> list[Writer]:
         command("gram.npy", "gram", few, check=np.load),
         Writer("index.html", report, _whole_page, True, same_bytes=False),
         Writer("trees.index", build, td.TreeIndex.open),
+        Writer("changed.index", change, opened, has_steps=True),
         Writer("brackets.mrg", lambda path, which: forest[which:].write_brackets(path), td.read_trees),
         Writer("forest.parquet", lambda path, which: forest[which:].save(path), td.Forest.load),
         Writer("forest.arrow", lambda path, which: forest[which:].save(path), td.Forest.load),
@@ -213,10 +229,11 @@ class Attacked:
             return "none" if old is None else "old"
         if content is None:
             raise WriterError(f"{self.target} is gone")
-        if self.writer.same_bytes and content != self._whole[which]:
+        is_new = content == self._whole[which]
+        if self.writer.same_bytes and not (is_new or self.writer.has_steps):
             raise WriterError(f"{self.target} is neither the old one nor the new one")
         self.writer.check(self.target)
-        return "new"
+        return "new" if is_new or not self.writer.has_steps else "between"
 
     def _others(self) -> set[str]:
         return set(os.listdir(self.target.parent)) - {self.writer.name}

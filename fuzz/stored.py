@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 
 from fuzz.readers import check_forest, seed_trees
-from fuzz.target import FileTarget, Target, require
+from fuzz.target import FileTarget, Target, WrongResultError, require
 from treedot import (
     DistributedTreeVectorizer,
     Forest,
@@ -36,6 +39,7 @@ from treedot.model.vectorizer_state import VectorizerState
 from treedot.safetensors import read_arrays, write_arrays
 from treedot.scale.encoding import Encoding
 from treedot.scale.part_file import PartFile
+from treedot.search.baseline import read_baseline
 from treedot.vectors.parts import vector_columns
 from treedot.vectors.writers import write_matrix
 
@@ -241,6 +245,47 @@ def _check_forest_file(path: Path) -> None:
     check_forest(Forest.load(path))
 
 
+@dataclass(frozen=True)
+class OddFileTarget:
+    """Things that are no plain files, under the names of stored ones: they are refused at once."""
+
+    checks: Mapping[str, Callable[[Path], None]]  # by suffix
+    needs: tuple[str, ...] = ("pyarrow",)
+
+    def make(self, random: Random) -> bytes:
+        """Choose a suffix, and what is there."""
+        return json.dumps([random.choice(list(self.checks)), random.choice(list(ODD))]).encode()
+
+    def run(self, data: bytes, folder: Path) -> None:
+        """Put it there, and read it: it must not be read, or waited for."""
+        suffix, kind = json.loads(data)
+        path = folder / f"odd{suffix}"
+        if path.is_dir() and not path.is_symlink():
+            path.rmdir()
+        path.unlink(missing_ok=True)
+        ODD[kind](path)
+        self.checks[suffix](path)
+        raise WrongResultError(f"{kind} was read as a stored file")
+
+
+def _linked_pipe(path: Path) -> None:
+    pipe = path.with_suffix(".pipe")
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    path.symlink_to(pipe.name)
+
+
+ODD: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a link to a pipe": _linked_pipe,
+    "a link to an endless device": lambda path: path.symlink_to("/dev/zero"),
+    "a link to an empty device": lambda path: path.symlink_to(os.devnull),
+    "a link to itself": lambda path: path.symlink_to(path),
+    "a link to nothing": lambda path: path.symlink_to("nothing"),
+    "a folder": Path.mkdir,
+}
+
+
 def stored(
     suffix: str,
     seeds: Callable[[], list[bytes]],
@@ -263,4 +308,16 @@ STORED = {
     "vectorizer": stored(".vectorizer", _vectorizer_files, _check_vectorizer, _with_fingerprint),
     "index": stored(".index", _indexes, _check_index, _with_fingerprint),
     "index.units": stored(".index", _unit_indexes, _check_unit_index, _with_fingerprint),
+    "odd files": OddFileTarget(
+        {
+            ".npy": _check_vectors,
+            ".npz": _check_vectors,
+            ".parquet": _check_vectors,
+            ".arrow": _check_vectors,
+            ".feather": _check_forest_file,
+            ".vectorizer": _check_vectorizer,
+            ".index": _check_index,
+            ".json": lambda path: require(read_baseline(path) is None, "it is no baseline"),
+        }
+    ),
 }

@@ -168,3 +168,21 @@ def test_commands_that_only_read_do_not_load_filelock(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout.endswith("\nFalse\n"), done
+
+
+def test_a_command_that_is_terminated_leaves_no_lock_file(tmp_path):
+    code = """
+import os, signal
+from treedot.cli import commands, main
+from treedot.locks import lock
+
+def check(options):
+    with lock("x"):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+commands.check = check
+main(["check"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path)
+    assert done.returncode == 143
+    assert os.listdir(tmp_path) == []

@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ import treedot as td
 from strategies import random_forest
 from treedot import scale
 from treedot.cli import main
+from treedot.cli.facts import file_facts
 from treedot.files import open_plain
 from treedot.model.model_folder import read_model
 from treedot.search.baseline import read_baseline
@@ -91,6 +94,14 @@ def test_trees_may_come_from_a_pipe(tmp_path):
     assert json.loads(done.stdout)["trees"] == 2, done.stderr
     done = subprocess.run([*command, "/dev/stdin"], input=trees, capture_output=True, text=True)
     assert json.loads(done.stdout)["trees"] == 2, done.stderr
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="the system has no such folder")
+def test_a_plain_file_among_devices_is_described_as_what_it_is():
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        vectorizer = td.FragmentVectorizer()
+        td.save_vectors(os.path.join(folder, "v.npz"), vectorizer.transform(FOREST), vectorizer)
+        assert file_facts(Path(folder, "v.npz"))["file"] == "sparse rows"
 
 
 def test_a_link_to_a_plain_file_is_opened(tmp_path):

@@ -217,7 +217,7 @@ def _locked(path: Path, *, folder: bool = False) -> Iterator[None]:
             yield
             return
         try:
-            handle = os.open(path, os.O_RDONLY)
+            handle = os.open(path, os.O_RDONLY if folder else os.O_RDWR)  # NFS locks what can be written
         except FileNotFoundError:  # another process swept it before it was locked
             continue
         try:

@@ -37,7 +37,7 @@ def file_facts(path: Path) -> dict[str, Any] | None:
         return _model_facts(path)
     if (path / PLAN).exists():
         return _parts_facts(path)
-    if path.is_dir() or _is_open_already(path):
+    if path.is_dir() or (not path.is_file() and _is_open_already(path)):
         return None
     check_plain(path)
     if path.suffix.lower() in (".npy", ".npz"):
@@ -50,8 +50,8 @@ def file_facts(path: Path) -> dict[str, Any] | None:
 
 
 def _is_open_already(path: Path) -> bool:
-    """Return whether a path is standard input, or another pipe or device that this process was given."""
-    return os.fspath(path) == "-" or os.path.abspath(path).startswith(("/dev/", "/proc/"))
+    """Return whether a path is standard input, or another file that this process has open already."""
+    return os.fspath(path) == "-" or os.path.abspath(path).startswith(("/dev/stdin", "/dev/fd/", "/proc/"))
 
 
 def _model_facts(path: Path) -> dict[str, Any]:

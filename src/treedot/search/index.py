@@ -148,9 +148,9 @@ class TreeIndex:
     def locked(self) -> Iterator[None]:
         """Keep all others from changing the index, and show it as it is now, for a ``with`` statement.
 
-        Whoever else wants to change it waits: other processes, other threads, and other objects of this
-        process. Searches are never blocked. Row numbers that are found inside stay valid inside. Raises
-        ``SourceError`` on a file system without locks.
+        Other processes and other threads wait before they change it; searches never wait. Row numbers that
+        are found inside stay valid until this object removes rows. Raises ``SourceError`` on a file system
+        without locks.
 
         Examples
         --------

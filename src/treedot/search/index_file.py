@@ -107,13 +107,13 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
     """Map an index file into memory, or raise where it is not one, or does not fit together."""
     from treedot.learn import FragmentVectorizer
 
-    with open_plain(path) as file:
-        identity = _identity(os.fstat(file.fileno()))
-        try:
+    try:
+        with open_plain(path) as file:
+            identity = _identity(os.fstat(file.fileno()))
             description, arrays = mapped_arrays(file, path)
-        except SourceError:
-            check_is(path, "TreeIndex.open")
-            raise
+    except SourceError:
+        check_is(path, "TreeIndex.open")
+        raise
     if description.get("format") != INDEX_FORMAT:
         check_is(path, "TreeIndex.open")
     if description.get("format") != INDEX_FORMAT:

@@ -187,7 +187,7 @@ def dask_cluster(file: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 
     with contextlib.ExitStack() as stack:
         scheduler = start("scheduler", "--host", "127.0.0.1", "--port", "0")
-        while not file.exists():
+        while not (file.exists() and file.read_text().endswith("}")):
             time.sleep(0.05)
         address = json.loads(file.read_text())["address"]
         start("worker", "--nthreads", "1", "--nworkers", str(WORKERS), "--death-timeout", "5")

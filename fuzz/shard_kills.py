@@ -1,30 +1,37 @@
-"""Kill workers, and whole runs, that make parts: the parts are the same to the byte, and none is made twice.
+"""Kill workers, runs and schedulers while parts are made: the parts are the same, and none is made twice.
 
 ``python -m fuzz.shard_kills [--kills 20] [--work duplicates]``. A run in local processes gets SIGKILL when
 some parts are finished: first one of its workers, after which the run must end well; then the run itself,
-with all that it started, after which the next one must go on where it was. Nothing is left beside the parts.
+with all that it started, after which the next one must resume. Of a run by Dask, the scheduler is killed:
+that must end in a clear error, and the next run must resume. Nothing is left beside the parts.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
+import logging
 import os
 import random
 import secrets
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from benchmarks.grammar import forests
 
 from treedot import FragmentVectorizer, IncompleteError, scale
+from treedot.scale import liveness
 from treedot.scale.engines import LocalProcesses
 
 TREES, SHARDS, WORKERS = 60_000, 24, 2
@@ -137,6 +144,66 @@ def kill_run(attacked: Attacked, out: Path, rng: random.Random) -> bool:
     return killed
 
 
+def kill_scheduler(attacked: Attacked, out: Path, rng: random.Random) -> bool:
+    """Kill the scheduler of a run by Dask; the run ends in a clear error, and the next one resumes."""
+    errors: list[BaseException] = []
+    with dask_cluster(attacked.folder / f"{out.name}.json") as (scheduler, address):
+        from distributed import Client
+
+        with Client(address) as client, mock.patch.object(liveness, "SCHEDULER_SECONDS", 2.0):
+
+            def run() -> None:
+                try:
+                    attacked.make(out, client)
+                except BaseException as error:
+                    errors.append(error)
+
+            runner = threading.Thread(target=run)
+            runner.start()
+            killed = attacked.wait(out, rng, lambda: not runner.is_alive())
+            scheduler.kill()
+            runner.join()
+    if errors and not isinstance(errors[0], IncompleteError):
+        raise KillError(f"the run ends with {errors[0]!r}") from errors[0]
+    before = {path: version(path) for path in out.rglob("part-*")}
+    with ThreadPoolExecutor(1) as pool:
+        attacked.make(out, pool)
+    if again := [path for path, known in before.items() if version(path) != known]:
+        raise KillError(f"parts were made again that were finished: {again}")
+    attacked.check(out)
+    return killed and bool(errors)
+
+
+@contextlib.contextmanager
+def dask_cluster(file: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Start a Dask scheduler and workers; yield the process of the scheduler, and its address."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    options = ["--scheduler-file", str(file), "--no-dashboard"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+    def start(name: str, *more: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{name}", *options, *more]
+        return stack.enter_context(ended(subprocess.Popen(command, **quiet)))  # type: ignore[call-overload]
+
+    with contextlib.ExitStack() as stack:
+        scheduler = start("scheduler", "--host", "127.0.0.1", "--port", "0")
+        while not (file.exists() and file.read_text().endswith("}")):
+            time.sleep(0.05)
+        address = json.loads(file.read_text())["address"]
+        start("worker", "--nthreads", "1", "--nworkers", str(WORKERS), "--death-timeout", "5")
+        yield scheduler, address
+
+
+@contextlib.contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield a process, and end it at last."""
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
 def wait_for_group(group: int, seconds: float = 5.0) -> None:
     """Wait until killed processes have ended: on a busy machine they hold their locks for a while."""
     end = time.monotonic() + seconds
@@ -157,16 +224,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz.shard_kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=20, metavar="N", help="of each kind (default: 20)")
     parser.add_argument("--seed", type=int, metavar="N", help="of the moments (default: any)")
-    parser.add_argument("--only", choices=("runs", "workers"), help="of what (default: both)")
+    parser.add_argument("--only", choices=("runs", "workers", "schedulers"), help="of what (default: all)")
     parser.add_argument("--trees", type=int, default=TREES, metavar="N", help="(default: %(default)s)")
     parser.add_argument("--work", choices=WORKS, default=WORKS[0], help="(default: %(default)s)")
     options = parser.parse_args(arguments)
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     rng = random.Random(seed)
-    print(f"{options.kills} kills of workers and of runs, --seed {seed}", flush=True)
+    print(f"{options.kills} kills of workers, of runs and of schedulers, --seed {seed}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         attacked = Attacked(Path(folder), options.trees, SHARDS, options.work)
         kinds: dict[str, Callable[[Path], bool]] = {"runs": lambda out: kill_run(attacked, out, rng)}
+        if find_spec("distributed"):
+            kinds["schedulers"] = lambda out: kill_scheduler(attacked, out, rng)
         try:
             with LocalProcesses(WORKERS) as pool:
                 kinds["workers"] = lambda out: kill_worker(attacked, out, pool, rng)

@@ -1,11 +1,13 @@
 """Every engine gives the same bytes, and a shard that kills its worker takes no other with it."""
 
 import contextlib
+import itertools
 import json
 import os
 import re
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -24,7 +26,7 @@ from strategies import random_forest
 from treedot import FragmentVectorizer, IncompleteError, scale
 from treedot.cli import main
 from treedot.jit import COMPILED
-from treedot.scale import liveness
+from treedot.scale import clusters, liveness
 from treedot.scale.engines import LocalProcesses
 from trouble import POISONED, deadly_shard
 
@@ -150,7 +152,7 @@ def dask_scheduler(tmp_path):
     options = ["--no-dashboard", "--no-show", "--scheduler-file", str(file)]
     with subprocess.Popen([*module, *options], stderr=subprocess.DEVNULL) as process:
         try:
-            while not file.exists():
+            while not (file.exists() and file.read_text().endswith("}")):
                 assert process.poll() is None
                 time.sleep(0.05)
             yield process, json.loads(file.read_text())["address"]
@@ -182,7 +184,7 @@ def test_a_dask_scheduler_that_goes_away_is_reported_and_the_folder_resumed(
         assert main(["encode", str(trees), "-o", f"{out}/", *options]) == 1
     said = capsys.readouterr().err
     assert (
-        f"the Dask scheduler {address} does not answer for 1 s. Everything that is finished is kept" in said
+        f"the Dask scheduler {address} has not answered for 1 s. Everything that is finished is kept" in said
     )
     assert "Traceback" not in said
     with ThreadPoolExecutor(2) as pool:
@@ -194,7 +196,7 @@ def test_the_executor_of_a_dask_client_is_watched_as_the_client_is(trees, tmp_pa
     monkeypatch.setattr(liveness, "SCHEDULER_SECONDS", 1.0)
     with dask_scheduler(tmp_path) as (process, address), distributed.Client(address) as client:
         end_when_planned(process, signal.SIGKILL, tmp_path / "out")
-        with pytest.raises(IncompleteError, match="does not answer for 1 s"):
+        with pytest.raises(IncompleteError, match="has not answered for 1 s"):
             encoded(trees, tmp_path / "out", client.get_executor())
 
 
@@ -214,7 +216,7 @@ def test_workers_that_are_gone_are_waited_for_as_long_as_is_stated(monkeypatch):
         now[0] += seconds
         assert alive.look()
     now[0] += 2
-    with pytest.raises(IncompleteError, match=r"the scheduler has no worker for 120 s\..*: start workers"):
+    with pytest.raises(IncompleteError, match=r"has had no worker for 120 s\..*: start workers"):
         alive.look()
 
 
@@ -233,7 +235,7 @@ def test_a_scheduler_that_answers_again_in_time_is_not_given_up(monkeypatch):
         alive_again[0] = answers
         assert alive.look() is answers
     now[0] += 2
-    with pytest.raises(IncompleteError, match=r"the scheduler does not answer for 30 s\."):
+    with pytest.raises(IncompleteError, match=r"the scheduler has not answered for 30 s\."):
         alive.look()
 
 
@@ -242,32 +244,92 @@ class LocalRayletDiedError(Exception):
 
 
 class DyingRay:
-    """What treedot uses of ray, where the node or the head has died."""
+    """What treedot uses of ray, of which something dies when the first task is waited for."""
 
-    def __init__(self, node=True):
-        self.node = node
+    def __init__(self, dies):
+        self.dies, self.head = dies, socket.create_server(("127.0.0.1", 0))
 
     def remote(self, **options):
         return lambda function: mock.Mock(remote=lambda *task: task)
 
     def wait(self, running, num_returns, timeout):
-        return ([], running) if self.node else (running[:1], running[1:])
+        self.head.close()
+        if self.dies == "client":
+            raise ConnectionError("the channel is closed")
+        return ([], running) if self.dies == "head" else (running[:1], running[1:])
 
     def get(self, ref):
         raise LocalRayletDiedError
 
     def get_runtime_context(self):
-        return mock.Mock(gcs_address="127.0.0.1:9")
+        return mock.Mock(gcs_address="{}:{}".format(*self.head.getsockname()))
+
+    def cluster_resources(self):
+        assert self.dies != "head", "Ray would end the process"
 
 
-def test_a_ray_cluster_that_is_gone_is_reported(trees, tmp_path, expected, monkeypatch):
+@pytest.mark.parametrize(
+    ("dies", "said"),
+    [
+        ("head", "the head of the Ray cluster has not answered for 0 s"),
+        ("node", "the Ray node of this process has died"),
+        ("client", r"the Ray cluster is lost \(the channel is closed\)"),
+    ],
+)
+def test_a_ray_cluster_that_is_gone_is_reported(trees, tmp_path, expected, monkeypatch, dies, said):
     monkeypatch.setattr(liveness, "SCHEDULER_SECONDS", 0.0)
-    with pytest.raises(IncompleteError, match=r"the head of the Ray cluster does not answer for 0 s"):
-        encoded(trees, tmp_path / "out", DyingRay())
-    with pytest.raises(IncompleteError, match=r"the Ray node of this process has died"):
-        encoded(trees, tmp_path / "out", DyingRay(node=False))
+    monkeypatch.setattr(clusters, "_answer_seconds", lambda: 5.0)
+    with pytest.raises(IncompleteError, match=rf"{said}\. Everything that is finished is kept"):
+        encoded(trees, tmp_path / "out", DyingRay(dies))
     with ThreadPoolExecutor(2) as pool:
         assert encoded(trees, tmp_path / "out", pool) == expected
+
+
+class ForgetfulDask:
+    """What treedot uses of a Dask client, whose scheduler loses its first tasks, and is away for a time."""
+
+    status = "running"
+    scheduler = mock.Mock(address="tcp://head")
+
+    def __init__(self, loses, away=0):
+        self.loses, self.away, self.keys = loses, away, itertools.count()
+
+    def get_executor(self):
+        raise NotImplementedError
+
+    def submit(self, function, *task, pure):
+        self.loses -= 1
+        lost = self.loses >= 0
+        future = mock.Mock(status="cancelled" if lost else "finished", key=next(self.keys))
+        future.result = lambda timeout: function(*task)
+        future.add_done_callback = lambda callback: callback(future)
+        return future
+
+    def sync(self, *_, **__):
+        self.away -= 1
+        if self.away >= 0:
+            raise TimeoutError
+        return {"worker": 1}
+
+    def cancel(self, futures):
+        raise AssertionError("everything is done")
+
+
+def test_tasks_that_a_scheduler_lost_are_given_to_it_once_more(trees, tmp_path, expected, monkeypatch):
+    monkeypatch.setattr(liveness, "LOOK_SECONDS", 0.01)
+    assert encoded(trees, tmp_path / "out", ForgetfulDask(SHARDS, away=3)) == expected
+
+
+def test_tasks_that_a_scheduler_loses_again_and_again_fail(trees, tmp_path, monkeypatch):
+    with pytest.raises(IncompleteError, match=r"6 of 6 shards failed(.*\n)*.*twice \(CancelledError: the"):
+        encoded(trees, tmp_path / "out", ForgetfulDask(10**6))
+
+
+def test_a_client_that_is_closed_is_reported(trees, tmp_path):
+    closed = ForgetfulDask(0)
+    closed.submit = mock.Mock(side_effect=RuntimeError("it is closed"))
+    with pytest.raises(IncompleteError, match="the Dask client takes no tasks: it is closed"):
+        encoded(trees, tmp_path / "out", closed)
 
 
 def test_a_script_without_the_guard_is_shown_it(trees, tmp_path):

@@ -215,7 +215,8 @@ def _client(options: argparse.Namespace) -> Iterator[Any]:
             from distributed import Client
         except ModuleNotFoundError:
             raise missing("distributed", "dask", "--engine dask") from None
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # which would print tracebacks
+        # Where the scheduler goes away, Dask would log tracebacks beside the error.
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
             client = Client(options.scheduler)
         except (OSError, ValueError) as error:

@@ -35,7 +35,10 @@ def by_dask(client: Any, function: Callable[..., Any], tasks: Iterable[Task]) ->
     again: set[Task] = set()
 
     def submit(task: Task) -> None:
-        future = client.submit(function, *task, pure=False)
+        try:
+            future = client.submit(function, *task, pure=False)
+        except Exception as error:
+            raise IncompleteError(f"the Dask client takes no tasks: {error}; give another client") from error
         running[future.key] = future, task
         future.add_done_callback(finished.put)
 
@@ -95,10 +98,13 @@ def by_ray(ray: Any, function: Callable[..., Any], tasks: Iterable[Task]) -> Ite
     Ray ends the process 60 seconds after the head of the cluster has gone; the error comes before that.
     """
     remote, left = ray.remote(num_cpus=1, max_retries=0)(function), iter(tasks)
-    alive = Liveness("the head of the Ray cluster", partial(_ray_workers, ray))
+    alive = Liveness("the head of the Ray cluster", partial(_ray_workers, ray, _ray_head(ray)))
     running = {remote.remote(*task): task for task in islice(left, IN_FLIGHT)}
     while running:
-        ready, _ = ray.wait(list(running), num_returns=1, timeout=liveness.LOOK_SECONDS)
+        try:
+            ready, _ = ray.wait(list(running), num_returns=1, timeout=liveness.LOOK_SECONDS)
+        except Exception as error:
+            raise _ray_lost(f"the Ray cluster is lost ({error})") from error
         if not ready:
             alive.look()
             continue
@@ -107,18 +113,35 @@ def by_ray(ray: Any, function: Callable[..., Any], tasks: Iterable[Task]) -> Ite
             result = ray.get(ready[0])
         except Exception as error:
             if type(error).__name__ == "LocalRayletDiedError":
-                raise IncompleteError(
-                    "the Ray node of this process has died. Everything that is finished is kept: start Ray "
-                    "again, and run the same again to make the rest"
-                ) from error
+                raise _ray_lost("the Ray node of this process has died") from error
             result = error
         alive.note()
         running.update((remote.remote(*other), other) for other in islice(left, 1))
         yield task, result
 
 
-def _ray_workers(ray: Any) -> int:
+def _ray_lost(what: str) -> IncompleteError:
+    return IncompleteError(
+        f"{what}. Everything that is finished is kept: start Ray, and run the same again to make the rest"
+    )
+
+
+def _ray_head(ray: Any) -> tuple[str, int] | None:
+    """Return where the head of the cluster listens; None where it cannot be reached from here directly."""
+    try:
+        host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+        _connect((host, int(port)))
+    except Exception:  # through Ray's client, say, which notices itself that the cluster is lost
+        return None
+    return host, int(port)
+
+
+def _connect(address: tuple[str, int]) -> None:
+    socket.create_connection(address, timeout=_answer_seconds()).close()
+
+
+def _ray_workers(ray: Any, head: tuple[str, int] | None) -> int:
     """Return the number of CPUs; the head is first asked for a connection, since Ray would wait for it."""
-    host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
-    socket.create_connection((host, int(port)), timeout=_answer_seconds()).close()
+    if head is not None:
+        _connect(head)
     return int(ray.cluster_resources().get("CPU", 0))

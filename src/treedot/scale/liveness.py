@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from treedot.errors import IncompleteError
 
-SCHEDULER_SECONDS = 30.0  # without an answer of the scheduler, after which it is given up
-WORKERS_SECONDS = 120.0  # without a worker, where there were some
-LOOK_SECONDS = 1.0  # without a result, after which the scheduler is asked
+SCHEDULER_SECONDS = 30.0  # without an answer: then the scheduler is given up
+WORKERS_SECONDS = 120.0  # without a worker, where there were some: then the cluster is given up
+LOOK_SECONDS = 1.0  # without a result: then the scheduler is asked
 
 
 class Liveness:
@@ -26,10 +26,11 @@ class Liveness:
     def __init__(self, name: str, n_workers: Callable[[], int]) -> None:
         self._name, self._n_workers = name, n_workers
         self._had_workers = False
-        self.note()
+        self._heard = self._worked = time.monotonic()
 
     def note(self) -> None:
-        """Take note of a sign of life, such as a result."""
+        """Take note of a result, by which scheduler and workers are known to be alive."""
+        self._had_workers = True
         self._heard = self._worked = time.monotonic()
 
     def look(self) -> bool:
@@ -38,13 +39,13 @@ class Liveness:
             workers = self._n_workers()
         except Exception as error:
             if time.monotonic() - self._heard >= SCHEDULER_SECONDS:
-                raise self._gone(f"does not answer for {SCHEDULER_SECONDS:g} s", "start it again") from error
+                raise self._gone(f"has not answered for {SCHEDULER_SECONDS:g} s", "start it") from error
             return False
         self._heard = time.monotonic()
         if workers or not self._had_workers:  # workers may take long to come
             self._had_workers, self._worked = self._had_workers or workers > 0, self._heard
         elif self._heard - self._worked >= WORKERS_SECONDS:
-            raise self._gone(f"has no worker for {WORKERS_SECONDS:g} s", "start workers")
+            raise self._gone(f"has had no worker for {WORKERS_SECONDS:g} s", "start workers")
         return True
 
     def _gone(self, what: str, remedy: str) -> IncompleteError:

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from treedot.array_types import IntArray
 from treedot.parameters import checked_integer, checked_positive, checked_share
 from treedot.readers import read_trees
-from treedot.search.duplicate_groups import Compared, DuplicateGroup, Information, groups_of
+from treedot.search.duplicate_groups import DuplicateGroup, groups_of
+from treedot.search.information import Information
+from treedot.search.near_duplicates import Compared, NearDuplicates
+from treedot.search.production_keys import content_order, tree_keys
 from treedot.search.similarity import production_multisets, similar_pairs
 from treedot.trees import Forest
 
@@ -61,25 +65,45 @@ def find_duplicates(
     ...     print(group.members, group.similarity, group.band)
     (0, 2) 0.4 similar
     """
+    return groups_of(
+        near_duplicates(
+            read_trees(trees), threshold=threshold, min_nodes=min_nodes, n_jobs=n_jobs, on_limit=on_limit
+        )
+    )
+
+
+def near_duplicates(
+    forest: Forest,
+    *,
+    threshold: float = THRESHOLD,
+    min_nodes: int = MIN_NODES,
+    n_jobs: int | None = None,
+    on_limit: OnLimit | None = None,
+) -> NearDuplicates:
+    """Return which trees are near-duplicates of which; the parameters are those of ``find_duplicates``."""
     threshold, min_nodes = checked_settings(threshold, min_nodes)
-    forest = read_trees(trees)
     numbers = np.flatnonzero(forest.sizes >= min_nodes)
-    if not len(numbers):
-        return []
-    # Distinct trees are numbered by their first copies.
-    _, first, kind = np.unique(forest[numbers].root_subtree, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    kind = rank[kind]
-    ends = np.cumsum(np.bincount(kind))[:-1]
-    copies = [part.tolist() for part in np.split(numbers[np.argsort(kind, kind="stable")], ends)]
-    distinct = forest[numbers[np.sort(first)]]
+    distinct, copies = _distinct(forest, numbers)
     multisets = production_multisets(distinct)
     pairs = similar_pairs(multisets, threshold, n_jobs)
     if pairs.n_limited and on_limit is not None:
         on_limit(pairs.n_limited)
     compared = Compared(forest.sizes, forest.columns, copies, multisets, _information(distinct))
-    return groups_of(compared, pairs, threshold)
+    return NearDuplicates(compared, pairs, threshold)
+
+
+def _distinct(forest: Forest, numbers: IntArray) -> tuple[Forest, list[list[int]]]:
+    """Return the distinct ones of some trees, in an order by content, and the numbers of their copies."""
+    _, first, kind = np.unique(forest[numbers].root_subtree, return_index=True, return_inverse=True)
+    distinct = forest[numbers[first]]
+    sizes = np.bincount(distinct.tree_of_node[distinct.arity > 0], minlength=len(distinct))
+    order = content_order(sizes, tree_keys(distinct))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    kind = rank[kind]
+    ends = np.cumsum(np.bincount(kind, minlength=len(order)))[:-1]
+    by_kind = numbers[np.argsort(kind, kind="stable")]
+    return distinct[order], [part.tolist() for part in np.split(by_kind, ends)] if len(order) else []
 
 
 def checked_settings(threshold: float, min_nodes: int) -> tuple[float, int]:

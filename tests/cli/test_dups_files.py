@@ -54,8 +54,8 @@ def test_a_file_that_is_gone_meanwhile_is_told_without_its_lines(code, capsys, m
         (code / "src/b.py").unlink()
         return found(*arguments, **settings)
 
-    found = dups.find_duplicates
-    monkeypatch.setattr(dups, "find_duplicates", find)
+    found = dups.near_duplicates
+    monkeypatch.setattr(dups, "near_duplicates", find)
     assert main(["dups", "src"]) == 0
     assert "src/b.py:4-11 plus" in capsys.readouterr().out
 

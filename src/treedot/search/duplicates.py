@@ -94,16 +94,16 @@ def near_duplicates(
 
 def _distinct(forest: Forest, numbers: IntArray) -> tuple[Forest, list[list[int]]]:
     """Return the distinct ones of some trees, in an order by content, and the numbers of their copies."""
-    _, first, kind = np.unique(forest[numbers].root_subtree, return_index=True, return_inverse=True)
-    distinct = forest[numbers[first]]
-    sizes = np.bincount(distinct.tree_of_node[distinct.arity > 0], minlength=len(distinct))
-    order = content_order(sizes, tree_keys(distinct))
+    some = forest if len(numbers) == len(forest) else forest[numbers]
+    _, first, kind = np.unique(some.root_subtree, return_index=True, return_inverse=True)
+    sizes = np.bincount(some.tree_of_node[some.arity > 0], minlength=len(some))
+    order = content_order(sizes[first], tree_keys(some)[first])
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     kind = rank[kind]
     ends = np.cumsum(np.bincount(kind, minlength=len(order)))[:-1]
     by_kind = numbers[np.argsort(kind, kind="stable")]
-    return distinct[order], [part.tolist() for part in np.split(by_kind, ends)] if len(order) else []
+    return some[first[order]], [part.tolist() for part in np.split(by_kind, ends)] if len(order) else []
 
 
 def checked_settings(threshold: float, min_nodes: int) -> tuple[float, int]:

@@ -4,6 +4,9 @@ import shutil
 from random import Random
 
 import pytest
+
+pytest.importorskip("tree_sitter_javascript")
+
 from fuzz.gate import main, sequence
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

@@ -104,3 +104,12 @@ def test_names_are_shown_on_any_terminal(code, capsys, monkeypatch):
     assert main(["dups", "src", "--format", "json", "-o", "r.json"]) == 0
     (group,) = json.loads((code / "r.json").read_text())["groups"]
     assert {member["file"] for member in group["members"]} == {"src/a.py", "src/\x1b[31mé\n.py"}
+
+
+def test_a_named_file_above_the_limit_is_left_out_with_a_message_that_names_no_option(code, capsys):
+    (code / "src/a.py").write_text(ADD + "#" * 2_000_000)
+    assert main(["dups", "src/a.py", "src/b.py"]) == 0
+    told = capsys.readouterr()
+    assert told.out == "no near-duplicates\n"
+    assert "left out src/a.py: larger than 2,000,000 bytes" in told.err
+    assert "in Python with read_code(max_bytes=…)" in told.err

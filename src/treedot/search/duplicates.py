@@ -38,9 +38,12 @@ def find_duplicates(
     ``threshold`` where what they share is rare enough to rule out chance, 50 bits (see ``DuplicateGroup``).
     Groups come from complete linkage: every two members are near-duplicates. Trees of one file that overlap,
     as their columns ``file``, ``start`` and ``end`` say, are not duplicates of each other, and a group that
-    lies inside another one is left out.
+    lies inside another one is left out. So a pair of near-duplicates need not be in a group together.
 
-    All such pairs are found, exactly, up to two limits that keep the work proportional to the number of
+    The order of the trees does not matter: where pairs are equally similar, the content of the trees decides
+    which is joined first. Equal trees on the same lines of a file are interchangeable; one of them is taken.
+
+    All pairs are compared, exactly, up to two limits that keep the work proportional to the number of
     trees: a tree is compared with at most 10,000 others that are no larger, and found to be similar to at
     most 500, beginning with those that share what is rarest; equal trees count once. The limits are met where
     thousands of trees are alike but not equal, as in generated code.

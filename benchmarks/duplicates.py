@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +32,10 @@ from benchmarks.planting import KINDS, plant, statements, variants
 from benchmarks.rivals import Pairs, Place, installed
 from treedot import Forest, find_duplicates
 from treedot.readers.code import read_code
-from treedot.search.duplicate_groups import DuplicateGroup
+from treedot.search.duplicate_groups import DuplicateGroup, all_groups, groups_of
+from treedot.search.duplicates import near_duplicates
 from treedot.search.edit_distance import edit_distance
+from treedot.search.near_duplicates import NearDuplicates
 from treedot.search.similarity import production_multisets, similarities
 from treedot.timing import timed
 
@@ -127,18 +130,44 @@ def read(paths: Sequence[Path], min_nodes: int, n_jobs: int) -> Forest:
 def print_speed(name: str, files: Sequence[Path], n_jobs: int) -> None:
     """Print how long reading and finding take."""
     forest, reading = timed(lambda: read(files, 40, n_jobs))
-    groups, finding = timed(lambda: find_duplicates(forest, n_jobs=n_jobs))
+    found, finding = timed(lambda: near_duplicates(forest, n_jobs=n_jobs))
+    groups, grouping = timed(lambda: groups_of(found))
     size = sum(path.stat().st_size for path in files) / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(
         f"{name}: {len(files):,} files, {size:.1f} MB, {len(forest):,} functions of 40 nodes or more, "
-        f"{forest.n_nodes:,} nodes, {len(groups):,} groups; reading {reading:.1f} s, finding {finding:.1f} s"
+        f"{forest.n_nodes:,} nodes, {len(groups):,} groups; reading {reading:.1f} s, finding "
+        f"{finding + grouping:.1f} s"
         f", peak {peak:.2f} GB"
     )
+    print_apart(found, groups)
     pairs = np.random.default_rng(0).choice(len(forest), (100_000, 2))
     shares = similarities(production_multisets(forest), *pairs[pairs[:, 0] != pairs[:, 1]].T)
     median, high = np.quantile(shares, [0.5, 0.99])
     print(f"similarity of random pairs: median {median:.2f}, 99 % below {high:.2f}")
+
+
+def near_pairs(found: NearDuplicates) -> set[tuple[int, int]]:
+    """Return all pairs of trees that are near-duplicates, equal ones among them."""
+    copies, overlap = found.trees.copies, found.places.overlap
+    kinds = [*zip(found.near.a.tolist(), found.near.b.tolist(), strict=True)]
+    pairs = {(min(i, j), max(i, j)) for a, b in kinds for i in copies[a] for j in copies[b]}
+    pairs.update(pair for numbers in copies for pair in combinations(numbers, 2))
+    return {pair for pair in pairs if not overlap(*pair)}
+
+
+def print_apart(found: NearDuplicates, groups: Sequence[DuplicateGroup]) -> None:
+    """Print how many pairs of near-duplicates are in no group of the list together."""
+    every, linked = near_pairs(found), all_groups(found)
+    apart, split = (
+        every.difference(pair for group in some for pair in combinations(group.members, 2))
+        for some in (groups, linked)
+    )
+    print(
+        f"{len(every):,} pairs of near-duplicates, {len(apart) / max(1, len(every)):.0%} of them in no group "
+        f"together: {len(split):,} because not all members of the group would be alike, "
+        f"{len(apart) - len(split):,} because the group lies inside of another one"
+    )
 
 
 def print_edit_distances(planted: Forest, truth: Sequence[tuple[str, int, int]]) -> None:

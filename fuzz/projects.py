@@ -13,9 +13,11 @@ from fuzz.tokens import CODE, mutate_text
 from treedot import Forest, Tree
 from treedot.cli import dups, parser
 from treedot.readers.folders import walk
-from treedot.search.baseline import new_groups, read_baseline
-from treedot.search.duplicate_groups import DuplicateGroup
-from treedot.search.duplicates import find_duplicates
+from treedot.search.baseline import read_baseline
+from treedot.search.duplicates import near_duplicates
+from treedot.search.identities import units_of
+from treedot.search.near_duplicates import NearDuplicates
+from treedot.search.new_duplicates import new_duplicates
 
 SOURCE = "def f(x):\n    return [y + 1 for y in x if y]\n"
 FILES = [
@@ -70,19 +72,19 @@ def check_settings(path: Path) -> None:
 
 
 @cache
-def _duplicates() -> tuple[Forest, list[DuplicateGroup]]:
+def _duplicates() -> tuple[Forest, NearDuplicates]:
     tree = Tree.parse("(A (B (C d) (E f)) (G h))")
     columns = {"file": ["a.py", "b.py", "c"], "name": ["f", "C.g", ""]}
     forest = Forest.from_trees([tree] * 3, columns)
-    return forest, find_duplicates(forest, min_nodes=2)
+    return forest, near_duplicates(forest, min_nodes=2)
 
 
 def check_baseline(path: Path) -> None:
-    """Read known groups, and look some up."""
-    forest, groups = _duplicates()
-    require(groups, "equal trees are no duplicates")
-    known = read_baseline(path)
-    require(len(list(new_groups(forest, groups, known))) <= len(groups), "there are more groups than before")
+    """Read known near-duplicates, and look some up."""
+    forest, found = _duplicates()
+    units = units_of(forest, forest.columns["name"])
+    new = new_duplicates(found, known=read_baseline(path), units=units)
+    require(len(new) <= 1, "there are more groups than without a baseline")
 
 
 _damage = partial(mutate_text, syntaxes=(CODE,))

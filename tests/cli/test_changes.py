@@ -1,14 +1,20 @@
-"""Changed lines, against repositories made for the purpose."""
+"""New and changed functions, against repositories made for the purpose."""
 
 import shutil
 import subprocess
 
 import pytest
 
-from treedot import SourceError
+from treedot import SourceError, read_code
 from treedot.cli.changes import Changes
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+FUNCTION = "def {0}(x):\n    y = {0}_at(x)\n    return y + x\n\n\n"
+
+
+def functions(*names):
+    return "".join(FUNCTION.format(name) for name in names)
 
 
 @pytest.fixture
@@ -18,9 +24,9 @@ def repository(tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(tmp_path))
     git("init", "-q")
-    (folder / "a.py").write_text("".join(f"line {k}\n" for k in range(1, 21)))
-    (folder / 'odd "näme".py').write_text("one\n")
-    (folder / "same.py").write_text("same\n" * 9)
+    (folder / "a.py").write_text(functions("f", "g", "h"))
+    (folder / 'odd "näme".py').write_text(functions("odd"))
+    (folder / "same.py").write_text(functions("same", "twice"))
     commit()
     return folder
 
@@ -34,36 +40,93 @@ def commit():
     git("commit", "-q", "-m", "x")
 
 
-def test_changed_added_and_deleted_lines_touch_what_they_are_in(repository):
-    lines = (repository / "a.py").read_text().splitlines(True)
-    lines[4] = "changed\n"  # line 5
-    del lines[11:13]  # after line 11
-    lines.append("added\n")  # line 19
-    (repository / "a.py").write_text("".join(lines))
-    changes = Changes("HEAD", repository)
-    touched = [k for k in range(1, 20) if changes.touch("a.py", k, k)]
-    assert touched == [5, 11, 19]
-    assert changes.touch("a.py", 1, 7)
-    assert not changes.touch("a.py", 6, 10)
-    assert not changes.touch("same.py", 1, 9)
+def changed(repository, paths=(".",), **how):
+    """Return the names of the functions that changed."""
+
+    def read(some):
+        return read_code(some, identifiers="blur", literals="blur", blurred=True, **how)
+
+    forest = read(paths)
+    found = Changes("HEAD", repository).changed(forest, list(paths), read)
+    return [name for name, is_changed in zip(forest.columns["name"], found, strict=True) if is_changed]
 
 
-def test_new_files_and_odd_names_are_seen_and_moved_ones_are_not_changed(repository):
-    (repository / 'odd "näme".py').write_text("two\n")
-    (repository / "new.py").write_text("x\n")
-    git("mv", "same.py", "moved.py")
-    changes = Changes("HEAD", repository)
-    assert changes.touch('odd "näme".py', 1, 1)
-    assert changes.touch(str(repository / "new.py"), 1, 1)
-    assert not changes.touch("moved.py", 1, 9)
+def test_functions_whose_content_is_another_have_changed(repository):
+    assert changed(repository) == []
+    text = (repository / "a.py").read_text()
+    (repository / "a.py").write_text(text.replace("g_at", "other") + functions("new"))
+    assert changed(repository) == ["g", "new"]
+    commit()
+    assert changed(repository) == []
+
+
+def test_moved_and_reformatted_functions_have_not_changed(repository):
+    (repository / "a.py").write_text(
+        "import x\n\n" + functions("h", "f").replace("\n    return", "\n\n    return")
+    )
+    (repository / "same.py").write_text(functions("same", "g") + "# a comment\n" + functions("twice"))
+    (repository / 'odd "näme".py').rename(repository / "moved.py")
+    assert changed(repository) == []
+    git("add", "-A")
+    assert changed(repository) == []
+
+
+def test_a_further_copy_has_changed_whether_git_knows_its_file_or_not(repository):
+    (repository / "new.py").write_text(functions("f"))
+    assert changed(repository) == ["f"]
+    git("add", "-A")
+    assert changed(repository) == ["f"]
+
+
+def test_a_file_with_an_odd_name_is_compared(repository):
+    (repository / 'odd "näme".py').write_text(functions("odd", "more"))
+    assert changed(repository) == ["more"]
+
+
+def test_a_function_that_comes_from_outside_of_the_paths_is_new(repository):
+    for name in ("src", "tests"):
+        (repository / name).mkdir()
+    (repository / "tests" / "t.py").write_text(functions("helper"))
+    commit()
+    (repository / "tests" / "t.py").rename(repository / "src" / "t.py")
+    assert changed(repository, ["src"]) == ["helper"]
+    assert changed(repository) == []
+    assert changed(repository, ["src", "tests"]) == []
+    assert changed(repository, [str(repository / "src" / "t.py")]) == ["helper"]
+    assert changed(repository, [str(repository)]) == []
+
+
+def test_a_function_that_was_ignored_is_new(repository):
+    (repository / ".treedotignore").write_text("old/\n")
+    (repository / "old").mkdir()
+    (repository / "old" / "x.py").write_text(functions("helper", "excluded"))
+    commit()
+    (repository / "old" / "x.py").rename(repository / "x.py")
+    assert changed(repository) == ["helper", "excluded"]
+    commit()
+    (repository / "x.py").rename(repository / "y.py")
+    assert changed(repository) == []
+    assert changed(repository, exclude=["/x.py"]) == ["helper", "excluded"]
 
 
 def test_a_folder_inside_compares_the_same_files(repository, monkeypatch):
     inner = repository / "inner"
     inner.mkdir()
-    (repository / "a.py").write_text("other\n")
+    (repository / "a.py").write_text(functions("f", "other"))
     monkeypatch.chdir(inner)
-    assert Changes("HEAD", inner).touch("../a.py", 1, 1)
+    assert changed(inner, ["../a.py"]) == ["other"]
+    assert changed(inner, [".."]) == ["other"]
+
+
+def test_links_and_files_that_became_links_are_left_out(repository):
+    (repository / "link.py").symlink_to("a.py")
+    (repository / "same.py").unlink()
+    (repository / "same.py").symlink_to("a.py")
+    (repository / "a.py").write_text(functions("f", "g", "h", "new"))
+    assert changed(repository) == ["new"]
+    commit()
+    (repository / "a.py").write_text(functions("f", "g", "h"))
+    assert changed(repository) == []
 
 
 def test_what_git_does_not_know_is_told(repository, tmp_path):
@@ -75,25 +138,28 @@ def test_what_git_does_not_know_is_told(repository, tmp_path):
 
 
 def test_the_settings_of_users_do_not_matter(repository):
-    lines = (repository / "a.py").read_text().splitlines(True)
-    lines[4] = lines[6] = "changed\n"
-    (repository / "a.py").write_text("".join(lines))
     inner = repository / "a module"
     inner.mkdir()
     subprocess.run(["git", "init", "-q"], cwd=inner, check=True)
-    (inner / "x.py").write_text("x\n")
+    (inner / "x.txt").write_text("x\n")
     identity = ["-c", "user.name=x", "-c", "user.email=x@x"]
-    subprocess.run(["git", "add", "x.py"], cwd=inner, check=True)
+    subprocess.run(["git", "add", "x.txt"], cwd=inner, check=True)
     subprocess.run(["git", *identity, "commit", "-q", "-m", "x"], cwd=inner, check=True)
     git("-c", "advice.addEmbeddedRepo=false", "add", "a module")
-    for name, value in (("diff.submodule", "log"), ("diff.interHunkContext", "9"), ("color.ui", "always")):
+    settings = ("diff.submodule", "log"), ("diff.relative", "true"), ("color.ui", "always")
+    for name, value in (*settings, ("diff.noprefix", "true"), ("diff.renames", "copies")):
         git("config", name, value)
-    (repository / "same.py").write_text("other\n")
-    changes = Changes("HEAD", repository)
-    assert [k for k in range(1, 21) if changes.touch("a.py", k, k)] == [5, 7]
-    assert changes.touch("same.py", 1, 1)
+    (repository / "a.py").write_text(functions("f", "new", "h"))
+    assert changed(repository) == ["new"]
 
 
 def test_a_commit_that_is_not_there_is_named(repository):
     with pytest.raises(SourceError, match="there is no commit none"):
         Changes("none", repository)
+
+
+def test_a_commit_without_files_has_none_of_them(repository):
+    git("checkout", "-q", "--orphan", "empty")
+    git("rm", "-rfq", "--cached", ".")
+    git("commit", "-q", "--allow-empty", "-m", "x")
+    assert changed(repository) == ["f", "g", "h", "odd", "same", "twice"]

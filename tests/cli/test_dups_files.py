@@ -54,8 +54,8 @@ def test_a_file_that_is_gone_meanwhile_is_told_without_its_lines(code, capsys, m
         (code / "src/b.py").unlink()
         return found(*arguments, **settings)
 
-    found = dups.find_duplicates
-    monkeypatch.setattr(dups, "find_duplicates", find)
+    found = dups.near_duplicates
+    monkeypatch.setattr(dups, "near_duplicates", find)
     assert main(["dups", "src"]) == 0
     assert "src/b.py:4-11 plus" in capsys.readouterr().out
 
@@ -104,3 +104,12 @@ def test_names_are_shown_on_any_terminal(code, capsys, monkeypatch):
     assert main(["dups", "src", "--format", "json", "-o", "r.json"]) == 0
     (group,) = json.loads((code / "r.json").read_text())["groups"]
     assert {member["file"] for member in group["members"]} == {"src/a.py", "src/\x1b[31mé\n.py"}
+
+
+def test_a_named_file_above_the_limit_is_left_out_with_a_message_that_names_no_option(code, capsys):
+    (code / "src/a.py").write_text(ADD + "#" * 2_000_000)
+    assert main(["dups", "src/a.py", "src/b.py"]) == 0
+    told = capsys.readouterr()
+    assert told.out == "no near-duplicates\n"
+    assert "left out src/a.py: larger than 2,000,000 bytes" in told.err
+    assert "in Python with read_code(max_bytes=…)" in told.err

@@ -95,7 +95,9 @@ def test_a_file_is_read_up_to_a_size(tmp_path):
     (tmp_path / "a.py").write_bytes(b"12345")
     file = FoundFile(str(tmp_path / "a.py"), named=True)
     assert read_file(file, 5) == b"12345"
-    with pytest.raises(SourceError, match=r"a\.py: larger than 4 bytes: raise max_bytes"):
+    with pytest.raises(
+        SourceError, match=r"a\.py: larger than 4 bytes.* in Python with read_code\(max_bytes=…\)"
+    ):
         read_file(file, 4)
     with pytest.raises(SourceError, match="cannot open"):
         read_file(FoundFile(str(tmp_path / "b.py"), named=True), 4)

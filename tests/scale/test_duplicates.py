@@ -152,6 +152,39 @@ def test_limits_are_the_same(tmp_path, pool, monkeypatch):
         check_same(found, groups)
 
 
+def test_the_order_of_the_files_and_trees_changes_rows_and_nothing_else(tmp_path, pool):
+    parts = [Tree(f"s{k}", ["x"]) for k in range(30)]
+    trees = [Tree("f", parts[k : k + 16 + k % 3]) for k in range(13)] + [Tree("g", parts[3:19])] * 2
+    texts = [str(tree) for tree in trees]
+    found = []
+    for number in range(3):
+        random.Random(number).shuffle(texts)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for half in (0, 1):
+            (folder / f"{half}.tsv").write_text(
+                "tree\ttext\n" + "".join(f"{t}\t{t}\n" for t in texts[half::2])
+            )
+        table = scale.find_duplicates(folder / "*.tsv", folder / "out", pool, shard_size=500, **LOW)
+        columns = ("group", *FIGURES, "text")
+        found.append(sorted(tuple(row[name] for name in columns) for row in table.to_pylist()))
+        check_same(table, find_duplicates([*texts[0::2], *texts[1::2]], **LOW))
+    assert found[0] == found[1] == found[2]
+    assert len({row[0] for row in found[0]}) > 2
+
+
+def test_an_index_whose_trees_are_in_another_order_is_made_again(table, tmp_path, pool):
+    out, how = tmp_path / "out", {"shard_size": 2000, **LOW}
+    scale.find_duplicates(table, out, pool, **how)
+    plan, expected = out / "_pairs" / "_treedot.json", files(out)
+    described = json.loads(plan.read_text())
+    del described["work"]["order"]  # as in folders of the versions before
+    plan.write_text(json.dumps(described))
+    assert scale.status(out).missing == ["_pairs"]
+    scale.find_duplicates(table, out, pool, **how)
+    assert files(out) == expected
+
+
 def test_places_and_names_count_as_in_memory(tmp_path, pool):
     tree, other, more = (random_forest(seed, 1, 80)[0] for seed in (3, 4, 5))
     around = Tree("outer", [more, tree])

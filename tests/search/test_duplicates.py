@@ -1,6 +1,9 @@
 """Groups of near-duplicates: which trees are in them, in which order, and what is said of them."""
 
+import dataclasses
+import random
 import sys
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -9,7 +12,8 @@ from hypothesis import strategies as st
 
 from strategies import random_forest, trees
 from treedot import Forest, ParameterError, Tree, find_duplicates, similarity
-from treedot.search.duplicate_groups import ENOUGH_BITS, MARGIN
+from treedot.search.near_duplicates import ENOUGH_BITS, MARGIN
+from treedot.search.places import PLACE
 
 
 def with_places(forest: Forest, places: list[tuple[str, int, int]]) -> Forest:
@@ -159,16 +163,56 @@ def test_a_copy_elsewhere_of_what_lies_inside_duplicates_is_told():
     assert {group.members for group in find_duplicates(forest)} == {(0, 2), (1, 3, 4)}
 
 
-@given(st.permutations(range(12)))
-@settings(max_examples=10)
-def test_the_order_of_the_trees_changes_their_numbers_alone(order):
-    some = [*random_forest(5, 6, 60)]
-    some += [changed(tree, "other") for tree in some[:4]] + some[:2]
-    expected = find_duplicates(Forest.from_trees(some))
-    found = find_duplicates(Forest.from_trees([some[k] for k in order]))
-    back = [(tuple(sorted(order[i] for i in g.members)), g.similarity, g.bits, g.nodes) for g in found]
-    assert sorted(back) == sorted((g.members, g.similarity, g.bits, g.nodes) for g in expected)
-    assert len(expected) >= 4
+def by_content(groups, contents):
+    """Return groups in their order, with the contents of their members in place of their numbers."""
+    return [(sorted(contents[i] for i in g.members), dataclasses.replace(g, members=())) for g in groups]
+
+
+def test_of_equally_similar_pairs_the_same_one_is_joined_in_any_order():
+    a, b, c = (Tree("f", [Tree(f"s{k}", ["x"]) for k in range(first, first + 30)]) for first in (0, 5, 10))
+    assert similarity(a, b) == similarity(b, c) > 0.6 > similarity(a, c)
+    found = {
+        tuple(sorted(str(some[i]) for i in group.members))
+        for some in permutations([a, b, c])
+        for group in find_duplicates(some, threshold=0.6)
+    }
+    assert len(found) == 1
+
+
+def alike(seed: int, count: int) -> Forest:
+    """Return trees of many ties: parts of few lists, some equal, some inside of others or on one line."""
+    rng = random.Random(seed)
+    parts = [Tree(f"s{k}", ["x"]) for k in range(60)]
+    some = []
+    for _ in range(count):
+        first, size = 3 * rng.randrange(12), rng.choice((16, 16, 20))
+        some.append(Tree(rng.choice("fg"), parts[first : first + size]))
+    forest = with_places(
+        Forest.from_trees(some),
+        [(rng.choice("ab"), line, line + rng.choice((0, 3))) for line in rng.choices(range(count), k=count)],
+    )
+    forest.columns["blurred"] = [np.array(rng.choices(range(4), k=6)) for _ in some]
+    return forest
+
+
+@pytest.mark.parametrize("limits", [(10_000, 500), (4, 500), (10_000, 2)])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_order_of_the_trees_changes_their_numbers_and_nothing_else(seed, limits, monkeypatch):
+    for name, limit in zip(("MAX_COMPARED", "MAX_SIMILAR"), limits, strict=True):
+        monkeypatch.setattr(sys.modules["treedot.search.similarity"], name, limit)
+    forest, rng, met = alike(seed, 40), random.Random(seed), []
+    places = zip(*(forest.columns[name] for name in PLACE), strict=True)
+    contents = [
+        (str(tree), names.tolist(), place)
+        for tree, names, place in zip(forest, forest.columns["blurred"], places, strict=True)
+    ]
+    expected = by_content(find_duplicates(forest, threshold=0.6, min_nodes=5, on_limit=met.append), contents)
+    assert len(expected) > 3
+    for _ in range(5):
+        order = rng.sample(range(len(forest)), len(forest))
+        found = find_duplicates(forest[order], threshold=0.6, min_nodes=5, on_limit=met.append)
+        assert by_content(found, [contents[k] for k in order]) == expected
+    assert len(set(met)) == (limits != (10_000, 500))
 
 
 def test_of_too_many_trees_that_are_alike_some_pairs_are_left_out_and_that_is_told(monkeypatch):

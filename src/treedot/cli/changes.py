@@ -1,59 +1,117 @@
-"""Which lines of which files have changed since a commit, as git tells."""
+"""Which units of source code are new or changed since a commit, as git tells."""
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from treedot.errors import SourceError
+from treedot.languages import language_of
+from treedot.readers.folders import IGNORE_FILES
+from treedot.search.identities import unit_keys
+from treedot.trees import Forest
 
-_RANGE = re.compile(rb"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
+_PLAIN_FILES = (b"100644", b"100755")  # modes of git; others are links and submodules
 
 
 class Changes:
-    """The lines that were added or changed since a commit, those of files that git does not know yet too."""
+    """The files that differ from a commit, also those that git does not know yet.
+
+    Lines do not matter: a unit has changed if its content has. A unit that was moved or reformatted has not.
+
+    Parameters
+    ----------
+    reference : str
+        A branch, a tag or a commit.
+    folder : Path
+        Inside of the repository.
+    """
 
     def __init__(self, reference: str, folder: Path) -> None:
         if reference.startswith("-"):
             raise SourceError(f"{reference!r} is no commit: give a branch, a tag or a hash")
         self._root = Path(os.fsdecode(_git(folder, "rev-parse", "--show-toplevel")).rstrip("\n")).resolve()
         _git(self._root, "rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}")
-        self._lines: dict[Path, list[tuple[int, int]]] = {}
-        # Each option takes back what a user's settings may say.
-        diff = (
-            *("diff", "-M", "--no-color", "--no-ext-diff", "--no-textconv", "--no-relative"),
-            *("--submodule=short", "--inter-hunk-context=0"),
-        )
-        names = _git(self._root, *diff, "--name-only", "-z", reference, "--").split(b"\0")[:-1]
-        self._read(names, _git(self._root, *diff, "--unified=0", reference, "--"))
-        for name in _git(self._root, "ls-files", "--others", "--exclude-standard", "-z").split(b"\0")[:-1]:
-            self._lines[self._path(name)] = [(1, 2**62)]
+        # Content tells what was renamed; --no-relative overrides a user's settings.
+        diff = ("diff", "--name-only", "--no-renames", "--no-relative", "-z", reference, "--")
+        names = _git(self._root, *diff).split(b"\0")[:-1]
+        unknown = _git(self._root, "ls-files", "--others", "--exclude-standard", "-z").split(b"\0")[:-1]
+        self._files = {self._path(name) for name in (*names, *unknown)}
+        self._reference = reference
 
-    def touch(self, file: str, start: int, end: int) -> bool:
-        """Tell whether any of the lines from start to end is new or changed, or one was deleted there."""
-        return any(a <= end and b >= start for a, b in self._lines.get(Path(file).resolve(), ()))
+    def concern(self, file: str) -> bool:
+        """Tell whether a file differs."""
+        return Path(file).resolve() in self._files
 
-    def _read(self, names: Sequence[bytes], patch: bytes) -> None:
-        """Note the lines of a patch; the names of its files come apart, since a patch may quote them."""
-        left = iter(names)
-        lines: list[tuple[int, int]] = []
-        for line in patch.split(b"\n"):
-            if line.startswith(b"diff --git "):
-                lines = self._lines.setdefault(self._path(next(left)), [])
-            elif found := _RANGE.match(line):
-                first, count = int(found[1]), int(found[2] or 1)
-                lines.append((first, first + max(count, 1) - 1))
+    def changed(
+        self, forest: Forest, paths: Sequence[str], read: Callable[[Sequence[Path]], Forest]
+    ) -> list[bool]:
+        """Tell of every unit whether it is new or changed: whether there are more of its content than before.
+
+        Parameters
+        ----------
+        forest : Forest
+            The units of some paths.
+        paths : sequence of str
+        read : callable
+            Reads the units of other paths in the same way.
+        """
+        inside = [i for i, file in enumerate(forest.columns.get("file", ())) if self.concern(file)]
+        if not inside:
+            return [False] * len(forest)
+        content = {i: unit_keys(forest, i)[0] for i in inside}
+        with self._old_paths(paths) as there:
+            old = read(there) if there else forest[[]]
+        more = Counter(content.values()) - Counter(unit_keys(old, i)[0] for i in range(len(old)))
+        return [i in content and content[i] in more for i in range(len(forest))]
+
+    @contextmanager
+    def _old_paths(self, paths: Sequence[str]) -> Iterator[list[Path]]:
+        """Write the old contents of files that differ to a folder; yield where the paths are in it.
+
+        The ignore files of the commit are there too, so that the same rules hold.
+        """
+        real = [Path(path).resolve() for path in paths]
+        with tempfile.TemporaryDirectory(prefix="treedot-") as name:
+
+            def aside(path: Path) -> Path:
+                return Path(name, path.relative_to(path.anchor))
+
+            aside(self._root / ".git").mkdir(parents=True)
+            for path, content in self._old_contents(lambda path: path in real):
+                aside(path).parent.mkdir(parents=True, exist_ok=True)
+                aside(path).write_bytes(content)
+            yield [aside(path) for path in real if aside(path).exists()]
+
+    def _old_contents(self, is_named: Callable[[Path], bool]) -> Iterator[tuple[Path, bytes]]:
+        """Yield what the commit has of source files that differ, and its ignore files."""
+        blobs = []
+        for entry in _git(self._root, "ls-tree", "-r", "-z", "--full-tree", self._reference).split(b"\0"):
+            kind, _, file = entry.partition(b"\t")
+            path = self._path(file)
+            is_source = path in self._files and (language_of(path.name) is not None or is_named(path))
+            if kind.startswith(_PLAIN_FILES) and (is_source or path.name in IGNORE_FILES):
+                blobs.append((path, kind.split()[2]))
+        asked = b"".join(blob + b"\n" for _, blob in blobs)
+        answer, place = _git(self._root, "cat-file", "--batch", given=asked), 0
+        for path, _ in blobs:
+            head, _, _ = answer[place : place + 200].partition(b"\n")
+            begin = place + len(head) + 1
+            place = begin + int(head.split()[2]) + 1
+            yield path, answer[begin : place - 1]
 
     def _path(self, name: bytes) -> Path:
         return self._root / os.fsdecode(name)
 
 
-def _git(folder: Path, *arguments: str) -> bytes:
+def _git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes:
     try:
-        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False)
+        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False, input=given)
     except OSError as error:
         raise SourceError(f"--changed-since needs git, which cannot be run: {error}") from error
     if done.returncode:

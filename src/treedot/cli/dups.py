@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from treedot.cli.changes import Changes
 from treedot.cli.pipes import reader_may_leave
@@ -21,9 +22,12 @@ from treedot.readers.code.source_files import source_lines
 from treedot.readers.folders import Skipped
 from treedot.report import duplicates_report
 from treedot.report.text import count_of
-from treedot.search.baseline import new_groups, read_baseline, write_baseline
-from treedot.search.duplicate_groups import DuplicateGroup
-from treedot.search.duplicates import MIN_NODES, THRESHOLD, find_duplicates
+from treedot.search.baseline import Baseline, read_baseline, unit_names, write_baseline
+from treedot.search.duplicate_groups import DuplicateGroup, groups_of
+from treedot.search.duplicates import MIN_NODES, THRESHOLD, near_duplicates
+from treedot.search.identities import units_of
+from treedot.search.near_duplicates import NearDuplicates
+from treedot.search.new_duplicates import new_duplicates
 from treedot.trees import Forest
 
 SETTINGS: dict[str, type] = {
@@ -64,10 +68,11 @@ def run(options: argparse.Namespace) -> int:
 
     skipped = Skipped()
     bad: list[SourceError] = []
-    forest = _read(options, skipped, bad)
+    with Count() as count:
+        forest = count.over(_units(options, options.paths, on_skip=skipped, on_bad=bad.append))
     _check_targets(options, set(forest.columns.get("file", ())))
     limited: list[int] = []
-    groups = find_duplicates(
+    found = near_duplicates(
         forest,
         threshold=options.threshold,
         min_nodes=options.min_nodes,
@@ -75,11 +80,9 @@ def run(options: argparse.Namespace) -> int:
         on_limit=limited.append,
     )
     if options.write_baseline is not None:
-        write_baseline(Path(options.write_baseline), forest, groups)
-    if known is not None:
-        groups = list(new_groups(forest, groups, known))
-    if changes is not None:
-        groups = [group for group in groups if _is_touched(forest, group, changes)]
+        names = unit_names(forest, options.unit)
+        write_baseline(Path(options.write_baseline), forest, found, names)
+    groups = _shown(options, forest, found, known, changes)
     report = duplicates_report(
         forest, groups[: options.top], options.format, sources=_lines(options.language)
     )
@@ -90,27 +93,44 @@ def run(options: argparse.Namespace) -> int:
         with write_whole(Path(options.output)) as aside:
             aside.write_text(report, encoding="utf-8")
     with reader_may_leave():
-        for note in _notes(options, bad, limited):
+        for note in _notes(options, bad, limited, known):
             print(f"treedot: {note}", file=sys.stderr)
         _say(options, forest, groups, skipped)
     return 1 if options.fail_on_new and groups else 0
 
 
-def _read(options: argparse.Namespace, skipped: Skipped, bad: list[SourceError]) -> Forest:
-    """Read what is compared, without names and literals; note which files could not be read."""
-    settings = CodeSettings(options.unit, "blur", "blur", options.min_nodes, blurred=True)
-    with Count() as count:
-        return count.over(
-            iter_code(
-                options.paths,
-                settings=settings,
-                language=options.language,
-                exclude=options.exclude or (),
-                on_skip=skipped,
-                on_bad=bad.append,
-                n_jobs=options.jobs,
-            )
-        )
+def _units(options: argparse.Namespace, paths: Sequence[Any], **how: Any) -> Iterator[Forest]:
+    """Yield the units of paths that are compared, without names and literals."""
+    return iter_code(
+        paths,
+        settings=CodeSettings(options.unit, "blur", "blur", options.min_nodes, blurred=True),
+        language=options.language,
+        exclude=options.exclude or (),
+        n_jobs=options.jobs,
+        **how,
+    )
+
+
+def _shown(
+    options: argparse.Namespace,
+    forest: Forest,
+    found: NearDuplicates,
+    known: Baseline | None,
+    changes: Changes | None,
+) -> list[DuplicateGroup]:
+    """Return the groups; with a baseline or a commit, only what is not known and what has changed."""
+    if known is None and changes is None:
+        return groups_of(found)
+    units = units_of(forest, unit_names(forest, options.unit)) if known is not None else ()
+    changed = None
+    if changes is not None:
+        changed = changes.changed(forest, options.paths, lambda paths: _old(options, paths))
+    return new_duplicates(found, known=known, units=units, changed=changed)
+
+
+def _old(options: argparse.Namespace, paths: Sequence[Path]) -> Forest:
+    """Return the units of files as they were; those that cannot be read have none."""
+    return Forest.concat(_units(options, paths, on_bad=lambda error: None))
 
 
 def _check_targets(options: argparse.Namespace, sources: Iterable[str]) -> None:
@@ -122,18 +142,24 @@ def _check_targets(options: argparse.Namespace, sources: Iterable[str]) -> None:
         raise ParameterError(f"{options.output} is the baseline: write the report to another file")
 
 
-def _is_touched(forest: Forest, group: DuplicateGroup, changes: Changes) -> bool:
-    place = [forest.columns[name] for name in ("file", "start", "end")]
-    return any(changes.touch(*(column[i] for column in place)) for i in group.members)
-
-
 def _lines(language: str | None) -> Callable[[str], list[str]]:
     """Return what reads the lines of a source file."""
     return lambda file: source_lines(file, language or language_of(file) or "")
 
 
-def _notes(options: argparse.Namespace, bad: Iterable[SourceError], limited: Iterable[int]) -> Iterator[str]:
-    """Yield what is to be said of files that could not be read, and of limits."""
+def _notes(
+    options: argparse.Namespace,
+    bad: Iterable[SourceError],
+    limited: Iterable[int],
+    known: Baseline | None,
+) -> Iterator[str]:
+    """Yield notes on files that could not be read, on limits, and on an old baseline."""
+    if known is not None and not known.knows_pairs:
+        yield (
+            f"{printable(str(options.baseline))} is a baseline of version {known.version}, which is weaker: "
+            "it holds groups and not pairs, so that a new copy of one member of a known group may pass; "
+            f"renew it with --write-baseline {printable(str(options.baseline))}"
+        )
     for error in bad:
         yield f"left out {printable(str(error))}"
     for count in limited:
@@ -153,7 +179,7 @@ def _say(
         print(f"treedot: {what}{left_out}", file=sys.stderr)
         return
     files = len(set(forest.columns["file"]))
-    copies = sum(len(group.members) for group in groups)
+    copies = len({i for group in groups for i in group.members})
     new = "new " if options.baseline is not None else ""
     print(
         f"treedot: {count_of(len(groups), new + 'group')} of {count_of(copies, options.unit)}, among "

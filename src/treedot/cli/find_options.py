@@ -139,10 +139,12 @@ def add_dups_command(command: AddCommand) -> argparse.ArgumentParser:
     )
     new = dups.add_argument_group("only what is new")
     new.add_argument(
-        "--changed-since", metavar="REF", help="only groups with lines that changed since a git commit"
+        "--changed-since",
+        metavar="REF",
+        help="only near-duplicates of functions that are new or changed since a git commit",
     )
-    new.add_argument("--baseline", metavar="FILE", help="only groups that this file does not know")
-    new.add_argument("--write-baseline", metavar="FILE", help="write all groups to such a file")
+    new.add_argument("--baseline", metavar="FILE", help="only near-duplicates that this file does not know")
+    new.add_argument("--write-baseline", metavar="FILE", help="write all near-duplicates to such a file")
     new.add_argument("--fail-on-new", action="store_true", help="exit with 1 where any group is shown")
     _add_jobs(dups)
     return dups

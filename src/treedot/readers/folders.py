@@ -53,6 +53,14 @@ class Skipped:
 class TooLargeError(SourceError):
     """A file is larger than it may be."""
 
+    @classmethod
+    def of(cls, path: str, max_bytes: int) -> TooLargeError:
+        """Return the error of a file."""
+        return cls(
+            f"{path}: larger than {max_bytes:,} bytes, the limit for a source file: split it, or raise the "
+            "limit in Python with read_code(max_bytes=…)"
+        )
+
 
 class FoundFile(NamedTuple):
     """A file to read; ``named`` where it was asked for by name, so that it is not left out for its looks."""
@@ -202,7 +210,7 @@ def read_file(file: FoundFile, max_bytes: int) -> bytes:
     except OSError as error:
         raise SourceError(f"cannot open {file.path}: {error.strerror or error}") from error
     if len(content) > max_bytes:
-        raise TooLargeError(f"{file.path}: larger than {max_bytes:,} bytes: raise max_bytes to read it")
+        raise TooLargeError.of(file.path, max_bytes)
     return content
 
 

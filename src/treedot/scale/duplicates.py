@@ -37,8 +37,10 @@ from treedot.scale.plan import Plan
 from treedot.scale.production_lists import ProductionLists
 from treedot.scale.run import OnDone, Paths, Workers, planned, run
 from treedot.scale.status import DUPLICATES, PAIRS, is_complete
-from treedot.search.duplicate_groups import Compared, DuplicateGroup, Information, groups_of
+from treedot.search.duplicate_groups import DuplicateGroup, groups_of
 from treedot.search.duplicates import MIN_NODES, THRESHOLD, OnLimit, checked_settings
+from treedot.search.information import Information
+from treedot.search.near_duplicates import Compared, NearDuplicates
 from treedot.search.places import PLACE
 from treedot.search.similarity import Multisets, SimilarPairs
 from treedot.vectors.inverted_index import locate
@@ -140,7 +142,8 @@ def _merge(folder: Path, plan: Plan, pair_plan: Plan, on_limit: OnLimit | None) 
         multisets,
         _information(index, multisets),
     )
-    found = _table(groups_of(compared, pairs.among(kinds), plan.work["threshold"]), members, files)
+    near = NearDuplicates(compared, pairs.among(kinds), plan.work["threshold"])
+    found = _table(groups_of(near), members, files)
     write_result(folder / DUPLICATES, found)
     return found
 
@@ -165,10 +168,8 @@ class _Pairs(NamedTuple):
         return cls(tree[keep], partner[keep], similarity[keep], int(np.count_nonzero(~keep)))
 
     def among(self, kinds: IntArray) -> SimilarPairs:
-        """Return the pairs by the numbers of kinds of trees, which are given by their places."""
-        by_place = np.argsort(kinds)
-        a, b = (by_place[np.searchsorted(kinds, x, sorter=by_place)] for x in (self.tree, self.partner))
-        a, b = np.minimum(a, b), np.maximum(a, b)
+        """Return the pairs by the numbers of kinds of trees, which are given by their places, ascending."""
+        a, b = (np.searchsorted(kinds, x) for x in (self.partner, self.tree))
         order = np.lexsort((b, a))
         return SimilarPairs(a[order], b[order], self.similarity[order], self.n_limited)
 
@@ -176,18 +177,19 @@ class _Pairs(NamedTuple):
 def _involved(index: PairIndex, pairs: _Pairs) -> tuple[IntArray, IntArray, list[list[int]]]:
     """Return the trees that are in pairs or have copies: of different ones the places; rows; copies.
 
-    Different trees are in the order of their first copies, as in memory. Rows are ascending, and copies are
-    numbers of rows.
+    Different trees are in the order of the index, by size and content, as in memory. Rows are ascending, and
+    copies are numbers of rows.
     """
     first, other = index.copies.T
-    place = np.empty(int(max(index.tree_row.max(initial=-1), other.max(initial=-1))) + 1, np.int64)
+    place = np.empty(int(index.tree_row.max(initial=-1)) + 1, np.int64)
     place[index.tree_row] = np.arange(len(index.tree_row))
-    kind_rows = np.unique(np.concatenate([index.tree_row[pairs.tree], index.tree_row[pairs.partner], first]))
+    kinds = np.unique(np.concatenate([pairs.tree, pairs.partner, place[first]]))
+    kind_rows = index.tree_row[kinds]
     rows = np.sort(np.concatenate([kind_rows, other]))
     copies = [[k] for k in np.searchsorted(rows, kind_rows).tolist()]
-    for kind, number in zip(np.searchsorted(kind_rows, first), np.searchsorted(rows, other), strict=True):
+    for kind, number in zip(np.searchsorted(kinds, place[first]), np.searchsorted(rows, other), strict=True):
         copies[kind].append(int(number))
-    return place[kind_rows], rows, copies
+    return kinds, rows, copies
 
 
 def _members(folder: Path, plan: Plan, rows: IntArray) -> tuple[Any, list[str]]:

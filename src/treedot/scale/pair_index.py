@@ -1,10 +1,10 @@
 """The index that similar pairs are looked up in: files that workers map into memory.
 
-The arrays are those of ``search.similarity``: all distinct trees by size, with the numbers of their
-productions, the rarest first; and for each production the trees that are to be found by it. They are made by
-one process, from the lists in all parts, which it reads some at a time: keys of trees tell which are equal;
-counts of productions, in cells, tell what is rare; then each tree's list goes to its place, and what it is
-found by to one of several temporary files, by its first bits, each of which is sorted by itself.
+The arrays are those of ``search.similarity``: all distinct trees by size and content, with the numbers of
+their productions, the rarest first; and for each production the trees that are to be found by it. They are
+made by one process, from the lists in all parts, which it reads some at a time: keys of trees tell which are
+equal; counts of productions, in cells, tell what is rare; then each tree's list goes to its place, and what
+it is found by to one of several temporary files, by its first bits, each of which is sorted by itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treedot.files import open_plain
 from treedot.growing_array import GrowingArray
 from treedot.jit import njit
 from treedot.seals import new_hash
-from treedot.search.production_keys import RarestFirst, low_bits, n_cells
+from treedot.search.production_keys import RarestFirst, content_order, low_bits, n_cells
 from treedot.search.similarity import Multisets, PrefixIndex, index_of, indexed_lengths, turned
 
 ARRAYS = ("elements", "bounds", "index_elements", "index_start", "index_trees", "tree_row", "copies")
@@ -77,7 +77,7 @@ def write_pair_index(parts: Sequence[Path], folder: Path, threshold: float) -> N
     trees = _Trees.read(parts)
     is_first, copies = _told_apart(trees.key)
     first_rows = np.flatnonzero(is_first)
-    order = np.argsort(trees.size[first_rows], kind="stable")
+    order = content_order(trees.size[first_rows], trees.key[first_rows])
     tree_row = first_rows[order]
     place = np.full(len(is_first), -1, np.int64)  # of each row, by size
     place[tree_row] = np.arange(len(tree_row))

@@ -92,6 +92,7 @@ def is_planned(folder: Path, of: Plan) -> bool:
 def _description(of: Plan, files: dict[str, str]) -> dict[str, Any]:
     return {
         "task": "similar pairs",
+        "order": "content",  # of trees of one size; an index without this has them as they were read
         "fingerprint": of.fingerprint,
         "threshold": of.work["threshold"],
         "files": files,

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from treedot.array_types import IntArray
 from treedot.parameters import checked_integer, checked_positive, checked_share
 from treedot.readers import read_trees
-from treedot.search.duplicate_groups import Compared, DuplicateGroup, Information, groups_of
+from treedot.search.duplicate_groups import DuplicateGroup, groups_of
+from treedot.search.information import Information
+from treedot.search.near_duplicates import Compared, NearDuplicates
+from treedot.search.production_keys import content_order, tree_keys
 from treedot.search.similarity import production_multisets, similar_pairs
 from treedot.trees import Forest
 
@@ -34,9 +38,12 @@ def find_duplicates(
     ``threshold`` where what they share is rare enough to rule out chance, 50 bits (see ``DuplicateGroup``).
     Groups come from complete linkage: every two members are near-duplicates. Trees of one file that overlap,
     as their columns ``file``, ``start`` and ``end`` say, are not duplicates of each other, and a group that
-    lies inside another one is left out.
+    lies inside another one is left out. So a pair of near-duplicates need not be in a group together.
 
-    All such pairs are found, exactly, up to two limits that keep the work proportional to the number of
+    The order of the trees does not matter: where pairs are equally similar, the content of the trees decides
+    which is joined first. Equal trees on the same lines of a file are interchangeable; one of them is taken.
+
+    All pairs are compared, exactly, up to two limits that keep the work proportional to the number of
     trees: a tree is compared with at most 10,000 others that are no larger, and found to be similar to at
     most 500, beginning with those that share what is rarest; equal trees count once. The limits are met where
     thousands of trees are alike but not equal, as in generated code.
@@ -61,25 +68,45 @@ def find_duplicates(
     ...     print(group.members, group.similarity, group.band)
     (0, 2) 0.4 similar
     """
+    return groups_of(
+        near_duplicates(
+            read_trees(trees), threshold=threshold, min_nodes=min_nodes, n_jobs=n_jobs, on_limit=on_limit
+        )
+    )
+
+
+def near_duplicates(
+    forest: Forest,
+    *,
+    threshold: float = THRESHOLD,
+    min_nodes: int = MIN_NODES,
+    n_jobs: int | None = None,
+    on_limit: OnLimit | None = None,
+) -> NearDuplicates:
+    """Return which trees are near-duplicates of which; the parameters are those of ``find_duplicates``."""
     threshold, min_nodes = checked_settings(threshold, min_nodes)
-    forest = read_trees(trees)
     numbers = np.flatnonzero(forest.sizes >= min_nodes)
-    if not len(numbers):
-        return []
-    # Distinct trees are numbered by their first copies.
-    _, first, kind = np.unique(forest[numbers].root_subtree, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    kind = rank[kind]
-    ends = np.cumsum(np.bincount(kind))[:-1]
-    copies = [part.tolist() for part in np.split(numbers[np.argsort(kind, kind="stable")], ends)]
-    distinct = forest[numbers[np.sort(first)]]
+    distinct, copies = _distinct(forest, numbers)
     multisets = production_multisets(distinct)
     pairs = similar_pairs(multisets, threshold, n_jobs)
     if pairs.n_limited and on_limit is not None:
         on_limit(pairs.n_limited)
     compared = Compared(forest.sizes, forest.columns, copies, multisets, _information(distinct))
-    return groups_of(compared, pairs, threshold)
+    return NearDuplicates(compared, pairs, threshold)
+
+
+def _distinct(forest: Forest, numbers: IntArray) -> tuple[Forest, list[list[int]]]:
+    """Return the distinct ones of some trees, in an order by content, and the numbers of their copies."""
+    some = forest if len(numbers) == len(forest) else forest[numbers]
+    _, first, kind = np.unique(some.root_subtree, return_index=True, return_inverse=True)
+    sizes = np.bincount(some.tree_of_node[some.arity > 0], minlength=len(some))
+    order = content_order(sizes[first], tree_keys(some)[first])
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    kind = rank[kind]
+    ends = np.cumsum(np.bincount(kind, minlength=len(order)))[:-1]
+    by_kind = numbers[np.argsort(kind, kind="stable")]
+    return some[first[order]], [part.tolist() for part in np.split(by_kind, ends)] if len(order) else []
 
 
 def checked_settings(threshold: float, min_nodes: int) -> tuple[float, int]:

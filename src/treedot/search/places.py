@@ -46,7 +46,7 @@ class Places:
 
     def all_overlap(self, some: Sequence[int], others: Sequence[int]) -> bool:
         """Tell whether each tree of some is part of each of others, or that of it, by the lines of a file."""
-        return all(self._is_inside(i, j) or self._is_inside(j, i) for i in some for j in others)
+        return all(self.overlap(i, j) for i in some for j in others)
 
     def _is_inside(self, i: int, j: int) -> bool:
         inner, outer = self._spans[i], self._spans[j]
@@ -55,19 +55,23 @@ class Places:
         return bool(outer[1] <= inner[1] and inner[2] <= outer[2])
 
     def apart(self, members: Sequence[int]) -> list[int]:
-        """Return the members of a group that are not part of another one; on the same lines, the first."""
+        """Return the members that are not part of another one, ascending; on equal lines, the first given."""
         ends: dict[Any, int] = {}  # of every file, the last line so far
         kept = []
-        for i in sorted(members, key=self._outer_first):
+        for i in sorted(members, key=self._outer_first):  # on the same lines, in their order
             file, _, end = self._spans[i] or (None, 0, 0)
             if file is None or file not in ends or end > ends[file]:
                 ends[file] = end
                 kept.append(i)
         return sorted(kept)
 
-    def _outer_first(self, i: int) -> tuple[int, int, int]:
+    def overlap(self, i: int, j: int) -> bool:
+        """Tell whether one of two trees is part of the other, by the lines of a file."""
+        return self._is_inside(i, j) or self._is_inside(j, i)
+
+    def _outer_first(self, i: int) -> tuple[int, int]:
         _, start, end = self._spans[i] or (None, 0, 0)
-        return start, -end, i
+        return start, -end
 
     def not_inside_others(self, groups: Sequence[Sequence[int]]) -> Iterator[int]:
         """Yield the numbers of groups, but not of those that lie inside of one before.

@@ -30,6 +30,11 @@ def tree_keys(forest: Forest) -> WordArray:
     return np.add.reduceat(mix_words(words), forest.offsets[:-1])
 
 
+def content_order(sizes: IntArray, keys: WordArray) -> IntArray:
+    """Return an order of distinct trees that depends on what they are: by size, then by their keys."""
+    return np.lexsort((keys[:, 1], keys[:, 0], sizes))
+
+
 def production_keys(forest: Forest) -> WordArray:
     """Return a word for every distinct production, in the order of their numbers."""
     label = keys(0, forest.labels, DOMAIN)[:, 0]

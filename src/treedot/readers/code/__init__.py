@@ -57,8 +57,8 @@ def read_code(
     paths : path or iterable of paths
         Files and folders. Of a folder, all files are read that have the suffix of a language, also those in
         its folders; but for those that ``.gitignore`` and ``.treedotignore`` files name, for symbolic links
-        and names that begin with a dot, and for files that are binary, minified or generated. A file that
-        is named is always read. The order of the paths does not matter.
+        and names that begin with a dot, and for files that are binary, minified or generated. None of
+        this concerns a file that is named. The order of the paths does not matter.
     unit : {"function", "class", "file"}
         What a tree is.
     language : str, optional
@@ -75,9 +75,9 @@ def read_code(
         the order of the source. Equal trees with equal arrays are identical copies, with different ones
         renamed.
     max_bytes : int
-        Larger files are not read.
+        Larger files are not read: in a folder they are skipped, named ones are an error.
     max_seconds : float
-        Files that take longer to parse (in time of the processor) are not read.
+        Files that take longer to parse (in time of the processor) are not read either.
     exclude : iterable of str
         Patterns of files and folders that are left out, as in a ``.gitignore`` file of every folder given.
     on_bad : callable, optional
@@ -185,9 +185,7 @@ def read_source(
     content = read_chunk(stream, settings.max_bytes + 1, name)
     try:
         if len(content) > settings.max_bytes:
-            raise TooLargeError(
-                f"{name}: larger than {settings.max_bytes:,} bytes: use read_code(max_bytes=…)"
-            )
+            raise TooLargeError.of(name, settings.max_bytes)
         # Open text is decoded already, whatever encoding its first lines declare.
         text = content if isinstance(stream, io.TextIOBase) else as_utf8(content, language)
         forest, _ = parse_units(text, language, name, settings)

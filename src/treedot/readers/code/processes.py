@@ -72,7 +72,10 @@ def do_apart(function: Callable[..., R], *arguments: Any, file: str, max_seconds
         result = process.do((function, arguments, max_seconds))
     except (EOFError, OSError, pickle.UnpicklingError):
         if process.end():
-            message = f"takes longer than {max_seconds:g} s to parse: raise max_seconds to read it"
+            message = (
+                f"takes longer than {max_seconds:g} s to parse: split it, or raise the limit in Python with "
+                "read_code(max_seconds=…)"
+            )
             raise TooSlowError(f"{file}: {message}") from None
         raise CrashError(f"{file}: crashes the parser, and cannot be read") from None
     except BaseException:  # interrupted: an answer to this task must not be taken for that to another

@@ -1,0 +1,147 @@
+"""treedot dups --fail-on-new: third copies, functions without names, baselines of both versions."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from treedot.cli import main
+from treedot.parameters import REPORT_FORMATS
+
+LINES = """
+x = a + b
+y = a.b(c, d)
+z[a] = [b, c]
+assert a, b.c
+del a, b[c]
+a.b += c(d)(a)
+x = a if b else c
+y = [a for b in c]
+return a < b < c
+z = {a: b, c: d}
+raise a(b) from c
+x = not a
+y = lambda a: -b
+z = a[b:c]
+yield a * b ** c
+x = a, b, c, d
+global a
+x: a = b
+y = {a, b}
+z = a @ b
+x = await_(a)[b].c
+y = a and b or c
+z = (a is b) is c
+x = a[b][c][d]
+""".strip().splitlines()
+
+
+def function(name, first, count=16):
+    return "\n".join([f"def {name}(a, b, c, d):", *(f"    {line}" for line in LINES[first : first + count])])
+
+
+def callback(name, first):
+    """Return a call with a function that has no name."""
+    kinds = ("x = {};", "if (a < b) {{ {}(c); }}", "for (const a of {}) {{ b(a, c); }}", "b.{}.c = [a, a];",
+             "throw {}(a)(b);", "while (!{}) {{ c -= 1; }}", "return a ? {} : [c];", "x[{}] = -b;",
+             "a.b(c, {}, d);", "do {{ {}++; }} while (a);", "x = {{ a: {} }};", "delete a[{}];")  # fmt: skip
+    body = "\n".join(f"  {kind.format(name)}" for kind in kinds[first : first + 6] * 2)
+    return f"on(function (a, b) {{\n{body}\n}});\n"
+
+
+@pytest.fixture
+def code(tmp_path, monkeypatch):
+    """Return a repository with a pair of near-duplicates and a baseline of them; it is the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.py").write_text(function("left", 0))
+    (tmp_path / "src/b.py").write_text(function("middle", 2))
+    assert dups("--write-baseline", "known.json", "--fail-on-new") == 1
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "x"]):
+        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@x", *command], check=True)
+    return tmp_path
+
+
+def dups(*options):
+    return main(["dups", "src", "-j", "1", *options])
+
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+WAYS = [
+    pytest.param(("--changed-since", "HEAD"), marks=needs_git),
+    pytest.param(("--baseline", "known.json"), marks=needs_git),
+    pytest.param(("--changed-since", "HEAD", "--baseline", "known.json"), marks=needs_git),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("format", REPORT_FORMATS)
+def test_a_copy_of_one_member_of_a_known_pair_is_shown_and_fails(code, capsys, way, format):
+    assert dups(*way, "--fail-on-new", "--format", format) == 0
+    assert "src/b.py" not in capsys.readouterr().out
+    (code / "src/c.py").write_text(function("right", 5))
+    assert dups("--format", "json") == 0
+    (group,) = json.loads(capsys.readouterr().out)["groups"]  # left and right are not alike
+    assert [member["name"] for member in group["members"]] == ["left", "middle"]
+    assert dups(*way, "--fail-on-new", "--format", format) == 1
+    told = capsys.readouterr()
+    assert "src/c.py" in told.out
+    assert "src/b.py" in told.out
+    assert "src/a.py" not in told.out
+    assert "group of 2 functions" in told.err
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_moved_and_reformatted_copies_pass(code, capsys, way):
+    (code / "src/a.py").rename(code / "src/moved.py")
+    text = (code / "src/b.py").read_text()
+    (code / "src/b.py").write_text("# a comment\n\n" + text.replace("a + b", "(a  +  b)  # !"))
+    assert dups(*way, "--fail-on-new") == 0
+    assert capsys.readouterr().out == "no near-duplicates\n"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_new_pair_of_functions_without_names_fails(code, capsys, way):
+    pytest.importorskip("tree_sitter_javascript")
+    (code / "src/d.js").write_text(callback("f", 0) + callback("g", 0))
+    assert dups("--write-baseline", "known.json") == 0
+    subprocess.run(["git", "add", "-A"], check=True)
+    subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "x"], check=True)
+    assert dups(*way, "--fail-on-new") == 0
+    capsys.readouterr()
+    (code / "src/d.js").write_text(callback("f", 0) + callback("h", 6) + callback("g", 0) + callback("k", 6))
+    assert dups(*way, "--fail-on-new", "--format", "json") == 1
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert [member["start"] for member in group["members"]] == [15, 43]
+
+
+@needs_git
+def test_a_baseline_of_the_first_version_is_read_and_reported_as_weaker(code, capsys):
+    found = json.loads((code / "known.json").read_text())
+    members = [
+        {key: member[key] for key in ("file", "name", "content")}
+        for tree in found["trees"]
+        for member in tree["members"]
+    ]
+    (code / "known.json").write_text(json.dumps({"treedot_baseline": 1, "groups": [members]}))
+    capsys.readouterr()
+    assert dups("--baseline", "known.json", "--fail-on-new") == 0
+    told = capsys.readouterr()
+    assert "known.json is a baseline of version 1, which is weaker" in told.err
+    assert "renew it with --write-baseline known.json" in told.err
+    (code / "src/c.py").write_text(function("left", 0))
+    assert dups("--baseline", "known.json", "--fail-on-new") == 1
+    assert dups("--baseline", "known.json", "--write-baseline", "known.json") == 0
+    capsys.readouterr()
+    assert dups("--baseline", "known.json", "--fail-on-new") == 0
+    assert "weaker" not in capsys.readouterr().err
+
+
+@needs_git
+def test_an_edited_copy_is_known_to_a_baseline_and_has_changed_since_a_commit(code):
+    (code / "src/b.py").write_text(function("middle", 2).replace("c(d)(a)", "c(d)"))
+    assert dups("--baseline", "known.json", "--fail-on-new") == 0
+    (code / "src/b.py").write_text(function("middle", 2).replace("b[c]", "b[d]"))
+    assert dups("--baseline", "known.json", "--fail-on-new") == 0
+    assert dups("--changed-since", "HEAD", "--fail-on-new") == 1

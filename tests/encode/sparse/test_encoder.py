@@ -307,7 +307,9 @@ def test_normalised_rows_have_length_1_whatever_the_size_of_the_tree(rest):
     rows = make_encoder(0.99, rest=rest, rest_size=256, normalize=True).encode(forest)
     assert np.diagonal(dot_products(rows)) == pytest.approx(1.0, rel=1e-5)
     if rest is not None:
-        with pytest.raises(RangeError, match=r"tree 1 \(40001 nodes\) is too large for float32 .*: use normal"):
+        with pytest.raises(
+            RangeError, match=r"tree 1 \(40001 nodes\) is too large for float32 .*: use normal"
+        ):
             make_encoder(0.99, rest=rest, rest_size=256).encode(forest)
     if rest == "dense":
         with pytest.raises(

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from benchmarks.fidelity import measure, sample
+from benchmarks.ends import sample
+from benchmarks.fidelity import measure
 from benchmarks.trees import benchmark_forest
 from treedot import Forest, FragmentVectorizer, PartialTreeKernel, Tree, dot_products
 from treedot.encode import DenseEncoder, DenseSpec

@@ -1,26 +1,26 @@
 """Measure rows of fragments at both ends of similarity: ``python -m benchmarks.rows``.
 
-Normalised kernels against the exact ones, for random pairs and for near-duplicates (trees with one leaf in 25
-renamed), by corpus and λ: bounded rows with hashed columns against the kernel of bounded fragments, rows with
-a dense rest against the full kernel. Then what blocks rank, what rows are good for (classes of questions,
-nearest neighbours of functions, RNA and glycans), and how fast they are made.
+Bounded rows with hashed columns against the kernel of bounded fragments, normalised, for random pairs and for
+near-duplicates (trees with one leaf in 25 renamed), by corpus. Then what blocks rank, what rows are good for
+(classes of questions, nearest neighbours of functions, RNA and glycans), and how fast they are made. Rows of
+the full kernel are compared by ``benchmarks.fidelity``.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from benchmarks.__main__ import encode_seconds
+from benchmarks.ends import SENTENCES, cells, compare, header, line, over_seeds, sample, with_near_duplicates
 from benchmarks.timing import seconds
-from benchmarks.trees import CORPORA, JSON, PYTHON, benchmark_forest
+from benchmarks.trees import JSON, PYTHON, benchmark_forest
 from treedot import (
-    DistributedTreeVectorizer,
     DualLinearSVC,
     Forest,
     FragmentVectorizer,
@@ -35,74 +35,8 @@ from treedot.learn.one_vs_rest import one_vs_rest, train_svms
 from treedot.model.linear_model import best_class
 from treedot.vectors.fidelity import spearman
 
-SENTENCES = ("questions", "Penn sentences", "GUM sentences", "CRAFT sentences")
-OTHERS = (PYTHON, JSON, "Java functions", "RNA", "glycans")
 WIDE = 2**30
-RENAMED = 25  # leaves, of which one is renamed
 COST = 10.0
-
-
-class Ends(NamedTuple):
-    """Errors of normalised kernels: of random pairs and of near-duplicates."""
-
-    random: float  # root mean square
-    random_max: float
-    near: float
-    near_max: float
-    false: int  # estimated above 0.8, exact below 0.3
-    lost: int  # estimated below 0.5, exact above 0.8
-    nearest: float  # how often the nearest other tree is the exact one
-
-
-def renamed(forest: Forest, seed: int = 1) -> Forest:
-    """Return the same trees with one leaf in 25, at least one, renamed at random."""
-    rng = np.random.default_rng(seed)
-    label, new = forest.label.copy(), [f"renamed {k}" for k in range(50)]
-    for first, last in zip(forest.offsets, forest.offsets[1:], strict=False):
-        leaves = first + np.flatnonzero(forest.arity[first:last] == 0)
-        chosen = rng.choice(leaves, max(1, round(leaves.size / RENAMED)), replace=False)
-        label[chosen] = len(forest.labels) + rng.integers(len(new), size=chosen.size)
-    return Forest(label, forest.arity, forest.offsets, [*forest.labels, *new])
-
-
-def compare(exact: np.ndarray, estimate: np.ndarray) -> Ends:
-    """Compare the kernels of trees and of their near-duplicates, which follow them."""
-    n = len(exact) // 2
-    pairs, twins = np.triu_indices(n, 1), (np.arange(n), np.arange(n, 2 * n))
-    error = estimate - exact
-    both = np.concatenate([np.stack(pairs), np.stack(twins)], axis=1)
-    found, true = estimate[tuple(both)], exact[tuple(both)]
-    own, guess = exact[:n, :n].copy(), estimate[:n, :n].copy()
-    np.fill_diagonal(own, -1)
-    np.fill_diagonal(guess, -1)
-    return Ends(
-        float(np.sqrt(np.mean(error[pairs] ** 2))),
-        float(np.abs(error[pairs]).max()),
-        float(np.sqrt(np.mean(error[twins] ** 2))),
-        float(np.abs(error[twins]).max()),
-        int(((found > 0.8) & (true < 0.3)).sum()),
-        int(((found < 0.5) & (true > 0.8)).sum()),
-        float(np.mean(own[np.arange(n), guess.argmax(axis=1)] >= own.max(axis=1) - 1e-9)),
-    )
-
-
-def line(*cells: Any) -> None:
-    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
-
-
-def header(*cells: str) -> None:
-    print()
-    line(*cells)
-    print("|---" * len(cells) + "|")
-
-
-def shown(runs: list[Ends]) -> Iterator[str]:
-    """Yield the cells of a row: means of root mean squares, the worst of all else."""
-    ends = [np.array(values) for values in zip(*runs, strict=True)]
-    yield f"{ends[0].mean():.2g} / {ends[1].max():.2g}"
-    yield f"{ends[2].mean():.2g} / {ends[3].max():.2g}"
-    yield f"{ends[4].max()}, {ends[5].max()}"
-    yield f"{ends[6].mean():.2f}"
 
 
 def hashed(options: argparse.Namespace) -> None:
@@ -110,7 +44,7 @@ def hashed(options: argparse.Namespace) -> None:
     header(
         "bounded rows, default", "columns", "random rms / max", "near-dup rms / max", "false, lost", "nearest"
     )
-    for name, both in corpora(options):
+    for name, both in with_near_duplicates(options):
         settings = {"dtype": "float64"}
         exact = dot_products(FragmentVectorizer(n_features=None, **settings).fit_transform(both))
         for bits in (30, 20):
@@ -123,44 +57,7 @@ def hashed(options: argparse.Namespace) -> None:
                 )
                 for s in range(options.seeds)
             ]
-            line(name, f"2^{bits}", *shown(runs))
-
-
-def dense(options: argparse.Namespace) -> None:
-    """Rows with a dense rest against the full kernel."""
-    size, budget = options.rest_size, options.budget
-    _full(
-        options,
-        f"dense rest, budget {budget}, {size} numbers",
-        lambda decay, seed: FragmentVectorizer(
-            n_features=WIDE, decay=decay, budget=budget, rest="dense", rest_size=size, random_state=seed
-        ),
-    )
-
-
-def mixed(options: argparse.Namespace) -> None:
-    """Distributed trees of 8192 numbers against the full kernel."""
-    _full(
-        options,
-        "mixed, d = 8192",
-        lambda decay, seed: DistributedTreeVectorizer(
-            n_components=8192, decay=decay, random_state=seed, normalize=True
-        ),
-    )
-
-
-def _full(options: argparse.Namespace, title: str, make: Callable[[float, int], Any]) -> None:
-    header(title, "λ", "KB of values", "random rms / max", "near-dup rms / max", "false, lost", "nearest")
-    for name, both in corpora(options):
-        for decay in (0.2, 0.4):
-            exact = SubsetTreeKernel(decay, normalize=True).gram(both)
-            runs, held = [], 0.0
-            for seed in range(options.seeds):
-                rows = make(decay, seed).transform(both)
-                sparse = not isinstance(rows, np.ndarray)
-                held = 4 * (float(np.diff(rows.indptr).max()) if sparse else rows.shape[1]) / 1024
-                runs.append(compare(exact, dot_products(rows)))
-            line(name, decay, f"at most {held:.1f}", *shown(runs))
+            line(name, f"2^{bits}", *cells(over_seeds(runs)))
 
 
 def blocks(options: argparse.Namespace) -> None:
@@ -174,7 +71,7 @@ def blocks(options: argparse.Namespace) -> None:
         "norm² at 0.4 (5 %, 95 %)",
     )
     for name in ("questions", "Penn sentences"):
-        forest = sample(options, name)
+        forest = sample(benchmark_forest(options.data, name)[0], options.trees)
         for budget in (4, 8, 10, 12):
             ranks, scatter, non_zeros = [], np.zeros(0), 0.0
             for decay in decays:
@@ -258,21 +155,22 @@ def speed(options: argparse.Namespace) -> None:
         "blocks, budget 12",
     )
     for name in (*SENTENCES[:2], "Java functions", PYTHON, JSON):
-        forest = sample(options, name)
+        forest = sample(benchmark_forest(options.data, name)[0], options.trees)
         whole = encode_seconds(forest, "mixed")
-        cells = []
+        found = []
         for vectorizer in (
             FragmentVectorizer(),
             FragmentVectorizer(budget=options.budget, rest="dense", rest_size=options.rest_size),
             FragmentVectorizer(n_features=WIDE, budget=12, rest="blocks"),
         ):
             took = seconds(partial(vectorizer.transform, forest[:]))
-            cells.append(f"{1e6 * took / len(forest):.1f} µs, {whole / took:.2f} times")
-        line(name, f"{forest.n_nodes / len(forest):.0f}", f"{1e6 * whole / len(forest):.1f}", *cells)
+            found.append(f"{1e6 * took / len(forest):.1f} µs, {whole / took:.2f} times")
+        line(name, f"{forest.n_nodes / len(forest):.0f}", f"{1e6 * whole / len(forest):.1f}", *found)
     print()
     for name in (*SENTENCES[:2], "Java functions"):
-        print(f"{name}, bounded rows, us per tree: {stages(sample(options, name))}")
-    forest = sample(options, "questions")
+        forest = sample(benchmark_forest(options.data, name)[0], options.trees)
+        print(f"{name}, bounded rows, us per tree: {stages(forest)}")
+    forest = sample(benchmark_forest(options.data, "questions")[0], options.trees)
     one = [str(tree) for tree in forest][:50]
     print()
     for label, vectorizer in (
@@ -309,24 +207,7 @@ def _find(last: int, offsets: Any, arity: Any, label: Any, keys: Any, budget: in
     return count
 
 
-def sample(options: argparse.Namespace, name: str) -> Forest:
-    """Return some trees at random, always the same."""
-    forest, _ = benchmark_forest(options.data, name)
-    count = min(options.trees, len(forest))
-    chosen = forest[np.random.default_rng(0).choice(len(forest), count, replace=False)]
-    return Forest(chosen.label, chosen.arity, chosen.offsets, chosen.labels)
-
-
-def corpora(options: argparse.Namespace) -> Iterator[tuple[str, Forest]]:
-    """Yield the corpora that are at hand: trees, and then their near-duplicates."""
-    for name in (*SENTENCES, *OTHERS):
-        if name in CORPORA and benchmark_forest(options.data, name)[1] != name:
-            continue
-        forest = sample(options, name)
-        yield name, forest + renamed(forest)
-
-
-PARTS = {"hashed": hashed, "dense": dense, "mixed": mixed, "blocks": blocks, "useful": useful, "speed": speed}
+PARTS = {"hashed": hashed, "blocks": blocks, "useful": useful, "speed": speed}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -340,6 +221,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help=f"{', '.join(PARTS)}, or all (default)",
     )
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
+    parser.add_argument("--html", help="folder of HTML pages to measure on, too")
+    parser.add_argument("--json", help="folder of JSON files to measure on, too")
     parser.add_argument("--trees", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--budget", type=int, default=4, help="of the rows with a dense rest")

@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.dependency import CLASS, read_questions, word_vectors
-from benchmarks.fidelity import measure, sample
+from benchmarks.ends import sample
+from benchmarks.fidelity import measure
 from benchmarks.partial_vectors import normalised
 from treedot import (
     DistributedTreeVectorizer,

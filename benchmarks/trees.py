@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sysconfig
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from treedot import Forest, read_trees
+from treedot import Forest, read_html, read_json, read_trees
 from treedot.demo import standard_library
 
 CORPORA = {  # file, column
@@ -25,6 +26,10 @@ CORPORA = {  # file, column
 }
 PYTHON = "Python functions"
 JSON = "JSON-like lists"
+JSON_FILES = "JSON files"
+HTML = "HTML pages"
+DOCUMENTS = {JSON_FILES: read_json, HTML: read_html}
+SIZES = 5, 40_000  # nodes of the documents that are measured on: the exact kernel of larger ones takes long
 
 
 def benchmark_forest(data: str | None, name: str) -> tuple[Forest, str]:
@@ -44,6 +49,21 @@ def corpus(data: str | None, name: str) -> Forest | None:
     file, column = CORPORA[name]
     path = Path(data) / file
     return read_trees(path, column=column) if path.exists() else None
+
+
+def documents(name: str, folder: str) -> Forest:
+    """Return the distinct documents of a folder, JSON files or HTML pages, and say how many there are."""
+    forest = DOCUMENTS[name](folder)
+    least, most = SIZES
+    distinct = {
+        (forest.label[a:b].tobytes(), forest.arity[a:b].tobytes()): k
+        for k, (a, b) in enumerate(pairwise(forest.offsets.tolist()))
+        if least <= b - a <= most
+    }
+    chosen = forest[sorted(distinct.values())]
+    sizes = f"{int(np.median(chosen.sizes))} nodes in the median, at most {chosen.sizes.max()}"
+    print(f"{name} of {folder}: {len(chosen)} distinct ones of {len(forest)} read, {sizes}")
+    return chosen
 
 
 def json_lists(count: int) -> Forest:

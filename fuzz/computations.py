@@ -31,13 +31,14 @@ from treedot import (
     SubsetTreeKernel,
     SubtreeKernel,
     TreedotError,
+    WordVectors,
     dot_products,
     read_trees,
 )
 from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, GAPS, STARTS
 
 MAX_TREES = 64  # damage may make thousands of one, and a Gram matrix has the square
-DECAYS = [0, 1e-300, 0.01, 0.4, 1]
+DECAYS = [0, 1e-300, 0.01, 0.4, 0.8, 1]
 KERNELS: dict[str, Callable[..., Kernel]] = {
     "subset": SubsetTreeKernel,
     "subtree": SubtreeKernel,
@@ -99,7 +100,7 @@ def _dense(random: Random) -> dict[str, Any]:
     return {
         **_numbers(random),
         "composition": random.choice(COMPOSITIONS),
-        "n_components": random.choice([256, 512]),
+        "n_components": random.choice([512, 1024]),  # fewer take long with convolution
     }
 
 
@@ -219,9 +220,19 @@ def _check_agreement(forest: Forest, settings: dict[str, Any]) -> None:
     require(np.allclose(products, exact, rtol=1e-9, atol=0), "rows and kernels differ")
 
 
+def _smoothed(random: Random) -> dict[str, Any]:
+    return {**_partial(random), "kernel": "smoothed"}
+
+
+def _check_smoothed(forest: Forest, settings: dict[str, Any]) -> None:
+    words = WordVectors({"dog": [3, 4], "cat": [4, 3]})
+    _check_dense(forest, {**settings, "similarity": words})
+
+
 COMPUTATIONS: dict[str, Target] = {
-    "dense": ComputationTarget(_dense, _check_dense, 1000),
+    "dense": ComputationTarget(_dense, _check_dense, 5000),
     "partial": ComputationTarget(_partial, _check_dense, 1000),
+    "smoothed": ComputationTarget(_smoothed, _check_smoothed, 1000),
     "sparse": ComputationTarget(_hashed, _check_sparse, 5000),
     "dictionary": ComputationTarget(_named, _check_sparse, 100),
     "rest": ComputationTarget(_with_rest, _check_sparse, 500),

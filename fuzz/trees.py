@@ -23,6 +23,8 @@ LABELS = [
     '"',
     "\t",
     "x" * 300,
+    "dog::n",
+    "cat::n",
 ]
 
 
@@ -36,7 +38,8 @@ def random_tree(random: Random, max_nodes: int = 300) -> Tree:
     """Return a tree of one of several shapes."""
     size = round(max_nodes ** random.random())
     labels = random.choices(LABELS, k=random.randint(1, 4)) if random.random() < 0.3 else ["A", "B", "c"]
-    return random.choice([_chain, _star, _comb, _bush, _bush, _doubled])(random, size, labels)
+    shapes = [_chain, _star, _comb, _bush, _bush, _doubled, _lists, _page]
+    return random.choice(shapes)(random, size, labels)
 
 
 def _chain(random: Random, size: int, labels: list[str]) -> Tree:
@@ -66,6 +69,30 @@ def _bush(random: Random, size: int, labels: list[str]) -> Tree:
         children = [parts.pop(random.randrange(len(parts))) for _ in range(count)]
         parts.append(Tree(random.choice(labels), children))
     return parts[0]
+
+
+def _lists(random: Random, size: int, labels: list[str]) -> Tree:
+    """Return lists side by side, each of items that are alike, with labels of its own, as pages have them."""
+    lists = []
+    for _ in range(random.randint(1, 4)):
+        mark = str(random.randrange(1000))
+        item = Tree(f"i{mark}", [Tree(f"a{mark}", [Tree(f"b{mark}")])])
+        lists.append(Tree(f"L{mark}", [item] * random.randint(1, max(1, size // 6))))
+    return Tree(random.choice(labels), lists)
+
+
+def _page(random: Random, size: int, labels: list[str]) -> Tree:
+    """Return sections of paragraphs and tables, nested: few labels, many children, equal subtrees."""
+    parts = [(2, Tree(tag, [Tree("#text")])) for tag in ("p", "li", "td", "code")]
+    while parts[-1][0] < size:
+        inner = [random.choice(parts[-4:])] * random.choice([1, 2, 3, 20])
+        inner += random.choices(parts, k=random.randint(0, 3))
+        nodes = 1 + sum(nodes for nodes, _ in inner)
+        if nodes > 2 * size:
+            break
+        tag = random.choice(["div", "section", "table", "ul"])
+        parts.append((nodes, Tree(tag, [tree for _, tree in inner])))
+    return Tree("html", [parts[-1][1]])
 
 
 def _doubled(random: Random, size: int, labels: list[str]) -> Tree:

@@ -90,8 +90,9 @@ def spread(values: Sequence[float]) -> str:
 
 
 def compared(ours: float, printed: float, within: float) -> str:
-    """Return our number, the paper's, and whether they agree."""
-    return f"{ours:.3f} / {printed:.3f} {AGREES if abs(ours - printed) <= within else DIFFERS}"
+    """Return our number, the paper's, and whether they agree within a tolerance, which is shown."""
+    mark = AGREES if abs(ours - printed) <= within else DIFFERS
+    return f"{ours:.3f} / {printed:.3f} {mark} (±{within:g})"
 
 
 def _html(block: str | Table | Drawing) -> str:

@@ -177,8 +177,8 @@ def section(record: Record, settings: Settings) -> Section:
         f"and hypotheses of the four challenges, d = {SIZE}, mean (± standard deviation) over "
         f"{settings.table_seeds} seeds; ours / the paper's. Exact values are rounded to 1e-9 before "
         "ranking, so that equal values tie. The floor is a Gaussian random projection of the explicit "
-        "fragment space into as many dimensions, drawn from its exact distribution. A tick is a difference "
-        "of at most 0.02 for λ ≤ 0.4, of 0.1 above.",
+        "fragment space into as many dimensions, drawn from its exact distribution. The tolerance of a tick "
+        "is in brackets: 0.02 for λ ≤ 0.4, 0.1 above, where correlations scatter more.",
         Drawing("table2", _draw(record, settings), f"Correlation by λ (d = {SIZE}) and by d."),
         "Texts and hypotheses apart. The texts of RTE-5 are many sentences long, and how the paper "
         "joined and parsed them is not known: its RTE trees were not these, and small ones weigh as much "

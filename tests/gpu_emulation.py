@@ -1,4 +1,4 @@
-"""The steps of ``mixed.cu`` in NumPy, thread by column, on small input."""
+"""The steps of ``mixed.cu`` and ``product.cu`` in NumPy, thread by column, on small input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from treedot.encode import DenseSpec
 from treedot.encode.dense.mixed import MixedEncoder
-from treedot.encode.dense.product import ProductEncoder
+from treedot.encode.dense.product import LABEL_BOUND, ProductEncoder
 from treedot.gpu.mixed import by_target
 from treedot.gpu.operations import (
     LEAF_FIRST,
@@ -30,6 +30,7 @@ from treedot.trees import Forest
 
 LARGE = 2.0**58
 NO_VALUE = -(1 << 28)
+LARGEST_POWER = 120
 
 
 def binary_tree(depth: int) -> str:
@@ -118,13 +119,8 @@ class Block:
             v = butterflies(rows[row][column1]) * right
             grown, bound = grown + int(exponents[row]), bound * 4 * bounds[row]
             rows[row][place1], exponents[row], bounds[row] = rescaled(v, bound, grown)
-        square = float((total.astype(np.float64) ** 2).sum())
-        if normalize:
-            scale = 1 / math.sqrt(square) if square else 0.0
-        else:
-            scale = power(total_exponent) / math.sqrt(self.size)
         out = np.empty(self.size, np.float32)
-        out[column2] = total * np.float32(scale)
+        out[column2] = written(total, total_exponent, normalize)
         return out
 
 
@@ -150,34 +146,50 @@ def of_tree(operations: Operations, tree: int) -> np.ndarray:
 
 
 def emulate_product(forest: Forest, spec: DenseSpec) -> np.ndarray:
-    """Return the vectors of a forest with the shuffled γ-product as a GPU would make them, but for scales."""
+    """Return the vectors of a forest with the shuffled γ-product as a GPU would make them."""
     algebra: Any = spec.algebra()
-    encoder = ProductEncoder(algebra, "float64")
+    encoder = ProductEncoder(algebra, "float32")
     plain, left, right = encoder.label_table(list(forest.labels))
     two = in_pairs(encoder)
     order = np.stack([two & 0xFFFF, two >> 16], axis=2).reshape(len(two), -1)
-    root_decay, row = spec.decay**0.5, np.arange(len(forest.labels), dtype=np.int32)
-    operations = list_operations(forest.arity, forest.offsets, forest.label, row, root_decay)
-    vectors = np.zeros((len(forest), algebra.size))
-    for tree, total in enumerate(vectors):
-        rows = np.full((max(1, operations.rows[tree]), algebra.size), np.nan)
+    root_decay, row_of_label = spec.decay**0.5, np.arange(len(forest.labels), dtype=np.int32)
+    operations = list_operations(forest.arity, forest.offsets, forest.label, row_of_label, root_decay)
+    vectors = np.zeros((len(forest), algebra.size), np.float32)
+    for tree in range(len(forest)):
+        n_rows = max(1, operations.rows[tree])
+        rows = np.full((n_rows, algebra.size), np.nan, np.float32)
+        exponents, bounds = np.zeros(n_rows, np.int64), np.zeros(n_rows)
+        total, total_exponent = np.zeros(algebra.size, np.float32), NO_VALUE
         for code, node, child, word in of_tree(operations, tree).tolist():
-            kind, row_of_node, of_child, place = code & 255, (code >> 8) & 255, (code >> 16) & 255, code >> 24
-            s = np.zeros(algebra.size)
-            if kind in (TAG_FIRST, TAG_NEXT, ROOT_TAG):
-                s = left[child] * right[word]
-            elif kind > TAG_NEXT:
-                s = (
-                    rows[of_child if kind == NODE_NEXT else row_of_node]
-                    * left[node if kind == ROOT else child]
-                )
-            total += s
-            if kind >= ROOT:
-                break
-            gathered = (plain[child] + root_decay * s)[order[place]]
-            rows[row_of_node] = gathered if kind % 2 == 0 else rows[row_of_node] * gathered
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(norms == 0, 1, norms) if spec.normalize else vectors / math.sqrt(algebra.size)
+            kind, row, of_child, place = code & 255, (code >> 8) & 255, (code >> 16) & 255, code >> 24
+            grown, largest, operand = 0, LABEL_BOUND, plain[child]
+            if kind > LEAF_NEXT:
+                if kind in (TAG_FIRST, TAG_NEXT, ROOT_TAG):
+                    s, exponent, bound = right[word], 0, LABEL_BOUND
+                else:
+                    source = of_child if kind == NODE_NEXT else row
+                    s, exponent, bound = rows[source], int(exponents[source]), float(bounds[source])
+                    if bound * LABEL_BOUND > LARGE:
+                        s, exponent, bound = rescaled(s, np.inf, exponent)
+                s = s * left[node if kind == ROOT else child]
+                total, total_exponent = added(total, total_exponent, s, exponent)
+                if kind >= ROOT:
+                    break
+                a, b = 1.0, root_decay
+                if exponent >= 0:
+                    a, grown = power(-exponent), exponent
+                else:
+                    b *= power(exponent)
+                largest = LABEL_BOUND * (a + b * bound)
+                operand = np.float32(b) * s + np.float32(a) * operand
+            v = operand[order[place]]
+            if kind % 2 == 0:
+                rows[row], exponents[row], bounds[row] = v, grown, largest
+            else:
+                grown, largest = grown + int(exponents[row]), largest * bounds[row]
+                rows[row], exponents[row], bounds[row] = rescaled(v * rows[row], largest, grown)
+        vectors[tree] = written(total, total_exponent, spec.normalize)
+    return vectors
 
 
 def assert_close(vectors: np.ndarray, expected: np.ndarray) -> None:
@@ -215,8 +227,18 @@ def rescaled(v: np.ndarray, bound: float, exponent: int) -> tuple[np.ndarray, in
         return v, exponent, bound
     top = float(np.abs(v).max())
     if top == 0:
-        return v, exponent + NO_VALUE, 0.0
+        return v, NO_VALUE, 0.0
     fraction, grown = math.frexp(top)
-    if -20 < grown <= 20:
+    if -20 < grown <= 20 or not math.isfinite(top):
         return v, exponent, top
-    return v * np.float32(math.ldexp(1.0, -grown)), exponent + grown, fraction
+    first = min(-grown, LARGEST_POWER)
+    scaled = v * np.float32(math.ldexp(1.0, first)) * np.float32(math.ldexp(1.0, -grown - first))
+    return scaled, exponent + grown, fraction
+
+
+def written(total: np.ndarray, exponent: int, normalize: bool) -> np.ndarray:
+    square = float((total.astype(np.float64) ** 2).sum())
+    if normalize:
+        return total * np.float32(1 / math.sqrt(square) if square else 0.0)
+    x = total * np.float32(1 / math.sqrt(total.size))
+    return np.ldexp(x, exponent) if exponent != NO_VALUE else np.zeros_like(x)

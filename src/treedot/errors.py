@@ -24,7 +24,7 @@ class LimitError(TreedotError):
 
 
 class RangeError(TreedotError, OverflowError):
-    """A finite result is too large for its number type; the message names a way around."""
+    """A result does not fit its number type; the message names a way around."""
 
 
 class SpecMismatchError(TreedotError, ValueError):

@@ -50,7 +50,7 @@ if not COMPILED:
             store(out, at, times(load(a, at), b, at))
 
     def larger(block: Any, other: Any) -> Any:
-        """Return the larger of ``block`` and the magnitude of ``other``, element by element."""
+        """Return the larger of magnitudes ``block`` and the magnitude of ``other``, NaN where one is NaN."""
         return np.maximum(block, np.abs(other))
 
     def exceeds(block: Any, limit: float) -> bool:
@@ -142,14 +142,16 @@ else:
 
     @intrinsic
     def larger(typing: Any, block: Any, other: Any) -> Any:
-        """Return the larger of ``block`` and the magnitude of ``other``, element by element."""
+        """Return the larger of magnitudes ``block`` and the magnitude of ``other``, NaN where one is NaN."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            zero = ir.Constant(arguments[1].type, [0.0] * LANES)
-            negative = builder.fcmp_ordered("<", arguments[1], zero)
-            magnitude = builder.select(negative, builder.fneg(arguments[1]), arguments[1])
-            above = builder.fcmp_ordered(">", magnitude, arguments[0])
-            return builder.select(above, magnitude, arguments[0])
+            # Without their sign, floating-point numbers are ordered as their bits are, and NaN comes last.
+            bits = block.dtype.bitwidth
+            words = ir.VectorType(ir.IntType(bits), LANES)
+            top, magnitude = (builder.bitcast(value, words) for value in arguments)
+            magnitude = builder.and_(magnitude, ir.Constant(words, [2 ** (bits - 1) - 1] * LANES))
+            above = builder.icmp_signed(">", magnitude, top)
+            return builder.bitcast(builder.select(above, magnitude, top), arguments[0].type)
 
         return block(block, block), generate
 

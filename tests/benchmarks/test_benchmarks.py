@@ -21,6 +21,7 @@ from benchmarks import (
     code,
     dependency,
     duplicates,
+    ends,
     explain,
     fidelity,
     find,
@@ -178,7 +179,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (duplicates, [*EMAIL, "--functions", "90", "--seeds", "1", "--per-kind", "1", "--n-jobs", "1"]),
         (duplicates, [*EMAIL, "--variants", "1", "2", "3", "4"]),
         (explain, []),
-        (fidelity, ["--trees", "4", "--seeds", "1", "--dim", "256"]),
+        (fidelity, ["algebras", "--trees", "4", "--seeds", "1", "--dim", "256"]),
         (find, [os.path.dirname(benchmarks.__file__), "--units", "20"]),
         (fit, ["--trees", "400", "--splits", "1"]),
         (index, ["--trees", "20"]),
@@ -238,3 +239,41 @@ def test_all_figures_are_printed_and_written(data, tmp_path, capsys, monkeypatch
     printed = capsys.readouterr().out
     assert len(figures) > 50
     assert all(figure["what"] in printed for figure in figures)
+
+
+def test_documents_of_any_folder_are_compared_and_the_worst_are_named(data, tmp_path, capsys):
+    for k in range(6):
+        (tmp_path / f"{k}.json").write_text(
+            json.dumps({"name": f"n{k}", "files": [{"a": 1, "b": [k] * k}] * 4})
+        )
+        (tmp_path / f"{k}.html").write_text(f"<h1>A</h1>{'<ul><li>x<li>y</ul>' * (k + 1)}")
+    (tmp_path / "again.json").write_bytes((tmp_path / "1.json").read_bytes())
+    folder = str(tmp_path)
+    options = [
+        "ends",
+        "--data",
+        data,
+        "--json",
+        folder,
+        "--html",
+        folder,
+        "--dim",
+        "512",
+        "--rest-size",
+        "256",
+    ]
+    fidelity.main([*options, "--trees", "4", "--seeds", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith(f"JSON files of {folder}: 6 distinct ones of 7 read") for line in lines)
+    assert any(line.startswith(f"HTML pages of {folder}: 6 distinct ones of 6 read") for line in lines)
+    for name in ("JSON files", "HTML pages"):
+        assert sum(f"| {name} |" in line for line in lines) == 2 * (len(fidelity.KINDS)) + 1
+    worst = lines[lines.index("| vectors | λ | worst rms | of sentences | most false | most lost |") :]
+    assert sum(line.startswith("| dense rest") for line in worst) == 2
+
+
+def test_the_worst_corpus_is_named_whichever_end_is_worse():
+    good, bad = (ends.Ends(0.01, 0.1, near, 0.3, 0, lost, 1.0) for near, lost in ((0.001, 0), (0.4, 7)))
+    assert fidelity._worst({"a": good, "b": bad}, lambda e: max(e.random, e.near), ".2g") == "0.4 (b)"
+    assert fidelity._worst({"a": good, "b": bad}, lambda e: e.lost, "d") == "7 (b)"
+    assert fidelity._worst({"a": good}, lambda e: e.lost, "d") == "0"

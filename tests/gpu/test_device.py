@@ -20,7 +20,6 @@ from treedot.encode.dense.mixed import MixedEncoder
 from treedot.errors import DeviceError, ParameterError, RangeError
 from treedot.gpu import GpuEncoder, device
 from treedot.gpu.device import clear_memory_errors, open_device
-from treedot.gpu.encoder import _encode_on_processor
 from treedot.gpu.mixed import LabelSigns, Way, ways
 from treedot.gpu.product import ProductOnGpu
 
@@ -59,14 +58,20 @@ def test_a_pytorch_without_cuda_is_named() -> None:
 
 
 class HalfOnGpu(GpuEncoder):
-    """An encoder whose GPU is the processor, with trees left to the processor in any case."""
+    """An encoder whose GPU is the processor: vectors that do not fit float32 are infinite, and noted."""
 
     def __init__(self, spec: DenseSpec) -> None:
         torch: Any = component("torch")
-        self.spec, self._gpu = spec, SimpleNamespace(sent=torch.from_numpy, device=torch.device("cpu"))
+        not_finite = torch.zeros(1, dtype=torch.int32)
+        here: Any = SimpleNamespace(sent=torch.from_numpy, device=torch.device("cpu"), not_finite=not_finite)
+        self.spec, self._gpu = spec, here
 
-    def _encode_here(self, forest: Forest, out: Any, numbers: Any, n_jobs: int | None) -> None:
-        out[:] = self._gpu.sent(_encode_on_processor(self.spec, forest, numbers, n_jobs))
+    def _encode_here(self, forest: Forest, out: Any, n_jobs: int | None) -> None:
+        for k in range(len(forest)):
+            try:
+                out[k] = self._gpu.sent(DenseEncoder(self.spec).encode(forest[[k]]))[0]
+            except RangeError:
+                out[k], self._gpu.not_finite[0] = np.inf, 1
 
 
 def test_wide_trees_that_the_processor_encodes_keep_their_places() -> None:
@@ -82,6 +87,20 @@ def test_a_tree_that_is_too_large_is_named_whoever_encodes_it(width: int) -> Non
     forest = read_trees(["(A b)", f"(A{' c' * 40})", "(A c)", large, "(A d)"])
     with pytest.raises(RangeError, match=r"the vector of tree 4 is too large for float32 with decay=1\.0"):
         HalfOnGpu(spec).encode(forest)
+
+
+def test_a_vector_that_the_gpu_notes_as_not_finite_is_an_error_once() -> None:
+    encoder = HalfOnGpu(DenseSpec(n_components=512))
+    forest = read_trees(["(A b)", "(A c)", "(A d)"])
+    vectors = encoder.encode(forest)
+    spoilt = vectors.clone()
+    spoilt[1, 7] = np.nan
+    encoder._gpu.not_finite[0] = 1
+    with pytest.raises(
+        RangeError, match=r"tree 12 is not finite in float32 with decay=0\.4: use device='cpu'"
+    ):
+        encoder._require_finite(spoilt, before=10)
+    encoder._require_finite(vectors)
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,16 @@ import gzip
 import itertools
 import json
 import math
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.timing import exponent, seconds
+from benchmarks.timing import cpu_seconds, exponent
 from paper.__main__ import main
 from paper.classify import as_bits, choose_cost, classified, from_bits, mcnemar, t_test
 from paper.corpora import COUNTS, Corpora, Pairs
-from paper.fig2 import fragment_properties, sample_fragments
+from paper.fig2 import FITTED, fragment_properties, growth_per_vector, sample_fragments
 from paper.fig4 import Task, pair_grams, steps
 from paper.fig5 import crossing
 from paper.methods import MIXED
@@ -24,6 +25,7 @@ from paper.settings import Settings
 from paper import EXPERIMENTS, fig3, run, table2
 from strategies import corpus, random_forest
 from treedot import SubsetTreeKernel, Tree
+from treedot.algebra import ALGEBRAS, properties
 from treedot.errors import SourceError
 from treedot.page import STYLE
 from treedot.readers import read_trees
@@ -110,7 +112,7 @@ def colours(drawings):
 def briefly_timed(monkeypatch):
     """Let what is timed run for a moment."""
     for experiment in ("table1", "fig5"):
-        monkeypatch.setattr(f"paper.{experiment}.seconds", lambda work, _: seconds(work, 0.001))
+        monkeypatch.setattr(f"paper.{experiment}.cpu_seconds", lambda work: cpu_seconds(work, 0.001))
 
 
 def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path, monkeypatch, briefly_timed):
@@ -157,9 +159,22 @@ def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path
 def test_short_cells_stay_on_one_line_and_texts_do_not():
     text = "a sentence that takes more room than a screen of 400 pixels has"
     shown = Section("s", "S", "says", [Table(["a", "b"], [[compared(0.989, 0.993, 0.01), text]])]).html()
-    assert '<td>0.989 / 0.993 <span class="agrees">✓</span></td>' in shown
+    assert '<td>0.989 / 0.993 <span class="agrees">✓</span> (±0.01)</td>' in shown
     assert f'<td class="text">{text}</td>' in shown
     assert "td { white-space: nowrap } td.text { white-space: normal;" in STYLE
+
+
+def test_times_of_comparisons_do_not_count_waiting():
+    assert cpu_seconds(lambda: time.sleep(0.05), 1e-6) < 0.025
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4])  # of which the variance at 20 vectors shows nothing
+def test_few_samples_show_that_the_variance_grows_with_the_product_only(seed):
+    growth = {
+        name: growth_per_vector(properties.one_changed(ALGEBRAS[name](8192, seed), FITTED, 20).variance)
+        for name in ("product", "convolution")
+    }
+    assert growth["product"] > 1.5 * max(1, growth["convolution"])
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):

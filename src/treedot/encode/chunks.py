@@ -33,6 +33,7 @@ NEEDS_MEMORY = 1  # the next tree has more fragments than there is working memor
 NEEDS_OUTPUT = 2  # what comes of the next tree may not fit behind that of the others
 TOO_LARGE = 3  # a value of the next tree's row is too large for its number type
 TOO_MANY_OPEN = 4  # more nodes of the next tree are open at a time than there may be vectors for
+NOT_FINITE = 5  # a value of the next tree's row is NaN or infinite
 
 
 # What compiled code is called with and returns. Plain tuples: named ones cost every call a microsecond each.

@@ -332,11 +332,24 @@ def _known(kind: Any, *fields: Any) -> Any:
 
 def too_large(what: str, spec: DenseSpec | SparseSpec) -> RangeError:
     """Return the error for the vector or row of a tree that is too large for its type."""
-    longer = ", dtype='float64'" if spec.dtype == "float32" else ""
+    options = [*([] if spec.normalize else ["normalize=True"]), *_longer_type(spec)]
+    use = f"{', '.join(options)} or " if options else ""
     return RangeError(
-        f"the {what} is too large for {spec.dtype} with decay={spec.decay}: use normalize=True{longer} or a "
-        "smaller decay"
+        f"the {what} is too large for {spec.dtype} with decay={spec.decay}: use {use}a smaller decay"
     )
+
+
+def not_finite(what: str, spec: DenseSpec | SparseSpec) -> RangeError:
+    """Return the error for the vector or row of a tree that holds NaN or an infinite value."""
+    options = " or ".join([*_longer_type(spec), "a smaller decay"])
+    return RangeError(
+        f"the {what} is not finite in {spec.dtype} with decay={spec.decay}: use {options}, and please report "
+        "the tree, since no tree should do this"
+    )
+
+
+def _longer_type(spec: DenseSpec | SparseSpec) -> list[str]:
+    return ["dtype='float64'"] if spec.dtype == "float32" else []
 
 
 def _checked_dtype(dtype: Any) -> str:

@@ -87,7 +87,7 @@ class Gpu:
 
         self.properties = torch.cuda.get_device_properties(self.device)
         self.root_decay = self.sent(np.array([decay**0.5], np.float32))
-        self.too_large = self.zero()  # not 0 where a vector is
+        self.not_finite = self.zero()  # not 0 where a vector is not
 
     def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
         """Return a tensor with nothing in it."""

@@ -91,6 +91,7 @@ class GpuEncoder:
         elif not out.is_contiguous():
             raise DeviceError("out must be contiguous")
         self._encode(forest, out, np.arange(1, len(forest) + 1), n_jobs)
+        self._require_finite(out)
         return out
 
     def _encode(self, forest: Forest, out: Any, numbers: IntArray, n_jobs: int | None) -> None:
@@ -98,7 +99,7 @@ class GpuEncoder:
         import torch
 
         if self.spec.composition != "product" or not (wide := wide_trees(forest)).any():
-            self._encode_here(forest, out, numbers, n_jobs)
+            self._encode_here(forest, out, n_jobs)
             return
         by_processor, here = wide.nonzero()[0], (~wide).nonzero()[0]
         vectors = _encode_on_processor(self.spec, forest[by_processor], numbers[by_processor], n_jobs)
@@ -106,10 +107,10 @@ class GpuEncoder:
         with clear_memory_errors(self.device, f"{here.size:,} vectors"):
             shape = (here.size, self.spec.n_components)
             others = torch.empty(shape, dtype=torch.float32, device=self.device)
-        self._encode_here(forest[here], others, numbers[here], n_jobs)
+        self._encode_here(forest[here], others, n_jobs)
         out[~wide] = others
 
-    def _encode_here(self, forest: Forest, out: Any, numbers: IntArray, n_jobs: int | None) -> None:
+    def _encode_here(self, forest: Forest, out: Any, n_jobs: int | None) -> None:
         """Write the vectors of trees by the GPU; for one thread of Python at a time."""
         import torch
 
@@ -124,8 +125,6 @@ class GpuEncoder:
             else:
                 for first, last in forest_chunks(forest, len(forest), self._composition.labels.capacity):
                     self._encode_section(forest[first:last], out[first:last], threads)
-            if not self.spec.normalize:
-                self._require_range(out, numbers)
 
     def transform(self, forest: Forest, out: Matrix | None = None, n_jobs: int | None = -1) -> Matrix:
         """Return the vectors of all trees as an array of this machine's memory."""
@@ -136,6 +135,7 @@ class GpuEncoder:
             raise ParameterError(f"out must be a float32 array of shape {shape}")
         for first, last, vectors in self._in_parts(forest, n_jobs):
             out[first:last] = vectors.cpu().numpy()
+            self._require_finite(vectors, first)
         return out
 
     def scores(self, forest: Forest, weights: Any, n_jobs: int | None = -1) -> Matrix:
@@ -159,6 +159,7 @@ class GpuEncoder:
         scores = torch.empty((len(weights), len(forest)), dtype=torch.float32, device=self.device)
         for first, last, vectors in self._in_parts(forest, n_jobs):
             scores[:, first:last] = weights @ vectors.T  # faster than the other way round
+        self._require_finite(scores.T)  # at the end, so that parts do not wait for each other
         return np.ascontiguousarray(scores.cpu().numpy().T)
 
     def _in_parts(self, forest: Forest, n_jobs: int | None) -> Iterator[tuple[int, int, Any]]:
@@ -210,20 +211,30 @@ class GpuEncoder:
         memory: IntArray = self._memory[0].numpy()[: 4 * count].reshape(count, 4)
         return memory
 
-    def _require_range(self, vectors: Any, numbers: IntArray) -> None:
-        """Raise where elements of vectors, those of trees with some numbers, are too large."""
-        if not int(self._gpu.too_large):
+    def _require_finite(self, rows: Any, before: int = 0) -> None:
+        """Raise where the GPU noted a vector that is not finite.
+
+        Parameters
+        ----------
+        rows : tensor
+            The vectors, or what was computed from each, one row per tree.
+        before : int
+            How many trees there are before the first one.
+        """
+        if not int(self._gpu.not_finite):
             return
-        self._gpu.too_large.zero_()
-        for first in vectors.isinf().any(dim=1).nonzero()[:1, 0].tolist():
-            raise _too_large(self.spec, numbers[first])
+        self._gpu.not_finite.zero_()
+        for row in (~rows.isfinite()).any(dim=1).nonzero()[:1, 0].tolist():
+            raise _refused(self.spec, before + row + 1)
 
 
-def _too_large(spec: DenseSpec, number: int) -> RangeError:
-    return RangeError(
-        f"the vector of tree {number} is too large for float32 with decay={spec.decay}: use normalize=True "
-        "or a smaller decay"
-    )
+def _refused(spec: DenseSpec, number: int) -> RangeError:
+    """Return the error for a vector that is not finite: without normalisation it is too large."""
+    wrong, use = "too large for float32", "normalize=True or a smaller decay"
+    if spec.normalize:
+        wrong = "not finite in float32"
+        use = "device='cpu' or a smaller decay, and please report the tree, since no tree should do this"
+    return RangeError(f"the vector of tree {number} is {wrong} with decay={spec.decay}: use {use}")
 
 
 def _encode_on_processor(spec: DenseSpec, forest: Forest, numbers: IntArray, n_jobs: int | None) -> Matrix:
@@ -236,7 +247,7 @@ def _encode_on_processor(spec: DenseSpec, forest: Forest, numbers: IntArray, n_j
             try:
                 encoder.encode(forest[[k]])
             except RangeError:
-                raise _too_large(spec, number) from None
+                raise _refused(spec, number) from None
         raise
 
 

@@ -118,7 +118,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
        const float4* __restrict__ tags, const u16* __restrict__ tag_signs,
        const u16* __restrict__ target1, const u16* __restrict__ target2, const u16* __restrict__ signs2,
        char* global_rows, int rows_of_a_block, const float* __restrict__ root_decay_, int normalize,
-       float* __restrict__ out, int* too_large) {
+       float* __restrict__ out, int* not_finite) {
 #if ROWS_IN_GLOBAL
   char* rows = global_rows + (size_t)blockIdx.x * rows_of_a_block * ROW_BYTES;
 #else
@@ -226,7 +226,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
         for (int k = 0; k < 16; k++) v[k] = fmaf(v[k], flip(b, sign, k), flip(a, label, k));
 #if RESCALED
         if (kind == NODE_FIRST) {
-          if (bound > LARGE || grown != 0) grown += rescale(v, bound, of_warp, t);
+          if (bound > LARGE || grown != 0) grown = rescale(v, grown, bound, of_warp, t);
           if (t == 0) {
             exponents[row] = grown;
             bounds[row] = bound;
@@ -294,7 +294,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
         for (int k = 0; k < 16; k++) v[k] *= flip(.25f, label, k);
       }
 #if RESCALED
-      if (bound > LARGE || grown != 0) grown += rescale(v, bound, of_warp, t);
+      if (bound > LARGE || grown != 0) grown = rescale(v, grown, bound, of_warp, t);
       if (t == 0) {
         exponents[row] = grown;
         bounds[row] = bound;
@@ -311,17 +311,12 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
 #endif
     const float factor = normalize ? one_over_length(total, squares, t) : rsqrtf(float(D));
     float* vector = out + (size_t)tree * D;
-#pragma unroll
-    for (int k = 0; k < 16; k++) {
-      float x = total[k] * factor;
-#if RESCALED
-      if (!normalize) {
-        x = total_exponent == NO_VALUE ? 0.f : ldexpf(x, total_exponent);
-        if (isinf(x)) *too_large = 1;
-      }
+#if !RESCALED
+    const int total_exponent = 0;
 #endif
-      vector[Q * k + column2 / 4] = x;
-    }
+#pragma unroll
+    for (int k = 0; k < 16; k++)
+      write(total[k], factor, total_exponent, normalize, vector + Q * k + column2 / 4, not_finite);
     __syncthreads();
   }
 }

@@ -128,7 +128,7 @@ class MixedOnGpu:
             sent.words, sent.offsets, group.trees, n_trees, trees,
             torch.zeros(1, dtype=torch.int32, device=self._gpu.device), labels.signs, *tags,
             labels.target1, labels.target2, labels.sign2, global_rows, group.rows,
-            self._gpu.root_decay, int(normalize), out, self._gpu.too_large,
+            self._gpu.root_decay, int(normalize), out, self._gpu.not_finite,
         ]  # fmt: skip
         kernel((blocks, 1), size // 16, arguments, 0 if way.in_global else row_bytes)
 

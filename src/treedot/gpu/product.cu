@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(Q, 1024 / Q)
 encode(const int4* __restrict__ operations, const long long* __restrict__ offsets, int n_trees, int* next,
        const float* __restrict__ plain, const float* __restrict__ left, const float* __restrict__ right,
        const u32* __restrict__ shuffles, float* all_rows, int rows_of_a_block,
-       const float* __restrict__ root_decay_, int normalize, float* __restrict__ out, int* too_large) {
+       const float* __restrict__ root_decay_, int normalize, float* __restrict__ out, int* not_finite) {
   extern __shared__ float children[];  // two: one is read while the next is written
   __shared__ int which, exponents[MOST_ROWS];
   __shared__ float bounds[MOST_ROWS], of_warp[WARPS];
@@ -59,7 +59,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
           its_bound = bounds[from];
 #pragma unroll
           for (int k = 0; k < 16; k++) s[k] = rows[from * D + t + Q * k];
-          if (its_bound * LABEL_BOUND > LARGE) its_exponent += rescale(s, its_bound, of_warp, t);
+          if (its_bound * LABEL_BOUND > LARGE) its_exponent = rescale(s, its_exponent, its_bound, of_warp, t);
         }
         float share = 1.f;
         if (its_exponent <= total_exponent) share = power(its_exponent - total_exponent);
@@ -101,7 +101,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
         for (int k = 0; k < 16; k++) v[k] *= rows[row * D + t + Q * k];
         exponent += grown;
         bound *= largest;
-        if (bound > LARGE || exponent != 0) exponent += rescale(v, bound, of_warp, t);
+        if (bound > LARGE || exponent != 0) exponent = rescale(v, exponent, bound, of_warp, t);
       }
       exponents[row] = exponent;
       bounds[row] = bound;
@@ -110,14 +110,8 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
     }
     const float factor = normalize ? one_over_length(total, squares, t) : rsqrtf(float(D));
 #pragma unroll
-    for (int k = 0; k < 16; k++) {
-      float x = total[k] * factor;
-      if (!normalize) {
-        x = total_exponent == NO_VALUE ? 0.f : ldexpf(x, total_exponent);
-        if (isinf(x)) *too_large = 1;
-      }
-      out[(size_t)tree * D + t + Q * k] = x;
-    }
+    for (int k = 0; k < 16; k++)
+      write(total[k], factor, total_exponent, normalize, out + (size_t)tree * D + t + Q * k, not_finite);
     __syncthreads();
   }
 }

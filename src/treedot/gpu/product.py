@@ -58,7 +58,7 @@ class ProductOnGpu:
         arguments = [
             sent.words, sent.offsets, len(out), gpu.zero(), *self.labels.tables, self._shuffles,
             gpu.empty((blocks, sent.rows, self._size), "float32"), sent.rows,
-            gpu.root_decay, int(normalize), out, gpu.too_large,
+            gpu.root_decay, int(normalize), out, gpu.not_finite,
         ]  # fmt: skip
         kernel = gpu.compiled("product.cu", "encode", D=self._size)
         kernel((blocks, 1), threads, arguments, self._shared)

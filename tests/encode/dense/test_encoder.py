@@ -17,6 +17,7 @@ from strategies import all_trees, random_forest, trees
 from treedot import Forest, Tree, read_trees
 from treedot.algebra import ALGEBRAS
 from treedot.encode import DenseEncoder, DenseSpec
+from treedot.encode.chunks import ALL_DONE, NOT_FINITE, TOO_LARGE
 from treedot.encode.dense import encoder as encoder_module
 from treedot.encode.dense import label_table, reference, rescaling
 from treedot.errors import ParameterError, RangeError, SpecMismatchError
@@ -283,9 +284,81 @@ def test_scaling_loses_nothing():
 
 def test_powers_of_two_meet_the_numbers_before_each_other():
     out = np.empty(256)
-    assert rescaling.write(np.full(256, 2.0**-15), 1030, False, out)
+    assert rescaling.write(np.full(256, 2.0**-15), 1030, False, out) == ALL_DONE
     assert out[0] == 2.0**1011
-    assert not rescaling.write(np.full(256, 1.0), 1030, False, out)
+    assert rescaling.write(np.full(256, 1.0), 1030, False, out) == TOO_LARGE
+
+
+def lists_of_alike_items(*lists):
+    """Return a tree of lists, given by a name and a length each, whose items differ only by list."""
+    return Tree(
+        "S", [Tree(f"L{name}", [Tree(f"i{name}", [Tree(f"a{name}", [f"b{name}"])])] * n) for name, n in lists]
+    )
+
+
+@pytest.mark.parametrize(
+    ("composition", "size", "lists"),
+    [
+        ("convolution", 512, [(869, 164), (922, 220)]),
+        ("convolution", 1024, [(807, 157), (405, 86), (699, 131)]),
+        ("product", 512, [(843, 147), (310, 202)]),
+        ("product", 1024, [(762, 248), (458, 147)]),
+    ],
+)
+def test_lists_whose_product_is_denormal_have_finite_vectors(composition, size, lists):
+    """Each list is large in other coordinates, or frequencies, so that the product of two nearly vanishes."""
+    forest = Forest.from_trees([lists_of_alike_items(*lists)])
+    vectors = DenseEncoder(DenseSpec(size, 1.0, composition)).encode(forest)
+    assert np.isfinite(vectors).all()
+    assert far((vectors.astype(float) ** 2).sum(), 1.0) < 1e-5
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("power", [-1074, -1022, -149, -140, -128, -127, -126, -30, 0, 30, 120])
+def test_rows_are_scaled_without_loss_whatever_their_magnitude(dtype, power):
+    row = (np.arange(40) - 8).astype(dtype) * np.dtype(dtype).type(2.0) ** power
+    before = row.astype(np.longdouble)
+    top, exponent = rescaling.rescale(row, 7)
+    if not before.any():
+        assert (top, exponent) == (0.0, rescaling.NO_VALUE)
+    else:
+        assert np.array_equal(row.astype(np.longdouble) * np.longdouble(2) ** (exponent - 7), before)
+        assert top == np.abs(row).max()
+        assert 2.0**-21 <= top <= 2.0**20
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("place", [0, 17, 39])
+@pytest.mark.parametrize("wrong", [np.nan, -np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_is_never_taken_for_zero(dtype, place, wrong):
+    row, out = np.zeros(40, dtype), np.empty(40, dtype)
+    row[place] = wrong
+    row[20] = 3
+    assert not np.isfinite(rescaling.largest(row))
+    top, exponent = rescaling.rescale(row, 5)
+    assert not np.isfinite(top)
+    assert exponent == 5
+    with np.errstate(invalid="ignore"):
+        for normalize in (True, False):
+            assert rescaling.write(row, 5, normalize, out) == NOT_FINITE
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_zeros_are_written_as_zeros_whatever_their_exponent(normalize):
+    out = np.full(256, 9.0)
+    for exponent in (0, 5000, rescaling.NO_VALUE):
+        assert rescaling.write(np.zeros(256), exponent, normalize, out) == ALL_DONE
+        assert not out.any()
+
+
+@pytest.mark.parametrize("name", ALGEBRA_NAMES)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_a_vector_that_is_not_finite_is_an_error_that_names_the_tree(name, normalize):
+    encoder = DenseEncoder(DenseSpec(512, composition=name, normalize=normalize))
+    object.__setattr__(encoder.spec, "decay", np.nan)  # no spec has it: it spoils trees of two levels
+    forest = read_trees(["(a b)", "(a (e b) (c d))"])
+    with pytest.raises(RangeError, match=r"vector of tree 2 \(5 nodes\) is not finite in float32 .*float64"):
+        encoder.encode(forest)
 
 
 def test_a_row_of_zeros_has_no_exponent():

@@ -307,7 +307,9 @@ def test_normalised_rows_have_length_1_whatever_the_size_of_the_tree(rest):
     rows = make_encoder(0.99, rest=rest, rest_size=256, normalize=True).encode(forest)
     assert np.diagonal(dot_products(rows)) == pytest.approx(1.0, rel=1e-5)
     if rest is not None:
-        with pytest.raises(RangeError, match=r"tree 1 \(40001 nodes\) is too large for float32"):
+        with pytest.raises(
+            RangeError, match=r"tree 1 \(40001 nodes\) is too large for float32 .*: use normal"
+        ):
             make_encoder(0.99, rest=rest, rest_size=256).encode(forest)
     if rest == "dense":
         with pytest.raises(
@@ -317,6 +319,29 @@ def test_normalised_rows_have_length_1_whatever_the_size_of_the_tree(rest):
 
 
 @pytest.mark.large
+@pytest.mark.parametrize("rest", ["dense", "blocks"])
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_rest_that_is_not_finite_is_an_error_that_names_the_tree(rest, exact, monkeypatch):
+    forest = read_trees(["(a b)", "(S (A (B b) (C c)) (D (E e) (F f)))"])
+    spec = SparseSpec(64, budget=2, damping="linear", rest=rest, rest_size=256)
+    encoder = SparseEncoder(spec)
+    if rest == "dense":
+        object.__setattr__(spec, "decay", np.nan)  # no spec has it
+    else:
+        encoder._rest._tables.phases[:] = np.nan
+    log_norms = SubsetTreeKernel(0.4).log_norms(forest) if exact else None
+    with pytest.raises(RangeError, match=r"of tree 2 \(11 nodes\) is not finite in float32"):
+        encoder.encode(forest, log_norms)
+
+
+def test_occurrences_in_a_tree_of_any_size_have_values():
+    large = read_trees(["(A (B b) " * 3000 + "(B b)" + ")" * 3000])
+    encoder = SparseEncoder(SparseSpec(64, 1.0, 2, "linear", "dense", 256))
+    log_norm = float(SubsetTreeKernel(1.0).log_norms(large)[0])
+    assert log_norm > 710  # the length itself is too large for a float
+    assert not encoder.occurrences(large, log_norm).value.any()
+
+
 def test_wide_and_deep_trees_take_linear_memory():
     encoder = make_encoder(0.1)
     peaks = []

@@ -13,6 +13,7 @@ import numpy as np
 
 from treedot.algebra import ShuffledConvolution
 from treedot.array_types import IntArray, Matrix, Row
+from treedot.encode.chunks import ALL_DONE, Ended
 from treedot.encode.dense import fourier, rescaling
 from treedot.encode.dense.gaussians import label_vectors
 from treedot.encode.dense.schedule import Schedule, stack_height
@@ -47,8 +48,8 @@ class ConvolutionEncoder:
                 side[row] = np.stack([spectrum.real, spectrum.imag], axis=1)
         return Labels(left, right)
 
-    def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> int:
-        """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
+    def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> Ended:
+        """Encode trees into ``out``; return how many, and why no more."""
         work = fourier.plan(self.algebra.size, self.dtype)
         return _encode(schedule, labels, self.p1, self.p2, work, math.sqrt(spec.decay), spec.normalize, out)
 
@@ -81,7 +82,7 @@ def _convolve(x: Row, y: Row, product: Row, work: fourier.Plan, row: Row) -> Non
 def _encode(
     schedule: Schedule, labels: Labels, p1: IntArray, p2: IntArray, work: fourier.Plan,
     root_decay: float, normalize: bool, out: Matrix,
-) -> int:  # fmt: skip
+) -> Ended:  # fmt: skip
     """Visit the nodes of each tree, children from right to left, and compose each into its parent.
 
     The stack row of a node holds the spectrum of p2(t), over ``2^exponent``, where t is what its children
@@ -106,10 +107,10 @@ def _encode(
             if not is_leaf:
                 own = schedule.stack_row[node]
                 _convolve(left, rows[own], product, work, composed)
-                _, shift = rescaling.rescale(composed)
-                total_exponent = rescaling.add(total, total_exponent, composed, exponent[own] + shift)
+                _, exponent[own] = rescaling.rescale(composed, exponent[own])
+                total_exponent = rescaling.add(total, total_exponent, composed, exponent[own])
                 if parent >= 0:
-                    a, b, grown = rescaling.child_scales(exponent[own] + shift, root_decay)
+                    a, b, grown = rescaling.child_scales(exponent[own], root_decay)
                     fourier.forward(composed, p2 if is_first else p1, work, expanded[0], expanded[1])
                     _sum(right if is_first else left, number(a), expanded, number(b), expanded)
             if parent < 0:
@@ -120,10 +121,10 @@ def _encode(
                 exponent[above] = grown
             else:
                 _convolve(left if is_leaf else expanded, rows[above], product, work, composed)
-                _, shift = rescaling.rescale(composed)
-                exponent[above] += grown + shift
+                _, exponent[above] = rescaling.rescale(composed, exponent[above] + grown)
                 fourier.forward(composed, p2, work, rows[above, 0], rows[above, 1])
         composed[0::2], composed[1::2] = total[: size // 2], total[size // 2 :]  # see fourier.planar
-        if not rescaling.write(composed, total_exponent, normalize, out[tree]):
-            return tree
-    return len(out)
+        why = rescaling.write(composed, total_exponent, normalize, out[tree])
+        if why != ALL_DONE:
+            return tree, why
+    return len(out), ALL_DONE

@@ -12,10 +12,10 @@ import numpy as np
 
 from treedot.algebra import MixedProduct, ShuffledConvolution, ShuffledProduct
 from treedot.array_types import IntArray, Matrix
-from treedot.encode.chunks import check_forest
+from treedot.encode.chunks import ALL_DONE, NOT_FINITE, Ended, check_forest
 from treedot.encode.dense.label_table import LabelTable
 from treedot.encode.dense.schedule import Schedule, make_schedule
-from treedot.encode.spec import DenseSpec, too_large
+from treedot.encode.spec import DenseSpec, not_finite, too_large
 from treedot.errors import ParameterError, SpecMismatchError
 from treedot.threads import Threads, open_threads
 from treedot.trees import Forest
@@ -132,9 +132,11 @@ class DenseEncoder:
             nodes = slice(offsets[0], offsets[-1])
             label = row_of_label[forest.label[nodes]]
             schedule = make_schedule(forest.arity[nodes], offsets - offsets[0], label, from_right)
-            done = first + self._compiled.encode(schedule, table, self.spec, out[first:last])
-            if done < last:
-                raise too_large(f"vector of tree {done + 1} ({forest.sizes[done]} nodes)", self.spec)
+            encoded, why = self._compiled.encode(schedule, table, self.spec, out[first:last])
+            if why != ALL_DONE:
+                tree = first + encoded
+                refused = not_finite if why == NOT_FINITE else too_large
+                raise refused(f"vector of tree {tree + 1} ({forest.sizes[tree]} nodes)", self.spec)
             if progress is not None:
                 with one_at_a_time:
                     progress(last - first)
@@ -168,8 +170,8 @@ class CompiledEncoder(Protocol):
     def label_table(self, texts: Sequence[str]) -> Any:
         """Return a named tuple of arrays with one row per label."""
 
-    def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> int:
-        """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
+    def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> Ended:
+        """Encode trees into ``out``; return how many, and why no more."""
 
 
 def _compiled_encoder(spec: DenseSpec, similarity: WordVectors | None) -> CompiledEncoder:

@@ -30,6 +30,7 @@ import numpy as np
 from treedot.algebra import MixedProduct
 from treedot.algebra.algebras import bent_signs
 from treedot.array_types import IntArray, Matrix, Row, SignWords
+from treedot.encode.chunks import ALL_DONE, Ended
 from treedot.encode.dense import rescaling
 from treedot.encode.dense.mixing import (
     EDGE,
@@ -93,8 +94,8 @@ class MixedEncoder:
                 child[part] = sign_words(self.algebra.mixed_labels(texts[part], self.algebra.m2)) ^ self.signs
         return Labels(head, child)
 
-    def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> int:
-        """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
+    def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> Ended:
+        """Encode trees into ``out``; return how many, and why no more."""
         return _encode(schedule, labels, self.m1, self.m2, math.sqrt(spec.decay), spec.normalize, out)
 
 
@@ -151,7 +152,7 @@ def _mix_times(x: Row, shuffle: Shuffle, y: Row, edge: Row, out: Row) -> None:
 def _encode(
     schedule: Schedule, labels: Labels, m1: Shuffle, m2: Shuffle,
     root_decay: float, normalize: bool, out: Matrix,
-) -> int:  # fmt: skip
+) -> Ended:  # fmt: skip
     """Visit the nodes of each tree, children first, and compose each finished one into its parent.
 
     The stack row of a node holds what is composed so far, in the end s(n), over ``2^exponent``; no magnitude
@@ -223,8 +224,10 @@ def _encode(
                     bound[above] *= MIXER_BOUND * largest
             number_of[above], spare = spare, number_of[above]
             if bound[above] > rescaling.LARGE or exponent[above] != 0:  # what was large may also fade
-                bound[above], grown = rescaling.rescale(row_of(rows, number_of[above]))
-                exponent[above] += grown
-        if not rescaling.write(total, total_exponent, normalize, out[tree]):
-            return tree
-    return len(out)
+                bound[above], exponent[above] = rescaling.rescale(
+                    row_of(rows, number_of[above]), exponent[above]
+                )
+        why = rescaling.write(total, total_exponent, normalize, out[tree])
+        if why != ALL_DONE:
+            return tree, why
+    return len(out), ALL_DONE

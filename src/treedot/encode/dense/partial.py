@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray, Label, Matrix, Row
+from treedot.encode.chunks import ALL_DONE, Ended
 from treedot.encode.dense import rescaling
 from treedot.encode.dense.mixed import MixedEncoder
 from treedot.encode.dense.mixing import (
@@ -84,8 +85,8 @@ class PartialEncoder(MixedEncoder):
         head, child = super().label_table(texts)
         return Labels(head, child, sign_words(self.algebra.label_signs(texts)))
 
-    def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> int:
-        """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
+    def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> Ended:
+        """Encode trees into ``out``; return how many, and why no more."""
         root = math.sqrt(spec.mu)
         step = root if spec.gaps == "toolkit" else spec.decay * root
         weights = Weights(spec.decay, step, spec.decay * root, spec.max_length or 0, self.label_bound)
@@ -285,8 +286,7 @@ def _compose(
 def _finish_row(stack: Stack, row: int, exponent: int, bound: float) -> None:
     """Note how large a row is, and bring it to about 1 where it may be too large, or was and may fade."""
     if bound > rescaling.LARGE or exponent != 0:
-        bound, grown = rescaling.rescale(row_of(stack.rows, row))
-        exponent += grown
+        bound, exponent = rescaling.rescale(row_of(stack.rows, row), exponent)
     stack.exponent[row], stack.bound[row] = exponent, bound
 
 
@@ -324,7 +324,7 @@ def _add_node(
 def _encode(
     schedule: Schedule, labels: Labels, m1: Shuffle, m2: Shuffle, weights: Weights, normalize: bool,
     out: Matrix,
-) -> int:  # fmt: skip
+) -> Ended:  # fmt: skip
     """Visit the nodes of each tree, children first, and compose each finished one into its parent."""
     number = out.dtype.type
     widest = max(1, schedule.arity.max())
@@ -365,6 +365,7 @@ def _encode(
                 _compose_later(stack, above, arity, head, child, m1, m2, weights, work)
         work.total[:] *= number(fraction)
         exponent = exponent + factor if weights.node > 0.0 else rescaling.NO_VALUE
-        if not rescaling.write(work.total, exponent, normalize, out[tree]):
-            return tree
-    return len(out)
+        why = rescaling.write(work.total, exponent, normalize, out[tree])
+        if why != ALL_DONE:
+            return tree, why
+    return len(out), ALL_DONE

@@ -13,6 +13,7 @@ import numpy as np
 
 from treedot.algebra import ShuffledProduct
 from treedot.array_types import IntArray, Matrix, Row
+from treedot.encode.chunks import ALL_DONE, Ended
 from treedot.encode.dense import rescaling
 from treedot.encode.dense.gaussians import label_vectors, shuffled
 from treedot.encode.dense.schedule import Schedule, stack_height
@@ -69,8 +70,8 @@ class ProductEncoder:
             shuffled(vector, self.algebra.p2, table.right[row])
         return table
 
-    def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> int:
-        """Encode trees into ``out``; return how many, fewer where one is too large for its type."""
+    def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> Ended:
+        """Encode trees into ``out``; return how many, and why no more."""
         return _encode(schedule, labels, self.shuffles, math.sqrt(spec.decay), spec.normalize, out)
 
 
@@ -101,7 +102,7 @@ def _gather_times(x: Row, order: IntArray, row: Row) -> None:
 def _encode(
     schedule: Schedule, labels: Labels, shuffles: Shuffles,
     root_decay: float, normalize: bool, out: Matrix,
-) -> int:  # fmt: skip
+) -> Ended:  # fmt: skip
     """Visit the nodes of each tree, children from right to left, and compose each into its parent.
 
     The stack row of a node holds what its children have composed so far, over ``2^exponent``; no magnitude
@@ -125,8 +126,7 @@ def _encode(
             is_leaf = schedule.arity[node] == 0
             if not is_leaf:
                 if bound[own] * LABEL_BOUND > rescaling.LARGE:
-                    bound[own], grown = rescaling.rescale(rows[own])
-                    exponent[own] += grown
+                    bound[own], exponent[own] = rescaling.rescale(rows[own], exponent[own])
                 exponent[own] = rescaling.true_exponent(rows[own], exponent[own], total_exponent)
                 a, b, grown = rescaling.child_scales(exponent[own], root_decay)
                 largest = a * LABEL_BOUND + b * LABEL_BOUND * bound[own]
@@ -155,8 +155,8 @@ def _encode(
             exponent[above] += grown
             bound[above] *= largest
             if bound[above] > rescaling.LARGE or exponent[above] != 0:  # what was large may also fade
-                bound[above], grown = rescaling.rescale(row)
-                exponent[above] += grown
-        if not rescaling.write(total, total_exponent, normalize, out[tree]):
-            return tree
-    return len(out)
+                bound[above], exponent[above] = rescaling.rescale(row, exponent[above])
+        why = rescaling.write(total, total_exponent, normalize, out[tree])
+        if why != ALL_DONE:
+            return tree, why
+    return len(out), ALL_DONE

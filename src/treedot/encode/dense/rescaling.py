@@ -8,10 +8,12 @@ that power is kept beside it. Rows of ordinary trees are never touched.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from treedot.array_types import Row
+from treedot.encode.chunks import ALL_DONE, NOT_FINITE, TOO_LARGE
 from treedot.jit import njit
 from treedot.simd import LANES, larger, load, splat, store
 
@@ -19,11 +21,12 @@ from treedot.simd import LANES, larger, load, splat, store
 # two such rows, times what a mixer can add, is still far inside float32.
 LARGE = 2.0**58
 NO_VALUE = -(2**40)  # the exponent of a sum that nothing was added to
+LARGEST_POWER = 120  # of two, that every type holds
 
 
 @njit
 def largest(row: Row) -> float:
-    """Return the largest magnitude in a row."""
+    """Return the largest magnitude in a row, NaN if it holds one."""
     whole = row.size // LANES * LANES
     top = row.dtype.type(0)
     if whole > 0:
@@ -33,10 +36,16 @@ def largest(row: Row) -> float:
         tops = np.empty(LANES, row.dtype)
         store(tops, 0, block)
         for lane in range(LANES):
-            top = max(top, tops[lane])
+            top = larger_of(top, tops[lane])
     for j in range(whole, row.size):
-        top = max(top, abs(row[j]))
+        top = larger_of(top, abs(row[j]))
     return float(top)
+
+
+@njit
+def larger_of(top: Any, magnitude: Any) -> Any:
+    """Return the larger of two magnitudes, NaN if one of them is: ``max`` would depend on their order."""
+    return top if top >= magnitude or math.isnan(top) else magnitude
 
 
 @njit
@@ -46,18 +55,40 @@ def power_of_two(exponent: int) -> float:
 
 
 @njit
-def rescale(row: Row) -> tuple[float, int]:
-    """Bring a row to a magnitude of about 1; return its new largest magnitude and the exponent taken out."""
+def scale(row: Row, exponent: int) -> None:
+    """Multiply a row by 2^exponent, which leaves its largest magnitude near 1.
+
+    The power may be too large for the row's type where the row is denormal. Then it is two factors.
+    """
+    if exponent > LARGEST_POWER:
+        _multiply(row, power_of_two(LARGEST_POWER))
+        exponent -= LARGEST_POWER
+    _multiply(row, power_of_two(exponent))
+
+
+@njit
+def _multiply(row: Row, number: float) -> None:
+    factor = row.dtype.type(number)
+    for j in range(row.size):
+        row[j] *= factor
+
+
+@njit
+def rescale(row: Row, exponent: int) -> tuple[float, int]:
+    """Bring ``row · 2^exponent`` to a magnitude of about 1; return the row's largest magnitude and exponent.
+
+    A row that is not finite stays as it is, so that ``write`` finds it.
+    """
     top = largest(row)
     if top == 0.0:
         return 0.0, NO_VALUE  # nothing, whatever its exponent was
-    fraction, exponent = math.frexp(top)
-    if -20 < exponent <= 20:
-        return top, 0
-    factor = row.dtype.type(math.ldexp(1.0, -exponent))
-    for j in range(row.size):
-        row[j] *= factor
-    return fraction, exponent
+    if not math.isfinite(top):
+        return top, exponent
+    fraction, grown = math.frexp(top)
+    if -20 < grown <= 20:
+        return top, exponent
+    scale(row, -grown)
+    return fraction, exponent + grown
 
 
 @njit
@@ -83,9 +114,7 @@ def meet(total: Row, exponent: int, row_exponent: int) -> tuple[int, float]:
     if row_exponent <= exponent:
         return exponent, power_of_two(row_exponent - exponent)
     if exponent != NO_VALUE:
-        shrink = total.dtype.type(power_of_two(exponent - row_exponent))
-        for j in range(total.size):
-            total[j] *= shrink
+        _multiply(total, power_of_two(exponent - row_exponent))
     return row_exponent, 1.0
 
 
@@ -93,9 +122,9 @@ def meet(total: Row, exponent: int, row_exponent: int) -> tuple[int, float]:
 def add(total: Row, exponent: int, row: Row, row_exponent: int) -> int:
     """Add ``row · 2^row_exponent`` to ``total · 2^exponent``; return the sum's exponent."""
     exponent, factor = meet(total, exponent, true_exponent(row, row_exponent, exponent))
-    scale = row.dtype.type(factor)
+    share = row.dtype.type(factor)
     for j in range(row.size):
-        total[j] += scale * row[j]
+        total[j] += share * row[j]
     return exponent
 
 
@@ -104,35 +133,38 @@ def to_nonnegative_exponent(total: Row, exponent: int) -> int:
     """Bring a sum with a negative exponent, or with none yet, to exponent 0; return the exponent."""
     if exponent >= 0:
         return exponent
-    factor = total.dtype.type(power_of_two(exponent))
-    for j in range(total.size):
-        total[j] *= factor
+    _multiply(total, power_of_two(exponent))
     return 0
 
 
 @njit
-def write(total: Row, exponent: int, normalize: bool, out: Row) -> bool:
-    """Write a finished sum where it belongs; return whether it can be represented there.
+def write(total: Row, exponent: int, normalize: bool, out: Row) -> int:
+    """Write a finished sum where it belongs; return ALL_DONE, or why it cannot be written.
 
-    Inside the encoders a unit vector has norm √d, which is divided out here.
+    Inside the encoders a unit vector has norm √d, which is divided out here. The sum of squares, or the
+    largest magnitude, is needed anyway, and is finite only if all elements are.
     """
-    if exponent == NO_VALUE:
-        out[:] = 0
-        return True
     if normalize:
         square = 0.0
         for j in range(total.size):
             square += np.float64(total[j]) * np.float64(total[j])  # float() would stay float32 when compiled
+        if not math.isfinite(square):
+            return NOT_FINITE
         first, second = 1.0 / math.sqrt(square) if square > 0.0 else 0.0, 1.0
     else:
         top = largest(total)
-        limit = math.log2(np.finfo(out.dtype).max) - 1.0
-        if top > 0.0 and math.log2(top) + exponent - 0.5 * math.log2(total.size) > limit:
-            out[:] = 0
-            return False
+        if not math.isfinite(top):
+            return NOT_FINITE
+        if top == 0.0:
+            exponent = 0  # whatever it was: 0 times a power that is too large would not be 0
+        elif math.log2(top) + exponent - 0.5 * math.log2(total.size) > math.log2(np.finfo(out.dtype).max) - 1:
+            return TOO_LARGE
         # Two factors, since the power alone may be out of range where the product is not.
         first = power_of_two(exponent // 2)
         second = power_of_two(exponent - exponent // 2) / math.sqrt(total.size)
+    if exponent == NO_VALUE:
+        out[:] = 0
+        return ALL_DONE
     for j in range(total.size):
         out[j] = np.float64(total[j]) * first * second
-    return True
+    return ALL_DONE

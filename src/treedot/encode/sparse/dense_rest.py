@@ -355,7 +355,7 @@ def _close_node(slot: int, open: OpenNodes, pool: Pool) -> None:
 
 @njit
 def _write_direction(total: Row, exponent: int, out: Row) -> float:
-    """Write a total as a unit vector, or zeros; return the logarithm of its length."""
+    """Write a total as a unit vector, or zeros; return the log of its length, NaN if that is not finite."""
     square = 0.0
     for j in range(total.size):
         square += np.float64(total[j]) * np.float64(total[j])  # float() would stay float32 when compiled
@@ -363,8 +363,10 @@ def _write_direction(total: Row, exponent: int, out: Row) -> float:
     inverse = 1.0 / length if length > 0.0 else 0.0
     for j in range(total.size):
         out[j] = np.float64(total[j]) * inverse
-    if not length > 0.0:
+    if length == 0.0:
         return -math.inf
+    if not math.isfinite(length):
+        return math.nan
     return math.log(length) + exponent * math.log(2.0) - 0.5 * math.log(total.size)
 
 
@@ -466,14 +468,13 @@ def _rescale(slot: int, open: OpenNodes, rows: Matrix) -> None:
     top = 0.0
     for k in range(open.row.shape[1]):
         if open.row[slot, k] >= 0:
-            top = max(top, rescaling.largest(rows[open.row[slot, k]]))
-    _, exponent = math.frexp(top)
-    if top > 0.0 and abs(exponent) > SLACK:
-        factor = rows.dtype.type(math.ldexp(1.0, -exponent))
-        for k in range(open.row.shape[1]):
-            if open.row[slot, k] >= 0:
-                for j in range(rows.shape[1]):
-                    rows[open.row[slot, k], j] *= factor
-        open.exponent[slot] += exponent
-        top = math.ldexp(top, -exponent)
+            top = rescaling.larger_of(top, rescaling.largest(rows[open.row[slot, k]]))
+    if top > 0.0 and math.isfinite(top):
+        fraction, exponent = math.frexp(top)
+        if abs(exponent) > SLACK:
+            for k in range(open.row.shape[1]):
+                if open.row[slot, k] >= 0:
+                    rescaling.scale(rows[open.row[slot, k]], -exponent)
+            open.exponent[slot] += exponent
+            top = fraction
     open.bound[slot] = top * open.row.shape[1]

@@ -11,8 +11,9 @@ import numpy as np
 
 from treedot.array_types import Array, FloatArray, WordArray
 from treedot.encode.chunks import (
+    ALL_DONE,
     FRAGMENTS,
-    TOO_LARGE,
+    NOT_FINITE,
     Chunk,
     Ended,
     IdleMemory,
@@ -37,7 +38,7 @@ from treedot.encode.sparse.rows import (
     Rules,
     write_rows,
 )
-from treedot.encode.spec import SparseSpec, too_large
+from treedot.encode.spec import SparseSpec, not_finite, too_large
 from treedot.errors import ParameterError, RangeError
 from treedot.fragments.cost import fragment_cost
 from treedot.threads import open_threads
@@ -173,7 +174,8 @@ class SparseEncoder:
         length = None
         if self._rest is not None:
             divided = self.spec.normalize and log_norm is not None and log_norm > -math.inf
-            length = math.exp(log_norm or 0.0) if divided else 1.0
+            with np.errstate(over="ignore"):  # infinite: every value is 0 beside such a length
+                length = float(np.exp(log_norm or 0.0)) if divided else 1.0
         return find_occurrences(chunk, self._rules, self.learned, length)
 
     def label_keys(self, texts: tuple[str, ...]) -> WordArray:
@@ -201,8 +203,8 @@ class SparseEncoder:
         dtype = self.spec.dtype if self._rest is None else "float64"
         out: NonZeros = np.empty(size, np.int32), np.empty(size, dtype)
         memory, out, (tree, why) = run_to_end(run, chunk, memory, out, self.spec.budget)
-        if why == TOO_LARGE:
-            raise self._too_large(chunk, tree)
+        if why != ALL_DONE:
+            raise self._refused(chunk, tree, why)
         self._idle.give_back(memory)
         return rows_of(out, indptr), squares
 
@@ -246,8 +248,10 @@ class SparseEncoder:
             trees = slice(part.chunk.first, part.chunk.first + part.chunk.n_trees)
             left = Part(*part.bounded, factor[trees])
             right = Part(*part.rest.rows, rest_factor[trees], beyond.origin)
-            found.append(RowsWithRest(left, right, self._rules.limit, partial(self._too_large, part.chunk)))
+            found.append(RowsWithRest(left, right, self._rules.limit, partial(self._refused, part.chunk)))
         return found
 
-    def _too_large(self, chunk: Chunk, tree: int) -> RangeError:
-        return too_large(f"row of {chunk.name(tree)}", self.spec)
+    def _refused(self, chunk: Chunk, tree: int, why: int) -> RangeError:
+        """Return the error of a row that cannot be written."""
+        error = not_finite if why == NOT_FINITE else too_large
+        return error(f"row of {chunk.name(tree)}", self.spec)

@@ -25,7 +25,7 @@ from treedot.encode.chunks import (
 from treedot.encode.sparse import block_rest, dense_rest
 from treedot.encode.sparse.reference import BLOCK, block, dense_vector
 from treedot.encode.sparse.rows import sums_of_squares
-from treedot.encode.spec import SparseSpec
+from treedot.encode.spec import SparseSpec, not_finite
 from treedot.errors import LimitError
 from treedot.trees import Tree
 
@@ -64,6 +64,9 @@ class DenseRest:
                 f"{chunk.name(tree)} has too many open nodes at a time for a dense rest: "
                 "use a smaller rest_size, or no rest"
             )
+        if np.isnan(log_lengths).any():
+            tree = int(np.isnan(log_lengths).argmax())
+            raise not_finite(f"rest of {chunk.name(tree)}", self.spec)
         held = log_lengths > -np.inf
         vectors = vectors if held.all() else vectors[held]
         rows = Rows(held * self.width, np.zeros(0, np.int32), vectors.ravel())

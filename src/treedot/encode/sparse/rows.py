@@ -14,7 +14,16 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from treedot.array_types import FloatArray, IntArray, Row, WordArray
-from treedot.encode.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, TOO_LARGE, Ended, NonZeros, TreeArrays
+from treedot.encode.chunks import (
+    ALL_DONE,
+    NEEDS_MEMORY,
+    NEEDS_OUTPUT,
+    NOT_FINITE,
+    TOO_LARGE,
+    Ended,
+    NonZeros,
+    TreeArrays,
+)
 from treedot.encode.sparse.bounded import (
     FREE,
     ONE,
@@ -146,6 +155,8 @@ def write_rows(
             return tree, NEEDS_OUTPUT
         buckets = _count_distinct(count, memory)
         size, square = _write_row(buckets, rules, learned, memory, indices[start:])
+        if not math.isfinite(square):
+            return tree, NOT_FINITE
         factor = 1.0 / math.sqrt(square) if rules.normalize and square > 0.0 else 1.0
         for k in range(size):
             value = memory.value[k] * factor
@@ -258,7 +269,7 @@ def join_parts(left: Part, right: Part, limit: float, indices: IntArray, values:
     """Write rows that begin with one part and end with another."""
     at, a, b = 0, 0, 0
     for row in range(left.lengths.size):
-        fits = True
+        fits, first, second = True, a, b
         for _ in range(left.lengths[row]):
             value = left.values[a] * left.factor[row]
             fits &= abs(value) <= limit
@@ -271,8 +282,20 @@ def join_parts(left: Part, right: Part, limit: float, indices: IntArray, values:
             values[at] = value
             at, b = at + 1, b + 1
         if not fits:
-            return row, TOO_LARGE
+            finite = _finite(left.values[first:a], left.factor[row]) and _finite(
+                right.values[second:b], right.factor[row]
+            )
+            return row, TOO_LARGE if finite else NOT_FINITE
     return left.lengths.size, ALL_DONE
+
+
+@njit
+def _finite(values: Row, factor: float) -> bool:
+    """Whether values are finite and their factor is a number, maybe too large a one."""
+    for value in values:
+        if not math.isfinite(value):
+            return False
+    return not math.isnan(factor)
 
 
 class RowsWithRest(NamedTuple):
@@ -281,7 +304,7 @@ class RowsWithRest(NamedTuple):
     left: Part
     right: Part
     limit: float  # the largest value
-    too_large: Callable[[int], Exception]  # the error of a row that exceeds it
+    refused: Callable[[int, int], Exception]  # the error of a row, and why it cannot be written
 
     @property
     def lengths(self) -> IntArray:
@@ -291,5 +314,5 @@ class RowsWithRest(NamedTuple):
     def write(self, indices: IntArray, values: Row) -> None:
         """Write columns and values where they belong in a matrix."""
         row, why = join_parts(self.left, self.right, self.limit, indices, values)
-        if why == TOO_LARGE:
-            raise self.too_large(row)
+        if why != ALL_DONE:
+            raise self.refused(row, why)

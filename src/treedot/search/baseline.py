@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treedot.errors import SourceError
-from treedot.files import write_whole
+from treedot.files import read_plain, write_whole
 from treedot.search.identities import Unit, recognised, units_of
 from treedot.search.near_duplicates import NearDuplicates
 from treedot.search.similarity import SimilarPairs

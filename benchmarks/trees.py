@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sysconfig
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -28,7 +29,7 @@ PYTHON = "Python functions"
 JSON = "JSON-like lists"
 JSON_FILES = "JSON files"
 HTML = "HTML pages"
-DOCUMENTS = {JSON_FILES: read_json, HTML: read_html}
+DOCUMENTS: dict[str, Callable[[str], Forest]] = {JSON_FILES: read_json, HTML: read_html}
 SIZES = 5, 40_000  # nodes of the documents that are measured on: the exact kernel of larger ones takes long
 
 

@@ -150,6 +150,7 @@ def kill_scheduler(attacked: Attacked, out: Path, rng: random.Random) -> bool:
     with dask_cluster(attacked.folder / f"{out.name}.json") as (scheduler, address):
         from distributed import Client
 
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it would log tracebacks
         with Client(address) as client, mock.patch.object(liveness, "SCHEDULER_SECONDS", 2.0):
 
             def run() -> None:
@@ -177,8 +178,7 @@ def kill_scheduler(attacked: Attacked, out: Path, rng: random.Random) -> bool:
 @contextlib.contextmanager
 def dask_cluster(file: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Start a Dask scheduler and workers; yield the process of the scheduler, and its address."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    options = ["--scheduler-file", str(file), "--no-dashboard"]
+    options = ["--scheduler-file", str(file), "--dashboard-address", ":0"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
     def start(name: str, *more: str) -> subprocess.Popen[bytes]:

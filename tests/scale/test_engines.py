@@ -97,7 +97,7 @@ def test_dask(trees, tmp_path, expected, monkeypatch):
 
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),  # or it would try four times
-        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         assert encoded(trees, tmp_path / "out", client) == expected
@@ -149,7 +149,7 @@ def dask_scheduler(tmp_path):
     pytest.importorskip("distributed")
     file = tmp_path / "scheduler.json"
     module = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
-    options = ["--no-dashboard", "--no-show", "--scheduler-file", str(file)]
+    options = ["--dashboard-address", ":0", "--no-show", "--scheduler-file", str(file)]
     with subprocess.Popen([*module, *options], stderr=subprocess.DEVNULL) as process:
         try:
             while not (file.exists() and file.read_text().endswith("}")):

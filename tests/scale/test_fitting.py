@@ -183,7 +183,7 @@ def test_dask_gives_the_same_bytes(tmp_path):
     distributed = component("dask")
     fit(tmp_path / "here")
     with (
-        distributed.LocalCluster(2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         fit(tmp_path / "dask", client)

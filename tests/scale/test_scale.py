@@ -437,7 +437,7 @@ def test_errors_of_the_system_are_told_without_numbers(table, tmp_path, pool, mo
     missing.symlink_to(tmp_path / "nowhere")
     with pytest.raises(SourceError, match=r"cannot open .*none\.parquet: No such file or directory$"):
         scale.encode(missing, tmp_path / "out", SPARSE, pool)
-    with pytest.raises(SourceError, match=r"cannot handle .*nowhere\.arrow: No such file or directory$"):
+    with pytest.raises(SourceError, match=r"cannot open .*nowhere\.arrow: No such file or directory$"):
         split_file(str(tmp_path / "nowhere.arrow"), None, 1)
     scale.plan_encode(table, tmp_path / "out", SPARSE)
     too_many = OSError(errno.EMFILE, os.strerror(errno.EMFILE), "trees.tsv")

@@ -147,7 +147,7 @@ def _described(unit: Unit) -> dict[str, Any]:
 def read_baseline(path: Path) -> Baseline:
     """Return what a file knows that ``write_baseline`` wrote, of this version or of the first one."""
     if not path.exists():
-        raise SourceError(f"there is no file {path}: --write-baseline {path} makes a baseline")
+        raise SourceError(f"cannot open {path}: no such file; --write-baseline {path} makes a baseline")
     content = read_plain(path)
     try:
         found = json.loads(content.decode("utf-8"))

@@ -91,7 +91,7 @@ def load_vectors(path: str | os.PathLike[str]) -> Vectors:
     """
     in_parts = Path(path).is_dir()
     suffix = ".arrow" if in_parts else Path(path).suffix.lower()
-    if not in_parts:
+    if Path(path).exists() and not in_parts:
         check_plain(path)
     check_is(path, "load_vectors")
     if suffix not in (".npy", ".npz", ".parquet", ".arrow"):

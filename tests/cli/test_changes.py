@@ -163,3 +163,35 @@ def test_a_commit_without_files_has_none_of_them(repository):
     git("rm", "-rfq", "--cached", ".")
     git("commit", "-q", "--allow-empty", "-m", "x")
     assert changed(repository) == ["f", "g", "h", "odd", "same", "twice"]
+
+
+def tree_of(*entries):
+    """Return the hash of a tree of git with entries (mode and type, hash, name)."""
+    listed = "".join(f"{kind} {name}\t{called}\n" for kind, name, called in entries)
+    made = subprocess.run(["git", "mktree", "--missing"], input=listed, capture_output=True, text=True)
+    return made.stdout.strip()
+
+
+def commit_of(tree):
+    command = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", tree, "-m", "x"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_commit_whose_paths_lead_elsewhere_writes_nothing_there(repository, tmp_path, monkeypatch):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    blob = subprocess.run(["git", "rev-parse", "HEAD:a.py"], capture_output=True, text=True).stdout.strip()
+    above = tree_of(("100644 blob", blob, ".gitignore"))
+    for _ in repository.resolve().parts:  # one more than lead out of the folder that is written to
+        above = tree_of(("040000 tree", above, ".."))
+    commit = commit_of(above)
+    forest = read_code("a.py", identifiers="blur", literals="blur", blurred=True)
+    assert all(Changes(commit, repository).changed(forest, ["a.py"], lambda paths: forest[[]]))
+    assert list(tmp_path.rglob(".gitignore")) == []
+
+
+def test_content_that_git_does_not_have_is_named(repository):
+    commit = commit_of(tree_of(("100644 blob", "1" * 40, ".gitignore")))
+    forest = read_code("a.py", identifiers="blur", literals="blur", blurred=True)
+    with pytest.raises(SourceError, match=r"git has no content of .*\.gitignore in"):
+        Changes(commit, repository).changed(forest, ["a.py"], lambda paths: forest[[]])

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import shutil
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from unittest import mock
@@ -23,7 +24,7 @@ from treedot import (
     scale,
     train_files,
 )
-from treedot.learn import block_visits, streaming, training_folder, training_settings, tree_blocks
+from treedot.learn import block_visits, streaming, training_settings, tree_blocks
 from treedot.scale import Reading, fitting, partition
 from treedot.scale.engines import LocalProcesses
 from treedot.scale.fit_folder import FitFolder
@@ -526,35 +527,18 @@ def test_trees_that_are_damaged_are_refused_and_packed_again_when_they_are_delet
 
 
 def test_a_second_training_that_begins_meanwhile_does_not_replace_the_first(tmp_path, monkeypatch):
-    plain, out, met = fitting.Plan.make, tmp_path / "model", []
+    plain, out, refused = fitting.Plan.make, tmp_path / "model", []
 
     def slowly(*arguments):
-        if not met:
-            met.append(arguments)
-            stopped(out, monkeypatch)
+        with ThreadPoolExecutor(1) as pool:
+            refused.append(pool.submit(fit, out).exception(60))
         return plain(*arguments)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(fitting.Plan, "make", slowly)
-        with pytest.raises(SourceError, match=r"another training is running in .*: wait for it"):
-            fit(out)
-    assert (tmp_path / "model.training" / "partition-0001-00000.safetensors").exists()
+    monkeypatch.setattr(fitting.Plan, "make", slowly)
     fit(out)
-
-
-def test_a_second_training_on_a_folder_that_the_first_removes_says_so(tmp_path, monkeypatch):
-    folder = stopped(tmp_path / "model", monkeypatch)
-    plain = training_folder.only_user
-
-    def ends_first(path):
-        shutil.rmtree(path)
-        return plain(path)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(training_folder, "only_user", ends_first)
-        with pytest.raises(SourceError, match="another training is running in"):
-            fit(tmp_path / "model")
-    assert not folder.exists()
+    (error,) = refused
+    assert isinstance(error, SourceError)
+    assert re.search(r"another training is running in .*: wait for it", str(error))
 
 
 def test_two_trainings_do_not_share_a_folder(tmp_path, monkeypatch):

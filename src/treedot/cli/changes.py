@@ -93,6 +93,8 @@ class Changes:
         blobs = []
         for entry in _git(self._root, "ls-tree", "-r", "-z", "--full-tree", self._reference).split(b"\0"):
             kind, _, file = entry.partition(b"\t")
+            if b".." in file.split(b"/"):  # not made by git: it would lead out of the folder
+                continue
             path = self._path(file)
             is_source = path in self._files and (language_of(path.name) is not None or is_named(path))
             if kind.startswith(_PLAIN_FILES) and (is_source or path.name in IGNORE_FILES):
@@ -101,6 +103,8 @@ class Changes:
         answer, place = _git(self._root, "cat-file", "--batch", given=asked), 0
         for path, _ in blobs:
             head, _, _ = answer[place : place + 200].partition(b"\n")
+            if head.endswith(b" missing"):
+                raise SourceError(f"--changed-since: git has no content of {path} in {self._reference}")
             begin = place + len(head) + 1
             place = begin + int(head.split()[2]) + 1
             yield path, answer[begin : place - 1]

@@ -33,7 +33,7 @@ _held: dict[str, tuple[int, ...]] = {}  # which files the locks are that this pr
 
 @contextlib.contextmanager
 def lock(target: str | os.PathLike[str], mode: Mode = "wait", *, busy: str = "") -> Iterator[None]:
-    """Hold the lock of a file or folder, which need not exist; a thread may hold it several times over.
+    """Hold the lock of a file or folder, which need not exist; a thread that waits may take it again.
 
     Parameters
     ----------
@@ -67,7 +67,8 @@ def lock(target: str | os.PathLike[str], mode: Mode = "wait", *, busy: str = "")
 
 def _acquire(found: BaseFileLock, target: str | os.PathLike[str], wait: bool, busy: str) -> None:
     try:
-        if _take(found, wait=wait):
+        # Who waits may take again what its own thread holds; who refuses may not.
+        if (wait or not found.is_locked) and _take(found, wait=wait):
             return
     except OSError as error:
         raise SourceError(

@@ -337,7 +337,7 @@ def test_a_rest_that_is_not_finite_is_an_error_that_names_the_tree(rest, exact, 
 def test_occurrences_have_values_where_the_exact_length_is_too_large_for_a_float():
     encoder = SparseEncoder(SparseSpec(64, 1.0, 2, "linear", "dense", 256))
     found = encoder.occurrences(read_trees(["(S (A a) (B b))"]), log_norm=800.0)
-    assert found.count.tolist() == [1] * 5
+    assert found.counts.tolist() == [1] * 5
     assert not found.value.any()
 
 

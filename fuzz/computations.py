@@ -17,7 +17,7 @@ import numpy as np
 
 from fuzz.mutations import mutate
 from fuzz.target import Target, require
-from fuzz.trees import random_trees
+from fuzz.trees import large_trees, random_trees
 from treedot import (
     BoundedTreeKernel,
     DistributedTreeVectorizer,
@@ -30,6 +30,7 @@ from treedot import (
     SmoothedPartialTreeKernel,
     SubsetTreeKernel,
     SubtreeKernel,
+    Tree,
     TreedotError,
     WordVectors,
     dot_products,
@@ -62,16 +63,19 @@ class ComputationTarget:
         Computes with settings, and raises where the results are wrong.
     max_nodes : int
         The size of the largest trees.
+    trees : callable
+        Returns random trees.
     """
 
     choose: Callable[[Random], dict[str, Any]]
     check: Callable[[Forest, dict[str, Any]], None]
     max_nodes: int
+    trees: Callable[[Random, int], list[Tree]] = random_trees
     needs: tuple[str, ...] = ()
 
     def make(self, random: Random) -> bytes:
         """Return settings and trees; a third of the cases is damaged."""
-        trees = "\n".join(map(str, random_trees(random, self.max_nodes))).encode()
+        trees = "\n".join(map(str, self.trees(random, self.max_nodes))).encode()
         if random.random() < 1 / 3:
             trees = mutate(trees, [trees], random)
         return json.dumps(self.choose(random)).encode() + b"\n" + trees
@@ -102,6 +106,14 @@ def _dense(random: Random) -> dict[str, Any]:
         "composition": random.choice(COMPOSITIONS),
         "n_components": random.choice([512, 1024]),  # fewer take long with convolution
     }
+
+
+def _extreme(random: Random) -> dict[str, Any]:
+    return {**_dense(random), "decay": random.choice([0.8, 1]), "normalize": random.random() < 0.9}
+
+
+def _extreme_rest(random: Random) -> dict[str, Any]:
+    return {**_with_rest(random), "decay": random.choice([0.8, 1]), "normalize": random.random() < 0.9}
 
 
 def _partial(random: Random) -> dict[str, Any]:
@@ -147,7 +159,8 @@ def _check_dense(forest: Forest, settings: dict[str, Any]) -> None:
     require(np.array_equal(alone[0], vectors[-1]), "the vector of a tree depends on the other trees")
     threaded = DistributedTreeVectorizer(**settings, n_jobs=2).transform(forest)
     require(np.array_equal(threaded, vectors), "vectors depend on the number of threads")
-    _check_lengths(np.linalg.norm(vectors.astype(float), axis=1), settings)
+    if settings["normalize"]:  # else the squares of large numbers may be too large
+        _check_lengths(np.linalg.norm(vectors.astype(float), axis=1))
 
 
 def _check_sparse(forest: Forest, settings: dict[str, Any]) -> None:
@@ -159,18 +172,18 @@ def _check_sparse(forest: Forest, settings: dict[str, Any]) -> None:
     _check_same(vectorizer.transform(forest[-1:]), rows[-1], "the row of a tree depends on the other trees")
     threaded = vectorizer.set_params(n_jobs=2).transform(forest)
     _check_same(threaded, rows, "rows depend on the number of threads")
-    if settings["n_features"] is None and "rest" not in settings:  # else collisions change the length
-        _check_lengths(np.sqrt(rows.astype(float).power(2).sum(axis=1)), settings)
+    exact = settings["n_features"] is None and "rest" not in settings  # else collisions change the length
+    if settings["normalize"] and exact:
+        _check_lengths(np.sqrt(rows.astype(float).power(2).sum(axis=1)))
 
 
 def _check_same(a: Any, b: Any, message: str) -> None:
     require(np.array_equal(a.indices, b.indices) and np.array_equal(a.data, b.data), message)
 
 
-def _check_lengths(lengths: Any, settings: dict[str, Any]) -> None:
-    if settings["normalize"]:
-        good = (np.abs(np.asarray(lengths) - 1) < 1e-4) | (np.asarray(lengths) == 0)
-        require(good.all(), "a vector is not normalised")
+def _check_lengths(lengths: Any) -> None:
+    good = (np.abs(np.asarray(lengths) - 1) < 1e-4) | (np.asarray(lengths) == 0)
+    require(good.all(), "a vector is not normalised")
 
 
 def _kernel(random: Random) -> dict[str, Any]:
@@ -231,11 +244,13 @@ def _check_smoothed(forest: Forest, settings: dict[str, Any]) -> None:
 
 COMPUTATIONS: dict[str, Target] = {
     "dense": ComputationTarget(_dense, _check_dense, 5000),
+    "dense.large": ComputationTarget(_extreme, _check_dense, 3000, large_trees),
     "partial": ComputationTarget(_partial, _check_dense, 1000),
     "smoothed": ComputationTarget(_smoothed, _check_smoothed, 1000),
     "sparse": ComputationTarget(_hashed, _check_sparse, 5000),
     "dictionary": ComputationTarget(_named, _check_sparse, 100),
     "rest": ComputationTarget(_with_rest, _check_sparse, 500),
+    "rest.large": ComputationTarget(_extreme_rest, _check_sparse, 3000, large_trees),
     "kernels": ComputationTarget(_kernel, _check_kernel, 1000),
     "agreement": ComputationTarget(_budget, _check_agreement, 300),
 }

@@ -34,6 +34,12 @@ def random_trees(random: Random, max_nodes: int = 300) -> list[Tree]:
     return [*found, *random.choices(found, k=random.randint(0, 2))]
 
 
+def large_trees(random: Random, max_nodes: int) -> list[Tree]:
+    """Return a few trees that are hard on number types: pages, and lists of alike items side by side."""
+    sizes = [random.randint(max_nodes // 8, max_nodes) for _ in range(4)]
+    return [random.choice([_lists, _lists, _page])(random, size, ["S"]) for size in sizes]
+
+
 def random_tree(random: Random, max_nodes: int = 300) -> Tree:
     """Return a tree of one of several shapes."""
     size = round(max_nodes ** random.random())
@@ -77,7 +83,7 @@ def _lists(random: Random, size: int, labels: list[str]) -> Tree:
     for _ in range(random.randint(1, 4)):
         mark = str(random.randrange(1000))
         item = Tree(f"i{mark}", [Tree(f"a{mark}", [Tree(f"b{mark}")])])
-        lists.append(Tree(f"L{mark}", [item] * random.randint(1, max(1, size // 6))))
+        lists.append(Tree(f"L{mark}", [item] * random.randint(1 + size // 24, 1 + size // 8)))
     return Tree(random.choice(labels), lists)
 
 

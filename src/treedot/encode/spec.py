@@ -105,7 +105,8 @@ class DenseSpec(_Described):
     decay : float
         λ, from 0 to 1: how much larger fragments count.
     composition : {"mixed", "product", "convolution"}
-        The operation that composes the vectors of nodes.
+        The operation that composes the vectors of nodes. The last two report false duplicates among pages and
+        functions: see ``DistributedTreeVectorizer``.
     seed : int
         Which random vectors labels get.
     normalize : bool

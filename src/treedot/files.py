@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
+from treedot.ending import before_end
 from treedot.errors import ParameterError, SourceError, missing
 
 try:
@@ -78,6 +79,7 @@ def reason(error: Exception) -> str:
     return os.strerror(number) if isinstance(number, int) else str(error)
 
 
+@before_end
 def remove_unfinished() -> None:
     """Remove the temporary files that this process is writing, before it ends."""
     for aside in list(_unfinished):

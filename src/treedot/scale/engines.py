@@ -6,20 +6,18 @@ An adapter yields every task with what the function returned, or with the error 
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
-import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from functools import partial
 from itertools import islice
 from typing import Any
 
 from treedot.errors import ParameterError
-from treedot.files import remove_unfinished
 from treedot.parameters import checked_integer, n_threads
+from treedot.processes import LostProcessError, Process
 
 Task = tuple[Any, ...]
 Engine = Callable[[Callable[..., Any], Iterable[Task]], Iterator[tuple[Task, Any]]]
@@ -100,45 +98,43 @@ def _by_ray(ray: Any, function: Callable[..., Any], tasks: Iterable[Task]) -> It
 class LocalProcesses(ThreadPoolExecutor):
     """Processes of this machine, of which each has a thread here that waits for it.
 
-    Where a process dies, its task alone is lost, and its thread gets another one. (A pool of several
-    processes ends them all.)
+    Where a process dies, only its task is lost, and its thread starts another one.
     """
 
     def __init__(self, workers: int) -> None:
         super().__init__(workers)
         self._own = threading.local()
-        self._pools: list[ProcessPoolExecutor] = []
+        self.processes: list[Process] = []
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
         """Let a function be called by one of the processes."""
         return super().submit(self._apart, function, *arguments, **named)
 
     def _apart(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        if not hasattr(self._own, "pool"):
-            context = multiprocessing.get_context("spawn")  # compiled code may have threads already
-            self._own.pool = ProcessPoolExecutor(1, context, initializer=_begin)
-            self._pools.append(self._own.pool)
-        pool = self._own.pool
+        if not hasattr(self._own, "process"):
+            self._own.process = Process((folder or os.getcwd() for folder in sys.path), begin=_begin)
+            self.processes.append(self._own.process)
+        process = self._own.process
         try:
-            return pool.submit(function, *arguments, **named).result()
-        except BrokenProcessPool:
-            del self._own.pool
-            self._pools.remove(pool)
+            return process.do(function, *arguments, **named)
+        except LostProcessError:
+            del self._own.process
+            self.processes.remove(process)
             raise
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes when they have done what they are doing."""
+        """End the processes when they have done what they are doing; without ``wait``, when this one ends."""
         super().shutdown(wait, cancel_futures=cancel_futures)
-        for pool in self._pools:
-            pool.shutdown(wait)
+        if wait:
+            for process in self.processes:
+                process.end()
+            self.processes.clear()
 
 
 def _begin() -> None:
-    """Let a process work with one thread, leave interrupts to its parent, and end with it."""
+    """Let a process work with one thread."""
     import numpy  # noqa: F401 (whose threads are to be found)
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(ImportError):
         from threadpoolctl import threadpool_limits
 
@@ -147,11 +143,3 @@ def _begin() -> None:
         import pyarrow
 
         pyarrow.set_cpu_count(1)
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        remove_unfinished()
-        os._exit(1)

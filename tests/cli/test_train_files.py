@@ -203,7 +203,7 @@ def test_what_workers_did_not_finish_goes_on(by_many, tmp_path, capsys, monkeypa
         (["--vectors", "dense"], "as FragmentVectorizer(n_features=2**22) makes them"),
         (["--engine", "dask"], "--workers is for processes of this machine"),
         (["--partitions", "0"], "partitions must be at least 1"),
-        (["--label", "kind"], "there is no column 'kind'; the columns are label"),
+        (["--label", "kind"], "there is no column 'kind'; the columns are 'label'"),
     ],
 )
 def test_what_many_processes_cannot_do_is_told_and_leaves_nothing(

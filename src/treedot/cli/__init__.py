@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from treedot import __version__
-from treedot.cli.find_options import add_dups_command, add_find_commands
+from treedot.cli.find_options import add_dups_command, add_find_commands, add_unpacking
 from treedot.cli.learn_options import add_learn_commands
 from treedot.cli.pipes import reader_may_leave
 from treedot.cli.scale_options import (
@@ -25,6 +25,7 @@ from treedot.cli.scale_options import (
     add_scale_options,
     add_status_command,
 )
+from treedot.compression import unpacking_large
 from treedot.errors import TreedotError
 from treedot.files import remove_unfinished
 from treedot.parameters import (
@@ -412,6 +413,7 @@ def _add_reading(command: argparse.ArgumentParser, skip: bool = True) -> None:
         "CoNLL-U: a dependency tree with relations (grct, default), words (lct) or words alone (loct) as "
         "inner nodes",
     )
+    add_unpacking(group)
     if skip:
         group.add_argument(
             "--skip-bad", action="store_true", help="leave out trees that cannot be read, and report them"
@@ -453,7 +455,8 @@ def _run(options: argparse.Namespace) -> int:
     try:
         with reader_may_leave():
             module = import_module(f"treedot.cli.{MODULES.get(options.command, 'commands')}")
-            code = getattr(module, options.command)(options) or 0
+            with unpacking_large(getattr(options, "unpack_large", False)):
+                code = getattr(module, options.command)(options) or 0
     except (TreedotError, OSError) as error:
         _say(str(error))
         return failed

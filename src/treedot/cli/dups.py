@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from treedot.cli.changes import Changes
-from treedot.cli.pipes import reader_may_leave
+from treedot.cli.pipes import note, reader_may_leave
 from treedot.cli.progress import Count
 from treedot.cli.settings import apply_settings
 from treedot.errors import ParameterError, SourceError
 from treedot.files import check_target, write_whole
 from treedot.languages import language_of
 from treedot.parameters import CODE_UNITS, REPORT_FORMATS, checked_choice, checked_integer
-from treedot.printable import printable
 from treedot.readers.code import CodeSettings, iter_code
 from treedot.readers.code.source_files import source_lines
 from treedot.readers.folders import Skipped
@@ -89,10 +87,9 @@ def run(options: argparse.Namespace) -> int:
     else:
         with write_whole(Path(options.output)) as aside:
             aside.write_text(report, encoding="utf-8")
-    with reader_may_leave():
-        for note in _notes(options, bad, limited):
-            print(f"treedot: {note}", file=sys.stderr)
-        _say(options, forest, groups, skipped)
+    for text in _notes(options, bad, limited):
+        note(text)
+    note(_summary(options, forest, groups, skipped))
     return 1 if options.fail_on_new and groups else 0
 
 
@@ -135,7 +132,7 @@ def _lines(language: str | None) -> Callable[[str], list[str]]:
 def _notes(options: argparse.Namespace, bad: Iterable[SourceError], limited: Iterable[int]) -> Iterator[str]:
     """Yield what is to be said of files that could not be read, and of limits."""
     for error in bad:
-        yield f"left out {printable(str(error))}"
+        yield f"left out {error}"
     for count in limited:
         yield (
             f"{count_of(count, options.unit)} met a limit: so much is like them that not all of it was "
@@ -143,21 +140,19 @@ def _notes(options: argparse.Namespace, bad: Iterable[SourceError], limited: Ite
         )
 
 
-def _say(
+def _summary(
     options: argparse.Namespace, forest: Forest, groups: Sequence[DuplicateGroup], skipped: Skipped
-) -> None:
-    """Say on stderr how much was looked at, and what was left out."""
+) -> str:
+    """Return how much was compared, and what was left out."""
     left_out = f"; left out: {skipped}" if skipped.counts else ""
     if not len(forest):
         what = f"there is no {options.unit} of at least {options.min_nodes} nodes, so nothing was compared"
-        print(f"treedot: {what}{left_out}", file=sys.stderr)
-        return
+        return f"{what}{left_out}"
     files = len(set(forest.columns["file"]))
     copies = sum(len(group.members) for group in groups)
     new = "new " if options.baseline is not None else ""
-    print(
-        f"treedot: {count_of(len(groups), new + 'group')} of {count_of(copies, options.unit)}, among "
+    return (
+        f"{count_of(len(groups), new + 'group')} of {count_of(copies, options.unit)}, among "
         f"{count_of(len(forest), options.unit)} of at least {options.min_nodes} nodes in "
-        f"{count_of(files, 'file')}{left_out}",
-        file=sys.stderr,
+        f"{count_of(files, 'file')}{left_out}"
     )

@@ -24,8 +24,8 @@ SIGNALS = tuple(
 
 _actions: list[Callable[[], object]] = []
 _advice: list[Callable[[], str]] = []
-_first = threading.Lock()  # held by the thread that ends the process
-_ending: int | None = None  # the number of that thread
+_ending = threading.RLock()  # held by the thread that ends the process, which a second signal may interrupt
+_reported = False
 
 
 def before_end(action: Callable[[], object]) -> Callable[[], object]:
@@ -115,15 +115,12 @@ def _watch(receiver: int) -> None:
 
 def _end(number: int) -> None:
     """Clean up and exit, in the first thread that gets here; the others wait, so that they report nothing."""
-    global _ending
-    me = threading.get_ident()
-    if not _first.acquire(blocking=False):
-        while _ending != me:
-            time.sleep(1)
-        return  # a second signal, while this thread cleans up
-    _ending = me
+    global _reported
+    while not _ending.acquire(blocking=False):
+        time.sleep(1)
     clean_up()
-    if number == signal.SIGINT:
+    if number == signal.SIGINT and not _reported:
+        _reported = True
         _report(f"treedot: {interruption()}\n")
     os._exit(128 + number)
 

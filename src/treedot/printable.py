@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 
 LISTED = 5  # names in a message
-LONGEST = 60  # characters of one of them
+LONGEST = 200  # characters of one of them
 
 
 def printable(text: str) -> str:

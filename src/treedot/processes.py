@@ -65,7 +65,7 @@ class Process:
                 bufsize=0,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join([*search_path, PACKAGE])},
             )
-        _alive.add(self)
+            _alive.add(self)
 
     @property
     def pid(self) -> int:

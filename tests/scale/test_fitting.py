@@ -329,7 +329,7 @@ def test_changed_files_and_settings_are_refused(tmp_path, monkeypatch):
     [
         ({"paths": "-"}, "standard input"),
         ({"paths": "none*.tsv"}, "no file matches"),
-        ({"label": "class"}, "no column 'class'; the columns are label"),
+        ({"label": "class"}, "no column 'class'; the columns are 'label'"),
         ({"C": 0}, "C must be a number above 0"),
         ({"decay": 2}, "from 0 to 1, not 2"),
         ({"rounds": 0}, "rounds must be at least 1"),

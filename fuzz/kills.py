@@ -1,8 +1,9 @@
 """Kill everything that writes files, at random moments: every file is the old or the new one, and whole.
 
-Each writer makes one of two files, which are known to the byte. It runs in a forked process that gets
-SIGKILL or SIGTERM at some moment, with or without a file in its place; what is there afterwards must be what
-was there before or what was to be written. After the next run that is left alone, nothing else is beside it.
+A third of the kills are of commands, see ``fuzz.endings``. The others are of writers. Each writer makes one
+of two files, which are known to the byte. It runs in a forked process that gets SIGKILL or SIGTERM at some
+moment, with or without a file in its place; what is there afterwards must be what was there before or what
+was to be written. After the next run that is left alone, nothing else is beside it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ import numpy as np
 from benchmarks.trees import json_lists
 
 import treedot as td
+from fuzz import endings
 from treedot import cli
+from treedot.ending import take_signals
 from treedot.files import remove_folder, write_whole
 
 DECAYS = (0.3, 0.6)  # of the two files that each writer makes
@@ -215,6 +218,7 @@ class Attacked:
             return process
         code = 1
         try:
+            take_signals()
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             code = self.writer.write(self.target, which) or 0
         except BaseException:
@@ -297,19 +301,30 @@ def kill_all(rng: random.Random, folder: Path, kills: int, only: Sequence[str]) 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
+    commands = [command.name for command in endings.commands()]
     parser = argparse.ArgumentParser(prog="python -m fuzz.kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=200, metavar="N", help="how many (default: %(default)s)")
     parser.add_argument("--seed", type=int, metavar="N", help="of writers' order and moments (default: any)")
-    parser.add_argument("--only", nargs="+", default=(), metavar="FILE", help="files to write (default: all)")
+    parser.add_argument(
+        "--only", nargs="+", default=(), metavar="NAME", help="files to write, or commands (default: all)"
+    )
     options = parser.parse_args(arguments)
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     os.environ["MPLBACKEND"] = "agg"
     print(f"{options.kills} kills, --seed {seed}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
+        rng, inputs = random.Random(seed), Path(folder, "commands")
+        files = [name for name in options.only if name not in commands]
+        named = [name for name in options.only if name in commands]
+        ends = options.kills // 3 if not options.only else options.kills if not files else 0
+        inputs.mkdir()
         try:
-            for line in kill_all(random.Random(seed), Path(folder), options.kills, options.only):
+            for line in endings.attack(rng, inputs, ends, named) if ends else ():
                 print(line, flush=True)
-        except WriterError as failure:
+            if ends < options.kills:
+                for line in kill_all(rng, Path(folder), options.kills - ends, files):
+                    print(line, flush=True)
+        except (WriterError, endings.EndingError) as failure:
             print(f"failed: {failure}", file=sys.stderr)
             return 1
     return 0

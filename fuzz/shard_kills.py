@@ -102,9 +102,8 @@ def kill_worker(attacked: Attacked, out: Path, pool: LocalProcesses, rng: random
     runner = threading.Thread(target=run)
     runner.start()
     killed = attacked.wait(out, rng, lambda: not runner.is_alive())
-    processes = [process for one in list(pool._pools) for process in (one._processes or {}).values()]
-    if killed and processes:
-        rng.choice(processes).kill()
+    if killed and pool.processes:
+        os.kill(rng.choice(pool.processes).pid, signal.SIGKILL)
     runner.join()
     if errors:
         raise KillError(f"the run ends with {errors[0]}") from errors[0]

@@ -16,7 +16,7 @@ from fuzz import kills
 from strategies import random_forest
 from treedot import SourceError
 from treedot.cli import main
-from treedot.files import write_whole
+from treedot.files import write_folder, write_whole
 from treedot.growing_array import GrowingArray
 
 COMMAND = [sys.executable, "-m", "treedot"]
@@ -69,6 +69,22 @@ def test_a_full_disk_is_an_error_of_the_target(tmp_path):
         write(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     with pytest.raises(FileNotFoundError):  # something else than the target
         write(FileNotFoundError(errno.ENOENT, "No such file", "trees.mrg"))
+    assert not os.listdir(tmp_path)
+
+
+def test_a_full_disk_is_an_error_of_the_file_as_it_will_be_named(tmp_path):
+    full = os.strerror(errno.ENOSPC)
+    with (
+        pytest.raises(SourceError, match=r"^cannot write \S*/model/weights: No space left on device$"),
+        write_folder(tmp_path / "model") as folder,
+        write_whole(folder / "weights"),
+    ):
+        raise OSError(errno.ENOSPC, full)
+    with (
+        pytest.raises(SourceError, match=r"^cannot write \S*/copy: No space left on device$"),
+        write_whole(tmp_path / "copy") as aside,
+    ):
+        raise OSError(errno.ENOSPC, full, "original", None, str(aside))  # as shutil.copyfile does
     assert not os.listdir(tmp_path)
 
 
@@ -147,6 +163,7 @@ def test_a_command_is_terminated_even_where_exceptions_are_lost(tmp_path):
     code = """
 import ctypes, os, signal
 from treedot.cli import commands, main
+from treedot.ending import take_signals
 from treedot.files import write_whole
 
 def check(options):
@@ -155,6 +172,7 @@ def check(options):
         print("it goes on")
 
 commands.check = check
+take_signals()
 main(["check"])
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True)
@@ -171,6 +189,15 @@ def test_a_command_stopped_at_any_moment_leaves_an_old_or_a_new_file(capsys, mon
     assert ended == 0, said.err
     for name in KILLED:
         assert f"\n{name} " in said.out
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks for processes in /proc")
+def test_a_command_that_is_ended_or_has_no_output_prints_one_line_at_most(capsys):
+    ended = kills.main(["--kills", "3", "--seed", "0", "--only", "kernel", "dups"])
+    said = capsys.readouterr()
+    assert ended == 0, said.err
+    assert "\nkernel " in said.out
+    assert "\ndups " in said.out
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")

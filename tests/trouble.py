@@ -26,3 +26,20 @@ def deadly_partition(folder, rounds, number):
         met.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return do_partition(folder, rounds, number)
+
+
+class UnpicklableError(Exception):
+    """An error that is pickled, and cannot be made again."""
+
+    def __init__(self, a, b):
+        super().__init__(f"{a}, {b}")
+
+
+def raise_unpicklable():
+    raise UnpicklableError("a", "b")
+
+
+def print_and_return(value):
+    print("not a result", flush=True)
+    os.write(1, b"nor this\n")
+    return value

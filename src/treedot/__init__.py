@@ -11,7 +11,10 @@ The names below are loaded when they are first used, so that ``import treedot`` 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False  # as type checkers understand it; to import typing would take most of the time
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0.dev0"
 

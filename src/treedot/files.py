@@ -1,9 +1,8 @@
-"""Files that appear whole or not at all, and readers that see through compression."""
+"""Files that appear whole or not at all, and what is read of files piece by piece."""
 
 from __future__ import annotations
 
 import contextlib
-import gzip
 import io
 import lzma
 import os
@@ -15,16 +14,17 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
-from treedot.errors import ParameterError, SourceError, missing
+from treedot.compression import COMPRESSED
+from treedot.ending import before_end
+from treedot.errors import ParameterError, SourceError
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-COMPRESSED = (".gz", ".xz", ".zst")
 AT_FDCWD = -100  # of Linux: paths are relative to the working folder
 MAX_LINE = 1 << 27  # bytes of a line of a table: what has no line breaks would fill the memory
 
@@ -54,7 +54,8 @@ def write_whole(path: str | os.PathLike[str], *, sweep: bool = True) -> Iterator
     except BrokenPipeError:  # not of this file
         raise
     except OSError as error:
-        if error.filename is None or os.fspath(error.filename) == os.fspath(aside):
+        named = (error.filename, error.filename2)  # where a file is copied, both
+        if named == (None, None) or aside in [Path(name) for name in named if isinstance(name, (str, Path))]:
             raise SourceError(f"cannot write {target}: {reason(error)}") from error
         raise
     finally:
@@ -79,6 +80,7 @@ def reason(error: Exception) -> str:
     return os.strerror(number) if isinstance(number, int) else str(error)
 
 
+@before_end
 def remove_unfinished() -> None:
     """Remove the temporary files that this process is writing, before it ends."""
     for aside in list(_unfinished):
@@ -104,6 +106,10 @@ def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             _replace_folder(aside, target)
     except OSError as error:
         raise SourceError(f"cannot write {target}: {reason(error)}") from error
+    except SourceError as error:  # of a file in the folder, which is to be known by its later name
+        if str(aside) in str(error):
+            raise SourceError(str(error).replace(str(aside), str(target))) from error
+        raise
     finally:
         _remove(aside)  # what was not finished, or was replaced
         _unfinished.discard(aside)
@@ -317,52 +323,11 @@ def check_plain(path: str | os.PathLike[str]) -> None:
     open_plain(path).close()
 
 
-def decompressed(raw: IO[bytes], name: str) -> IO[bytes]:
-    """Return what a file holds, decompressing ``.gz``, ``.xz`` and ``.zst`` by its name."""
-    match Path(name).suffix.lower():
-        case ".gz":
-            return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
-        case ".xz":
-            return cast(IO[bytes], lzma.LZMAFile(raw))
-        case ".zst":
-            try:
-                import zstandard
-            except ModuleNotFoundError:
-                raise missing("zstandard", "zstd", f"reading {name}") from None
-            return cast(IO[bytes], io.BufferedReader(_Frames(raw, zstandard.ZstdDecompressor())))
-        case _:
-            return raw
-
-
-class _Frames(io.RawIOBase):
-    """The content of one zstd frame after the other; a file that ends inside one is an error."""
-
-    def __init__(self, raw: IO[bytes], decompressor: Any) -> None:
-        self._raw, self._decompressor = raw, decompressor
-        self._frame: Any = None
-        self._ready = memoryview(b"")
-        self._input = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            self._input = self._input or self._raw.read(1 << 10)  # a kilobyte may hold 32 MiB of zeros
-            if not self._input:
-                if self._frame is not None:
-                    raise EOFError("the file ends inside a compressed frame")
-                return 0
-            if self._frame is None:
-                self._frame = self._decompressor.decompressobj()
-            self._ready = memoryview(self._frame.decompress(self._input))
-            self._input = b""
-            if self._frame.eof:
-                self._input, self._frame = self._frame.unused_data, None
-        count = min(len(buffer), len(self._ready))
-        buffer[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
-        return count
+def standard_input() -> IO[bytes]:
+    """Return standard input for bytes; raise where it is closed."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise SourceError("cannot read standard input: it is closed")
+    return sys.stdin.buffer
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from treedot.ending import before_end
 from treedot.errors import SourceError
 from treedot.files import check_parent, reason
 
@@ -128,6 +129,7 @@ def _identity(name: str) -> tuple[int, ...]:
     return os.getpid(), found.st_dev, found.st_ino  # what a forked process inherits, it does not hold
 
 
+@before_end
 def remove_locks() -> None:
     """Remove the lock files that this process holds, before it ends without releasing them."""
     for name in list(_held):

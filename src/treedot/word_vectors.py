@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot.array_types import Array, FloatArray, IntArray
+from treedot.compression import decompressed
 from treedot.errors import ParameterError, SourceError
-from treedot.files import decompressed, open_raw, read_lines
+from treedot.files import open_raw, read_lines
 from treedot.jit import njit
 
 SEPARATOR = "::"  # between a word and its part of speech, in labels
@@ -76,15 +77,16 @@ class WordVectors:
         )
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Self:
+    def read(cls, path: str | os.PathLike[str], *, unpack_large: bool = False) -> Self:
         """Read a text file with a word and its numbers in every line, compressed or not.
 
         The numbers stand behind the word, which may hold blanks, as word2vec (with a first line of two
         numbers, which is left out) and GloVe write them; or they are the last of four columns, with commas
-        between them, as in KeLP.
+        between them, as in KeLP. A compressed file that unpacks to more than 200 times its size is refused,
+        unless ``unpack_large`` is true.
         """
         name = os.fspath(path)
-        with open_raw(path) as raw, decompressed(raw, name) as stream:
+        with open_raw(path) as raw, decompressed(raw, name, unpack_large, "WordVectors.read") as stream:
             found = dict(_vectors(stream, name))
         if not found:
             raise SourceError(f"{name}: there are no vectors of words in it")

@@ -118,7 +118,7 @@ def test_evaluate_lists_the_most_confident_mistakes_first(model, tmp_path, capsy
             "label",
             "column 'label': 1 of 2 trees have no class",
         ),
-        ("label\ttree\na\t(A b)\nb\t(B b)\n", "kind", "no column 'kind'; the columns are label"),
+        ("label\ttree\na\t(A b)\nb\t(B b)\n", "kind", "no column 'kind'; the columns are 'label'"),
         ("label\ttree\na\t(A b\nb\t(B b)\n", "label", "trees.tsv:2"),
         ("label\ttree\na\t(A b)\nb\t(B b)\n", "label", "cv=5 folds need 5 trees of some class"),
     ],

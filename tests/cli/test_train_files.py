@@ -96,9 +96,7 @@ def test_what_was_interrupted_goes_on_and_says_after_which_pass(command, tmp_pat
         patch.setattr(TrainingFolder, "save", interrupted)
         assert main([*command, "--passes", "4"]) == 130
     said = capsys.readouterr().err
-    assert said.startswith(
-        f"treedot: the same command goes on from what is kept in {tmp_path / 'training'}\n"
-    )
+    assert said == f"treedot: interrupted; the same command resumes from {tmp_path / 'training'}\n"
     assert main([*command, "--passes", "4"]) == 0
     assert capsys.readouterr().out.startswith("300 trees, going on after pass 2\npass 3: ")
     assert LinearModel.load(tmp_path / "model").weights.tobytes() == wanted.weights.tobytes()
@@ -184,7 +182,7 @@ def test_what_workers_did_not_finish_goes_on(by_many, tmp_path, capsys, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr("treedot.scale.fitting.add_up", interrupted)
         assert main(command) == 130
-    assert f"goes on from what is kept in {tmp_path / 'work'}" in capsys.readouterr().err
+    assert f"the same command resumes from {tmp_path / 'work'}" in capsys.readouterr().err
     assert main([*command[:-2]]) == 0
     assert main([*command, "--overwrite"]) == 0
     said = capsys.readouterr().out
@@ -203,7 +201,7 @@ def test_what_workers_did_not_finish_goes_on(by_many, tmp_path, capsys, monkeypa
         (["--vectors", "dense"], "as FragmentVectorizer(n_features=2**22) makes them"),
         (["--engine", "dask"], "--workers is for processes of this machine"),
         (["--partitions", "0"], "partitions must be at least 1"),
-        (["--label", "kind"], "there is no column 'kind'; the columns are label"),
+        (["--label", "kind"], "there is no column 'kind'; the columns are 'label'"),
     ],
 )
 def test_what_many_processes_cannot_do_is_told_and_leaves_nothing(

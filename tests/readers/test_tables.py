@@ -1,6 +1,7 @@
 import csv
 import gzip
 import json
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -9,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from treedot import DistributedTreeVectorizer, Forest, Tree, files, iter_trees, read_trees, save_vectors
-from treedot.errors import ParameterError, SourceError
+from treedot.cli import main
+from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.readers import tables
 
 ROWS = [("1", "(S (A a) b)", "one"), ("2", "(S c)", "two"), ("3", "(S (A a) d)", "three")]
@@ -327,6 +329,63 @@ def test_rows_may_have_different_columns(tmp_path):
     assert Forest.concat(iter_trees(tmp_path / "t.jsonl", batch_size=1)).columns == {"y": [None, 1]}
 
 
+def new_columns(path, lines):
+    """Write JSON lines that each have a column of their own."""
+    path.write_text("".join(f'{{"tree": "(a b)", "c{i}": {i}}}\n' for i in range(lines)))
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".klp"])
+def test_a_new_column_in_each_line_takes_work_in_proportion_to_the_lines(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr(tables, "MAX_CELLS", 1 << 12)
+    path = new_columns(tmp_path / "t.jsonl", 2000)
+    if suffix == ".klp":
+        path = tmp_path / "t.klp"
+        path.write_text("".join(f"x |BT:t| (a b) |ET| |BS:c{i}| {i} |ES|\n" for i in range(2000)))
+    cells, names = 0, {}
+    for forest in iter_trees(path, batch_size=1000):
+        cells += len(forest) * len(forest.columns)
+        names |= {name: values for name, values in forest.columns.items() if name != "class"}
+        assert len(forest) * len(forest.columns) <= 2 << 12
+        for k, name in enumerate(name for name in forest.columns if name != "class"):
+            assert [i for i, value in enumerate(forest.columns[name]) if value is not None] == [k]
+    assert list(names) == [f"c{i}" for i in range(2000)]
+    assert cells < 2000 * 100  # and not 2000 times 1000
+
+
+def test_trees_with_ever_new_columns_are_refused_before_these_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "MAX_CELLS", 1 << 12)
+    path = new_columns(tmp_path / "t.jsonl", 2000)
+    assert len(read_trees(path).columns) == 2000
+    monkeypatch.setattr("treedot.trees.columns.MAX_EMPTY", 1 << 16)
+    with pytest.raises(LimitError, match=r"'c0', 'c1', 'c2', 'c3', 'c4' and \d+ more\), nearly all of them"):
+        read_trees(path)
+
+
+def test_messages_name_the_first_few_columns(tmp_path, capsys):
+    many = [f"c{i}" for i in range(100_000)]
+    for text, complaint in (
+        (
+            "\t".join(many),
+            "there is no column 'tree'; choose one of 'c0', 'c1', 'c2', 'c3', 'c4' and 99,995 more",
+        ),
+        ("\t".join([*many, "tree", "tree"]), "the column name 'tree' occurs twice in the header"),
+    ):
+        (tmp_path / "t.tsv").write_text(f"{text}\n")
+        with pytest.raises(SourceError, match=complaint) as raised:
+            read_trees(tmp_path / "t.tsv")
+        assert len(str(raised.value)) < 500
+    assert len(repr(Forest([0], [0], [0, 1], ["a"], {name: [0] for name in many}))) < 500
+    pytest.importorskip("pyarrow")
+    path = new_columns(tmp_path / "t.jsonl", 5000)
+    assert main(["convert", str(path), "-o", str(tmp_path / "t.arrow")]) == 1
+    said = capsys.readouterr().err
+    assert re.search(r"the first trees lack [\d,]+ columns, ('c\d+',? ){5}and [\d,]+ more", said)
+    assert len(said) < 500
+    assert main(["info", str(path)]) == 0
+    assert "c18, c19 and 4,980 more\n" in capsys.readouterr().out
+
+
 def test_odd_rows_can_be_left_out(tmp_path):
     (tmp_path / "t.jsonl").write_text(
         '{"tree": "(a b)"}\n{"x": 1}\n{"tree": "(a \\ud800)"}\n' + "[" * 5000 + "\n"
@@ -346,6 +405,7 @@ def test_blank_lines_are_no_rows(tmp_path):
 
 def test_the_format_can_be_named(tmp_path):
     pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
 
     pa.parquet.write_table(pa.table({"tree": ["(a b)"]}), tmp_path / "plain")
     assert len(read_trees(tmp_path / "plain", "parquet")) == 1

@@ -124,9 +124,9 @@ def test_on_a_machine_without_compiled_code_one_worker_compiles_for_all(trees, t
     program.write_text(COLD)
     cold = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "compiled"), "NUMBA_DEBUG_CACHE": "1"}
     arguments = [sys.executable, program, trees, tmp_path / "out"]
-    said = subprocess.run(arguments, env=cold, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(arguments, env=cold, capture_output=True, text=True, check=True)
     assert parts(tmp_path / "out") == expected
-    saved = re.findall(r"data saved to '(.*)'", said)
+    saved = re.findall(r"data saved to '(.*)'", done.stdout + done.stderr)
     assert len(saved) == len(set(saved)) > 10
 
 

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
-import os
 import re
-import signal
-import sys
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from treedot import __version__
-from treedot.cli.find_options import add_dups_command, add_find_commands
+from treedot.cli.find_options import add_dups_command, add_find_commands, add_unpacking
 from treedot.cli.learn_options import add_learn_commands
-from treedot.cli.pipes import reader_may_leave
+from treedot.cli.pipes import ignore_closed_output, note, standard_streams
 from treedot.cli.scale_options import (
     add_many_duplicates,
     add_nearest_command,
     add_scale_options,
     add_status_command,
 )
+from treedot.compression import unpacking_large
+from treedot.ending import interruption, take_signals
 from treedot.errors import TreedotError
-from treedot.files import remove_unfinished
-from treedot.locks import remove_locks
+from treedot.files import reason
 from treedot.parameters import (
     CODE_UNITS,
     COMPOSITIONS,
@@ -59,13 +54,21 @@ STORED_KERNELS = ("subset", "subtree", "bounded", "partial", "route")  # models 
 KERNELS = (*STORED_KERNELS, "smoothed")
 
 
+class _Parser(argparse.ArgumentParser):
+    """Reports an error in one line that a terminal can show, whatever the arguments hold."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print why arguments are not understood, and exit."""
+        self.exit(2, f"{self.prog}: {printable(message)}; see {self.prog} --help\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog="treedot",
         description="Find what is alike in code and other trees; turn trees into vectors, and compare them.",
         epilog="Exit codes: 0 done, 1 the input or a setting is bad (in dups 2), 2 the command line is not "
-        "understood.",
+        "understood, 130 interrupted, 143 terminated.",
     )
     top.add_argument("--version", action="version", version=f"treedot {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -416,6 +419,7 @@ def _add_reading(command: argparse.ArgumentParser, skip: bool = True) -> None:
         "CoNLL-U: a dependency tree with relations (grct, default), words (lct) or words alone (loct) as "
         "inner nodes",
     )
+    add_unpacking(group)
     if skip:
         group.add_argument(
             "--skip-bad", action="store_true", help="leave out trees that cannot be read, and report them"
@@ -423,55 +427,31 @@ def _add_reading(command: argparse.ArgumentParser, skip: bool = True) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
-    options = parser().parse_args(arguments)
-    with _cleaning_up_when_terminated():
-        return _run(options)
-
-
-@contextlib.contextmanager
-def _cleaning_up_when_terminated() -> Iterator[None]:
-    """Let SIGTERM remove temporary files before the process ends, unless it has a handler."""
-    in_main_thread = threading.current_thread() is threading.main_thread()  # no other may set handlers
-    if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, _terminated)
+    """Run the command line, by default that of this process; return the exit code."""
+    if arguments is None:
+        take_signals()
+    failed = 1
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _terminated(number: int, frame: object) -> None:
-    # No exception: it could come up where Numba loads compiled code, which loses it and then crashes.
-    remove_unfinished()
-    remove_locks()
-    os._exit(128 + number)
-
-
-def _run(options: argparse.Namespace) -> int:
-    failed = 2 if options.command == "dups" else 1  # where 1 says that there are duplicates
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # of characters that its encoding lacks
-    code = 0
-    try:
-        with reader_may_leave():
-            module = import_module(f"treedot.cli.{MODULES.get(options.command, 'commands')}")
-            code = getattr(module, options.command)(options) or 0
-    except (TreedotError, OSError) as error:
-        _say(str(error))
-        return failed
+        with standard_streams():
+            options = parser().parse_args(arguments)
+            failed = 2 if options.command == "dups" else 1  # where 1 says that there are duplicates
+            if _writes_a_file(options):
+                ignore_closed_output()
+            with unpacking_large(getattr(options, "unpack_large", False)):
+                module = import_module(f"treedot.cli.{MODULES.get(options.command, 'commands')}")
+                return getattr(module, options.command)(options) or 0
+    except TreedotError as error:
+        note(str(error))
+    except OSError as error:
+        note(f"{error.filename}: {reason(error)}" if error.filename else reason(error))
     except KeyboardInterrupt:
-        _say("interrupted")
+        note(interruption())
         return 130
     except MemoryError as error:
-        _say(f"not enough memory ({error})")
-        return failed
-    return code
+        note(f"not enough memory ({error})")
+    return failed
 
 
-def _say(text: str) -> None:
-    """Print an error, which may have several lines, and hold names that would disturb a terminal."""
-    with reader_may_leave():
-        print("treedot:", "\n".join(map(printable, text.split("\n"))), file=sys.stderr)
+def _writes_a_file(options: argparse.Namespace) -> bool:
+    """Return whether the result of a command is a file, and it prints remarks only."""
+    return options.command in ("demo", "compile") or getattr(options, "output", None) not in (None, "-")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
-import json
 import os
 import shutil
 import sys
@@ -25,14 +24,16 @@ from treedot.cli.choices import (
     make_vectorizer,
 )
 from treedot.cli.facts import file_facts, printed, tree_facts
+from treedot.cli.pipes import binary_output, note
 from treedot.cli.progress import Progress
 from treedot.cli.reading import Skipped, batches, read_all, streamed
 from treedot.cli.scale import duplicate_parts, encode_parts, wants_parts
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
-from treedot.files import check_target, write_whole
+from treedot.files import check_target, reason, write_whole
 from treedot.jit import COMPILED, cache_folder
 from treedot.parameters import checked_integer
+from treedot.printable import printable_json
 from treedot.readers import is_known
 from treedot.readers.folders import Skipped as LeftOut
 from treedot.readers.folders import walk
@@ -77,11 +78,11 @@ def _to_stdout(spec: DenseSpec | SparseSpec) -> Iterator[VectorWriter]:
             with matrix_rows(file, spec) as rows:
                 yield rows
             file.seek(0)
-            shutil.copyfileobj(file, sys.stdout.buffer)
+            shutil.copyfileobj(file, binary_output())
     except BrokenPipeError:  # the reader of a pipeline has seen enough
         raise
     except OSError as error:
-        raise SourceError(f"cannot write to standard output: {error.strerror or error}") from error
+        raise SourceError(f"cannot write to standard output: {reason(error)}") from error
 
 
 def kernel(options: argparse.Namespace) -> None:
@@ -130,7 +131,7 @@ def gram(options: argparse.Namespace) -> None:
         matrix = _finite_products(x, y, vectorizer.n_jobs)
         made = {"kernel": "dot products of vectors", "vectors": vectorizer.spec.to_dict()}
     if options.output == "-":
-        write_matrix(sys.stdout.buffer, matrix, made)
+        write_matrix(binary_output(), matrix, made)
     else:
         with write_whole(options.output) as aside, aside.open("wb") as file:
             write_matrix(file, matrix, made)
@@ -170,7 +171,7 @@ def convert(options: argparse.Namespace) -> None:
             raise SourceError("there is no tree to convert")
     skipped.report()
     if left_out.counts:
-        print(f"treedot: left out of folders: {left_out}", file=sys.stderr)
+        note(f"left out of folders: {left_out}")
 
 
 def _files(sources: list[str], format: str | None, on_skip: LeftOut) -> Iterator[str]:
@@ -189,7 +190,7 @@ def info(options: argparse.Namespace) -> None:
         skipped = Skipped(options.skip_bad)
         facts = tree_facts(batches(options.file, options, skipped))
         skipped.report()
-    print(json.dumps(facts, ensure_ascii=False, indent=2) if options.json else printed(facts))
+    print(printable_json(facts) if options.json else printed(facts))
 
 
 def check(options: argparse.Namespace) -> None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from treedot.cli.changes import Changes
-from treedot.cli.pipes import reader_may_leave
+from treedot.cli.pipes import note, reader_may_leave
 from treedot.cli.progress import Count
 from treedot.cli.settings import apply_settings
 from treedot.errors import ParameterError, SourceError
 from treedot.files import check_target, write_whole
 from treedot.languages import language_of
 from treedot.parameters import CODE_UNITS, REPORT_FORMATS, checked_choice, checked_integer
-from treedot.printable import printable
 from treedot.readers.code import CodeSettings, iter_code
 from treedot.readers.code.source_files import source_lines
 from treedot.readers.folders import Skipped
@@ -92,10 +90,9 @@ def run(options: argparse.Namespace) -> int:
     else:
         with write_whole(Path(options.output)) as aside:
             aside.write_text(report, encoding="utf-8")
-    with reader_may_leave():
-        for note in _notes(options, bad, limited, known):
-            print(f"treedot: {note}", file=sys.stderr)
-        _say(options, forest, groups, skipped)
+    for text in _notes(options, bad, limited, known):
+        note(text)
+    note(_summary(options, forest, groups, skipped))
     return 1 if options.fail_on_new and groups else 0
 
 
@@ -156,12 +153,12 @@ def _notes(
     """Yield notes on files that could not be read, on limits, and on an old baseline."""
     if known is not None and not known.knows_pairs:
         yield (
-            f"{printable(str(options.baseline))} is a baseline of version {known.version}, which is weaker: "
+            f"{options.baseline} is a baseline of version {known.version}, which is weaker: "
             "it holds groups and not pairs, so that a new copy of one member of a known group may pass; "
-            f"renew it with --write-baseline {printable(str(options.baseline))}"
+            f"renew it with --write-baseline {options.baseline}"
         )
     for error in bad:
-        yield f"left out {printable(str(error))}"
+        yield f"left out {error}"
     for count in limited:
         yield (
             f"{count_of(count, options.unit)} met a limit: so much is like them that not all of it was "
@@ -169,21 +166,19 @@ def _notes(
         )
 
 
-def _say(
+def _summary(
     options: argparse.Namespace, forest: Forest, groups: Sequence[DuplicateGroup], skipped: Skipped
-) -> None:
-    """Say on stderr how much was looked at, and what was left out."""
+) -> str:
+    """Return how much was compared, and what was left out."""
     left_out = f"; left out: {skipped}" if skipped.counts else ""
     if not len(forest):
         what = f"there is no {options.unit} of at least {options.min_nodes} nodes, so nothing was compared"
-        print(f"treedot: {what}{left_out}", file=sys.stderr)
-        return
+        return f"{what}{left_out}"
     files = len(set(forest.columns["file"]))
     copies = len({i for group in groups for i in group.members})
     new = "new " if options.baseline is not None else ""
-    print(
-        f"treedot: {count_of(len(groups), new + 'group')} of {count_of(copies, options.unit)}, among "
+    return (
+        f"{count_of(len(groups), new + 'group')} of {count_of(copies, options.unit)}, among "
         f"{count_of(len(forest), options.unit)} of at least {options.min_nodes} nodes in "
-        f"{count_of(files, 'file')}{left_out}",
-        file=sys.stderr,
+        f"{count_of(files, 'file')}{left_out}"
     )

@@ -16,6 +16,7 @@ from treedot.errors import SourceError
 from treedot.files import check_plain, read_plain
 from treedot.model import LinearModel
 from treedot.model.model_folder import CONFIG
+from treedot.printable import printable
 from treedot.safetensors import begins_as_arrays, read_arrays
 from treedot.trees import Forest
 from treedot.vectors import files
@@ -28,6 +29,7 @@ FOLDERS = {
     "nearest": "a folder of nearest trees (nearest.arrow)",
     "duplicates": "a folder of near-duplicates (duplicates.arrow)",
 }
+LISTED = 20  # columns or classes
 UNKNOWN = "unknown: the file does not say"
 
 
@@ -245,19 +247,20 @@ def _flat(description: dict[str, Any], path: Path) -> dict[str, Any]:
 def printed(facts: dict[str, Any]) -> str:
     """Return facts as aligned lines."""
     width = max(map(len, facts))
-    return "\n".join(f"{name:<{width}}  {_words(value)}" for name, value in facts.items())
+    return "\n".join(f"{printable(name):<{width}}  {_words(value)}" for name, value in facts.items())
 
 
 def _words(value: Any) -> str:
     match value:
         case str():
-            return value
+            return printable(value)
         case []:
             return "none"
         case [*items] if all(isinstance(item, str) for item in items):
-            return ", ".join(items)
+            more = f" and {len(items) - LISTED:,} more" if len(items) > LISTED else ""
+            return ", ".join(map(printable, items[:LISTED])) + more
         case [*items] if all(isinstance(item, int) for item in items):
             return " × ".join(map(str, items))
         case {"mean": _, **others} if others.keys() <= {"median", "largest"}:
             return ", ".join(f"{name} {number:.1f}".removesuffix(".0") for name, number in value.items())
-    return json.dumps(value, ensure_ascii=False)
+    return printable(json.dumps(value, ensure_ascii=False))

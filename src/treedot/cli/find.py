@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treedot.cli.pipes import show
 from treedot.cli.progress import Count
 from treedot.cli.units import (
     PAGE,
@@ -80,7 +81,7 @@ def _build(options: argparse.Namespace) -> None:
             progress=count,
         )
     report_skipped(skipped)
-    print(f"{count_of(len(made), 'unit')} in {options.output}")
+    show(f"{count_of(len(made), 'unit')} in {options.output}")
 
 
 def _some(forests: Iterator[Forest]) -> Iterator[Forest]:
@@ -123,7 +124,7 @@ def _update(found: TreeIndex, options: argparse.Namespace) -> None:
         )
         found.update(_named(forests, name), files=changed, n_jobs=options.jobs, progress=count)
     report_skipped(skipped)
-    print(f"{len(found):,} units in {options.output}, before {before:,}; {len(same):,} files were unchanged")
+    show(f"{len(found):,} units in {options.output}, before {before:,}; {len(same):,} files were unchanged")
 
 
 def _named(forests: Iterable[Forest], name: Callable[[str], str]) -> Iterator[Forest]:

@@ -47,6 +47,7 @@ def add_find_commands(command: AddCommand) -> None:
     search.add_argument("index", metavar="INDEX", help="a file that treedot index wrote")
     search.add_argument("query", metavar="QUERY", help=QUERY_HELP)
     search.add_argument("-k", type=int, default=10, metavar="K", help="how many to find (default: 10)")
+    add_unpacking(search)
     _add_language(search, "of a query that is not a file (default: that of most units of the index)")
     _add_format(search)
     _add_jobs(search)
@@ -63,6 +64,7 @@ def add_find_commands(command: AddCommand) -> None:
     similar.add_argument(
         "--explain", action="store_true", help="also list the productions of both, and of one alone"
     )
+    add_unpacking(similar)
     _add_language(similar, "of what is not a file (default: that of the other one, or python)")
     _add_format(similar)
 
@@ -157,11 +159,21 @@ def _add_units(command: argparse.ArgumentParser) -> None:
         choices=(*CODE_UNITS, "page"),
         help="what is a unit: of source code, or a page of HTML (default: function)",
     )
+    add_unpacking(group)
     _add_language(group, "read only files of this language (default: all)")
     group.add_argument(
         "--min-nodes", type=int, metavar="N", help="leave out units whose trees are smaller (default: 1)"
     )
     _add_jobs(command)
+
+
+def add_unpacking(command: argparse._ActionsContainer) -> None:
+    """Add the option that lifts the limit for compressed files."""
+    command.add_argument(
+        "--unpack-large",
+        action="store_true",
+        help="read compressed files even where they unpack to more than 200 times their size",
+    )
 
 
 def _add_language(command: argparse._ActionsContainer, what: str) -> None:

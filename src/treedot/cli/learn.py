@@ -17,6 +17,7 @@ import numpy as np
 
 from treedot import __version__
 from treedot.cli.choices import check_options, make_kernel, make_vectorizer
+from treedot.cli.pipes import show
 from treedot.cli.progress import Counted
 from treedot.cli.reading import Skipped, batches
 from treedot.cli.scale import predict_parts, wants_parts, wants_workers
@@ -29,6 +30,7 @@ from treedot.model.labels import class_names
 from treedot.model.model_folder import check_model_target
 from treedot.model.table import Columns, read_table, readable_rows
 from treedot.parameters import checked_integer
+from treedot.printable import printable, printable_json
 from treedot.readers.problems import OnBad
 from treedot.trees import Forest
 
@@ -67,7 +69,7 @@ def train(options: argparse.Namespace) -> None:
     print(f"{len(trees):,} {what} of {n_classes} classes, with weights for {n_columns:,} columns")
     for trial in classifier.trials_:
         print(f"  decay {trial.decay:g}, C {trial.C:g}: accuracy {trial.accuracy:.3f} in cross-validation")
-    print(f"{options.output}: decay {classifier.decay_:g}, C {classifier.C_:g}")
+    show(f"{options.output}: decay {classifier.decay_:g}, C {classifier.C_:g}")
 
 
 def _settings(options: argparse.Namespace, n_features: int) -> dict[str, Any]:
@@ -112,9 +114,10 @@ def predict(options: argparse.Namespace) -> None:
     skipped, row = Skipped(options.skip_bad), 0
     with _output(options.output) as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        shown = printable if file.isatty() else str  # else it is data, which stays as it is
         if options.scores:
             scored = model.classes[1:] if model.classes.size == 2 else model.classes
-            writer.writerow(["class", *scored.tolist()])
+            writer.writerow(["class", *(shown(str(name)) for name in scored.tolist())])
         for source in options.trees:
             for batch in _examples(source, options, model.reads, skipped):
                 scores = model.scores(read_table(batch, model.reads, row), n_jobs=options.jobs)
@@ -122,7 +125,7 @@ def predict(options: argparse.Namespace) -> None:
                 labels = model.best(scores).tolist()
                 columns = scores.reshape(len(batch), -1) if options.scores else np.zeros((len(batch), 0))
                 for label, values in zip(labels, columns.tolist(), strict=True):
-                    writer.writerow([label, *(f"{score:.6f}" for score in values)])
+                    writer.writerow([shown(str(label)), *(f"{score:.6f}" for score in values)])
     skipped.report()
 
 
@@ -160,7 +163,7 @@ def evaluate(options: argparse.Namespace) -> None:
     if options.html:
         with write_whole(options.html) as aside:
             aside.write_text(as_page(report), encoding="utf-8")
-    print(json.dumps(as_json(report), ensure_ascii=False, indent=2) if options.json else as_text(report))
+    print(printable_json(as_json(report)) if options.json else as_text(report))
 
 
 def explain(options: argparse.Namespace) -> None:

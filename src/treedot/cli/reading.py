@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterable, Iterator
 
+from treedot.cli.pipes import note
 from treedot.cli.progress import Progress
 from treedot.errors import SourceError
 from treedot.readers import iter_trees, read_trees
@@ -69,9 +69,9 @@ class Skipped:
 
     def _one(self, error: SourceError) -> None:
         self.errors += 1
-        print(f"treedot: skipped {error}", file=sys.stderr)
+        note(f"skipped {error}")
 
     def report(self) -> None:
         """Say how many were left out, if any."""
         if self.errors:
-            print(f"treedot: left out {self.errors} bad tree(s)", file=sys.stderr)
+            note(f"left out {self.errors} bad tree(s)")

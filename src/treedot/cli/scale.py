@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import logging
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treedot.cli.choices import APPLY_TO, check_options, make_vectorizer
+from treedot.cli.pipes import note, show
 from treedot.cli.progress import Counted, Passes
 from treedot.cli.reading import Skipped, read_all
 from treedot.errors import ParameterError, SourceError, missing
-from treedot.printable import printable
+from treedot.printable import printable_json
 
 if TYPE_CHECKING:  # each command imports what it needs, and all of this takes seconds
     from treedot.model import LinearModel
@@ -104,9 +103,9 @@ def nearest(options: argparse.Namespace) -> None:
             queries, options.trees, options.output, k=options.k, vectorizer=vectorizer, **how
         )
     if found is None:
-        print(f"{options.output}: this share is done; the last one to be done writes {RESULT}")
+        show(f"{options.output}: this share is done; the last one to be done writes {RESULT}")
     else:
-        print(f"{Path(options.output, RESULT)}: {len(queries):,} queries, {len(found):,} neighbours")
+        show(f"{Path(options.output, RESULT)}: {len(queries):,} queries, {len(found):,} neighbours")
 
 
 def duplicate_parts(options: argparse.Namespace) -> None:
@@ -136,26 +135,25 @@ def duplicate_parts(options: argparse.Namespace) -> None:
     with _running(options) as how:
         found = find_duplicates(options.paths, options.output, on_limit=limited.append, **given, **how)
     for count in limited:
-        print(
-            f"treedot: {count:,} trees met a limit: so much is like them that not all of it was compared; "
-            "raise --threshold",
-            file=sys.stderr,
+        note(
+            f"{count:,} trees met a limit: so much is like them that not all of it was compared; "
+            "raise --threshold"
         )
     if found is None:
-        print(
+        show(
             f"{options.output}: this share is done; when all are, give them once more, and the last one to "
             f"be done writes {DUPLICATES}"
         )
     else:
         groups = len(set(found["group"].to_pylist()))
-        print(f"{Path(options.output, DUPLICATES)}: {groups:,} groups of {len(found):,} trees")
+        show(f"{Path(options.output, DUPLICATES)}: {groups:,} groups of {len(found):,} trees")
 
 
 def _run(options: argparse.Namespace, work: Callable[..., Done], *what: Any, **more: Any) -> None:
     with _running(options) as how:
         done = work(options.trees, options.output, *what, **how, **more)
     there = f" ({done.found} of them were there)" if done.found else ""
-    print(f"{options.output}: {done.made + done.found} part(s){there}, {done.rows:,} rows")
+    show(f"{options.output}: {done.made + done.found} part(s){there}, {done.rows:,} rows")
 
 
 @contextlib.contextmanager
@@ -192,11 +190,11 @@ def _left_out() -> Iterator[Callable[[Outcome], None]]:
         nonlocal skipped
         skipped += outcome.skipped
         for message in outcome.messages:
-            print(f"treedot: skipped {printable(message)}", file=sys.stderr)
+            note(f"skipped {message}")
 
     yield tell
     if skipped:
-        print(f"treedot: left out {skipped} bad tree(s)", file=sys.stderr)
+        note(f"left out {skipped} bad tree(s)")
 
 
 @contextlib.contextmanager
@@ -251,12 +249,12 @@ def status(options: argparse.Namespace) -> int:
         "failed": found.failed,
     }
     if options.json:
-        print(json.dumps(facts, ensure_ascii=False, indent=2))
+        print(printable_json(facts))
     else:
         print(f"{facts['finished']} of {found.parts} parts are finished, with {found.rows:,} rows")
         for name in found.missing:
             why = found.failed.get(name, "not made yet")
-            print(f"  missing {name}: {printable((why.splitlines() or ['it failed'])[-1])}")
+            show(f"  missing {name}: {(why.splitlines() or ['it failed'])[-1]}")
     return 1 if found.missing else 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from treedot.cli.find_options import AddCommand
+from treedot.cli.find_options import AddCommand, add_unpacking
 
 ENGINES = ("local", "dask", "ray")
 
@@ -43,6 +43,7 @@ def add_many_duplicates(dups: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--skip-bad", action="store_true", help="leave out trees that cannot be read, and report them"
     )
+    add_unpacking(group)
 
 
 def add_nearest_command(command: AddCommand, source: str) -> argparse.ArgumentParser:

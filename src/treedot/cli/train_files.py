@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
 from pathlib import Path
 from typing import Any
 
 from treedot import __version__
+from treedot.cli.pipes import show
 from treedot.cli.progress import Passes
 from treedot.cli.reading import Skipped
 from treedot.cli.scale import train_by_many, wants_workers
+from treedot.ending import Advice
 from treedot.errors import ParameterError
 from treedot.learn.streaming import held_training
 from treedot.learn.training_folder import check_apart, is_written, save_model
 from treedot.model import LinearModel
 from treedot.model.model_folder import check_model_target
+from treedot.printable import printable
 
 
 def train_on_files(options: argparse.Namespace, settings: dict[str, Any]) -> None:
@@ -26,17 +28,17 @@ def train_on_files(options: argparse.Namespace, settings: dict[str, Any]) -> Non
     folder = Path(options.checkpoint or f"{target}.training")
     options.overwrite = options.overwrite or is_written(folder, target)
     check_model_target(target, options.overwrite)
-    try:
+
+    def advice() -> str:
+        return f"the same command resumes from {printable(str(folder))}" if folder.exists() else ""
+
+    with Advice(advice):
         model = train_by_many(options, settings) if by_many else _train_streamed(options, settings, folder)
-    except KeyboardInterrupt:
-        if folder.exists():
-            print(f"treedot: the same command goes on from what is kept in {folder}", file=sys.stderr)
-        raise
     training, n_trees = model.facts["training"], model.facts["data"]["trees"]
     print(f"{n_trees:,} trees of {model.classes.size} classes, with {model.columns.size:,} columns")
     for trial in training["trials"]:
         print("  decay {decay:g}, C {C:g}: accuracy {accuracy:.3f} in cross-validation".format(**trial))
-    print(f"{target}: decay {training['decay']:g}, C {training['C']:g}")
+    show(f"{target}: decay {training['decay']:g}, C {training['C']:g}")
 
 
 def _train_streamed(options: argparse.Namespace, settings: dict[str, Any], folder: Path) -> LinearModel:

@@ -6,13 +6,14 @@ import hashlib
 import io
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from treedot.cli.pipes import note
 from treedot.errors import ParameterError, SourceError
+from treedot.files import standard_input
 from treedot.languages import LANGUAGES, language_of
 from treedot.printable import printable
 from treedot.readers import iter_trees, read_trees
@@ -146,9 +147,7 @@ def read_query(text: str, reading: Reading, language: str, *, one: bool = False,
 
 
 def _standard_input() -> str:
-    if sys.stdin is None:  # it is closed in `treedot search … - <&-`
-        raise SourceError("cannot read standard input: it is closed")
-    return sys.stdin.buffer.read().decode("utf-8-sig", errors="replace")
+    return standard_input().read().decode("utf-8-sig", errors="replace")
 
 
 def _file(path: str, reading: Reading, one: bool, changes: dict[str, Any]) -> Forest:
@@ -220,4 +219,4 @@ def _place(forest: Forest, i: int) -> str:
 def report_skipped(skipped: Skipped) -> None:
     """Say on stderr what was left out."""
     if skipped.counts:
-        print(f"treedot: left out {skipped}", file=sys.stderr)
+        note(f"left out {skipped}")

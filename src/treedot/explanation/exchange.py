@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from treedot.explanation.decision import Explanation, FragmentShare
 from treedot.explanation.model import FragmentWeight, ModelExplanation
 from treedot.explanation.pair import PairExplanation, SharedFragment
+from treedot.printable import printable_json
 
 VERSION = 2
 
@@ -91,4 +91,4 @@ def _plain(name: Any) -> Any:
 
 
 def _dumped(fields: dict[str, Any]) -> str:
-    return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
+    return printable_json(fields, indent=1) + "\n"

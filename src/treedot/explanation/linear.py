@@ -20,6 +20,7 @@ from treedot.model import LinearModel
 from treedot.model.inputs import Inputs, columns_of, spans
 from treedot.model.model_input import ModelInput
 from treedot.model.table import Columns, Table, read_table
+from treedot.printable import first_few
 from treedot.readers import read_tree
 
 WANTED = "a TreeClassifier, or a Pipeline of a FragmentVectorizer and a linear model, such as LinearSVC"
@@ -149,8 +150,7 @@ class LinearFunction(NamedTuple):
                 raise ParameterError("this model predicts numbers, not classes: leave out the target")
             return 0, 0, 1.0
         if wanted is not None and wanted not in self.classes:
-            choices = ", ".join(map(repr, self.classes))
-            raise ParameterError(f"there is no class {wanted!r}: choose one of {choices}")
+            raise ParameterError(f"there is no class {wanted!r}: choose one of {first_few(self.classes)}")
         number = int(self.best(scores)[0]) if wanted is None else self.classes.index(wanted)
         if self.bias.size == 1:
             return number, 0, 1.0 if number == 1 else -1.0

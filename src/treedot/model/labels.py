@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from treedot.errors import ParameterError
+from treedot.printable import first_few
 from treedot.trees import Forest
 
 
@@ -35,7 +36,7 @@ def check_labels(labels: Sequence[Any], before: int = 0) -> None:
 def class_names(trees: Forest, column: str, before: int = 0) -> list[str]:
     """Return a column as texts; where it, or one of its values, is missing, it is an error."""
     if column not in trees.columns:
-        there = ", ".join(trees.columns) or "none: use a table, such as .tsv"
+        there = first_few(trees.columns) or "none: use a table, such as .tsv"
         raise ParameterError(f"there is no column {column!r}; the columns are {there}")
     values = trees.columns[column]
     try:

@@ -11,13 +11,12 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
 from treedot.errors import ParameterError
+from treedot.printable import first_few
 from treedot.readers import read_trees
 from treedot.readers.objects import read_items
 from treedot.readers.problems import OnBad
 from treedot.readers.tables import DEFAULT_COLUMN
 from treedot.trees import Forest
-
-LISTED = 12  # columns that an error names
 
 
 class Columns(NamedTuple):
@@ -144,8 +143,8 @@ def _named_columns(source: Any, columns: Columns) -> dict[str, Any]:
     names = _column_names(source)
     missing = [name for name in wanted if name not in names]
     if missing:
-        there = ", ".join(map(repr, names[:LISTED])) + (", …" if len(names) > LISTED else "")
-        raise ParameterError(f"there is no column {missing[0]!r}; the columns are {there or 'none'}")
+        there = first_few(names) or "none"
+        raise ParameterError(f"there is no column {missing[0]!r}; the columns are {there}")
     found = {name: source[name] for name in wanted}
     sizes = {name: len(values) for name, values in found.items()}
     if len(set(sizes.values())) > 1:

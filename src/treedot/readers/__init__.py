@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from treedot.compression import decompressed
 from treedot.errors import ParameterError, SourceError
-from treedot.files import content_suffix, decompressed, open_raw
+from treedot.files import content_suffix, open_raw, standard_input
 from treedot.languages import LANGUAGES, language_of
 from treedot.parameters import (
     CODE_UNITS,
@@ -66,6 +66,7 @@ class _How(NamedTuple):
     on_bad: OnBad
     n_jobs: int = 1  # threads
     may_be_empty: bool = False  # or a file without trees is an error
+    unpack_large: bool = False
 
 
 def read_trees(
@@ -76,6 +77,7 @@ def read_trees(
     unit: str | None = None,
     on_bad: Callable[[SourceError], object] | None = None,
     n_jobs: int | None = None,
+    unpack_large: bool = False,
 ) -> Forest:
     """Read all trees of a source into one Forest.
 
@@ -108,6 +110,9 @@ def read_trees(
         How many threads read a file of brackets; -1 for as many as there are cores. The forest is the same
         for any number, and so are errors. From the first tree on that cannot be read, one thread reads on
         alone; so it does in all other formats.
+    unpack_large : bool, default=False
+        Whether to read a compressed file (also Parquet and Arrow) that unpacks to more than 200 times its
+        size and to more than 64 MiB, as files do that are made to fill a memory.
 
     Examples
     --------
@@ -118,7 +123,14 @@ def read_trees(
         return source
     return Forest.concat(
         iter_trees(
-            source, format, column=column, unit=unit, batch_size=_EVERYTHING, on_bad=on_bad, n_jobs=n_jobs
+            source,
+            format,
+            column=column,
+            unit=unit,
+            batch_size=_EVERYTHING,
+            on_bad=on_bad,
+            n_jobs=n_jobs,
+            unpack_large=unpack_large,
         )
     )
 
@@ -149,6 +161,7 @@ def iter_trees(
     on_bad: Callable[[SourceError], object] | None = None,
     on_read: Callable[[int], object] | None = None,
     n_jobs: int | None = None,
+    unpack_large: bool = False,
 ) -> Iterator[Forest]:
     """Yield the trees of a source as Forests of at most ``batch_size`` trees, in constant memory.
 
@@ -160,7 +173,8 @@ def iter_trees(
     if batch_size < 1:
         raise ParameterError(f"batch_size must be at least 1, not {batch_size}")
     check_settings(format, unit)
-    how = _How(format, column, unit, batch_size, OnBad(on_bad), n_threads(n_jobs))
+    threads = n_threads(n_jobs)
+    how = _How(format, column, unit, batch_size, OnBad(on_bad), threads, unpack_large=unpack_large)
     source = _one_column(source)
     if isinstance(source, Forest):
         for start in range(0, len(source), batch_size):
@@ -236,7 +250,7 @@ def _from_file(
 ) -> Iterator[Forest]:
     name = os.fspath(path)
     if name == "-":
-        yield from _from_stream(sys.stdin.buffer, "<stdin>", how.format or "brackets", how._replace(n_jobs=1))
+        yield from _from_stream(standard_input(), "<stdin>", how.format or "brackets", how._replace(n_jobs=1))
         return
     if name.lstrip().startswith("(") and not os.path.exists(name):
         raise ParameterError("a text is taken as a file name: for a tree in brackets give a list, [text]")
@@ -245,7 +259,7 @@ def _from_file(
         return
     kind = how.format or format_of(name)
     with open_raw(name) as raw:
-        stream = decompressed(raw, name)
+        stream = decompressed(raw, name, how.unpack_large)
         for forest in _from_stream(stream, name, kind, how):
             if on_read is not None and raw.seekable():
                 on_read(raw.tell())
@@ -302,7 +316,9 @@ def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator
     if kind in ("parquet", "arrow"):
         if not os.path.exists(name):
             raise SourceError(f"cannot read {kind} from {name}: it needs a file, not a stream")
-        return _checked(tables.read_arrow(name, kind, column, batch_size, on_bad), name, how)
+        return _checked(
+            tables.read_arrow(name, kind, column, batch_size, on_bad, how.unpack_large), name, how
+        )
     read = {"tsv": tables.read_tsv, "csv": tables.read_csv, "jsonl": tables.read_jsonl}[kind]
     return _checked(read(stream, name, column, batch_size, on_bad), name, how)
 

@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from treedot.errors import SourceError
 from treedot.parameters import checked_choice
+from treedot.printable import first_few
 from treedot.readers.documents import AT_A_TIME, Paths, read_files
 from treedot.readers.folders import OnSkip
 from treedot.readers.problems import OnBad
@@ -24,7 +25,8 @@ _TYPE = re.compile(r"(?<![^\s()])[A-Z]+##")  # before the label of a node
 SUFFIXES = {"svmlight": (".svmlight",), "kelp": (".klp",)}
 FIRST_TREE = "|BT|"  # its column where none is asked for: no representation has such a name
 CLASSES = (CLASS, f"left.{CLASS}", f"right.{CLASS}")  # the columns of classes, of single examples and pairs
-MAX_FEATURES = 1 << 14  # that become columns: each takes 8 bytes for every example
+MAX_FEATURES = 1 << 14  # that become columns
+MAX_NUMBERS = 1 << 28  # in these columns, each of 8 bytes
 
 
 def read_examples(
@@ -52,8 +54,7 @@ def read_examples(
                 on_bad_row(SourceError(f"{name}:{number}: {error}"))
                 continue
             if wanted not in row:
-                known = ", ".join(map(repr, row))
-                problem = f"there is no tree {column or wanted!r}; choose the column from {known}"
+                problem = f"there is no tree {column or wanted!r}; choose the column from {first_few(row)}"
                 on_bad_row(SourceError(f"{name}:{number}: {problem}"))
                 continue
             values = {key: VectorText(text) if of == VECTOR else text for key, (of, text) in row.items()}
@@ -248,6 +249,7 @@ def _read(
 def _number_columns(name: str, vectors: Sequence[str | None]) -> dict[str, list[float]]:
     """Return the features of vectors as columns, in the order in which they first occur."""
     found: dict[str, list[float]] = {}
+    most = min(MAX_FEATURES, MAX_NUMBERS // max(1, len(vectors)))
     for row, vector in enumerate(vectors):
         own = features(vector or "")
         if own is None:
@@ -256,9 +258,9 @@ def _number_columns(name: str, vectors: Sequence[str | None]) -> dict[str, list[
                 f"unlike {vector!r:.40}: leave vectors as texts"
             )
         for key, value in own.items():
-            if key not in found and len(found) == MAX_FEATURES:
+            if key not in found and len(found) == most:
                 raise SourceError(
-                    f"the vectors {name!r} have more than {MAX_FEATURES:,} features: leave them as texts"
+                    f"the vectors {name!r} have more than {most:,} features: leave them as texts"
                 )
             found.setdefault(key, [0.0] * len(vectors))[row] = value
     return {f"{name}:{key}": values for key, values in found.items()}

@@ -16,8 +16,9 @@ from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 
+from treedot.compression import COMPRESSED
 from treedot.errors import ParameterError
-from treedot.files import COMPRESSED, open_plain, read_lines
+from treedot.files import open_plain, read_lines
 from treedot.jit import njit
 from treedot.readers import format_of, iter_file
 from treedot.readers.brackets import read_brackets

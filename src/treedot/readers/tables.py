@@ -6,13 +6,15 @@ import csv
 import itertools
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import IO, Any
 
 from treedot.errors import SourceError
 from treedot.files import MAX_LINE, read_lines
+from treedot.printable import first_few
 from treedot.readers.objects import read_items
 from treedot.readers.problems import OnBad
 from treedot.readers.recognition import refuse_other_files
@@ -23,6 +25,7 @@ NO_QUOTES = (
     "a field seems quoted, which TSV does not know: save the table as .csv, or without quotes (in pandas, "
     "quoting=csv.QUOTE_NONE)"
 )
+MAX_CELLS = 1 << 20  # of a batch: where each row has columns of its own, most of them are empty
 VECTORS_KEY = b"treedot.spec"  # in the metadata of a Parquet file of vectors
 
 Row = tuple[int, dict[str, Any]]  # the number of its line, or of the row itself, and its values by column
@@ -132,11 +135,14 @@ def read_jsonl(
     return packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad)
 
 
-def read_arrow(path: str, kind: str, column: str | None, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
+def read_arrow(
+    path: str, kind: str, column: str | None, batch_size: int, on_bad: OnBad, unpack_large: bool = False
+) -> Iterator[Forest]:
     """Parquet, Arrow or Feather: a packed forest, or a table with a text column of trees."""
     from treedot.trees import arrow
 
-    for forest, columns in read_record_batches(path, kind, column, batch_size, on_bad):
+    batches = read_record_batches(path, kind, column, batch_size, on_bad, unpack_large=unpack_large)
+    for forest, columns in batches:
         with arrow.clear_errors(path):
             forest.columns.update({name: values.to_pylist() for name, values in columns.items()})
         yield forest
@@ -150,6 +156,7 @@ def read_record_batches(
     on_bad: OnBad,
     row_groups: range | None = None,
     rows_before: int = 0,
+    unpack_large: bool = False,
 ) -> Iterator[tuple[Forest, dict[str, Any]]]:
     """Yield the trees of Parquet or Arrow some at a time, and the other columns as arrays of Arrow.
 
@@ -159,7 +166,7 @@ def read_record_batches(
     from treedot.trees import arrow  # says what to install where pyarrow is missing
 
     with arrow.clear_errors(path):
-        schema, batches = arrow.open_batches(path, kind, batch_size, row_groups)
+        schema, batches = arrow.open_batches(path, kind, batch_size, row_groups, unpack_large)
         names, metadata = schema.names, schema.metadata or {}
         packed = column is None and arrow.is_forest(schema)
     wanted = column or DEFAULT_COLUMN
@@ -240,7 +247,8 @@ def _rows(
             raise SourceError(f"{name}:1: {NO_QUOTES}")
         raise _no_column(f"{name}:1", wanted, header)
     if len(set(header)) != len(header):
-        raise SourceError(f"{name}:1: a column name occurs twice in the header {header}")
+        twice = Counter(header).most_common(1)[0][0]
+        raise SourceError(f"{name}:1: the column name {twice!r:.60} occurs twice in the header")
     for number, fields in records:
         if fields == [""]:
             continue  # a blank line
@@ -256,11 +264,21 @@ def _rows(
             yield number, row
 
 
-def _no_column(place: str, wanted: str, names: Iterable[str]) -> SourceError:
+def _no_column(place: str, wanted: str, names: Collection[str]) -> SourceError:
     return SourceError(
-        f"{place}: there is no column {wanted!r}; choose one of {', '.join(map(repr, names))} "
+        f"{place}: there is no column {wanted!r}; choose one of {first_few(names)} "
         "with column=… (on the command line --column)"
     )
+
+
+def _columns(rows: list[dict[str, Any]], names: list[str]) -> dict[str, list[Any]]:
+    """Return rows as columns, with None for what they lack; in time that follows the values there are."""
+    columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in names}
+    for k, row in enumerate(rows):
+        for name, value in row.items():
+            if name in columns:
+                columns[name][k] = value
+    return columns
 
 
 class _FirstProblem(Exception):  # noqa: N818 (it ends reading, and nobody else sees it)
@@ -277,7 +295,8 @@ def packed(
 ) -> Iterator[Forest]:
     """Read the trees of rows; errors of rows and of trees go to ``on_bad`` in the order of the table.
 
-    ``while_reading`` is entered for the rows of each batch, and left before any tree is handed on.
+    ``while_reading`` is entered for the rows of each batch, and left before any tree is handed on. A batch of
+    many columns has fewer rows.
     """
     wanted = column or DEFAULT_COLUMN
     batch: list[Row] = []
@@ -295,9 +314,11 @@ def packed(
 
     while True:
         with while_reading or nullcontext(), suppress(_FirstProblem):
+            names: dict[str, None] = {}
             for row in rows:
                 batch.append(row)
-                if len(batch) == batch_size:
+                names |= dict.fromkeys(row[1])
+                if len(batch) == batch_size or len(batch) * len(names) >= MAX_CELLS:
                     break
         if not (batch or problems):
             return
@@ -310,9 +331,7 @@ def packed(
             problems.extend(zip(bad, errors, strict=True))
         for _, error in sorted(problems, key=lambda problem: problem[0]):
             on_bad(error)
-        kept = [values[i] for i in good]
-        names = [key for key in dict.fromkeys(itertools.chain.from_iterable(values)) if key != wanted]
-        forest.columns.update({key: [row.get(key) for row in kept] for key in names})
+        forest.columns.update(_columns([values[i] for i in good], [key for key in names if key != wanted]))
         batch, problems = [], []
         if len(forest):
             yield forest

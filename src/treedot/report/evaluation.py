@@ -78,13 +78,13 @@ def as_json(report: EvaluationReport) -> dict[str, Any]:
 def as_text(report: EvaluationReport) -> str:
     """Return the report for a terminal."""
     found = report.found
-    names = [figures.name for figures in found.classes]
+    names = [printable(figures.name) for figures in found.classes]
     width = max(len("class"), *map(len, names))
     cell = max(6, *(len(str(count)) for count in found.confusion.ravel()))
     lines = [*_summary(report), "", f"{'class':<{width}}  precision  recall     F1  trees"]
     lines += [
-        f"{one.name:<{width}}  {one.precision:9.3f}  {one.recall:6.3f}  {one.f1:5.3f}  {one.support:5d}"
-        for one in found.classes
+        f"{name:<{width}}  {one.precision:9.3f}  {one.recall:6.3f}  {one.f1:5.3f}  {one.support:5d}"
+        for name, one in zip(names, found.classes, strict=True)
     ]
     head = "".join(f"  {name[:cell]:>{cell}}" for name in names)
     lines += ["", "true class in lines, predicted class in columns:", f"{'':<{width}}{head}"]
@@ -119,13 +119,14 @@ def as_page(report: EvaluationReport) -> str:
 
 def _summary(report: EvaluationReport) -> list[str]:
     """Return the accuracy, and how it compares with a second model, a line each."""
-    lines = [f"{report.model}: {_accuracy(report.found)}, macro F1 {report.found.macro_f1:.3f}"]
+    lines = [f"{printable(report.model)}: {_accuracy(report.found)}, macro F1 {report.found.macro_f1:.3f}"]
     lines += [
         f"{count:,} trees of {name!r}, which the model does not know, count as wrong"
         for name, count in report.found.unknown.items()
     ]
     if report.other is not None and report.test is not None:
-        lines.append(f"{report.against}: {_accuracy(report.other)}, macro F1 {report.other.macro_f1:.3f}")
+        named = printable(report.against or "")
+        lines.append(f"{named}: {_accuracy(report.other)}, macro F1 {report.other.macro_f1:.3f}")
         lines.append(
             f"McNemar: {report.test.only_first} trees are right by the first alone, "
             f"{report.test.only_second} by the second alone, p = {report.test.p_value:.3g}"

@@ -1,44 +1,30 @@
 """Engines that call a function for many tasks somewhere else: one thin adapter for each.
 
 An adapter yields every task with what the function returned, or with the error by which its worker was lost.
-It raises where there is no hope for any task: a scheduler that is gone, processes that cannot start.
+It raises where there is no hope for any task, since the scheduler is gone.
 """
 
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
-import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from functools import partial
 from typing import Any
 
-from treedot.errors import ParameterError, TreedotError
-from treedot.files import remove_unfinished
+from treedot.errors import ParameterError
 from treedot.parameters import checked_integer, n_threads
+from treedot.processes import LostProcessError, Process
 from treedot.scale.clusters import Task, by_dask, by_ray
 
 Engine = Callable[[Callable[..., Any], Iterable[Task]], Iterator[tuple[Task, Any]]]
 
-ATTEMPTS = 2  # to start a process: it may be killed by accident
-NO_GUARD = """local processes end while they start. They import the main script, which must be a file and
-start its work under a guard:
-
-    if __name__ == "__main__":
-        scale.encode(…)
-
-If it has one, see what the processes have printed; or pass a client, such as a ThreadPoolExecutor"""
-
 
 def check_client(client: Any, workers: int | None) -> None:
     """Raise where there is no engine for a client."""
-    if client is None and getattr(multiprocessing.current_process(), "_inheriting", False):
-        # A local process imports a script without the guard. Its parent reports that.
-        raise SystemExit(1)
     if workers is not None:
         if client is not None:
             raise ParameterError("workers is for local processes: your client has its own")
@@ -87,8 +73,6 @@ def _by_executor(
             task = futures.pop(future)
             try:
                 result = future.result()
-            except TreedotError:  # not of the task: the engine itself does not work
-                raise
             except Exception as error:
                 result = error
             yield task, result
@@ -100,55 +84,43 @@ def _by_executor(
 class LocalProcesses(ThreadPoolExecutor):
     """Processes of this machine, of which each has a thread here that waits for it.
 
-    Where a process dies, its task alone is lost, and its thread gets another one. (A pool of several
-    processes ends them all.)
+    Where a process dies, only its task is lost, and its thread starts another one.
     """
 
     def __init__(self, workers: int) -> None:
         super().__init__(workers)
         self._own = threading.local()
-        self._pools: list[ProcessPoolExecutor] = []
+        self.processes: list[Process] = []
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
         """Let a function be called by one of the processes."""
         return super().submit(self._apart, function, *arguments, **named)
 
     def _apart(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        if not hasattr(self._own, "pool"):
-            self._own.pool = _started()
-            self._pools.append(self._own.pool)
-        pool = self._own.pool
+        if not hasattr(self._own, "process"):
+            self._own.process = Process((folder or os.getcwd() for folder in sys.path), begin=_begin)
+            self.processes.append(self._own.process)
+        process = self._own.process
         try:
-            return pool.submit(function, *arguments, **named).result()
-        except BrokenProcessPool:
-            del self._own.pool
-            self._pools.remove(pool)
+            return process.do(function, *arguments, **named)
+        except LostProcessError:
+            del self._own.process
+            self.processes.remove(process)
             raise
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes when they have done what they are doing."""
+        """End the processes when they have done what they are doing; without ``wait``, when this one ends."""
         super().shutdown(wait, cancel_futures=cancel_futures)
-        for pool in self._pools:
-            pool.shutdown(wait)
-
-
-def _started() -> ProcessPoolExecutor:
-    """Return a pool of one process, which has begun to work."""
-    context = multiprocessing.get_context("spawn")  # compiled code may have threads already
-    for _ in range(ATTEMPTS):
-        pool = ProcessPoolExecutor(1, context, initializer=_begin)
-        with contextlib.suppress(BrokenProcessPool):
-            pool.submit(os.getpid).result()
-            return pool
-    raise ParameterError(NO_GUARD)
+        if wait:
+            for process in self.processes:
+                process.end()
+            self.processes.clear()
 
 
 def _begin() -> None:
-    """Let a process work with one thread, leave interrupts to its parent, and end with it."""
+    """Let a process work with one thread."""
     import numpy  # noqa: F401 (whose threads are to be found)
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(ImportError):
         from threadpoolctl import threadpool_limits
 
@@ -157,11 +129,3 @@ def _begin() -> None:
         import pyarrow
 
         pyarrow.set_cpu_count(1)
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        remove_unfinished()
-        os._exit(1)

@@ -41,7 +41,7 @@ from treedot.readers.problems import OnBad
 from treedot.readers.ranges import Reading, checked_reading, iter_range
 from treedot.scale.engines import Engine, Task, opened
 from treedot.scale.fit_folder import TRAINING, FitFolder, Job, shard_name
-from treedot.scale.outcomes import listed, outcomes
+from treedot.scale.outcomes import first_failure, outcomes
 from treedot.scale.partition import add_up, do_partition, labelled, pack_shard
 from treedot.scale.plan import SHARD_SIZE, Plan, find_inputs
 from treedot.scale.shard import Outcome
@@ -322,6 +322,8 @@ class _Training:
                 yield outcome
         remove_stale(self._path)
         if failed:
-            head = f"{len(failed)} of {len(tasks)} tasks failed; what the others found is kept in {folder}:"
-            last = "run it again to try these alone, or delete the folder to begin anew with other files"
-            raise IncompleteError("\n".join([head, *listed(failed, name), last]))
+            raise IncompleteError(
+                f"{len(failed)} of {len(tasks)} tasks failed ({first_failure(failed, name)}); the results of "
+                f"the others are kept in {folder}. Run it again to try only these, or delete the folder to "
+                "start again with other files"
+            )

@@ -40,8 +40,8 @@ def encode(
 
     The files are cut into shards; each becomes a file of Arrow in the folder, with the columns that came with
     the trees. ``load_vectors(out)`` reads them as one. A run that was ended goes on where it was when it
-    is started again: parts that are whole are kept. Local processes are started anew, so that a script that
-    calls this needs the usual ``if __name__ == "__main__":``.
+    is started again: parts that are whole are kept. Local processes do not import the script that calls
+    this, which needs no ``if __name__ == "__main__":``.
 
     Parameters
     ----------

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from treedot.scale.engines import Engine, Task
 from treedot.scale.shard import Outcome
 
-LISTED = 20  # failures in the message of an error
-
 
 def outcomes(engine: Engine, function: Callable[..., Outcome], tasks: Iterable[Task]) -> Iterator[Outcome]:
     """Yield the outcome of every task, which its last argument is the number of.
@@ -30,7 +28,7 @@ def outcomes(engine: Engine, function: Callable[..., Outcome], tasks: Iterable[T
         yield result
 
 
-def listed(failures: Sequence[Outcome], name: Callable[[int], str]) -> list[str]:
-    """Return lines that say why tasks failed: those of the first ones, and how many more there are."""
-    lines = [f"  {name(each.shard)}: {each.error.splitlines()[-1]}" for each in sorted(failures)[:LISTED]]
-    return lines + ([f"  … and {len(failures) - LISTED} more"] if len(failures) > LISTED else [])
+def first_failure(failures: Sequence[Outcome], name: Callable[[int], str]) -> str:
+    """Return which task failed first, by its number, and why, in one line."""
+    first = min(failures)
+    return f"the first, {name(first.shard)}: {first.error.splitlines()[-1]}"

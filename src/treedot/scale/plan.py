@@ -21,6 +21,7 @@ from treedot import __version__
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
 from treedot.files import check_parent, path_list, reason, write_whole
 from treedot.parameters import checked_integer
+from treedot.printable import first_few
 from treedot.readers import check_file_settings, check_settings, format_of, is_known
 from treedot.readers.folders import walk
 from treedot.readers.problems import OnBad
@@ -181,7 +182,7 @@ class Plan:
             raise ParameterError(f"{folder} was planned with shard_size={self.shard_size}: {instead}")
         old, new = ({source.path: source for source in plan.inputs} for plan in (self, other))
         if old.keys() != new.keys():
-            differing = ", ".join(sorted(old.keys() ^ new.keys())[:5])
+            differing = first_few(sorted(old.keys() ^ new.keys()))
             raise ParameterError(f"{folder} was made of other files (these differ: {differing}): {instead}")
         for source in self.inputs:
             source.check_unchanged()
@@ -219,7 +220,7 @@ def find_inputs(
     files = dict.fromkeys(os.path.abspath(file) for path in given for file in _files(os.fspath(path), format))
     inputs = tuple(Input.of(file) for file in files if not file.startswith(os.path.join(own, "")))
     if not inputs:
-        raise SourceError("there is no file of trees in " + ", ".join(map(str, given)))
+        raise SourceError(f"there is no file of trees in {first_few([os.fspath(path) for path in given])}")
     return inputs
 
 

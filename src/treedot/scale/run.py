@@ -14,7 +14,7 @@ from treedot.files import remove_stale
 from treedot.locks import lock
 from treedot.readers.ranges import Reading, checked_reading
 from treedot.scale.engines import check_client, opened
-from treedot.scale.outcomes import listed, outcomes
+from treedot.scale.outcomes import first_failure, outcomes
 from treedot.scale.plan import Plan, check_folder, find_inputs
 from treedot.scale.shard import Outcome, do_shard, load_work, note_failure
 from treedot.scale.status import rows_of_shards
@@ -107,6 +107,7 @@ def run(folder: Path, plan: Plan, by: Workers, on_done: OnDone | None) -> Done:
 
 
 def _message(folder: Path, plan: Plan, failures: list[Outcome], total: int) -> str:
-    head = f"{len(failures)} of {total} shards failed; the others are finished:"
-    last = f"run it again to try these alone; treedot status {folder} lists them"
-    return "\n".join([head, *listed(failures, plan.where), last])
+    return (
+        f"{len(failures)} of {total} shards failed ({first_failure(failures, plan.where)}); the others are "
+        f"finished. Run it again to try only these; treedot status {folder} lists them"
+    )

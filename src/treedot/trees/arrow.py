@@ -10,14 +10,16 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from treedot.compression import check_unpacked
 from treedot.errors import ParameterError, SourceError, TreedotError, missing
 from treedot.files import check_plain, open_plain, reason, write_whole
+from treedot.printable import first_few
 from treedot.trees.forest import Forest
 
 __all__ = [
@@ -74,10 +76,7 @@ def typed_table(forest: Forest, schema: Any = None) -> Any:
         plain = {"label": pa.large_list(pa.string()), **dict.fromkeys(_nulls(table), pa.string())}
         fields = [pa.field(field.name, plain.get(field.name, field.type)) for field in table.schema]
         return table.cast(pa.schema(fields, table.schema.metadata))
-    if new := set(table.column_names) - set(schema.names):
-        raise SourceError(
-            f"the column(s) {sorted(new)} are not in the first trees: write them to another file"
-        )
+    _check_columns(table.column_names, set(schema.names))
     for name in set(schema.names) - set(table.column_names):
         table = table.append_column(name, pa.nulls(len(table)))
     return table.select(schema.names).cast(schema)
@@ -109,12 +108,18 @@ def typed_columns(columns: Mapping[str, Any], rows: int, types: Mapping[str, Any
         return first_columns(columns, rows, {})
     with clear_errors("the columns of the trees"):
         data = {name: _plain(x) for name, x in columns.items()}
-        if new := [name for name in data if name not in types]:
-            raise SourceError(f"the column(s) {new} begin after the first trees were written: leave them out")
+        _check_columns(data, types)
         return {
             name: _as_before(name, data[name], t) if name in data else pa.nulls(rows, t)
             for name, t in types.items()
         }
+
+
+def _check_columns(names: Iterable[str], known: Container[str]) -> None:
+    """Raise where there are other columns than in a file whose first trees are written."""
+    if new := [name for name in names if name not in known]:
+        what = "the column" if len(new) == 1 else f"{len(new):,} columns,"
+        raise SourceError(f"the first trees lack {what} {first_few(new)}: write these trees to another file")
 
 
 def _plain(values: Any) -> Any:
@@ -211,20 +216,24 @@ def open_parquet(path: str | os.PathLike[str]) -> Any:
 
 
 def open_batches(
-    path: str, kind: str, batch_size: int, row_groups: range | None = None
+    path: str, kind: str, batch_size: int, row_groups: range | None = None, unpack_large: bool = False
 ) -> tuple[Any, Iterator[Any]]:
     """Open a file of kind ``"parquet"`` or ``"arrow"``; return its schema and its record batches, checked.
 
     With ``row_groups``, those of some row groups, which in Arrow are record batches; by one thread, and where
-    rows are large, fewer at a time.
+    rows are large, fewer at a time. Where batches unpack to too much for the file, and ``unpack_large`` is
+    false, the next one is an error.
     """
     with clear_errors(path):
         if kind == "parquet":
             file = open_parquet(path)
-            return file.schema_arrow, _checked(_by_row_group(file, batch_size, row_groups), path)
-        if row_groups is not None:
+            groups = _by_row_group(file, batch_size, row_groups)
+            return file.schema_arrow, _checked(groups, path, unpack_large)
+        if row_groups is not None or not _is_feather_v1(path):
             arrow = pa.ipc.open_file(mapped(path))
-            return arrow.schema, _by_record_batch(arrow, batch_size, row_groups, path)
+            numbers = range(arrow.num_record_batches) if row_groups is None else row_groups
+            found = _checked((arrow.get_batch(k) for k in numbers), path, unpack_large)
+            return arrow.schema, _in_slices(found, batch_size)
         table = pa.feather.read_table(mapped(path))
         table.validate(full=True)  # all at once: its batches share the lists of which they are slices
         return table.schema, iter(table.to_batches(max_chunksize=batch_size))
@@ -240,12 +249,11 @@ def row_group_sizes(path: str, kind: str) -> list[tuple[int, int]]:
             metadata = open_parquet(path).metadata
             groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
             return [(group.num_rows, group.total_byte_size) for group in groups]
-        with open_plain(path) as file:
-            if file.read(4) == b"FEA1":
-                raise SourceError(
-                    f"{path} is Feather V1, which cannot be cut into shards: write it again as Arrow, with "
-                    "pyarrow.feather.write_feather"
-                )
+        if _is_feather_v1(path):
+            raise SourceError(
+                f"{path} is Feather V1, which cannot be cut into shards: write it again as Arrow, with "
+                "pyarrow.feather.write_feather"
+            )
         first_column = pa.ipc.IpcReadOptions(included_fields=[0])
         with mapped(path) as raw, pa.ipc.open_file(raw, options=first_column) as file:
             count, size = file.num_record_batches, raw.size()
@@ -260,8 +268,13 @@ def _by_row_group(file: Any, batch_size: int, row_groups: range | None) -> Itera
         yield from file.iter_batches(rows, row_groups=[k], use_threads=row_groups is None)
 
 
-def _by_record_batch(file: Any, batch_size: int, row_groups: range, path: str) -> Iterator[Any]:
-    for batch in _checked((file.get_batch(k) for k in row_groups), path):
+def _is_feather_v1(path: str) -> bool:
+    with open_plain(path) as file:
+        return file.read(4) == b"FEA1"
+
+
+def _in_slices(batches: Iterator[Any], batch_size: int) -> Iterator[Any]:
+    for batch in batches:
         rows = _rows(batch.num_rows, batch.nbytes, batch_size)
         yield from (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
@@ -271,10 +284,14 @@ def _rows(count: int, size: int, batch_size: int) -> int:
     return max(1, min(batch_size, BATCH_BYTES * count // max(1, size)))
 
 
-def _checked(batches: Iterator[Any], path: str) -> Iterator[Any]:
+def _checked(batches: Iterator[Any], path: str, unpack_large: bool) -> Iterator[Any]:
+    """Yield batches that are sound, as long as they have not unpacked to too much."""
+    unpacked, packed = 0, os.path.getsize(path)
     with clear_errors(path):
         for batch in batches:
-            batch.validate(full=True)
+            batch.validate(full=True)  # first: nothing may follow offsets that are wrong
+            unpacked += batch.nbytes
+            check_unpacked(path, unpacked, packed, unpack_large)
             yield batch
 
 

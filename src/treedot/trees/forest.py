@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from treedot.array_types import Array, IntArray
 from treedot.errors import LimitError, ParameterError, SourceError
+from treedot.printable import first_few
 from treedot.trees.brackets import check_text
+from treedot.trees.columns import Columns, joined_columns, listed
 from treedot.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ class Forest:
         self.label: IntArray = _frozen(label, np.int32)
         self.arity: IntArray = _frozen(arity, np.int32)
         self.labels: tuple[str, ...] = tuple(labels)
-        self.columns: dict[str, Sequence[Any]] = _Columns(columns or {})
+        self.columns: dict[str, Sequence[Any]] = Columns(columns or {})
         self._derived: dict[Callable[[Forest], Any], Any] = {}
         self._check()
 
@@ -124,7 +126,7 @@ class Forest:
         for array in (label, arity, offsets):
             array.setflags(write=False)
         forest.label, forest.arity, forest.offsets, forest.labels = label, arity, offsets, labels
-        forest.columns = _Columns()
+        forest.columns = Columns()
         forest._derived = {} if derived is None else derived
         return forest
 
@@ -166,7 +168,7 @@ class Forest:
     @classmethod
     def concat(cls, forests: Iterable[Forest]) -> Forest:
         """Return one forest with all the trees in order; a column that some lack holds None there."""
-        parts = list(forests)
+        parts = listed(forests)
         if len(parts) == 1:
             return parts[0]
         index: dict[str, int] = {}
@@ -185,9 +187,7 @@ class Forest:
             np.concatenate(offsets),
             tuple(index),
         )
-        for name in dict.fromkeys(name for part in parts for name in part.columns):
-            values = (part.columns.get(name, [None] * len(part)) for part in parts)
-            forest.columns[name] = [value for part in values for value in part]
+        forest.columns.update(joined_columns(parts))
         return forest
 
     @property
@@ -368,7 +368,7 @@ class Forest:
         )
 
     def __repr__(self) -> str:
-        kept = f", columns={list(self.columns)}" if self.columns else ""
+        kept = f", columns=[{first_few(self.columns)}]" if self.columns else ""
         return f"<Forest of {len(self)} trees, {self.n_nodes} nodes, {len(self.labels)} labels{kept}>"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -377,14 +377,6 @@ class Forest:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
-
-
-class _Columns(dict[str, Sequence[Any]]):
-    """The columns of a forest by name; a name that is not there is answered with those that are."""
-
-    def __missing__(self, name: str) -> NoReturn:
-        choices = f"choose one of {', '.join(map(repr, self))}" if self else "there are none"
-        raise KeyError(f"there is no column {name!r}: {choices}")
 
 
 def tree_of_node(offsets: IntArray) -> IntArray:

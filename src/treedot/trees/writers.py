@@ -20,6 +20,7 @@ EXAMPLES = {".klp": kelp_line, ".svmlight": svmlight_line}  # with the columns
 TABLES = (".parquet", ".arrow", ".feather")
 TREES_AT_A_TIME = 4096
 NODES_AT_A_TIME = 1 << 20
+CELLS_AT_A_TIME = 1 << 20  # of the columns
 
 
 class ForestWriter(Protocol):
@@ -41,7 +42,7 @@ def forest_file(path: str | os.PathLike[str]) -> Iterator[ForestWriter]:
     with write_whole(path) as aside:
         if suffix not in TABLES:
             with aside.open("w", encoding="utf-8", newline="\n") as file:
-                yield _Lines(file, _line_of(suffix))
+                yield _Examples(file, EXAMPLES[suffix]) if suffix in EXAMPLES else _Lines(file, suffix)
             return
         table = _Table(aside, os.fspath(path))
         try:
@@ -61,14 +62,20 @@ def check_suffix(path: str | os.PathLike[str]) -> str:
     return suffix
 
 
-def _line_of(suffix: str) -> Callable[[Tree, dict[str, Any]], str]:
-    """Return what makes a line of a tree and its columns."""
-    if suffix in EXAMPLES:
-        return EXAMPLES[suffix]
-    return lambda tree, _: newick_text(tree) if suffix in NEWICK else str(tree)
-
-
 class _Lines:
+    """Writes trees without their columns."""
+
+    def __init__(self, file: IO[str], suffix: str) -> None:
+        self._file, self._text_of = file, newick_text if suffix in NEWICK else str
+
+    def write(self, forest: Forest) -> None:
+        for tree in forest:
+            self._file.write(self._text_of(tree) + "\n")
+
+
+class _Examples:
+    """Writes trees with their columns."""
+
     def __init__(self, file: IO[str], line_of: Callable[[Tree, dict[str, Any]], str]) -> None:
         self._file, self._line_of = file, line_of
 
@@ -90,7 +97,9 @@ class _Table:
     def write(self, forest: Forest) -> None:
         self._waiting.append(forest)
         trees = sum(map(len, self._waiting))
-        if trees >= TREES_AT_A_TIME or sum(part.n_nodes for part in self._waiting) >= NODES_AT_A_TIME:
+        nodes = sum(part.n_nodes for part in self._waiting)
+        cells = sum(len(part) * len(part.columns) for part in self._waiting)
+        if trees >= TREES_AT_A_TIME or nodes >= NODES_AT_A_TIME or cells >= CELLS_AT_A_TIME:
             self.flush()
 
     def flush(self) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import math
 import os
@@ -17,6 +18,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from treedot.array_types import Matrix
+from treedot.compression import check_unpacked
 from treedot.encode.spec import DenseSpec, SparseSpec, spec_from_dict
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
 from treedot.files import check_plain, open_plain
@@ -76,13 +78,21 @@ def save_vectors(
         file.write(vectors.matrix, vectors.columns)
 
 
-def load_vectors(path: str | os.PathLike[str]) -> Vectors:
+def load_vectors(path: str | os.PathLike[str], *, unpack_large: bool = False) -> Vectors:
     """Read vectors and how they were made, from a file that ``save_vectors`` or ``treedot encode`` wrote.
 
     A folder of parts, as ``treedot.scale.encode`` writes it, is read as one file. Dense vectors in ``.npy``
     are mapped into memory, not loaded. A file whose description is missing,
     damaged, or contradicts the matrix is refused; plain matrices are for ``numpy.load`` and
     ``scipy.sparse.load_npz``.
+
+    Parameters
+    ----------
+    path : path
+        The file or folder.
+    unpack_large : bool, default=False
+        Whether to read a compressed ``.npz`` file that unpacks to more than 200 times its size and to more
+        than 64 MiB. treedot does not compress ``.npz`` files; others do.
 
     Returns
     -------
@@ -115,7 +125,7 @@ def load_vectors(path: str | os.PathLike[str]) -> Vectors:
         elif suffix == ".arrow":
             matrix, columns = read_parts(Path(path))
         else:
-            matrix = read_matrix(path)
+            matrix = read_matrix(path, unpack_large)
         return Vectors(matrix, spec, learned, columns)
 
 
@@ -142,16 +152,26 @@ def _damaged(path: str | os.PathLike[str]) -> Iterator[None]:
         raise SourceError(f"cannot read {path}: {error or type(error).__name__}") from None
 
 
-def read_matrix(path: str | os.PathLike[str]) -> Any:
+def read_matrix(path: str | os.PathLike[str], unpack_large: bool = False) -> Any:
     """Return the matrix in a ``.npy`` file, mapped into memory, or the sparse one in an ``.npz`` file."""
     if Path(path).suffix.lower() == ".npy":
         return _mapped(path)
     with _damaged(path), open_plain(path) as file:
         from scipy.sparse import load_npz
 
+        _check_archive(path, file, unpack_large)
         matrix = load_npz(file)
         _check_rows(matrix)
         return matrix
+
+
+def _check_archive(path: str | os.PathLike[str], file: io.BufferedReader, unpack_large: bool) -> None:
+    """Raise where an archive unpacks to too much; its reader checks that the sizes in its list are true."""
+    with zipfile.ZipFile(file) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
+    size = os.fstat(file.fileno()).st_size
+    check_unpacked(os.fspath(path), unpacked, size, unpack_large, "load_vectors")
+    file.seek(0)
 
 
 def _check_rows(matrix: Any) -> None:

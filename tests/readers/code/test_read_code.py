@@ -83,7 +83,8 @@ def _new_processes(monkeypatch):
     """Start new processes in a test, and end them after it."""
     monkeypatch.setattr(processes, "_idle", [])
     yield
-    processes._end_all()
+    for process in processes._idle:
+        process.end()
 
 
 @pytest.mark.usefixtures("_new_processes")
@@ -92,10 +93,10 @@ def test_a_parser_that_hangs_or_crashes_costs_one_file(folder, monkeypatch, wron
     action = {"hang": "all(True for _ in iter(int, 1))", "crash": "os.abort()"}[wrong]
     spoiled = f"lambda source, *rest: {action} if b'return x' in source else right(source, *rest)"
     script = (
-        "import os; from treedot.readers.code import processes, treesitter; "
-        f"right = treesitter.parse; treesitter.parse = {spoiled}; processes.serve()"
+        "import os; from treedot.processes import serve; from treedot.readers.code import treesitter; "
+        f"right = treesitter.parse; treesitter.parse = {spoiled}; serve()"
     )
-    monkeypatch.setattr(processes, "SERVE", script)
+    monkeypatch.setattr("treedot.processes.SERVE", script)
     skipped = Skipped()
     forest = read_code(folder, max_seconds=0.2, on_skip=skipped)
     assert forest.columns["name"] == ["g"]
@@ -180,10 +181,10 @@ def test_encodings_are_understood(tmp_path):
         assert len(read_code(tmp_path / "b.py")) == 1
 
 
+@pytest.mark.usefixtures("_new_processes")
 def test_modules_of_the_folder_that_is_read_are_not_imported(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("numpy.py", "treedot.py"):
         (tmp_path / name).write_text("open('was imported', 'w')\ndef f(): pass\n")
-    processes._end_all()  # a new one is started here
     assert len(read_code(".")) == 2
     assert not (tmp_path / "was imported").exists()

@@ -1,0 +1,117 @@
+"""Compressed files, decompressed while they are read.
+
+A file of a few kilobytes can be made to unpack to as many gigabytes. So a file may unpack to 64 MiB or to 200
+times its size, whichever is more; a larger one is read only if that is asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import lzma
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+from treedot.errors import SourceError, missing
+
+COMPRESSED = (".gz", ".xz", ".zst")
+MAX_RATIO = 200
+ALWAYS = 1 << 26  # bytes that any file may unpack to
+VARIABLE = "TREEDOT_UNPACK_LARGE"  # of the environment, which the processes that read files share
+
+
+@contextlib.contextmanager
+def unpacking_large(allowed: bool) -> Iterator[None]:
+    """Let files unpack to any size while a block runs, also in the processes that it starts."""
+    before = os.environ.get(VARIABLE)
+    if allowed:
+        os.environ[VARIABLE] = "1"
+    try:
+        yield
+    finally:
+        if allowed and before is None:
+            del os.environ[VARIABLE]
+
+
+def check_unpacked(
+    name: str, unpacked: int, packed: int, allowed: bool, function: str = "read_trees"
+) -> None:
+    """Raise where a file unpacks to more bytes than it may; ``function`` takes the parameter for more."""
+    if allowed or unpacked <= max(ALWAYS, MAX_RATIO * packed) or os.environ.get(VARIABLE, "0") != "0":
+        return
+    raise SourceError(
+        f"{name} unpacks to more than {MAX_RATIO} times its size, as files made to fill a memory do: "
+        f"to read it, use --unpack-large, or {function}(…, unpack_large=True) in Python"
+    )
+
+
+def decompressed(
+    raw: IO[bytes], name: str, unpack_large: bool = False, function: str = "read_trees"
+) -> IO[bytes]:
+    """Return what a file holds, decompressing ``.gz``, ``.xz`` and ``.zst`` by its name, up to a limit."""
+    match Path(name).suffix.lower():
+        case ".gz":
+            unpacked = cast(IO[bytes], gzip.GzipFile(fileobj=raw))
+        case ".xz":
+            unpacked = cast(IO[bytes], lzma.LZMAFile(raw))  # noqa: SIM115 (whoever opened the file closes it)
+        case ".zst":
+            try:
+                import zstandard
+            except ModuleNotFoundError:
+                raise missing("zstandard", "zstd", f"reading {name}") from None
+            unpacked = cast(IO[bytes], _Frames(raw, zstandard.ZstdDecompressor()))
+        case _:
+            return raw
+    size = os.fstat(raw.fileno()).st_size
+    limited = _Limited(unpacked, lambda total: check_unpacked(name, total, size, unpack_large, function))
+    return cast(IO[bytes], io.BufferedReader(limited, 1 << 16))
+
+
+class _Limited(io.RawIOBase):
+    """A stream that counts the bytes that are read, and has their number checked."""
+
+    def __init__(self, stream: IO[bytes], check: Callable[[int], None]) -> None:
+        self._stream, self._check, self._total = stream, check, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count: int = self._stream.readinto(buffer)  # type: ignore[attr-defined]
+        self._total += count
+        self._check(self._total)
+        return count
+
+
+class _Frames(io.RawIOBase):
+    """The content of one zstd frame after the other; a file that ends inside one is an error."""
+
+    def __init__(self, raw: IO[bytes], decompressor: Any) -> None:
+        self._raw, self._decompressor = raw, decompressor
+        self._frame: Any = None
+        self._ready = memoryview(b"")
+        self._input = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            self._input = self._input or self._raw.read(1 << 10)  # a kilobyte may hold 32 MiB of zeros
+            if not self._input:
+                if self._frame is not None:
+                    raise EOFError("the file ends inside a compressed frame")
+                return 0
+            if self._frame is None:
+                self._frame = self._decompressor.decompressobj()
+            self._ready = memoryview(self._frame.decompress(self._input))
+            self._input = b""
+            if self._frame.eof:
+                self._input, self._frame = self._frame.unused_data, None
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count

@@ -1,0 +1,237 @@
+"""Processes that call functions for this one, and end with it.
+
+Each is a new Python that reads tasks from its standard input and writes results to its standard output, as
+pickles with their lengths. Signals that a terminal sends to all processes at once are left to this process:
+they are blocked in the others from the start. When this process ends, however it does, so does their
+standard input, and a thread of theirs that waits for tasks ends them.
+
+This module imports little: it is the first that a new process imports.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from treedot.ending import SIGNALS, before_end, clean_up, open_closed_streams
+
+PACKAGE = os.fspath(Path(__file__).parent.parent)
+LENGTH = 8  # bytes
+GRACE = 0.5  # seconds until processes that do not end by themselves are killed
+SERVE = f"from {__name__} import serve; serve()"
+
+_alive: set[Process] = set()
+
+
+class LostProcessError(RuntimeError):
+    """A process ended before it answered; ``code`` is its exit code, or minus the signal that ended it."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        how = f"with exit code {code}" if code >= 0 else f"by signal {-code}"
+        super().__init__(f"a process ended {how}")
+
+
+class Process:
+    """A process that does one task after the other.
+
+    Parameters
+    ----------
+    search_path : iterable of str
+        Folders in which it looks for modules first; that of treedot itself is added.
+    begin : callable, optional
+        A function of a module, to call before the first task.
+    """
+
+    def __init__(self, search_path: Iterable[str], begin: Callable[[], object] | None = None) -> None:
+        self.owner = os.getpid()
+        self._begin = begin
+        with _blocked_signals():
+            self._running = subprocess.Popen(
+                [sys.executable, "-P", "-c", SERVE],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join([*search_path, PACKAGE])},
+            )
+            _alive.add(self)
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._running.pid
+
+    def do(
+        self, function: Callable[..., Any], *arguments: Any, max_seconds: float = 0.0, **named: Any
+    ) -> Any:
+        """Return what a function returns in the process, or raise what it raises there.
+
+        The system ends the process if it works longer than ``max_seconds``; 0 is no limit.
+        """
+        task = _Task(self._begin, function, arguments, named, max_seconds)
+        self._begin = None
+        try:
+            _send(pickle.dumps(task), self._running.stdin)
+            answer = _receive(self._running.stdout)
+        except (EOFError, OSError):
+            raise LostProcessError(self.end()) from None
+        returned, result = pickle.loads(answer)
+        if returned:
+            return result
+        raise result
+
+    def end(self) -> int:
+        """End the process, whatever it does; return its exit code, or minus the signal that ended it."""
+        _alive.discard(self)
+        _close(self._running.stdin)
+        try:
+            self._running.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            self._running.kill()
+            self._running.wait()
+        _close(self._running.stdout)
+        return self._running.returncode
+
+
+@contextlib.contextmanager
+def _blocked_signals() -> Iterator[None]:
+    """Block signals in this thread, and so in the processes that it starts meanwhile."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@before_end
+@atexit.register
+def end_all() -> None:
+    """End all processes that this one started, together.
+
+    A signal may interrupt any of the methods above. So this takes no lock and no stream that they use.
+    """
+    mine = {process.pid: process for process in list(_alive) if process.owner == os.getpid()}
+    for process in mine.values():
+        _alive.discard(process)
+        _close(process._running.stdin)
+    deadline = time.monotonic() + GRACE
+    while mine and time.monotonic() < deadline:
+        for pid in [pid for pid in mine if _has_ended(pid)]:
+            del mine[pid]
+        time.sleep(0.002)
+    for pid in mine:
+        with contextlib.suppress(OSError):
+            os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+            os.waitpid(pid, 0)
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, getattr(os, "WNOHANG", 0))[0] == pid
+    except OSError:  # another thread has waited for it
+        return True
+
+
+class _Task(NamedTuple):
+    begin: Callable[[], object] | None
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+    max_seconds: float
+
+
+def _send(data: bytes, stream: IO[bytes] | None) -> None:
+    assert stream is not None
+    left = memoryview(len(data).to_bytes(LENGTH, "little") + data)
+    while left:
+        left = left[stream.write(left) :]
+
+
+def _receive(stream: IO[bytes] | None) -> bytearray:
+    """Return the next message; raise ``EOFError`` where the stream ends."""
+    length = int.from_bytes(_exactly(LENGTH, stream), "little")
+    return _exactly(length, stream)
+
+
+def _exactly(size: int, stream: IO[bytes] | None) -> bytearray:
+    assert stream is not None
+    data = bytearray(size)
+    left = memoryview(data)
+    while left:
+        count = stream.readinto(left)  # type: ignore[attr-defined]
+        if not count:
+            raise EOFError
+        left = left[count:]
+    return data
+
+
+def _close(stream: IO[bytes] | None) -> None:
+    with contextlib.suppress(OSError):
+        if stream is not None:
+            stream.close()
+
+
+def serve() -> None:
+    """Do the tasks that come in by standard input, until it ends."""
+    open_closed_streams()
+    tasks, results = os.fdopen(os.dup(0), "rb", buffering=0), os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # what a task prints is not a result
+    waiting: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
+    threading.Thread(target=_wait_for_tasks, args=(tasks, waiting), daemon=True).start()
+    with contextlib.suppress(BrokenPipeError):
+        while True:
+            _send(_answer(waiting.get()), results)
+    os._exit(0)
+
+
+def _wait_for_tasks(stream: IO[bytes], waiting: queue.SimpleQueue[bytearray]) -> None:
+    try:
+        while True:
+            waiting.put(_receive(stream))
+    except (EOFError, OSError):
+        clean_up()
+        os._exit(0)
+
+
+def _answer(message: bytearray) -> bytes:
+    """Do a task; return whether it was done, and its result or the error, pickled."""
+    try:
+        task: _Task = pickle.loads(message)
+        if task.begin is not None:
+            task.begin()
+        _limit(task.max_seconds)
+        answer = True, task.function(*task.arguments, **task.named)
+        _limit(0.0)
+        return pickle.dumps(answer)
+    except Exception as error:  # which is raised in the process that asked
+        _limit(0.0)
+        return _pickled_error(error)
+
+
+def _pickled_error(error: Exception) -> bytes:
+    try:
+        answer = pickle.dumps((False, error))
+        pickle.loads(answer)  # some classes are pickled and cannot be made again
+    except Exception:  # pickling calls any code
+        return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+    return answer
+
+
+def _limit(seconds: float) -> None:
+    """Have the system end this process after a time of work, where it can; 0 removes the limit."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -1,0 +1,53 @@
+"""The columns of a forest: what else is known of its trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from treedot.errors import LimitError
+from treedot.printable import first_few
+
+if TYPE_CHECKING:
+    from treedot.trees.forest import Forest
+
+MAX_EMPTY = 2**27  # places that are filled with None, each of 8 bytes
+
+
+def listed(forests: Iterable[Forest]) -> list[Forest]:
+    """Return forests as a list; raise where their columns, put together, would be nearly all empty."""
+    parts: list[Forest] = []
+    names: dict[str, None] = {}
+    rows = filled = 0
+    for forest in forests:
+        parts.append(forest)
+        names |= dict.fromkeys(forest.columns)
+        rows += len(forest)
+        filled += len(forest) * len(forest.columns)
+        if len(names) * rows - filled > MAX_EMPTY:
+            raise LimitError(
+                f"the first {rows:,} trees have {len(names):,} columns in all ({first_few(names)}), nearly "
+                "all of them empty: read trees in batches (iter_trees), or from a table with fewer columns"
+            )
+    return parts
+
+
+def joined_columns(parts: Sequence[Forest]) -> dict[str, list[Any]]:
+    """Return the columns of forests one after the other, with None for those that a forest lacks."""
+    names = dict.fromkeys(name for part in parts for name in part.columns)
+    rows = sum(map(len, parts))
+    columns: dict[str, list[Any]] = {name: [None] * rows for name in names}
+    start = 0
+    for part in parts:
+        for name, values in part.columns.items():
+            columns[name][start : start + len(part)] = values
+        start += len(part)
+    return columns
+
+
+class Columns(dict[str, Sequence[Any]]):
+    """The columns of a forest by name; a name that is not there is answered with those that are."""
+
+    def __missing__(self, name: str) -> NoReturn:
+        choices = f"choose one of {first_few(self)}" if self else "there are none"
+        raise KeyError(f"there is no column {name!r}: {choices}")

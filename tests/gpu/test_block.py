@@ -33,7 +33,7 @@ extern "C" int rescale_all(float* v, int exponent, float* bound) {
 }
 extern "C" int write_one(float x, float factor, int exponent, int normalize, float* out) {
   int not_finite = 0;
-  write(x, factor, exponent, normalize, out, &not_finite);
+  write_element(x, factor, exponent, normalize, out, &not_finite);
   return not_finite;
 }
 """

@@ -51,7 +51,7 @@ __device__ __forceinline__ int rescale(float (&v)[16], int exponent, float& boun
 }
 
 // Write an element of a vector: normalised by the factor or, by exponent, as it is. Note what is not finite.
-__device__ __forceinline__ void write(float x, float factor, int exponent, int normalize, float* out, int* not_finite) {
+__device__ __forceinline__ void write_element(float x, float factor, int exponent, int normalize, float* out, int* not_finite) {
   x *= factor;
   if (!normalize) x = exponent == NO_VALUE ? 0.f : ldexpf(x, exponent);
   if (!isfinite(x)) *not_finite = 1;

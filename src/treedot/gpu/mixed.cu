@@ -316,7 +316,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
 #endif
 #pragma unroll
     for (int k = 0; k < 16; k++)
-      write(total[k], factor, total_exponent, normalize, vector + Q * k + column2 / 4, not_finite);
+      write_element(total[k], factor, total_exponent, normalize, vector + Q * k + column2 / 4, not_finite);
     __syncthreads();
   }
 }

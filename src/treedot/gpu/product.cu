@@ -111,7 +111,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
     const float factor = normalize ? one_over_length(total, squares, t) : rsqrtf(float(D));
 #pragma unroll
     for (int k = 0; k < 16; k++)
-      write(total[k], factor, total_exponent, normalize, out + (size_t)tree * D + t + Q * k, not_finite);
+      write_element(total[k], factor, total_exponent, normalize, out + (size_t)tree * D + t + Q * k, not_finite);
     __syncthreads();
   }
 }

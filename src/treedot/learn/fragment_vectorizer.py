@@ -79,7 +79,8 @@ class FragmentVectorizer(SparseTreeTransformer):
     rest : {None, "dense", "blocks"}
         ``None``: the kernel of bounded fragments. ``"dense"``: what lies beyond the budget is one dense
         vector of ``rest_size`` dimensions, scaled to the length that the exact kernel says it has; its
-        errors are even, about ``1/√rest_size``, for pairs that share little and for near-duplicates.
+        errors are about ``1/√rest_size`` for pairs that share little and for near-duplicates, and up to four
+        times that for near-duplicates of JSON files and HTML pages.
         ``"blocks"``: fragments that begin alike share a block of four columns; this alone ranks pairs that
         share little for λ of 0.6 and more, but it gets pairs that share much wrong, a tree and itself
         included: rows of trees with dozens of siblings are far too short, and near-duplicates of JSON files

@@ -193,10 +193,9 @@ def test_a_command_stopped_at_any_moment_leaves_an_old_or_a_new_file(capsys, mon
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks for processes in /proc")
 def test_a_command_that_is_ended_or_has_no_output_prints_one_line_at_most(capsys):
-    ended = kills.main(["--kills", "3", "--seed", "0", "--only", "kernel", "dups"])
+    ended = kills.main(["--kills", "2", "--seed", "0", "--only", "dups"])
     said = capsys.readouterr()
     assert ended == 0, said.err
-    assert "\nkernel " in said.out
     assert "\ndups " in said.out
 
 

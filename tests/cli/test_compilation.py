@@ -92,8 +92,6 @@ td.list_fragments(forest[0]), td.count_fragments(forest[0])
 with ThreadPoolExecutor(1) as pool:
     for name, vectorizer in (("s", td.FragmentVectorizer()), ("d", td.DistributedTreeVectorizer())):
         td.scale.encode(["t.mrg", "t.tsv"], f"{name}-rows", vectorizer, pool, shard_size=999)
-        td.scale.nearest(trees[:3], f"{name}-rows", f"{name}-a", pool)
-        td.scale.nearest(trees[:3], ["t.mrg", "t.tsv"], f"{name}-b", pool, vectorizer=vectorizer)
     td.scale.find_duplicates(["t.mrg", "t.tsv"], "duplicates", pool, min_nodes=5)
 """
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from treedot.parameters import checked_path
-from treedot.scale.neighbour_search import RESULT as NEAREST
 from treedot.scale.pair_search import is_planned
 from treedot.scale.part_file import rows_of_part, source_metadata
 from treedot.scale.plan import Plan
@@ -15,7 +14,6 @@ from treedot.scale.shard import failure_file
 
 PAIRS = "_pairs"  # the folder of the second round of a search for near-duplicates
 DUPLICATES = "duplicates.arrow"
-RESULTS = {"nearest": NEAREST, "duplicates": DUPLICATES}  # by task: what is made of all parts
 
 
 class Status(NamedTuple):
@@ -47,10 +45,11 @@ def status(folder: str | os.PathLike[str]) -> Status:
     """
     plan = Plan.load(checked_path("folder", folder))
     task, found = plan.work.get("task"), plan_status(Path(folder), plan)
-    if task == "duplicates":
-        found = _with_pairs(Path(folder), plan, found)
-    if task in RESULTS and not found.missing and not Path(folder, RESULTS[task]).is_file():
-        found = found._replace(parts=found.parts + 1, missing=[RESULTS[task]])
+    if task != "duplicates":
+        return found
+    found = _with_pairs(Path(folder), plan, found)
+    if not found.missing and not Path(folder, DUPLICATES).is_file():
+        found = found._replace(parts=found.parts + 1, missing=[DUPLICATES])
     return found
 
 

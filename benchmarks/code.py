@@ -11,10 +11,8 @@ import sysconfig
 import time
 from collections.abc import Callable, Sequence
 
-from treedot.errors import SourceError
 from treedot.languages import LANGUAGES, language_of
-from treedot.readers.code import CodeSettings, python_ast, read_code, treesitter
-from treedot.readers.code.units import cut_units
+from treedot.readers.code import CodeSettings, read_code, treesitter
 from treedot.readers.folders import read_file, walk
 from treedot.timing import timed
 
@@ -40,8 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         rate = _rate(sources, lambda *source, settings=settings: _by_tree_sitter(*source, settings))
         print(f"tree-sitter, {what:24} {rate:6.2f} MB/s")
-    only_python = [source for source in sources if source[0] == "python"]
-    print(f"ast, {'names and literals kept':32} {_rate(only_python, _by_ast):6.2f} MB/s")
     forest, took = timed(lambda: read_code([path for path, _, _ in files], n_jobs=-1))
     found = f"{len(forest):,} functions, {forest.n_nodes:,} nodes"
     print(f"\nread_code(n_jobs=-1): {found} in {took:.1f} s")
@@ -66,8 +62,6 @@ def _megabytes(sources: Sequence[tuple[str, bytes]]) -> float:
 
 def _rate(sources: Sequence[tuple[str, bytes]], read: Callable[[str, bytes], object]) -> float:
     """Return how many MB of source are read in a second of the processor, the best of some rounds."""
-    if not sources:
-        return float("nan")
     read(*sources[0])  # compiles
     best = float("inf")
     for _ in range(ROUNDS):
@@ -81,14 +75,6 @@ def _rate(sources: Sequence[tuple[str, bytes]], read: Callable[[str, bytes], obj
 def _by_tree_sitter(language: str, content: bytes, settings: CodeSettings) -> object:
     """Parse in this process, whose time is measured."""
     return treesitter.parse(content, language, LANGUAGES[language], "", settings)
-
-
-def _by_ast(language: str, content: bytes) -> object:
-    settings = CodeSettings()
-    try:
-        return cut_units(python_ast.parse(content, "", settings), content, "", language, settings)
-    except SourceError:  # written for another version of Python
-        return None
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
-"""Source code of every language as a target, and Python without tree-sitter."""
+"""Source code of every language as a target."""
 
 from __future__ import annotations
 
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from fuzz.tokens import mutate_text
 from treedot import Forest, read_code
 from treedot.languages import LANGUAGES
 from treedot.parameters import CODE_UNITS, POLICIES
-from treedot.readers.code import CodeSettings, parse_code, source_files
+from treedot.readers.code import CodeSettings, parse_code
 
 MAX_SECONDS = 2.0  # for one text: there are some on which a parser works for hours
 
@@ -51,12 +50,6 @@ def _check_same_units(forest: Forest, kept: Forest, settings: dict[str, Any]) ->
         require(fewer.tolist() == blurred, "there are not as many hashes as texts that were blurred")
 
 
-def check_ast(path: Path) -> None:
-    """Read Python as it is read where tree-sitter is not installed."""
-    with mock.patch.object(source_files.treesitter, "is_installed", return_value=False):
-        check_code(path, "python")
-
-
 def _code(language: str) -> Target:
     entry = LANGUAGES[language]
     return FileTarget(
@@ -64,16 +57,8 @@ def _code(language: str) -> Target:
         cache(partial(read_seeds, language)),
         partial(check_code, language=language),
         damage=partial(mutate_text, syntaxes=(SYNTAX,)),
-        needs=("tree_sitter", entry.module),
+        needs=(entry.module,),
     )
 
 
-CODE: dict[str, Target] = {
-    **{language: _code(language) for language in LANGUAGES},
-    "ast": FileTarget(
-        ".py",
-        cache(partial(read_seeds, "python")),
-        check_ast,
-        damage=partial(mutate_text, syntaxes=(SYNTAX,)),
-    ),
-}
+CODE: dict[str, Target] = {language: _code(language) for language in LANGUAGES}

@@ -24,7 +24,6 @@ from treedot import (
     Forest,
     FragmentVectorizer,
     Kernel,
-    LabelSelectionKernel,
     PartialTreeKernel,
     RouteKernel,
     SmoothedPartialTreeKernel,
@@ -36,6 +35,7 @@ from treedot import (
     dot_products,
     read_trees,
 )
+from treedot.kernels.label_selection import LabelSelectionKernel
 from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, GAPS, STARTS
 
 MAX_TREES = 64  # damage may make thousands of one, and a Gram matrix has the square

@@ -116,12 +116,6 @@ def _predict(source: Path, folder: Path) -> Any:
     return _results(folder)
 
 
-def _nearest(source: Path, folder: Path) -> Any:
-    _look(folder)
-    scale.nearest(["(S (A a))"], source, folder, Here(), k=3, vectorizer=ROWS, shard_size=1000)
-    return _results(folder)
-
-
 def _duplicates(source: Path, folder: Path) -> Any:
     _look(folder)
     scale.find_duplicates(source, folder, Here(), threshold=0.3, min_nodes=3, shard_size=1000)
@@ -184,7 +178,6 @@ KINDS: dict[str, tuple[Callable[[Path, Path], Any], Callable[[Path, Path], Any]]
     "fit": (_half_fitted, _fit),
     "parts": (_encode, _encode),
     "predictions": (_predict, _predict),
-    "nearest": (_nearest, _nearest),
     "pairs": (_duplicates, _duplicates),
 }
 

@@ -15,13 +15,11 @@ from paper.methods import BOUNDED, COLOURS, DENSE, METHODS, Method
 from paper.record import Record, Step, alone
 from paper.section import Drawing, Section, Table, panel, spread
 from paper.settings import SIZE, Settings
-from treedot.kernels import LabelSelectionKernel, SubsetTreeKernel
-from treedot.learn import (
-    DualLinearSVC,
-    FragmentVectorizer,
-    LabelSelectionTransformer,
-    MinedFragmentVectorizer,
-)
+from treedot.kernels import SubsetTreeKernel
+from treedot.kernels.label_selection import LabelSelectionKernel
+from treedot.learn import DualLinearSVC, FragmentVectorizer
+from treedot.learn.label_selection_transformer import LabelSelectionTransformer
+from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
 from treedot.timing import Stopwatch, timed
 from treedot.trees import Forest
 

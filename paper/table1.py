@@ -15,8 +15,10 @@ from paper.record import Record, Step, alone
 from paper.section import Drawing, Section, Table, panel
 from paper.settings import SIZE, Settings
 from treedot.encode import DenseEncoder, DenseSpec
-from treedot.kernels import LabelSelectionKernel, SubsetTreeKernel
-from treedot.learn import LabelSelectionTransformer, MinedFragmentVectorizer
+from treedot.kernels import SubsetTreeKernel
+from treedot.kernels.label_selection import LabelSelectionKernel
+from treedot.learn.label_selection_transformer import LabelSelectionTransformer
+from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
 
 TITLE = "Table 1: how time and memory grow"
 NEEDS = ("qc", "rte")

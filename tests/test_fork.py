@@ -6,9 +6,10 @@ import threading
 
 import pytest
 
-from treedot import LabelSelectionKernel, read_trees
+from treedot import read_trees
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.encode.sparse import encoder
+from treedot.kernels.label_selection import LabelSelectionKernel
 from treedot.trees import nodes
 
 TREES = read_trees(["(S (NP a) (VP b))", "(S (NP c) (VP b))"])

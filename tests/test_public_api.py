@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import treedot
-from treedot import errors
+from treedot import errors, kernels, learn
 
 
 def test_every_name_is_there_and_documented():
@@ -21,6 +21,12 @@ def test_all_errors_are_offered():
     family = {name for name, kind in vars(errors).items() if inspect.isclass(kind)}
     assert family <= set(treedot.__all__)
     assert all(issubclass(getattr(treedot, name), treedot.TreedotError) for name in family)
+
+
+def test_rivals_of_the_paper_are_not_offered():
+    rivals = {"LabelSelectionKernel", "LabelSelectionTransformer", "MinedFragmentVectorizer"}
+    for module in (treedot, kernels, learn):
+        assert not rivals & {*module.__all__, *dir(module)}
 
 
 def test_other_names_are_refused():

@@ -31,6 +31,7 @@ from benchmarks import (
     growth,
     index,
     learn,
+    libraries,
     pairs,
     partial,
     partial_vectors,
@@ -68,6 +69,8 @@ def _hurry(monkeypatch):
     monkeypatch.setattr(partial_vectors, "ROUNDS", 1)
     monkeypatch.setattr(partial_vectors, "GRID", (0.4,))
     monkeypatch.setattr(code, "ROUNDS", 1)
+    for name, few in (("ROUNDS", 1), ("JUDGED", 2), ("PACKAGES", 1), ("LETTERS", 10)):
+        monkeypatch.setattr(libraries, name, few)
     monkeypatch.setattr(templates, "ROUNDS", 1)
     monkeypatch.setattr(index, "QUERIES", 2)
     monkeypatch.setattr(find, "QUERIES", 2)
@@ -135,6 +138,7 @@ def test_every_program_is_tried_here():
         growth,
         index,
         learn,
+        libraries,
         pairs,
         partial,
         partial_vectors,
@@ -183,6 +187,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (find, [os.path.dirname(benchmarks.__file__), "--units", "20"]),
         (fit, ["--trees", "400", "--splits", "1"]),
         (index, ["--trees", "20"]),
+        (libraries, []),
         (pairs, []),
         (partial, ["--trees", "10"]),
         (partial_vectors, ["--trees", "4", "--seeds", "1", "--dim", "256"]),

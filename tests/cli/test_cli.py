@@ -384,8 +384,8 @@ def test_parquet_columns_keep_their_types_or_say_what_is_wrong(tmp_path, capsys)
 def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch):
     assert main(["check"]) == 0
     required, optional = capsys.readouterr().out.split("optional:")
-    for name in ("numpy", "scipy", "numba", "scikit-learn"):
-        assert f" {name} " in required
+    for name in ("numpy", "scipy", "numba", "scikit-learn", "tree-sitter", "tree-sitter-python"):
+        assert f" {name}" in required
         assert name not in optional
     for name in ("pyarrow", "zstandard", "matplotlib"):
         assert f" {name}" in optional

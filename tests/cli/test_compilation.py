@@ -72,7 +72,6 @@ for vectorizer in (
     td.FragmentVectorizer(n_features=None),
     td.FragmentVectorizer(n_features=None, idf=True),
     td.FragmentVectorizer(rest="dense", normalize=False),
-    td.MinedFragmentVectorizer(n_fragments=3),
 ):
     rows = vectorizer.fit_transform(forest[::2], labels[::2])
     td.DualLinearSVC().fit(rows, labels[::2]).predict(vectorizer.transform(forest[[1, 3]]))
@@ -83,7 +82,6 @@ td.cluster_trees(forest, vectorizer=td.FragmentVectorizer(n_features=None).fit(f
 td.compare(forest[0], forest[1])
 td.find_duplicates(forest)
 td.KernelTransformer().fit(forest).transform(forest[:3])
-td.LabelSelectionTransformer(comparisons=0.5).fit(forest).transform(forest[:3])
 for kernel in (td.PartialTreeKernel(), td.SmoothedPartialTreeKernel(lambda a, b: 0.1), td.RouteKernel()):
     (kernel + 2 * td.SubtreeKernel()).gram(forest)
     kernel.pairs(forest, [0, 1], [1, 2])
@@ -92,8 +90,6 @@ td.list_fragments(forest[0]), td.count_fragments(forest[0])
 with ThreadPoolExecutor(1) as pool:
     for name, vectorizer in (("s", td.FragmentVectorizer()), ("d", td.DistributedTreeVectorizer())):
         td.scale.encode(["t.mrg", "t.tsv"], f"{name}-rows", vectorizer, pool, shard_size=999)
-        td.scale.nearest(trees[:3], f"{name}-rows", f"{name}-a", pool)
-        td.scale.nearest(trees[:3], ["t.mrg", "t.tsv"], f"{name}-b", pool, vectorizer=vectorizer)
     td.scale.find_duplicates(["t.mrg", "t.tsv"], "duplicates", pool, min_nodes=5)
 """
 

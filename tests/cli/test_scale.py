@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from strategies import random_forest
-from treedot import FragmentVectorizer, TreeClassifier, find_duplicates, load_vectors, nearest, scale
+from treedot import FragmentVectorizer, TreeClassifier, find_duplicates, load_vectors, scale
 from treedot.cli import main
 from treedot.cli.progress import Counted
 from treedot.trees.arrow import pa
@@ -186,45 +186,6 @@ def test_what_dups_cannot_do_with_many_files_is_refused(table, tmp_path, capsys,
     assert main(["dups", "trees.tsv", *options]) == 2
     assert said in capsys.readouterr().err
     assert sorted(os.listdir(".")) == ["code.py", "trees.tsv"]
-
-
-def test_nearest_writes_a_table_to_a_folder(table, tmp_path, capsys):
-    queries, out = tmp_path / "queries.mrg", f"{tmp_path}/out/"
-    queries.write_text("\n".join(TREES[5:7]))
-    options = [str(queries), f"{tmp_path}/in/*.tsv", "-k", "3", "--shard-size", "1k"]
-    assert main(["nearest", *options, "-o", out, "--n-features", "4096", "--shard", "2/2"]) == 0
-    assert "this share is done; the last one to be done writes nearest.arrow" in capsys.readouterr().out
-    assert main(["nearest", *options, "-o", out, "--n-features", "4096", "--shard", "1/2"]) == 0
-    assert f"{out}nearest.arrow: 2 queries, 6 neighbours" in capsys.readouterr().out
-    found = pa.ipc.open_file(f"{out}nearest.arrow").read_all()
-    vectorizer = FragmentVectorizer(n_features=4096)
-    expected, _ = nearest(vectorizer.transform(TREES[5:7]), vectorizer.transform(TREES), k=3)
-    assert found["row"].to_pylist() == expected.ravel().tolist()
-    assert found["id"].to_pylist() == [str(i) for i in expected.ravel()]
-    assert main(["info", out]) == 0
-    assert "a folder of nearest trees" in capsys.readouterr().out
-    assert main(["status", out]) == 0
-
-    assert main(["encode", str(table), "-o", f"{tmp_path}/rows/", "--n-features", "4096"]) == 0
-    assert main(["nearest", TREES[5], f"{tmp_path}/rows", "-o", f"{tmp_path}/other", "-k", "3"]) == 0
-    other = pa.ipc.open_file(f"{tmp_path}/other/nearest.arrow").read_all()
-    assert other["row"].to_pylist() == expected[0].tolist()
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["-o", "found.tsv"], "-o out/"),
-        (["-o", "out", "-k", "0"], "k must be at least 1"),
-        (["-o", "out", "--n-components", "64"], "no effect"),
-        (["-o", "out", "--engine", "dask"], "--scheduler tcp"),
-        (["-o", "out", "--column", "parse"], "there is no column 'parse'"),
-    ],
-)
-def test_what_nearest_cannot_do_is_refused(table, tmp_path, capsys, monkeypatch, options, said):
-    monkeypatch.chdir(tmp_path)
-    assert main(["nearest", "(A b)", str(table), *options]) == 1
-    assert said in capsys.readouterr().err
 
 
 def test_a_full_disk_is_named_and_the_next_run_goes_on(table, tmp_path, capsys):

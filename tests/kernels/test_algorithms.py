@@ -10,7 +10,6 @@ from strategies import SimilarTags, random_forest, trees
 from treedot import (
     BoundedTreeKernel,
     Forest,
-    LabelSelectionKernel,
     PartialTreeKernel,
     RouteKernel,
     SmoothedPartialTreeKernel,
@@ -20,6 +19,7 @@ from treedot import (
 )
 from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.kernels import pairwise, reference
+from treedot.kernels.label_selection import LabelSelectionKernel
 from treedot.kernels.normalisation import Norms, finish_triangle, norms_of
 
 EXACT = 1e-12

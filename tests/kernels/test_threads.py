@@ -3,7 +3,6 @@ import pytest
 from strategies import SimilarTags, random_forest
 from treedot import (
     BoundedTreeKernel,
-    LabelSelectionKernel,
     PartialTreeKernel,
     RouteKernel,
     SmoothedPartialTreeKernel,
@@ -13,6 +12,7 @@ from treedot import (
 )
 from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.kernels import setwise
+from treedot.kernels.label_selection import LabelSelectionKernel
 
 THREADS = (2, 3, 7)
 KERNELS = [

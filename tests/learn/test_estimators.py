@@ -16,12 +16,15 @@ from strategies import random_forest
 from treedot import Forest, Vectors
 from treedot.encode import DenseSpec
 from treedot.errors import ParameterError
+from treedot.learn.label_selection_transformer import LabelSelectionTransformer
+from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
 
 KINDS = [
     kind
     for kind in (getattr(treedot, name) for name in treedot.__all__)
     if isinstance(kind, type) and issubclass(kind, BaseEstimator)
 ]
+KINDS += [LabelSelectionTransformer, MinedFragmentVectorizer]  # for the paper's tables, and not exported
 
 # Smaller than by default, and what else an estimator can be; one that is not named here is as it is made.
 VARIANTS = {

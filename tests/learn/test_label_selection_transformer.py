@@ -12,18 +12,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from strategies import corpus, random_forest, trees
-from treedot import (
-    Forest,
-    LabelSelectionKernel,
-    LabelSelectionTransformer,
-    SubsetTreeKernel,
-    Tree,
-    read_trees,
-)
+from treedot import Forest, SubsetTreeKernel, Tree, read_trees
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels import reference
-from treedot.kernels.label_selection import label_alignment
-from treedot.learn.label_selection_transformer import _relaxed, _rounded
+from treedot.kernels.label_selection import LabelSelectionKernel, label_alignment
+from treedot.learn.label_selection_transformer import LabelSelectionTransformer, _relaxed, _rounded
 
 
 def label_parts(a, b, decay):

@@ -10,17 +10,10 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.svm import SVC, LinearSVC
 
 from strategies import corpus, random_forest, trees
-from treedot import (
-    DistributedTreeVectorizer,
-    Forest,
-    FragmentVectorizer,
-    MinedFragmentVectorizer,
-    SubsetTreeKernel,
-    Tree,
-    read_trees,
-)
+from treedot import DistributedTreeVectorizer, Forest, FragmentVectorizer, SubsetTreeKernel, Tree, read_trees
 from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.kernels.reference import fragment_values
+from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
 
 FORESTS = st.lists(trees(max_leaves=6).filter(lambda tree: not tree.is_leaf), min_size=1, max_size=4)
 

@@ -10,7 +10,7 @@ import pytest
 from treedot import SubsetTreeKernel, TreedotError, WordVectors, read_trees
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError
-from treedot.kernels import LabelSelectionKernel
+from treedot.kernels.label_selection import LabelSelectionKernel
 from treedot.model.fragment_rows import FragmentRows
 from treedot.model.inputs import columns_of, described, restored
 from treedot.model.number_input import NumberInput

@@ -167,6 +167,8 @@ TREE = (
 @given(st.lists(LINES, max_size=4), st.lists(LINES, max_size=2))
 @example(["a/**", "!a/b", "\\!a", "a\\ ", "[]-a]", "[a-", "[[:nope:]]", "/*/a"], ["/a", "**/b"])
 @example(["foo\\", "\\#a  ", "***/a", "a**", "a**/a", "**a/b", "[^a]b", "[b-a]", "b/", "!b/ab/"], ["", "!"])
+@example(["**\\/a"], ["**\\/b", "a/**\\/b"])
+@example(["/**\\/**a", "a/***\\/a"], [])
 def test_patterns_mean_what_they_mean_to_git(tmp_path_factory, top, inside):
     folder = tmp_path_factory.mktemp("repository")
     folders = {str(parent) for name in TREE for parent in Path(name).parents} - {"."}

@@ -255,8 +255,6 @@ def test_parts_that_were_swapped_are_not_read(table, tmp_path, pool):
     (out / first).write_bytes(expected[second])
     with pytest.raises(SourceError, match=f"{first} is not the part that belongs there: run"):
         load_vectors(out)
-    with pytest.raises(SourceError, match=f"{first} is not the part that belongs there: run"):
-        scale.nearest(["(S (A a))"], out, tmp_path / "found", pool)
 
 
 def as_older_versions_wrote_it(folder):

@@ -13,12 +13,7 @@ from treedot import __version__
 from treedot.cli.find_options import add_dups_command, add_find_commands, add_unpacking
 from treedot.cli.learn_options import add_learn_commands
 from treedot.cli.pipes import ignore_closed_output, note, standard_streams
-from treedot.cli.scale_options import (
-    add_many_duplicates,
-    add_nearest_command,
-    add_scale_options,
-    add_status_command,
-)
+from treedot.cli.scale_options import add_many_duplicates, add_scale_options, add_status_command
 from treedot.compression import unpacking_large
 from treedot.ending import interruption, take_signals
 from treedot.errors import TreedotError
@@ -47,7 +42,7 @@ SOURCE_HELP = (
 MODULES = {
     **dict.fromkeys(("index", "search", "similar", "cluster"), "find"),
     **dict.fromkeys(("train", "predict", "evaluate", "explain"), "learn"),
-    **dict.fromkeys(("nearest", "status"), "scale"),
+    "status": "scale",
 }
 VECTORS = ("sparse", "dense")
 STORED_KERNELS = ("subset", "subtree", "bounded", "partial", "route")  # models are kept with these
@@ -144,12 +139,6 @@ def parser() -> argparse.ArgumentParser:
     _add_reading(gram)
 
     add_learn_commands(partial(_command, commands), SOURCE_HELP, _add_reading, _add_encoding)
-    nearest = add_nearest_command(partial(_command, commands), SOURCE_HELP)
-    nearest.add_argument("--vectors", choices=VECTORS, help="what is compared (default: sparse)")
-    _add_values(nearest, "yes", "--vectors sparse")
-    _add_vectors(nearest, jobs=False)
-    _add_reading(nearest)
-    nearest.set_defaults(decay=None, jobs=None)
     add_status_command(partial(_command, commands))
 
     convert = _command(
@@ -344,11 +333,7 @@ def _add_values(command: argparse.ArgumentParser, normalized: str, bounded: str)
 def _add_vectors(command: argparse.ArgumentParser, jobs: bool = True) -> None:
     sparse = command.add_argument_group("sparse rows (--vectors sparse)")
     compares = command.prog.endswith(("kernel", "gram"))
-    width = (
-        "2^20"
-        if command.prog.endswith(("encode", "nearest"))
-        else "2^30, so that hardly any fragments share one"
-    )
+    width = "2^20" if command.prog.endswith("encode") else "2^30, so that hardly any fragments share one"
     damping = "linear, as kernels count" if compares else "sqrt; with --rest linear"
     sparse.add_argument(
         "--n-features",

@@ -203,6 +203,8 @@ def check(options: argparse.Namespace) -> None:
         ("scikit-learn", "sklearn", "FragmentVectorizer and the other estimators"),
         ("filelock", "filelock", "locks of what is changed"),
         ("tqdm", "tqdm", "progress bars"),
+        ("tree-sitter", "tree_sitter", "source code"),
+        ("tree-sitter-python", "tree_sitter_python", "Python source"),
     ):
         _check_part(name, module, purpose, f"pip install {name}")
     print("\noptional:")
@@ -211,7 +213,7 @@ def check(options: argparse.Namespace) -> None:
         ("zstandard", ".zst files", "zstd"),
         ("lxml", "HTML", "html"),
         ("matplotlib", "plots in the demo's report", "plots"),
-        ("tree_sitter", "source code", "code"),
+        ("tree_sitter_java", "source code other than Python", "code"),
         ("distributed", "many machines, by Dask", "dask"),
         ("ray", "many machines, by Ray", "ray"),
     ):
@@ -251,7 +253,7 @@ def compile(options: argparse.Namespace) -> None:
 def _check_part(name: str, module: str, purpose: str, how: str) -> None:
     if importlib.util.find_spec(module):
         version = getattr(importlib.import_module(module), "__version__", "")
-        print(f"  works    {name} {version}: {purpose}")
+        print(f"  works    {f'{name} {version}'.rstrip()}: {purpose}")
     else:
         print(f"  missing  {name}: {purpose}; {how}")
 

@@ -48,7 +48,6 @@ def kinds() -> dict[str, Callable[[], object]]:
         "indexes": _index,
         "near-duplicates": lambda: _duplicates(forest),
         "clusters": lambda: _clusters(forest),
-        "mining and selection": _selection,
         "explanations": _explanations,
         "training": _training,
     }
@@ -74,7 +73,6 @@ def _read(forest: Forest) -> None:
 
 
 def _kernels(forest: Forest) -> None:
-    labels = ["S", "NP"]
     for kernel in (
         *(td.SubsetTreeKernel(algorithm=algorithm) for algorithm in ("shared", "TK", "FTK")),
         td.SubsetTreeKernel(leaves=True),
@@ -84,8 +82,6 @@ def _kernels(forest: Forest) -> None:
         td.SubtreeKernel(convention="kelp"),
         td.BoundedTreeKernel(),
         td.BoundedTreeKernel(normalize=True),
-        td.LabelSelectionKernel(labels),
-        td.LabelSelectionKernel(labels, normalize=True),
         td.PartialTreeKernel(),
         td.PartialTreeKernel(normalize=True, terminal_factor=2),
         td.SmoothedPartialTreeKernel(td.WordVectors({"a": [1.0], "b": [1.0]})),
@@ -204,13 +200,6 @@ def _training() -> None:
         lines = [f"{k}\t{tree}" for k, tree in zip(CLASSES, TREES, strict=True)]
         path.write_text("\n".join(["class\ttree", *lines]), encoding="utf-8")
         td.train_files(path, "class", checkpoint=Path(folder, "training"), decay=0.4, C=1)
-
-
-def _selection() -> None:
-    trees, classes = TREES * 2, CLASSES * 2
-    td.MinedFragmentVectorizer(n_fragments=3).fit(trees, classes).transform(trees)
-    td.LabelSelectionTransformer(comparisons=0.5).fit(trees, classes).transform(trees)
-    td.KernelTransformer().fit(trees).transform(trees)
 
 
 def _explanations() -> None:

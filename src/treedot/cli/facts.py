@@ -26,7 +26,6 @@ from treedot.vectors.parts import PLAN, read_plan
 FOLDERS = {
     "encode": "a folder of parts (load_vectors)",
     "predict": "a folder of predictions",
-    "nearest": "a folder of nearest trees (nearest.arrow)",
     "duplicates": "a folder of near-duplicates (duplicates.arrow)",
 }
 LISTED = 20  # columns or classes

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treedot.cli.choices import APPLY_TO, check_options, make_vectorizer
+from treedot.cli.choices import check_options, make_vectorizer
 from treedot.cli.pipes import note, show
 from treedot.cli.progress import Counted, Passes
-from treedot.cli.reading import Skipped, read_all
 from treedot.errors import ParameterError, SourceError, missing
 from treedot.printable import printable_json
 
@@ -81,31 +80,6 @@ def predict_parts(options: argparse.Namespace) -> None:
     from treedot.scale import predict as predict_files
 
     _run(options, predict_files, options.model, scores=options.scores)
-
-
-def nearest(options: argparse.Namespace) -> None:
-    """Find the nearest trees of many files."""
-    from treedot.scale import nearest as find_nearest
-    from treedot.scale.neighbour_search import RESULT
-
-    if Path(options.output).suffix in FILES or options.output == "-" or os.path.isfile(options.output):
-        raise ParameterError(A_FOLDER)
-    given = ("vectors", "decay", "normalize", *APPLY_TO)
-    vectorizer = None
-    if any(getattr(options, name, None) is not None for name in given):
-        options.vectors = options.vectors or "sparse"
-        check_options(options)
-        vectorizer = make_vectorizer(options)
-    by_itself = argparse.Namespace(format=None, column=None, unit=None)
-    queries = read_all(options.queries, by_itself, Skipped(False))
-    with _running(options) as how:
-        found = find_nearest(
-            queries, options.trees, options.output, k=options.k, vectorizer=vectorizer, **how
-        )
-    if found is None:
-        show(f"{options.output}: this share is done; the last one to be done writes {RESULT}")
-    else:
-        show(f"{Path(options.output, RESULT)}: {len(queries):,} queries, {len(found):,} neighbours")
 
 
 def duplicate_parts(options: argparse.Namespace) -> None:

@@ -46,34 +46,6 @@ def add_many_duplicates(dups: argparse.ArgumentParser) -> None:
     add_unpacking(group)
 
 
-def add_nearest_command(command: AddCommand, source: str) -> argparse.ArgumentParser:
-    """Add the command that finds the nearest trees of many files; return it."""
-    nearest = command(
-        "nearest",
-        "find the nearest trees of many files",
-        "Find for every query the K trees with the largest dot products of vectors, among all trees of many "
-        "files, exactly. They are in FOLDER/nearest.arrow, a table with the numbers of query and tree, the "
-        "similarity, the tree, its file and the other columns. For an index of source code, see treedot "
-        "search.",
-    )
-    nearest.add_argument(
-        "queries",
-        metavar="QUERIES",
-        help="a tree in brackets, or a file, which is read by its suffix and from the column tree",
-    )
-    nearest.add_argument(
-        "trees",
-        nargs="+",
-        metavar="TREES",
-        help="where to look: a folder of vectors that encode wrote, or any number of: folder, pattern in "
-        "quotes, " + source,
-    )
-    nearest.add_argument("-o", "--output", required=True, metavar="FOLDER", help="the folder to write to")
-    nearest.add_argument("-k", type=int, default=10, metavar="K", help="how many to find (default: 10)")
-    add_scale_options(nearest)
-    return nearest
-
-
 def add_status_command(command: AddCommand) -> None:
     """Add the command that looks at a folder of parts."""
     status = command(
@@ -82,9 +54,7 @@ def add_status_command(command: AddCommand) -> None:
         "Count the parts of a folder and their rows, and list those that are missing and why they failed. "
         "The exit code is 0 where all are there, 1 where some are missing.",
     )
-    status.add_argument(
-        "folder", metavar="FOLDER", help="a folder that encode, predict, nearest or dups wrote"
-    )
+    status.add_argument("folder", metavar="FOLDER", help="a folder that encode, predict or dups wrote")
     status.add_argument("--json", action="store_true", help="print JSON")
 
 

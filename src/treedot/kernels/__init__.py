@@ -1,7 +1,6 @@
 """The exact kernels, which the vectors are measured against."""
 
 from treedot.kernels.bounded import BoundedTreeKernel
-from treedot.kernels.label_selection import LabelSelectionKernel
 from treedot.kernels.partial import PartialTreeKernel
 from treedot.kernels.route import RouteKernel
 from treedot.kernels.smoothed import SmoothedPartialTreeKernel
@@ -10,7 +9,6 @@ from treedot.kernels.subtree import SubtreeKernel
 
 __all__ = [
     "BoundedTreeKernel",
-    "LabelSelectionKernel",
     "PartialTreeKernel",
     "RouteKernel",
     "SmoothedPartialTreeKernel",

@@ -5,8 +5,6 @@ from treedot.learn.dual_linear_svc import DualLinearSVC
 from treedot.learn.encoders import clear_encoders
 from treedot.learn.fragment_vectorizer import FragmentVectorizer
 from treedot.learn.kernel_transformer import KernelTransformer
-from treedot.learn.label_selection_transformer import LabelSelectionTransformer
-from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
 from treedot.learn.streaming import train_files
 from treedot.learn.tree_classifier import TreeClassifier
 
@@ -15,8 +13,6 @@ __all__ = [
     "DualLinearSVC",
     "FragmentVectorizer",
     "KernelTransformer",
-    "LabelSelectionTransformer",
-    "MinedFragmentVectorizer",
     "TreeClassifier",
     "clear_encoders",
     "train_files",

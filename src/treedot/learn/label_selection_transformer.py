@@ -9,9 +9,8 @@ import numpy as np
 from scipy.optimize import linprog
 
 from treedot.errors import ParameterError
-from treedot.kernels import LabelSelectionKernel
 from treedot.kernels.base import MAX_PAIRS
-from treedot.kernels.label_selection import label_alignment, label_counts
+from treedot.kernels.label_selection import LabelSelectionKernel, label_alignment, label_counts
 from treedot.learn.base import KernelMatrixTransformer
 from treedot.learn.one_vs_rest import one_vs_rest
 from treedot.parameters import checked_flag, checked_integer

@@ -70,7 +70,7 @@ class MinedFragmentVectorizer(SparseTreeTransformer):
     --------
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.svm import LinearSVC
-    >>> from treedot import MinedFragmentVectorizer
+    >>> from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
     >>> trees = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
     >>> model = make_pipeline(MinedFragmentVectorizer(n_fragments=3), LinearSVC())
     >>> print(*model.fit(trees, ["S", "S", "T", "T"]).predict(["(T (A e) (C e))"]))

@@ -99,11 +99,14 @@ def _expression(pattern: bytes) -> bytes | None:
                 end += 1
             # Git compares the text before the first wildcard apart: there, too, stars stand at a beginning.
             begins = at == 0 or pattern[at - 1] == _SLASH or not _SPECIAL.search(pattern, 0, at)
-            alone = begins and pattern[end : end + 1] in (b"", b"/")
+            alone = begins and (end == len(pattern) or pattern.startswith((b"/", b"\\/"), end))
             if end - at == 1 or not alone:
                 sections[-1].append(b"")
             elif end == len(pattern):
                 rest = b".*"
+            elif pattern[end] == _BACKSLASH:  # "**\/": at least one folder
+                sections.append([b"", b"/"])
+                end += 2
             else:  # "**/": any folders, or none
                 sections.append([b""])
                 end += 1

@@ -9,7 +9,7 @@ holds for ``fit``, in which processes train one model together.
 from treedot.readers.ranges import Reading
 from treedot.scale.duplicates import find_duplicates
 from treedot.scale.fitting import fit
-from treedot.scale.jobs import encode, nearest, plan_encode, plan_predict, predict
+from treedot.scale.jobs import encode, plan_encode, plan_predict, predict
 from treedot.scale.run import Done
 from treedot.scale.shard import Outcome, do_shard
 from treedot.scale.status import Status, status
@@ -23,7 +23,6 @@ __all__ = [
     "encode",
     "find_duplicates",
     "fit",
-    "nearest",
     "plan_encode",
     "plan_predict",
     "predict",

@@ -1,25 +1,15 @@
-"""What is done with many files: trees to vectors, to classes, and to the nearest of them all."""
+"""The jobs on many files: trees to vectors, and trees to classes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from treedot.errors import ParameterError, SourceError
-from treedot.files import path_list
-from treedot.learn import FragmentVectorizer
-from treedot.parameters import checked_integer, checked_path
-from treedot.readers import read_trees
+from treedot.parameters import checked_path
 from treedot.readers.ranges import Reading
 from treedot.scale.encoding import Encoding
-from treedot.scale.neighbour_search import NeighbourSearch, merge_parts
-from treedot.scale.plan import Plan
 from treedot.scale.prediction import Prediction
 from treedot.scale.run import Done, OnDone, Paths, Workers, planned, run
-from treedot.scale.status import is_complete
-from treedot.vectors.parts import PLAN, whole_parts
 
 AS_IT_COMES = Reading()
 
@@ -121,98 +111,6 @@ def predict(
     folder, work = checked_path("out", out), Prediction(model, scores)
     plan = planned(paths, folder, work, work.reading(reading), shard_size)
     return run(folder, plan, by, on_done)
-
-
-def nearest(
-    queries: Any,
-    paths: Paths,
-    out: str | os.PathLike[str],
-    client: Any = None,
-    *,
-    k: int = 10,
-    vectorizer: Any = None,
-    workers: int | None = None,
-    share: tuple[int, int] = (1, 1),
-    reading: Reading = AS_IT_COMES,
-    shard_size: int | None = None,
-    on_done: OnDone | None = None,
-) -> Any:
-    """Find for every query the ``k`` nearest of all trees of many files, exactly.
-
-    Nearest are those with the largest dot products of vectors, which are cosines where the vectorizer
-    normalises. Each shard gives its best, and the best of all are merged. Rows are made and used, not stored;
-    or else those of a folder that ``encode`` made are read. The time is that of encoding, and of comparing
-    every query with every tree. The parameters that are not listed are those of ``encode``.
-
-    Parameters
-    ----------
-    queries : source of trees
-        As ``read_trees`` takes them. Each worker holds the vectors of all: some ten thousand are a good
-        number.
-    paths : path, or iterable of paths
-        Files of trees, patterns and folders; or one folder that ``encode`` made.
-    out : path
-        The folder to write to.
-    k : int
-        How many to find for each query.
-    vectorizer : FragmentVectorizer or DistributedTreeVectorizer, optional
-        What makes the vectors, by default ``FragmentVectorizer()``; a folder of vectors has its own.
-
-    Returns
-    -------
-    found : pyarrow.Table, or None
-        Query by query, best first: ``query`` and ``row``, the numbers of the query and of the tree among all
-        inputs, from 0; ``rank``, from 1; ``similarity``; the ``tree``, but for a folder of vectors; the
-        columns that came with it, and its ``file``. Equal ones are ordered by ``row``. The same is in
-        ``nearest.arrow`` in the folder. None where other shares are not done yet; the last one to be done
-        finds all.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> from treedot import scale
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> _ = (folder / "trees.mrg").write_text("(S (NP Ann) (VP runs)) (S (NP Bob) (VP sits))")
-    >>> with ThreadPoolExecutor(2) as pool:
-    ...     found = scale.nearest(["(NP Bob)"], folder / "*.mrg", folder / "found", pool, k=1)
-    >>> found["row"].to_pylist(), found["tree"].to_pylist()
-    ([1], ['(S (NP Bob) (VP sits))'])
-    """
-    by, folder = Workers(client, workers, share), checked_path("out", out)
-    by.check()
-    k = checked_integer("k", k, at_least=1)
-    forest = read_trees(queries)
-    if not len(forest):
-        raise ParameterError("there is no query: give trees to look for")
-    paths = path_list(paths)
-    vectors = _folder_of_vectors(paths)
-    if vectors is None:
-        encoding = Encoding(FragmentVectorizer() if vectorizer is None else vectorizer)
-    elif vectorizer is not None or reading != AS_IT_COMES:
-        raise ParameterError(f"{vectors} holds vectors: leave out the vectorizer, and how trees are read")
-    else:
-        encoding, paths = _its_encoding(vectors), whole_parts(vectors)
-    work = NeighbourSearch(encoding, forest, k, of_vectors=vectors is not None)
-    plan = planned(paths, folder, work, reading, shard_size)
-    run(folder, plan, by, on_done)
-    return merge_parts(folder, plan) if is_complete(folder, plan) else None
-
-
-def _folder_of_vectors(paths: Sequence[str | os.PathLike[str]]) -> Path | None:
-    """Return the one folder of parts that is given, None where there is none."""
-    folders = [Path(path) for path in paths if Path(path, PLAN).is_file()]
-    if folders and len(paths) > 1:
-        raise ParameterError(f"{folders[0]} is a folder of parts: give it alone, or files of trees instead")
-    return folders[0] if folders else None
-
-
-def _its_encoding(folder: Path) -> Encoding:
-    """Return what made the vectors of a folder."""
-    work = Plan.load(folder).work
-    if work.get("task") != "encode":
-        raise SourceError(f"{folder} does not hold vectors: it is of {work.get('task')!r}")
-    return Encoding.load(folder, work["vectors"])
 
 
 def plan_encode(

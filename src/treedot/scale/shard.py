@@ -18,7 +18,6 @@ from treedot.learn import clear_encoders
 from treedot.parameters import checked_path
 from treedot.readers.problems import OnBad
 from treedot.scale.encoding import Encoding
-from treedot.scale.neighbour_search import NeighbourSearch
 from treedot.scale.pair_search import PairSearch
 from treedot.scale.part_file import PartFile, planned_types, source_metadata
 from treedot.scale.plan import Plan, Shard
@@ -159,8 +158,6 @@ def load_work(folder: Path, description: dict[str, Any]) -> Work:
             work = Encoding.load(folder, description["vectors"])
         case "predict":
             work = Prediction(folder / MODEL, scores=bool(description["scores"]))
-        case "nearest":
-            work = NeighbourSearch.load(folder, description)
         case "duplicates":
             work = ProductionLists(description["threshold"], description["min_nodes"])
         case "similar pairs":

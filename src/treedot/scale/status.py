@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from treedot.parameters import checked_path
-from treedot.scale.neighbour_search import RESULT as NEAREST
 from treedot.scale.pair_search import is_planned
 from treedot.scale.part_file import is_result, rows_of_part, source_metadata
 from treedot.scale.plan import Plan, Shard
@@ -16,7 +15,6 @@ from treedot.threads import thread_map
 
 PAIRS = "_pairs"  # the folder of the second round of a search for near-duplicates
 DUPLICATES = "duplicates.arrow"
-RESULTS = {"nearest": NEAREST, "duplicates": DUPLICATES}  # by task: what is made of all parts
 
 
 class Status(NamedTuple):
@@ -48,10 +46,11 @@ def status(folder: str | os.PathLike[str]) -> Status:
     """
     plan = Plan.load(checked_path("folder", folder))
     task, found = plan.work.get("task"), plan_status(Path(folder), plan)
-    if task == "duplicates":
-        found = _with_pairs(Path(folder), plan, found)
-    if task in RESULTS and not found.missing and not is_result(Path(folder, RESULTS[task])):
-        found = found._replace(parts=found.parts + 1, missing=[RESULTS[task]])
+    if task != "duplicates":
+        return found
+    found = _with_pairs(Path(folder), plan, found)
+    if not found.missing and not is_result(Path(folder, DUPLICATES)):
+        found = found._replace(parts=found.parts + 1, missing=[DUPLICATES])
     return found
 
 

@@ -165,7 +165,7 @@ def _sparse_nearest(X: Any, Y: Any, k: int, n_jobs: int | None) -> tuple[np.ndar
         stop = min(start + step, rows.shape[0])
         found, values = top_k.empty(len(index) if few else stop - start, k)
         ok = (
-            pass_over(csr, start, stop, 0, index.lists, found, values)
+            _pass_over(csr, start, stop, index.lists, found, values)
             if few
             else _line_by_line(csr, start, stop, index.lists, len(index), Y is None, found, values)
         )
@@ -204,11 +204,11 @@ def _line_by_line(
 
 
 @njit
-def pass_over(
-    csr: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, stop: int, first: int, lists: PostingLists,
+def _pass_over(
+    csr: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, stop: int, lists: PostingLists,
     rows: np.ndarray, values: np.ndarray,
 ) -> bool:  # fmt: skip
-    """Keep the best of some rows, numbered from ``first``, for each of the index's rows, in one pass."""
+    """Keep the best of some rows for each of the index's rows, in one pass."""
     indptr, indices, data = csr
     line = np.empty(rows.shape[0])
     for i in range(start, stop):
@@ -216,7 +216,7 @@ def pass_over(
         here = slice(indptr[i], indptr[i + 1])
         add_products(indices[here], data[here], lists, line)
         for query in range(line.size):
-            if not keep_best(line[query : query + 1], first + i, rows[query], values[query]):
+            if not keep_best(line[query : query + 1], i, rows[query], values[query]):
                 return False
     return True
 
@@ -233,10 +233,10 @@ def _dense_nearest(
         here = slice(start, start + len(tile))
         if Y is None and first <= start < first + tile.shape[1]:
             tile[np.arange(len(tile)), np.arange(len(tile)) + start - first] = -np.inf
-        keep_tile(rows[here], values[here], tile, first)
+        _keep_tile(rows[here], values[here], tile, first)
         if Y is None and first > start:  # the same products serve the other rows
             there = slice(first, first + tile.shape[1])
-            keep_tile(rows[there], values[there], np.ascontiguousarray(tile.T), start)
+            _keep_tile(rows[there], values[there], np.ascontiguousarray(tile.T), start)
     return rows, values
 
 
@@ -256,7 +256,7 @@ def _tile(rows: Any, start: int, kind: Any) -> Any:
     return part if _is_sparse(rows) else np.asarray(part, kind)
 
 
-def keep_tile(rows: np.ndarray, values: np.ndarray, products: np.ndarray, first: int) -> None:
+def _keep_tile(rows: np.ndarray, values: np.ndarray, products: np.ndarray, first: int) -> None:
     """Merge a tile of products, whose columns start at ``first``, into the best so far, in place.
 
     Tiles come in the order of their columns, so what only equals the worst of the best comes too late.

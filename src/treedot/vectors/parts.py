@@ -12,7 +12,7 @@ list holds its own: damaged files are refused. Folders of older versions have no
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,18 +99,6 @@ def part_names(plan: Mapping[str, Any]) -> list[str]:
 def part_paths(folder: Path) -> list[Path]:
     """Return the parts of a folder in the order of the trees; raise where one is missing."""
     return _paths(folder, read_plan(folder))
-
-
-def whole_parts(folder: Path) -> list[Path]:
-    """Return the parts of a folder in the order of the trees; raise where one is missing or damaged."""
-    from treedot.trees.arrow import clear_errors, mapped, pa
-
-    plan = read_plan(folder)
-    for path, source in zip(paths := _paths(folder, plan), part_sources(plan), strict=True):
-        with clear_errors(str(path)), mapped(path) as raw, pa.ipc.open_file(raw) as file:
-            check_source(path, file, source)
-            final_metadata(path, file, is_sealed(plan))
-    return paths
 
 
 def source_text(file: Sequence[Any], begin: int, end: int, fingerprint: str) -> bytes:
@@ -205,30 +193,6 @@ def read_parts(path: Path) -> tuple[Matrix | csr_matrix, dict[str, Sequence[Any]
         if not metadata.get(WIDTH_KEY, b"").isdigit():
             raise SourceError(f"{path} does not say how many columns its vectors have")
         return _vectors(pa.concat_tables(vectors), int(metadata[WIDTH_KEY]), path), dict(columns)
-
-
-def iter_vectors(
-    path: str, batches: range, metadata: Mapping[bytes, bytes]
-) -> Iterator[tuple[Matrix | csr_matrix, dict[str, Any]]]:
-    """Yield the vectors of some record batches of a part, and the other columns as arrays of Arrow.
-
-    ``metadata`` is how the vectors must have been made.
-    """
-    from treedot.trees.arrow import clear_errors, mapped, pa
-
-    with clear_errors(path), mapped(path) as raw, pa.ipc.open_file(raw) as file:
-        found = dict(file.schema.metadata or {})
-        if any(found.get(key) != metadata[key] for key in (SPEC_KEY, WIDTH_KEY)):
-            raise SourceError(
-                f"{path} holds other vectors than the folder says: remove it, and make it again"
-            )
-        for k in batches:
-            batch = file.get_batch(k)
-            batch.validate(full=True)
-            table = pa.Table.from_batches([batch])
-            others = {name: batch.column(name) for name in table.column_names if name not in OWN}
-            # A copy, since compiled code takes arrays that cannot be written for another type.
-            yield _vectors(table, int(metadata[WIDTH_KEY]), Path(path)).copy(), others
 
 
 def _vectors(table: Any, width: int, path: Path) -> Matrix | csr_matrix:

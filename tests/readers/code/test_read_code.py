@@ -1,3 +1,8 @@
+import ast
+import gzip
+import io
+from pathlib import Path
+
 import pytest
 
 from treedot import iter_trees, read_trees
@@ -127,13 +132,87 @@ def test_reading_can_be_left_before_its_end(folder):
 
 
 def test_without_the_extra_python_is_read_and_the_rest_is_counted(folder, monkeypatch):
-    monkeypatch.setattr("treedot.readers.code.treesitter.is_installed", lambda entry: False)
+    monkeypatch.setattr(
+        "treedot.readers.code.treesitter.is_installed", lambda entry: entry.module == "tree_sitter_python"
+    )
     skipped = Skipped()
     assert read_code(folder, on_skip=skipped).columns["language"] == ["python"]
     assert skipped.counts["needs pip install 'treedot[code]'"] == 1
     for paths, language in ((folder / "lib/b.js", None), (folder, "javascript")):
         with pytest.raises(MissingDependencyError, match=r"tree-sitter-javascript.*treedot\[code\]"):
             read_code(paths, language=language)
+
+
+def test_python_is_read_by_tree_sitter_or_not_at_all(monkeypatch):
+    monkeypatch.setattr("treedot.readers.code.treesitter.is_installed", lambda entry: False)
+    with pytest.raises(MissingDependencyError, match="tree-sitter-python"):
+        parse_code("def f(x): return x\n", "python")
+
+
+PYTHON = '''
+LIMIT = 3
+
+
+class C:
+    """A class."""
+
+    def f(self, x=None):
+        """Doc."""
+        return x + 1
+
+    async def g(self):
+        def inner(y):
+            return {"k": y, **y}
+
+        return inner
+
+
+if LIMIT:
+    def last(): return lambda: 1
+'''
+
+
+def test_functions_and_methods_of_python_are_trees(tmp_path):
+    path = tmp_path / "m.py"
+    path.write_text(PYTHON)
+    forest = read_trees(path)
+    assert forest.columns == {
+        "file": [str(path)] * 4,
+        "start": [8, 12, 13, 20],
+        "end": [10, 16, 14, 20],
+        "name": ["C.f", "C.g", "C.g.inner", "last"],
+        "language": ["python"] * 4,
+        "errors": [0] * 4,
+    }
+    text = str(forest[0])
+    assert "(binary_operator (identifier x) + (integer 1))" in text
+    assert "Doc" not in text
+    assert str(forest[2]) in str(forest[1])
+    assert "LIMIT" not in forest.labels
+    assert read_trees(path, "python") == read_trees(str(path)) == forest
+
+
+def test_python_comes_from_everywhere_that_trees_come_from(tmp_path, monkeypatch):
+    (tmp_path / "a.py").write_text(PYTHON)
+    (tmp_path / "b.py.gz").write_bytes(gzip.compress(PYTHON.encode()))
+    (tmp_path / "empty.py").write_text("LIMIT = 3\n")
+    both = read_trees([tmp_path / "a.py", tmp_path / "empty.py", tmp_path / "b.py.gz"])
+    assert len(both) == 8
+    assert both.columns["file"][4] == str(tmp_path / "b.py.gz")
+    assert len(read_trees(tmp_path / "empty.py")) == 0
+    latin = "# coding: latin-1\ndef f(): return 'ä'"
+    marked = latin.encode("utf-8-sig").replace(b"latin-1", b"utf-8")
+    assert "ä" in read_trees(io.StringIO(latin), "python").labels
+    assert "ä" in read_trees(io.BytesIO(latin.encode("latin-1")), "python").labels
+    assert "ä" in read_trees(io.BytesIO(marked), "python").labels
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(PYTHON.encode())))
+    assert read_trees("-", "python").columns["file"] == ["<stdin>"] * 4
+    batches = list(iter_trees(tmp_path / "a.py", batch_size=3))
+    assert [len(batch) for batch in batches] == [3, 1]
+    assert batches[1].columns["name"] == ["last"]
+    assert len(read_trees(Path(ast.__file__))) > 50
+    with pytest.raises(ParameterError, match="no column 'tree'"):
+        read_trees(tmp_path / "a.py", column="tree")
 
 
 def test_trees_are_read_from_source_files_and_folders(folder):

@@ -72,9 +72,7 @@ def test_a_comment_outside_of_all_definitions_leaves_out_the_file():
     assert len(parse_code(many, "python")) == 0
 
 
-@pytest.mark.parametrize("installed", [True, False])
-def test_definitions_inside_of_many_others_are_no_units(monkeypatch, installed):
-    monkeypatch.setattr("treedot.readers.code.treesitter.is_installed", lambda language: installed)
+def test_definitions_inside_of_many_others_are_no_units():
     source = "".join(" " * k + f"def f{k}():\n" for k in range(60)) + " " * 60 + "pass\n"
     forest = parse_code(source, "python")
     assert len(forest) == 20

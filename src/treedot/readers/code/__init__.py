@@ -85,8 +85,8 @@ def read_code(
     on_skip : callable, optional
         Called with the path and the reason of everything that is left out. The reasons for a file in a
         folder are ``"ignored"``, ``"binary"``, ``"minified"``, ``"generated"``, ``"too large"``, ``"too
-        slow"``, ``"crashes the parser"``, ``"syntax error"`` (of ``ast``), ``"needs pip install
-        'treedot[code]'"``, ``"unreadable"``, ``"not a plain file"`` and ``"name is not UTF-8"``; for a folder
+        slow"``, ``"crashes the parser"``, ``"needs pip install 'treedot[code]'"`` (all languages but Python),
+        ``"unreadable"``, ``"not a plain file"`` and ``"name is not UTF-8"``; for a folder
         ``"ignored folder"``; and ``"ignored unit"`` for each unit with a comment ``treedot: ignore`` inside
         of it or on the line before. ``treedot.readers.folders.Skipped`` counts them.
     n_jobs : int, optional

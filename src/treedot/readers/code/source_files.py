@@ -6,15 +6,13 @@ import codecs
 import contextlib
 import io
 import tokenize
-from functools import partial
 from typing import NamedTuple
 
-from treedot.errors import MissingDependencyError, SourceError, TreeSyntaxError, missing
+from treedot.errors import MissingDependencyError, SourceError, missing
 from treedot.languages import LANGUAGES, language_of
-from treedot.readers.code import python_ast, treesitter
+from treedot.readers.code import treesitter
 from treedot.readers.code.processes import CrashError, TooSlowError, do_apart
 from treedot.readers.code.settings import CodeSettings
-from treedot.readers.code.units import cut_units
 from treedot.readers.folders import (
     FoundFile,
     TooLargeError,
@@ -72,7 +70,6 @@ _REASONS: dict[type[SourceError], str] = {
     CrashError: "crashes the parser",
     TooLargeError: "too large",
     TooSlowError: "too slow",
-    TreeSyntaxError: "syntax error",
 }
 
 
@@ -87,16 +84,10 @@ def _reason_to_skip(content: bytes) -> str | None:
 def parse_units(source: bytes, language: str, file: str, settings: CodeSettings) -> tuple[Forest, int]:
     """Return the units of a text in UTF-8, and how many more of them a comment says to ignore."""
     entry = LANGUAGES[language]
-    apart = partial(do_apart, file=file, max_seconds=settings.max_seconds)
-    if treesitter.is_installed(entry):
-        return apart(treesitter.parse, source, language, entry, file, settings)
-    if language == "python":
-        return apart(_parse_by_ast, source, file, settings)
-    raise missing(entry.module.replace("_", "-"), "code", f"reading {language} source")
-
-
-def _parse_by_ast(source: bytes, file: str, settings: CodeSettings) -> tuple[Forest, int]:
-    return cut_units(python_ast.parse(source, file, settings), source, file, "python", settings)
+    if not treesitter.is_installed(entry):
+        raise missing(entry.module.replace("_", "-"), "code", f"reading {language} source")
+    arguments = (source, language, entry, file, settings)
+    return do_apart(treesitter.parse, *arguments, file=file, max_seconds=settings.max_seconds)
 
 
 def as_utf8(content: bytes, language: str) -> bytes:

@@ -61,8 +61,8 @@ def parse(
 
 @cache
 def is_installed(entry: Language) -> bool:
-    """Tell whether tree-sitter and the grammar of a language are there."""
-    return all(find_spec(module) is not None for module in ("tree_sitter", entry.module))
+    """Whether the grammar of a language is installed."""
+    return find_spec(entry.module) is not None
 
 
 @cache

@@ -346,6 +346,7 @@ def test_blank_lines_are_no_rows(tmp_path):
 
 def test_the_format_can_be_named(tmp_path):
     pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
 
     pa.parquet.write_table(pa.table({"tree": ["(a b)"]}), tmp_path / "plain")
     assert len(read_trees(tmp_path / "plain", "parquet")) == 1

@@ -454,7 +454,12 @@ def _run(options: argparse.Namespace) -> int:
         with reader_may_leave():
             module = import_module(f"treedot.cli.{MODULES.get(options.command, 'commands')}")
             code = getattr(module, options.command)(options) or 0
-    except (TreedotError, OSError) as error:
+    except TreedotError as error:
+        from treedot.cli.wording import in_options
+
+        _say(in_options(str(error), parser(), options.command))
+        return failed
+    except OSError as error:
         _say(str(error))
         return failed
     except KeyboardInterrupt:

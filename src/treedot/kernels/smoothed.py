@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy.typing as npt
 
 from treedot.errors import ParameterError
-from treedot.kernels.base import MAX_PAIRS
+from treedot.kernels.base import MATCHING, MAX_PAIRS, Limited
 from treedot.kernels.pairwise import Trees
 from treedot.kernels.partial import PartialTreeKernel, widest
 from treedot.kernels.partial_delta import Families, PartialDelta
@@ -106,6 +106,11 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
 
     def _sides(self, forest: Forest, nodes: Families) -> tuple[Trees, Side]:
         return sides_of(nodes)
+
+    def _limited(self) -> Limited:
+        if self.terminal_factor != 1 or not isinstance(self.similarity, WordVectors):
+            return MATCHING
+        return Limited(instead="compare the vectors of DistributedTreeVectorizer with kernel='smoothed'")
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
         self._check_widths(widest(x), widest(y))

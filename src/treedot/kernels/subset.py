@@ -12,6 +12,7 @@ from treedot.errors import ParameterError
 from treedot.fragments.space import write_out
 from treedot.kernels import pairwise, setwise, single_pair
 from treedot.kernels.base import (
+    ALL_FRAGMENTS,
     MAX_PAIRS,
     TreeKernel,
     check_pairs,
@@ -157,7 +158,7 @@ class SubsetTreeKernel(TreeKernel):
             raw, entries = pairwise.fast_pairs(
                 trees, rows, columns, self.decay, self.max_pairs, threads=threads
             )
-            check_pairs(int(entries.max(initial=0)), self.max_pairs)
+            check_pairs(int(entries.max(initial=0)), self.max_pairs, ALL_FRAGMENTS)
             return raw
         return setwise.pairs(Nodes(x), trees, rows, columns, self.decay, self.max_pairs, threads=threads)
 

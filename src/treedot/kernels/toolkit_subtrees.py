@@ -8,7 +8,7 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray, WordArray
 from treedot.jit import njit
-from treedot.kernels.base import check_pairs, joined
+from treedot.kernels.base import MATCHING, check_pairs, joined
 from treedot.kernels.single_pair import hash_production, label_keys
 from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
@@ -25,6 +25,7 @@ class Rule(NamedTuple):
 
 
 RULES = {"kelp": Rule(unequal=1.0, mixed=0.0), "svm-light-tk": Rule(unequal=0.0, mixed=1.0)}
+ALL_PAIRS = MATCHING._replace(entries="pairs of nodes")
 
 
 class _Nodes(NamedTuple):
@@ -59,7 +60,7 @@ def pairs(
     two leaves, and else what the rule says.
     """
     entries = forest.sizes[rows] * forest.sizes[columns]
-    check_pairs(int(entries.max(initial=0)), max_pairs, "pairs of nodes")
+    check_pairs(int(entries.max(initial=0)), max_pairs, ALL_PAIRS)
     nodes = _Nodes(forest.offsets, forest.production, *forest.children)
     out = np.empty(rows.size)
 
@@ -74,7 +75,7 @@ def pairs(
 
 def pair(x: Forest, y: Forest, decay: float, rule: Rule, max_pairs: int) -> float:
     """Return ΣΔ of two one-tree forests, as ``pairs`` sums it up."""
-    check_pairs(x.n_nodes * y.n_nodes, max_pairs, "pairs of nodes")
+    check_pairs(x.n_nodes * y.n_nodes, max_pairs, ALL_PAIRS)
     left, right = x.derived(_hashed_nodes), y.derived(_hashed_nodes)
     return _sum_pair(left, 0, right, 0, decay, rule, np.empty(x.n_nodes * y.n_nodes))
 

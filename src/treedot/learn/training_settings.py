@@ -100,7 +100,7 @@ def make_problems(classifier: TreeClassifier, facts: BlockFacts) -> Problems:
     if (spec.n_features or 0) * targets.size > MAX_WEIGHTS:
         raise ParameterError(
             f"{spec.n_features} columns are too many for {classes.size} classes, since all have weights: "
-            "give vectorizer=FragmentVectorizer(n_features=...) with fewer"
+            "give a vectorizer with fewer n_features"
         )
     cost = class_costs(classifier.class_weight, classes, np.array(facts.counts)[order])
     return Problems(classes, targets, cost)

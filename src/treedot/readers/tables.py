@@ -258,8 +258,7 @@ def _rows(
 
 def _no_column(place: str, wanted: str, names: Iterable[str]) -> SourceError:
     return SourceError(
-        f"{place}: there is no column {wanted!r}; choose one of {', '.join(map(repr, names))} "
-        "with column=… (on the command line --column)"
+        f"{place}: there is no column {wanted!r}; choose one of {', '.join(map(repr, names))} with column=…"
     )
 
 

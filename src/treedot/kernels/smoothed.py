@@ -55,6 +55,8 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
 
     Notes
     -----
+    The published formula gives two leaves σ μ λ; KeLP's code computes σ μ λ², and so does this kernel.
+
     Where σ is not a kernel of labels itself, neither is this one: the matrix may have negative eigenvalues.
     Cosines are one; with negative ones and those below a threshold left out, they need not be.
 

@@ -19,6 +19,12 @@ from treedot.cli.wording import in_options
         ("gram", "n_jobs must not be 0", "--jobs must not be 0"),
         ("explain", "leave it out with find_flip=False", "leave it out with --no-flip"),
         ("encode", "planned with shard_size=1000: remove it", "planned with --shard-size 1000: remove it"),
+        ("info", "a table: give format='tsv'", "a table: give --format tsv"),
+        (
+            "dups",
+            "a table: give format='tsv'",
+            "a table: give format='tsv'",
+        ),  # where it is that of the report
         ("info", "choose one with column=…", "choose one with --column …"),
         ("gram", "rows of FragmentVectorizer with budget=4", "rows of --vectors sparse with --budget 4"),
         ("info", "rows of FragmentVectorizer with budget=4", "rows of FragmentVectorizer with budget=4"),

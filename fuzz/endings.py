@@ -158,12 +158,6 @@ def commands() -> list[Command]:
                 ("groups",),
             ),
             Command(
-                f"nearest --workers {workers}",
-                ["nearest", "few.mrg", "trees.mrg", "-o", "out/near/", *by],
-                (),
-                ("near",),
-            ),
-            Command(
                 f"train --workers {workers}",
                 [*train, *one, "-o", "out/trained", *by],
                 ("trained",),

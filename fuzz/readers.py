@@ -140,8 +140,15 @@ def _tables() -> list[Any]:
     ]
     return [
         *(forest.to_arrow() for forest in forests),
+        _in_version_1(forests[0].to_arrow()),
         *(pa.table({"tree": column, **kept}) for column in trees),
     ]
+
+
+def _in_version_1(table: Any) -> Any:
+    """Return the table of a forest as version 1 of the format had it."""
+    names = ["label", "arity", *table.column_names[2:]]
+    return table.rename_columns(names).replace_schema_metadata({"treedot.forest": "1"})
 
 
 def parquet() -> list[bytes]:

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +41,36 @@ def test_columns_and_units_are_kept(tmp_path):
     ]
     assert forest.columns["language"] == ["json", "json", "xml", "xml"]
     assert forest.columns["start"] == [1, 1, 1, 2]
+
+
+QUESTIONS = Path(__file__).parents[2] / "docs" / "examples" / "questions.tsv"
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".feather"])
+def test_a_table_with_a_column_named_label_is_converted(tmp_path, suffix, capsys):
+    pytest.importorskip("pyarrow")
+    made = tmp_path / f"questions{suffix}"
+    questions = read_trees(QUESTIONS)
+    found = converted(QUESTIONS, "-o", made)
+    assert found == questions
+    assert found.columns == questions.columns
+    assert "label" in found.columns
+    capsys.readouterr()
+    facts = []
+    for path in (QUESTIONS, made):
+        assert main(["info", str(path), "--json"]) == 0
+        facts.append(json.loads(capsys.readouterr().out))
+    assert facts[0] == facts[1]
+    again = converted(made, "-o", tmp_path / "again.parquet")
+    assert again.columns == questions.columns
+
+
+def test_a_column_with_a_name_of_the_file_format_is_refused(tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "t.tsv").write_text("__treedot_label__\ttree\nx\t(A b)\n")
+    assert main(["convert", str(tmp_path / "t.tsv"), "-o", str(tmp_path / "t.parquet")]) == 1
+    assert "rename '__treedot_label__'" in capsys.readouterr().err
+    assert not (tmp_path / "t.parquet").exists()
 
 
 def test_folders_are_walked_for_files_with_known_suffixes(tmp_path, capsys):

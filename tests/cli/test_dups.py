@@ -139,7 +139,7 @@ def test_the_same_whatever_the_processes_and_the_order_of_the_files(code, capsys
     [
         (["nowhere"], "cannot open nowhere"),
         (["src", "--baseline", "nowhere.json"], "--write-baseline"),
-        (["src", "--min-nodes", "0"], "min_nodes"),
+        (["src", "--min-nodes", "0"], "--min-nodes must be at least"),
         (["src", "--top", "-1"], "--top must be at least 1"),
         (["src", "--changed-since", "HEAD"], "git"),
         (["src", "-o", "no/where.txt"], "where.txt"),

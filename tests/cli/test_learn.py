@@ -65,7 +65,7 @@ def test_groups_stay_on_one_side(tmp_path, capsys):
     command = ["train", str(table), "--label", "label", "-o", str(tmp_path / "m"), "--group", "document"]
     assert main([*command, "--cv", "3"]) == 0
     assert main([*command, "--overwrite"]) == 1
-    assert "fewer groups than the cv=5 folds" in capsys.readouterr().err
+    assert "fewer groups than the --cv 5 folds" in capsys.readouterr().err
 
 
 def test_predict_prints_a_class_per_tree(model, tmp_path, capsys):
@@ -120,7 +120,7 @@ def test_evaluate_lists_the_most_confident_mistakes_first(model, tmp_path, capsy
         ),
         ("label\ttree\na\t(A b)\nb\t(B b)\n", "kind", "no column 'kind'; the columns are 'label'"),
         ("label\ttree\na\t(A b\nb\t(B b)\n", "label", "trees.tsv:2"),
-        ("label\ttree\na\t(A b)\nb\t(B b)\n", "label", "cv=5 folds need 5 trees of some class"),
+        ("label\ttree\na\t(A b)\nb\t(B b)\n", "label", "--cv 5 folds need 5 trees of some class"),
     ],
 )
 def test_what_cannot_be_learned_is_told(tmp_path, capsys, table, label, message):

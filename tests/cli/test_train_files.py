@@ -198,7 +198,7 @@ def test_what_workers_did_not_finish_goes_on(by_many, tmp_path, capsys, monkeypa
         (["--group", "label"], "--group is for training by one process: leave out --workers, --engine"),
         (["--number-column", "x"], "--number-column is for training by one process"),
         (["--kernel", "subset"], "--kernel is for training by one process"),
-        (["--vectors", "dense"], "as FragmentVectorizer(n_features=2**22) makes them"),
+        (["--vectors", "dense"], "as --vectors sparse with --n-features 2**22 makes them"),
         (["--engine", "dask"], "--workers is for processes of this machine"),
         (["--partitions", "0"], "partitions must be at least 1"),
         (["--label", "kind"], "there is no column 'kind'; the columns are 'label'"),

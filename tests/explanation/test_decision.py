@@ -23,6 +23,7 @@ from treedot import (
     Tree,
     TreeClassifier,
     explain,
+    explain_model,
 )
 from treedot.explanation import removal
 from treedot.readers import read_tree
@@ -223,3 +224,15 @@ def test_json_has_everything(model):
         "column": None,
     }
     assert f"the decision would be {flipped.flip.decision}." in flipped.to_text()
+
+
+def test_explanations_of_large_trees_print_a_line():
+    large = Tree("S", [Tree("A", [Tree("B", ["b"])] * 3000)])
+    rows = make_pipeline(FragmentVectorizer(), LinearSVC()).fit([large, "(S (A a))"] * 3, ["x", "y"] * 3)
+    found = explain(rows, large)
+    assert found.flip is not None
+    for shown in (found, found.flip, found.trees[0].tree, found.supporting[0]):
+        assert len(repr(shown)) < 300
+    assert repr(found).endswith("for 'x': trees of 6002 nodes>")
+    assert "nodes=<3000 occurrences>" in repr([share for share in found.supporting if len(share.nodes) > 1])
+    assert repr(explain_model(rows, [large])) == "<ModelExplanation of 2 classes: 4 fragments of 1 trees>"

@@ -68,3 +68,11 @@ def test_json_and_text_have_both_trees():
     trees = str(found).split("\n\n")
     assert trees[1] == trees[2]
     assert "\x1b[48;5;" in found.to_text(color=True)
+
+
+def test_explanations_of_pairs_of_large_trees_print_a_line():
+    large = Tree("S", [Tree("B", ["b"])] * 1000)
+    found = explain_pair(large, large)
+    assert repr(found).endswith(": trees of 2001 and 2001 nodes>")
+    assert "nodes_a=<1000 occurrences>, nodes_b=<1000 occurrences>" in repr(found.fragments)
+    assert all(len(repr(share)) < 300 for share in found.fragments)

@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from treedot import (
     SubtreeKernel,
     kernels,
 )
-from treedot.errors import ParameterError
+from treedot.errors import LimitError, ParameterError
 from treedot.kernels.base import MAX_PAIRS, TreeKernel
 from treedot.kernels.label_selection import LabelSelectionKernel
 
@@ -149,3 +150,33 @@ def test_an_estimator_reaches_the_parameters_of_a_kernel_it_holds():
     assert other.kernel == BoundedTreeKernel(0.2, normalize=True, budget=2)
     assert holder.kernel == BoundedTreeKernel(normalize=True)
     assert repr(other) == "Holder(kernel=BoundedTreeKernel(decay=0.2, normalize=True, budget=2))"
+
+
+def test_thousands_of_labels_are_cut_off_where_a_kernel_is_printed():
+    assert len(repr(LabelSelectionKernel([f"label{k}" for k in range(5000)]))) < 500
+
+
+CHAIN = "(A " * 30 + ")" * 30
+DENSE = "compare the vectors of DistributedTreeVectorizer"
+SMALLER = "compare smaller trees"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "instead"),
+    [
+        (SubsetTreeKernel(max_pairs=2), DENSE),
+        (SubsetTreeKernel(max_pairs=2, algorithm="FTK"), DENSE),
+        (SubsetTreeKernel(max_pairs=2, algorithm="TK"), DENSE),
+        (BoundedTreeKernel(budget=3, max_pairs=2), "compare the rows of FragmentVectorizer with budget=3"),
+        (PartialTreeKernel(max_pairs=2), f"{DENSE} with kernel='partial'"),
+        (PartialTreeKernel(max_pairs=2, terminal_factor=2), SMALLER),
+        (SmoothedPartialTreeKernel({"a": [1, 2]}, max_pairs=2), f"{DENSE} with kernel='smoothed'"),
+        (SubtreeKernel(convention="kelp", max_pairs=2), SMALLER),
+        (LabelSelectionKernel(["A"], max_pairs=2), SMALLER),
+    ],
+    ids=repr,
+)
+def test_a_limit_names_vectors_that_have_the_kernel_and_no_others(kernel, instead):
+    for compare in (lambda: kernel(CHAIN, CHAIN), lambda: kernel.gram([CHAIN])):
+        with pytest.raises(LimitError, match=rf"raise max_pairs \(8 bytes each\), or {re.escape(instead)}$"):
+            compare()

@@ -82,7 +82,7 @@ assert "sklearn" not in sys.modules
 
 def test_an_existing_folder_is_replaced_only_where_that_is_asked_and_it_is_a_model(trained, folder, tmp_path):
     before = (folder / "config.json").read_bytes()
-    with pytest.raises(SourceError, match="it exists, and is a model: overwrite replaces it"):
+    with pytest.raises(SourceError, match="it exists, and is a model: overwrite=True replaces it"):
         trained.save(folder)
     trained.to_model({"note": "new"}).save(folder, overwrite=True)
     assert (folder / "config.json").read_bytes() != before
@@ -176,7 +176,7 @@ LinearModel.load({str(target)!r}).save({str(target)!r}, overwrite=True)
     subprocess.run([sys.executable, "-c", code], check=False)
     assert not target.exists()
     assert LinearModel.load(target).facts["number"] == 0
-    with pytest.raises(SourceError, match="is a model: overwrite replaces it"):
+    with pytest.raises(SourceError, match="is a model: overwrite=True replaces it"):
         trained.save(target)
     with pytest.raises(ValueError, match="JSON"):  # a write that fails leaves it where it is
         trained.to_model({"bad": float("nan")}).save(target, overwrite=True)
@@ -360,3 +360,10 @@ def test_a_folder_with_anything_else_in_it_is_never_replaced(trained, tmp_path):
     (other / "config.json").write_text("{}")
     with pytest.raises(SourceError, match="is no model"):
         trained.save(other, overwrite=True)
+
+
+def test_a_model_prints_no_weights():
+    trees, classes = [f"(A (B b{k}))" for k in range(40)], [f"class{k % 20}" for k in range(40)]
+    model = TreeClassifier(decay=0.4, C=1.0).fit(trees, classes).to_model()
+    shape = "20 classes: {} weights of FragmentInput"
+    assert repr(model) == f"<LinearModel of {shape.format(model.weights.size)}>"

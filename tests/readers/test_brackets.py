@@ -147,7 +147,7 @@ def test_errors_name_the_same_places_whatever_the_chunks_and_batches(monkeypatch
 @pytest.mark.parametrize("chunk", [2, 1 << 20])
 def test_a_table_is_recognised_behind_blanks(monkeypatch, chunk):
     monkeypatch.setattr(brackets, "CHUNK_BYTES", chunk)
-    with pytest.raises(TreeSyntaxError, match=r":3:1 .*if this is a table, set the format: 'tsv'"):
+    with pytest.raises(TreeSyntaxError, match=r":3:1 .*if this is a table, give format='tsv'"):
         read_trees(io.BytesIO(b"\n  \nid\ttree\n1\t(a b)\n"))
 
 

@@ -56,24 +56,28 @@ def test_the_ranges_of_a_text_hold_what_the_file_holds(tmp_path, name, size):
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
-@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("packed", [1, 2, None])  # versions of packed forests, or texts
 def test_the_ranges_of_a_table_hold_what_the_file_holds(tmp_path, suffix, packed):
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet
 
     path, rows = tmp_path / f"trees.{suffix}", 64
     columns = {"id": list(range(len(TREES)))}
-    if packed:
+    if packed != 1:
+        columns["label"] = [f"class {k % 3}" for k in columns["id"]]
+    if packed is not None:
         forest = Forest(*(lambda f: (f.label, f.arity, f.offsets, f.labels))(read_trees(TREES)), columns)
         table = forest.to_arrow().cast(
             pa.schema(
                 [
-                    ("label", pa.large_list(pa.string())),
-                    ("arity", pa.large_list(pa.int32())),
-                    ("id", pa.int64()),
+                    ("__treedot_label__", pa.large_list(pa.string())),
+                    ("__treedot_arity__", pa.large_list(pa.int32())),
+                    *((name, pa.array(values).type) for name, values in columns.items()),
                 ]
             )
         )
+        if packed == 1:
+            table = table.rename_columns(["label", "arity", *columns])
     else:
         table = pa.table({"tree": TREES, **columns})
     if suffix == "parquet":

@@ -42,3 +42,10 @@ def test_large_trees_have_no_edit_distance():
     found = compare(large, large)
     assert found.edits is None
     assert found.similarity == 1
+
+
+def test_a_comparison_of_large_trees_prints_its_figures():
+    a, b = (Tree("S", [Tree(f"B{k}", [str(k)]) for k in range(n)]) for n in (900, 1000))
+    found = compare(a, b)
+    assert repr(found).endswith("shared=<900 productions>, only_a=<1 productions>, only_b=<101 productions>)")
+    assert repr(found).startswith(f"Comparison(similarity={found.similarity!r}, ")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategies import all_trees, trees
+from strategies import ANY_LABEL, all_trees, trees
 from treedot import Forest, ParameterError, Tree, similarity
 from treedot.search.similarity import Multisets, production_multisets, similar_pairs
 
@@ -39,6 +39,30 @@ def defined(a: Tree, b: Tree) -> float:
 def test_similarity_is_the_share_of_productions_in_both(a, b):
     assert similarity(a, b) == defined(a, b)
     assert similarity(a, b) == similarity(b, a)
+
+
+@given(trees(ANY_LABEL), trees(ANY_LABEL))
+def test_labels_of_any_text_are_compared(a, b):
+    assert similarity(a, b) == defined(a, b)
+
+
+@given(trees(), trees())
+def test_one_pair_is_as_similar_as_among_many(a, b):
+    both = Forest.from_trees([a, b])
+    expected = similarity_module.similarities(production_multisets(both), [0], [1])[0]
+    assert similarity(a, b) == (1.0 if a == b else expected)
+
+
+def test_a_forest_may_name_labels_that_its_leaf_does_not_bear():
+    leaf, other = Forest([1], [0], [0, 1], ["a", "b"]), Forest([0], [0], [0, 1], ["b"])
+    assert similarity(leaf, other) == similarity(leaf, "(b)") == 1
+    assert similarity(leaf, "(a)") == 0
+
+
+def test_comparing_two_trees_packs_no_two_trees_together(monkeypatch):
+    a, b = (Tree.parse(f"(S (A a) (B {word}))") for word in "bc")
+    monkeypatch.delattr(Forest, "concat")
+    assert similarity(a, b) == defined(a, b) > 0
 
 
 @given(trees())

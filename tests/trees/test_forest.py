@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import ANY_LABEL, random_forest, trees
-from treedot import Forest, Tree, read_trees
+from treedot import Forest, Tree, iter_trees, read_trees
 from treedot.errors import ParameterError, SourceError
 
 
@@ -179,22 +179,113 @@ def test_brackets_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
 def test_the_documented_schema(tmp_path, suffix):
     pa = pytest.importorskip("pyarrow")
     table = Forest.from_trees([Tree.parse("(A (B b) c)")]).to_arrow()
-    assert table.column("label").to_pylist() == [["b", "B", "c", "A"]]
-    assert table.column("arity").to_pylist() == [[0, 1, 0, 2]]
-    assert table.schema.metadata[b"treedot.forest"] == b"1"
-    plain = pa.table({"label": [["b", "A"]], "arity": [[0, 1]]})
-    assert Forest.from_arrow(plain)[0] == Tree.parse("(A b)")
+    assert table.column("__treedot_label__").to_pylist() == [["b", "B", "c", "A"]]
+    assert table.column("__treedot_arity__").to_pylist() == [[0, 1, 0, 2]]
+    assert table.schema.metadata[b"treedot.forest"] == b"2"
+    for prefix, end in (("__treedot_", "__"), ("", "")):
+        plain = pa.table({f"{prefix}label{end}": [["b", "A"]], f"{prefix}arity{end}": [[0, 1]]})
+        assert Forest.from_arrow(plain)[0] == Tree.parse("(A b)")
+
+
+VERSION_1 = Path(__file__).with_name("version1.brackets")
+COLUMNS_OF_VERSION_1 = {
+    "class": ["x", "y", None, "x", "é", ""],
+    "weight": [0.5, None, 2.0, -1.0, 0.0, 4.0],
+    "tree": list("abcdef"),
+}
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_files_of_version_1_are_read(suffix):
+    pytest.importorskip("pyarrow")
+    path = VERSION_1.with_suffix(suffix)
+    for found in (Forest.load(path), read_trees(path), Forest.concat(iter_trees(path, batch_size=2))):
+        assert found == read_trees(VERSION_1)
+        assert found.columns == COLUMNS_OF_VERSION_1
+
+
+NAMES = [
+    "label",
+    "labels",
+    "arity",
+    "tree",
+    "offset",
+    "offsets",
+    "class",
+    "file",
+    "columns",
+    "treedot",
+    "",
+    "a.b",
+]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".feather"])
+def test_columns_may_have_any_names(tmp_path, suffix):
+    pytest.importorskip("pyarrow")
+    forest = random_forest(1, 5)
+    forest.columns.update({name: [f"{name}{k}" for k in range(5)] for name in NAMES})
+    forest.columns["arity"] = [[1, 2]] * 5  # a list, as of version 1
+    forest.columns["label"] = [["b", "A"]] * 5
+    path = tmp_path / f"trees{suffix}"
+    forest.save(path)
+    read_trees(path).save(tmp_path / f"again{suffix}")
+    for found in (Forest.load(path), read_trees(path), Forest.load(tmp_path / f"again{suffix}")):
+        assert found == forest
+        assert found.columns == forest.columns
+
+
+@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), st.integers(0, 9)))
+def test_columns_of_tables_keep_their_names(columns):
+    pytest.importorskip("pyarrow")
+    forest = Forest.from_trees([Tree.parse("(A b)")], {name: [value] for name, value in columns.items()})
+    if any(name.startswith("__treedot_") for name in columns):
+        return
+    found = Forest.from_arrow(forest.to_arrow())
+    assert found == forest
+    assert found.columns == forest.columns
+
+
+def test_names_of_the_file_format_are_refused(tmp_path):
+    pytest.importorskip("pyarrow")
+    forest = random_forest(1, 2)
+    forest.columns.update({"label": [1, 2], "__treedot_label__": [3, 4]})
+    for save in (forest.to_arrow, lambda: forest.save(tmp_path / "t.parquet")):
+        with pytest.raises(
+            ParameterError, match=r"reserves column names .* '__treedot_'; rename '__treedot_label__'"
+        ):
+            save()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dataset_of_packed_forests_is_a_packed_forest(tmp_path):
+    pytest.importorskip("pyarrow")
+    dataset = pytest.importorskip("pyarrow.dataset")
+    forest = random_forest(1, 4)
+    for label, part in (("x", forest[:2]), ("y", forest[2:])):
+        (tmp_path / f"label={label}").mkdir()
+        part.save(tmp_path / f"label={label}" / "part.parquet")
+    found = Forest.from_arrow(dataset.dataset(tmp_path, partitioning="hive").to_table())
+    assert found == forest
+    assert found.columns == {"label": ["x", "x", "y", "y"]}
 
 
 def test_bad_files_are_refused(tmp_path):
     pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
     with pytest.raises(ParameterError, match=r"\.parquet"):
         random_forest(0, 2).save(tmp_path / "f.txt")
     (tmp_path / "f.parquet").write_bytes(b"nonsense")
     with pytest.raises(SourceError, match=r"f\.parquet"):
         Forest.load(tmp_path / "f.parquet")
-    with pytest.raises(SourceError, match="is unknown here"):
+    with pytest.raises(SourceError, match="are unknown here"):
         Forest.from_arrow(random_forest(0, 2).to_arrow().replace_schema_metadata({"treedot.forest": "9"}))
+    other = pa.table({"tree": ["(A b)"]}).replace_schema_metadata({"treedot.forest": b"\xff"})
+    pyarrow.parquet.write_table(other, tmp_path / "other.parquet")
+    with pytest.raises(SourceError, match="are unknown here"):
+        read_trees(tmp_path / "other.parquet")
+    (tmp_path / "other.parquet").unlink()
     with pytest.raises(SourceError, match="list columns"):
         Forest.from_arrow(pa.table({"x": [1]}))
     for wrong in ({"label": [["a"]], "arity": [0]}, {"label": [["a", None]], "arity": [[0, 1]]}):

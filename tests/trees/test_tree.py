@@ -122,3 +122,11 @@ def test_half_of_a_surrogate_pair_is_a_label_nowhere(make):
 def test_characters_beyond_the_basic_plane_are_labels():
     tree = Tree("\U0001f333", ["\u00e9"])
     assert read_trees([str(tree)])[0] == read_trees([[tree.label, "\u00e9"]])[0] == tree
+
+
+def test_a_large_tree_prints_its_beginning_only():
+    tree = Tree("html", [Tree("p", [f"word{k}"]) for k in range(5000)])
+    assert repr(tree).startswith("<Tree of 10001 nodes: (html (p word0) (p word1)")
+    assert len(repr([tree, tree])) < 300
+    small = Tree("A", ["x" * 300])
+    assert eval(repr(small), {"Tree": Tree}) == small

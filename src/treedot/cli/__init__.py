@@ -415,18 +415,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default that of this process; return the exit code."""
     if arguments is None:
         take_signals()
-    failed = 1
+    failed, command = 1, ""
     try:
         with standard_streams():
             options = parser().parse_args(arguments)
-            failed = 2 if options.command == "dups" else 1  # where 1 says that there are duplicates
+            command = options.command
+            failed = 2 if command == "dups" else 1  # where 1 says that there are duplicates
             if _writes_a_file(options):
                 ignore_closed_output()
             with unpacking_large(getattr(options, "unpack_large", False)):
-                module = import_module(f"treedot.cli.{MODULES.get(options.command, 'commands')}")
-                return getattr(module, options.command)(options) or 0
+                module = import_module(f"treedot.cli.{MODULES.get(command, 'commands')}")
+                return getattr(module, command)(options) or 0
     except TreedotError as error:
-        note(str(error))
+        from treedot.cli.wording import in_options
+
+        note(in_options(str(error), parser(), command) if command else str(error))
     except OSError as error:
         note(f"{error.filename}: {reason(error)}" if error.filename else reason(error))
     except KeyboardInterrupt:

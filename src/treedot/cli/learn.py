@@ -181,7 +181,7 @@ def explain(options: argparse.Namespace) -> None:
         raise ParameterError(f"--number {number}: there are {len(forest)} trees in {options.tree}")
     by_name = {str(name): name for name in model.classes.tolist()}
     target = by_name.get(options.target, options.target)
-    found = taken_apart(model, forest[[number - 1]], target)
+    found = taken_apart(model, forest[[number - 1]], target, find_flip=options.find_flip)
     skipped.report()
     if options.html is not None:
         with write_whole(options.html) as aside:

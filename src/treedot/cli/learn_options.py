@@ -133,6 +133,12 @@ def add_learn_commands(
         "--number", type=int, default=1, metavar="N", help="which tree of a file (default: 1, the first)"
     )
     explain.add_argument("--target", metavar="CLASS", help="the class (default: the predicted one)")
+    explain.add_argument(
+        "--no-flip",
+        dest="find_flip",
+        action="store_false",
+        help="do not look for a subtree whose removal changes the decision, which takes long for large trees",
+    )
     explain.add_argument("--json", action="store_true", help="print JSON")
     explain.add_argument("--html", metavar="FILE", help="also write a page that shows the tree")
     add_reading(explain)

@@ -38,6 +38,11 @@ class FragmentShare(NamedTuple):
     nodes: list[list[int]]
     column: str | None = None
 
+    def __repr__(self) -> str:
+        """Return the fields, and of the nodes only the number of occurrences."""
+        shown = f"fragment={self.fragment!r}, value={self.value!r}, nodes=<{len(self.nodes)} occurrences>"
+        return f"FragmentShare({shown}, column={self.column!r})"
+
 
 class TreeValues(NamedTuple):
     """What the nodes of one tree contribute to a score.
@@ -56,7 +61,7 @@ class TreeValues(NamedTuple):
     node_values: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
     """The score of one tree taken apart; what ``explain`` returns.
 
@@ -129,6 +134,11 @@ class Explanation:
         from treedot.explanation.web import explanation_page
 
         return explanation_page(self)
+
+    def __repr__(self) -> str:
+        """Return one line; ``str`` has all of it."""
+        sizes = ", ".join(str(one.tree.size) for one in self.trees)
+        return f"<Explanation of the score {self.score!r} for {self.target!r}: trees of {sizes} nodes>"
 
     def __str__(self) -> str:
         return self.to_text()

@@ -32,7 +32,7 @@ class ClassFragments(NamedTuple):
     opposing: list[FragmentWeight]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ModelExplanation:
     """What a model has learned; what ``explain_model`` returns.
 
@@ -53,6 +53,11 @@ class ModelExplanation:
     n_fragments: int
     n_trees: int
     complete: bool
+
+    def __repr__(self) -> str:
+        """Return one line; ``str`` has all of it."""
+        read = f"{self.n_fragments} fragments of {self.n_trees} trees"
+        return f"<ModelExplanation of {len(self.fragments)} classes: {read}>"
 
     def __str__(self) -> str:
         from treedot.explanation.text import model_text

@@ -39,8 +39,13 @@ class SharedFragment(NamedTuple):
     nodes_a: list[list[int]]
     nodes_b: list[list[int]]
 
+    def __repr__(self) -> str:
+        """Return the fields, and of the nodes only the numbers of occurrences."""
+        occurrences = f"nodes_a=<{len(self.nodes_a)} occurrences>, nodes_b=<{len(self.nodes_b)} occurrences>"
+        return f"SharedFragment(fragment={self.fragment!r}, value={self.value!r}, {occurrences})"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class PairExplanation:
     """The kernel of two trees taken apart; what ``explain_pair`` returns.
 
@@ -88,6 +93,11 @@ class PairExplanation:
         from treedot.explanation.web import pair_page
 
         return pair_page(self)
+
+    def __repr__(self) -> str:
+        """Return one line; ``str`` has all of it."""
+        sizes = f"{self.a.size} and {self.b.size}"
+        return f"<PairExplanation of the kernel {self.value!r}: trees of {sizes} nodes>"
 
     def __str__(self) -> str:
         return self.to_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -218,12 +218,23 @@ def read_sides(X: Any, Y: Any) -> tuple[Forest, Forest | None]:
     return read_trees(X), None if Y is None else read_trees(Y)
 
 
-def check_pairs(pairs: int, max_pairs: int, kind: str = "matching pairs of nodes") -> None:
+class Limited(NamedTuple):
+    """What ``max_pairs`` limits, and what to do instead where a pair of trees has more of it."""
+
+    entries: str = "matching pairs of nodes"
+    instead: str = "compare smaller trees"
+
+
+MATCHING = Limited()
+ALL_FRAGMENTS = Limited(instead="compare the vectors of DistributedTreeVectorizer")
+
+
+def check_pairs(pairs: int, max_pairs: int, what: Limited = MATCHING) -> None:
     """Raise where the Δ of two trees would need more than ``max_pairs`` entries."""
     if pairs > max_pairs:
         raise LimitError(
-            f"two trees have {pairs} {kind}, more than max_pairs={max_pairs}: "
-            "raise max_pairs (8 bytes each), or compare vectors, if DistributedTreeVectorizer has the kernel"
+            f"two trees have {pairs} {what.entries}, more than max_pairs={max_pairs}: "
+            f"raise max_pairs (8 bytes each), or {what.instead}"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,17 @@ def leaf_pairs(x: Forest, rows: IntArray, columns: IntArray, threads: Threads) -
     leaf = x.arity == 0
     tree = x.tree_of_node[leaf]
     return feature_pairs(tree, x.label[leaf], np.ones(tree.size), len(x), rows, columns, threads)
+
+
+def leaf_pair(x: Forest, y: Forest) -> int:
+    """Return the number of pairs of equal leaves of two one-tree forests."""
+    counts, others = x.derived(_leaf_counts), y.derived(_leaf_counts)
+    return sum(count * others.get(text, 0) for text, count in counts.items())
+
+
+def _leaf_counts(forest: Forest) -> Counter[str]:
+    """Return the number of leaves with each label."""
+    return Counter(forest.labels[k] for k in forest.label[forest.arity == 0].tolist())
 
 
 def _vectors(tree: IntArray, feature: IntArray, weight: FloatArray, n: int) -> Any:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from treedot.kernels.combinations import KernelProduct, KernelSum, ScaledKernel
 
 
+MAX_SHOWN = 400  # characters of a parameter
+
+
 class Kernel(ABC):
     """A kernel between examples: trees, numbers, or rows of a table that hold some of both.
 
@@ -108,7 +111,7 @@ class Kernel(ABC):
     def __repr__(self) -> str:
         defaults = _defaults(type(self))
         shown = (
-            f"{name}={sorted(value) if isinstance(value, frozenset) else value!r}"
+            f"{name}={_shown(value)}"
             for name, value in self.get_params(deep=False).items()
             if name == "decay" or value != defaults[name]
         )
@@ -128,6 +131,12 @@ class Kernel(ABC):
         from treedot.kernels.combinations import ScaledKernel
 
         return ScaledKernel(self, factor)
+
+
+def _shown(value: Any) -> str:
+    """Return a parameter as it is printed; thousands of labels are cut off."""
+    text = repr(sorted(value) if isinstance(value, frozenset) else value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
 @cache

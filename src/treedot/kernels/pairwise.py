@@ -8,7 +8,7 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
 from treedot.jit import njit
-from treedot.kernels.base import check_pairs
+from treedot.kernels.base import ALL_FRAGMENTS, check_pairs
 from treedot.kernels.delta_table import UNBOUNDED, coefficients, times_expanded
 from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
@@ -237,7 +237,7 @@ def table_pairs(
 ) -> FloatArray:  # fmt: skip
     """Return ΣΔ of pairs of trees by tables over all pairs of nodes."""
     sizes = trees.sizes(rows) * trees.sizes(columns)
-    check_pairs(int(sizes.max(initial=0)), max_pairs, "pairs of nodes")
+    check_pairs(int(sizes.max(initial=0)), max_pairs, ALL_FRAGMENTS._replace(entries="pairs of nodes"))
     out = np.empty(rows.size)
 
     def run(first: int, last: int) -> None:

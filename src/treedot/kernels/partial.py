@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from treedot.array_types import FloatArray, IntArray
 from treedot.errors import LimitError
 from treedot.kernels import setwise
-from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined
+from treedot.kernels.base import MATCHING, MAX_PAIRS, Limited, TreeKernel, joined
 from treedot.kernels.label_sums import label_gram, label_pairs
 from treedot.kernels.pairwise import Trees
 from treedot.kernels.partial_delta import Families, PartialDelta, shared_partial_delta
@@ -115,6 +116,19 @@ class PartialTreeKernel(TreeKernel):
         """Return the nodes of every tree by family."""
         return forest.derived(trees_by_family)
 
+    def _tiles(
+        self, nodes: Families, rows: Span, columns: Span | None, whole: PartialDelta | None = None
+    ) -> Iterator[PartialDelta]:
+        """Cut a matrix into tiles of T that fit into memory."""
+        make = partial(PartialDelta, nodes)
+        return setwise.cut(make, rows, columns, self.max_pairs, whole, what=self._limited())
+
+    def _limited(self) -> Limited:
+        """Return what a limit says of this kernel; only with a factor of 1 it is one of vectors, too."""
+        if self.terminal_factor != 1:
+            return MATCHING
+        return Limited(instead="compare the vectors of DistributedTreeVectorizer with kernel='partial'")
+
     def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
         self._check_widths(widest(x).max(initial=0), widest(x if y is None else y).max(initial=0))
         both, n_columns = joined(x, y)
@@ -124,7 +138,7 @@ class PartialTreeKernel(TreeKernel):
         weights = self._weights(nodes.labels.value)
         out = label_gram(nodes, len(x), y is None, weights, threads)
         whole = self._shared(x, nodes) if y is None else None
-        for tile in setwise.cut(partial(PartialDelta, nodes), (0, len(x)), columns, self.max_pairs, whole):
+        for tile in self._tiles(nodes, (0, len(x)), columns, whole):
             (first, last), (begin, end) = tile.spans
             out[first:last, begin - shift : end - shift] += tile.gram(weights, threads)
         return out
@@ -140,7 +154,7 @@ class PartialTreeKernel(TreeKernel):
         for k in np.flatnonzero(entries > self.max_pairs):
             i, j = int(rows[k]), int(columns[k])
             other: Span | None = None if i == j else (j, j + 1)
-            (tile,) = setwise.cut(partial(PartialDelta, nodes), (i, i + 1), other, self.max_pairs)
+            (tile,) = self._tiles(nodes, (i, i + 1), other)
             raw[k] = tile.gram(weights, threads)[0, 0]
         return raw + label_pairs(nodes, rows, columns, weights, threads)
 
@@ -157,7 +171,7 @@ class PartialTreeKernel(TreeKernel):
         self._check_widths(widest(x), widest(y))
         nodes = self._nodes(x + y)
         weights = self._weights(nodes.labels.value)
-        (tile,) = setwise.cut(partial(PartialDelta, nodes), (0, 1), (1, 2), self.max_pairs)
+        (tile,) = self._tiles(nodes, (0, 1), (1, 2))
         labels = label_pairs(nodes, np.array([0]), np.array([1]), weights)
         return log_sum(tile, weights, float(labels[0]))
 

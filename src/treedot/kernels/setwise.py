@@ -12,7 +12,7 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray
 from treedot.kernels import delta_table, pairwise
-from treedot.kernels.base import check_pairs
+from treedot.kernels.base import ALL_FRAGMENTS, MATCHING, Limited, check_pairs
 from treedot.kernels.delta_table import UNBOUNDED, Layout
 from treedot.threads import ONE_THREAD, PARTS, SHARED_PARTS, Span, Threads
 from treedot.trees import Forest
@@ -135,23 +135,31 @@ def tiles(
     budget: int = UNBOUNDED,
 ) -> Iterator[SharedDelta]:  # fmt: skip
     """Cut a matrix (its lower half, without ``columns``) into tiles of at most ``max_pairs`` entries of Δ."""
-    kind = "matching pairs of nodes" if budget == UNBOUNDED else "coefficients of matching pairs of nodes"
     entries = delta_table.coefficients(budget)
-    return cut(partial(SharedDelta, nodes), rows, columns, max_pairs, whole, entries, kind)
+    what = _limited(budget, nodes.cut)
+    return cut(partial(SharedDelta, nodes), rows, columns, max_pairs, whole, entries, what)
+
+
+def _limited(budget: int, selected_labels: bool) -> Limited:
+    """Return what a limit says of the kernel of all fragments, of bounded ones, or of selected labels."""
+    if budget != UNBOUNDED:
+        instead = f"compare the rows of FragmentVectorizer with budget={budget}"
+        return Limited("coefficients of matching pairs of nodes", instead)
+    return MATCHING if selected_labels else ALL_FRAGMENTS
 
 
 def cut(
     make: Callable[[Span, Span | None], Pairs], rows: Span, columns: Span | None, max_pairs: int,
-    whole: Pairs | None = None, entries: int = 1, kind: str = "matching pairs of nodes",
+    whole: Pairs | None = None, entries: int = 1, what: Limited = MATCHING,
 ) -> Iterator[Pairs]:  # fmt: skip
-    """Do so for pairs of subtrees of any kind, each of which takes so many entries."""
+    """Cut a matrix into tiles for any kind of subtree pair; ``entries`` is the memory per pair."""
     tile = make(rows, columns) if whole is None else whole
     if tile.size * entries <= max_pairs:
         yield tile
         return
     height, width = (last - first for first, last in tile.spans)
     if height == width == 1:
-        check_pairs(tile.size * entries, max_pairs, kind)
+        check_pairs(tile.size * entries, max_pairs, what)
     if columns is None:
         upper, lower = _halves(rows)
         parts: list[tuple[Span, Span | None]] = [(upper, None), (lower, None), (lower, upper)]
@@ -160,7 +168,7 @@ def cut(
     else:
         parts = [(rows, half) for half in _halves(columns)]
     for part in parts:
-        yield from cut(make, *part, max_pairs, None, entries, kind)
+        yield from cut(make, *part, max_pairs, None, entries, what)
 
 
 def gram(

@@ -31,9 +31,14 @@ def sum_of_pair(x: Forest, y: Forest, decay: float, max_pairs: int, budget: int 
 
 def pack_tree(forest: Forest) -> IntArray:
     """Return the one tree of a forest as one array, which ``_trees`` takes apart again."""
-    key = np.array([label_key(text) for text in forest.labels], np.uint64)
+    key = label_keys(forest)
     with np.errstate(over="ignore"):  # hashes wrap around
         return _pack(forest.label, forest.arity, key)
+
+
+def label_keys(forest: Forest) -> WordArray:
+    """Return a 64-bit hash of each of a forest's labels."""
+    return np.array([label_key(text) for text in forest.labels], np.uint64)
 
 
 @lru_cache(maxsize=2**16)  # most labels come again and again
@@ -41,6 +46,17 @@ def label_key(text: str) -> int:
     """Return a 64-bit hash of a label."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
+
+
+@njit
+def hash_production(node: int, label: IntArray, start: IntArray, child: IntArray, key: WordArray) -> np.int64:
+    """Return a 63-bit hash of the production of a node; -1 for a leaf."""
+    if start[node] == start[node + 1]:
+        return np.int64(-1)
+    code = mix64(key[label[node]])
+    for k in range(start[node], start[node + 1]):
+        code = mix64(code + key[label[child[k]]])
+    return np.int64(code >> np.uint64(1))
 
 
 @njit
@@ -58,12 +74,8 @@ def _pack(label: IntArray, arity: IntArray, key: WordArray) -> IntArray:
     trees.rank[:] = 0
     found = 0
     for node in range(nodes):
-        trees.production[node] = -1
+        trees.production[node] = hash_production(node, label, start, child, key)
         if arity[node] > 0:
-            code = mix64(key[label[node]])
-            for k in range(start[node], start[node + 1]):
-                code = mix64(code + key[label[child[k]]])
-            trees.production[node] = np.int64(code >> np.uint64(1))
             trees.sorted[found] = trees.production[node]
             trees.order[found] = node
             found += 1

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy.typing as npt
 
 from treedot.errors import ParameterError
-from treedot.kernels.base import MAX_PAIRS
+from treedot.kernels.base import MATCHING, MAX_PAIRS, Limited
 from treedot.kernels.pairwise import Trees
 from treedot.kernels.partial import PartialTreeKernel, widest
 from treedot.kernels.partial_delta import Families, PartialDelta
@@ -55,6 +55,8 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
 
     Notes
     -----
+    The published formula gives two leaves σ μ λ; KeLP's code computes σ μ λ², and so does this kernel.
+
     Where σ is not a kernel of labels itself, neither is this one: the matrix may have negative eigenvalues.
     Cosines are one; with negative ones and those below a threshold left out, they need not be.
 
@@ -106,6 +108,11 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
 
     def _sides(self, forest: Forest, nodes: Families) -> tuple[Trees, Side]:
         return sides_of(nodes)
+
+    def _limited(self) -> Limited:
+        if self.terminal_factor != 1 or not isinstance(self.similarity, WordVectors):
+            return MATCHING
+        return Limited(instead="compare the vectors of DistributedTreeVectorizer with kernel='smoothed'")
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
         self._check_widths(widest(x), widest(y))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from treedot.errors import ParameterError
 from treedot.fragments.space import write_out
 from treedot.kernels import pairwise, setwise, single_pair
 from treedot.kernels.base import (
+    ALL_FRAGMENTS,
     MAX_PAIRS,
     TreeKernel,
     check_pairs,
@@ -20,7 +20,7 @@ from treedot.kernels.base import (
     read_sides,
     unit,
 )
-from treedot.kernels.features import gram_of, leaf_gram, leaf_pairs
+from treedot.kernels.features import gram_of, leaf_gram, leaf_pair, leaf_pairs
 from treedot.parameters import CONVENTIONS, checked_choice, checked_flag
 from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
@@ -136,7 +136,7 @@ class SubsetTreeKernel(TreeKernel):
         if value is None:
             return super()._raw_pair(x, y)
         if self.leaves:
-            value += _leaf_pair(x, y)
+            value += leaf_pair(x, y)
         return unit(self.convention, self.decay) * value
 
     def _raw_pairs(
@@ -158,7 +158,7 @@ class SubsetTreeKernel(TreeKernel):
             raw, entries = pairwise.fast_pairs(
                 trees, rows, columns, self.decay, self.max_pairs, threads=threads
             )
-            check_pairs(int(entries.max(initial=0)), self.max_pairs)
+            check_pairs(int(entries.max(initial=0)), self.max_pairs, ALL_FRAGMENTS)
             return raw
         return setwise.pairs(Nodes(x), trees, rows, columns, self.decay, self.max_pairs, threads=threads)
 
@@ -185,7 +185,7 @@ class SubsetTreeKernel(TreeKernel):
             return math.log(value) if value > 0 else -math.inf
         result = setwise.log_pair(Nodes(x + y), self.decay, self.max_pairs)
         if self.leaves:
-            equal = _leaf_pair(x, y)
+            equal = leaf_pair(x, y)
             result = float(np.logaddexp(result, math.log(equal) if equal else -math.inf))
         share = unit(self.convention, self.decay)
         return result + math.log(share) if share > 0 else -math.inf
@@ -213,17 +213,6 @@ def _fast_work(nodes: Nodes, n_rows: int, n_columns: int | None) -> int:
     keys = nodes.forest.tree_of_node[inner] * nodes.n_productions + nodes.production[inner]
     own = np.unique(keys, return_counts=True)[1]
     return (int(rows @ rows) + int(own @ own)) // 2
-
-
-def _leaf_pair(x: Forest, y: Forest) -> int:
-    """Return the number of pairs of equal leaves of two one-tree forests."""
-    counts, others = x.derived(_leaf_counts), y.derived(_leaf_counts)
-    return sum(count * others.get(text, 0) for text, count in counts.items())
-
-
-def _leaf_counts(forest: Forest) -> Counter[str]:
-    """Return how often each label stands on a leaf."""
-    return Counter(forest.labels[k] for k in forest.label[forest.arity == 0].tolist())
 
 
 def _explicit_gram(x: Forest, y: Forest | None, decay: float, threads: Threads) -> FloatArray:

@@ -6,10 +6,13 @@ import math
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
+from treedot.algebra.splitmix import mix64
+from treedot.array_types import FloatArray, IntArray, WordArray
+from treedot.jit import njit
 from treedot.kernels import toolkit_subtrees
 from treedot.kernels.base import MAX_PAIRS, TreeKernel, unit
-from treedot.kernels.features import feature_gram, feature_pairs, leaf_gram, leaf_pairs
+from treedot.kernels.features import feature_gram, feature_pairs, leaf_gram, leaf_pair, leaf_pairs
+from treedot.kernels.single_pair import label_keys
 from treedot.kernels.toolkit_subtrees import RULES
 from treedot.parameters import SUBTREE_CONVENTIONS, checked_choice, checked_flag
 from treedot.threads import ONE_THREAD, Threads
@@ -24,17 +27,30 @@ class SubtreeKernel(TreeKernel):
 
     Parameters
     ----------
-    decay, normalize, max_pairs
-        See ``TreeKernel``; no Δ is kept in memory here, so ``max_pairs`` makes no difference but with
-        ``"kelp"`` and ``"svm-light-tk"``, where it limits all pairs of nodes.
-    convention : {"paper", "collins-duffy", "kelp", "svm-light-tk"}
+    decay : float, default=0.4
+        λ in [0, 1]; small values let large subtrees count less.
+    normalize : bool, default=False
+        Divide K(a, b) by √(K(a, a) K(b, b)).
+    convention : {"paper", "collins-duffy", "kelp", "svm-light-tk"}, default="paper"
         ``"paper"`` is the above. In ``"collins-duffy"`` a pair counts λ^p, exactly λ times as much.
-        ``"kelp"`` and ``"svm-light-tk"`` are what these programs compute, to reproduce results of theirs:
-        ``"collins-duffy"``, but pairs of nodes count too whose subtrees differ in some ways. In KeLP
-        children with different productions are passed over; in SVM-LIGHT-TK a leaf goes with any child of
-        its label. Neither is positive semidefinite in general.
-    leaves : bool
-        Also count every pair of equal leaves (1, or λ in the other convention).
+        ``"kelp"`` and ``"svm-light-tk"`` are the kernels that these programs compute, to reproduce their
+        results: ``"collins-duffy"``, except that some pairs of unequal subtrees count as well. KeLP passes
+        over children with different productions; SVM-LIGHT-TK matches a leaf with any child of the same
+        label. Neither is positive semidefinite in general.
+    leaves : bool, default=False
+        Also count every pair of equal leaves (1, or λ in the other conventions).
+    max_pairs : int, default=2**27
+        The largest number of pairs of nodes of two trees, with ``"kelp"`` and ``"svm-light-tk"``. The other
+        conventions keep no Δ in memory and ignore it.
+
+    See Also
+    --------
+    SubsetTreeKernel : The kernel of all fragments, whose nodes have all of their children or none.
+
+    References
+    ----------
+    S. V. N. Vishwanathan & A. J. Smola, "Fast Kernels for String and Tree Matching", NIPS 2002. KeLP calls
+    this kernel ``SubTreeKernel``, SVM-LIGHT-TK has it as ``-F 0``.
 
     Examples
     --------
@@ -78,6 +94,17 @@ class SubtreeKernel(TreeKernel):
         raw = feature_pairs(*self._subtrees(x), len(x), rows, columns, threads)
         return unit(self.convention, self.decay) * raw
 
+    def _raw_pair(self, x: Forest, y: Forest) -> float:
+        if self.convention in RULES:
+            raw = toolkit_subtrees.pair(x, y, self.decay, RULES[self.convention], self.max_pairs)
+            return raw + self.decay * leaf_pair(x, y) if self.leaves else raw
+        sums, others = (side.derived(_HashedSubtrees).sums(self.decay, self.leaves) for side in (x, y))
+        total = 0.0
+        for code, value in sums.items():  # in the order of _raw_gram, so that the last bit is the same
+            if code in others:
+                total += value * others[code]
+        return unit(self.convention, self.decay) * total
+
     def _log_pair(self, x: Forest, y: Forest) -> float:
         value = self._raw_pair(x, y)  # at most the number of pairs of nodes
         return math.log(value) if value > 0 else -math.inf
@@ -86,8 +113,13 @@ class SubtreeKernel(TreeKernel):
         """Return for every node that counts its tree, the number of its subtree, and √λ^(p-1)."""
         counts = (forest.arity > 0) | self.leaves
         tree = forest.tree_of_node[counts]
-        expanded = np.maximum(_productions(forest)[counts] - 1.0, 0.0)  # a leaf has nothing to expand
-        return tree, forest.subtree[counts], np.power(math.sqrt(self.decay), expanded)
+        return tree, forest.subtree[counts], _weights(self.decay, _productions(forest)[counts])
+
+
+def _weights(decay: float, productions: FloatArray) -> FloatArray:
+    """Return √λ^(p-1) for numbers p of productions; 1 for leaves, which have none."""
+    weights: FloatArray = np.power(math.sqrt(decay), np.maximum(productions - 1.0, 0.0))
+    return weights
 
 
 def _productions(forest: Forest) -> FloatArray:
@@ -96,3 +128,51 @@ def _productions(forest: Forest) -> FloatArray:
     end = np.arange(1, forest.n_nodes + 1)
     counts: FloatArray = (inner[end] - inner[end - forest.subtree_size]).astype(np.float64)
     return counts
+
+
+class _HashedSubtrees:
+    """The subtrees of a one-tree forest by hashes, the same in all forests.
+
+    In one forest, equal subtrees have equal numbers, but to pack two trees into one takes far longer than to
+    compare them. So each subtree has a 64-bit hash here: two different ones are taken for equal with a
+    probability of 10⁻¹⁹. The sums of the last settings are kept.
+    """
+
+    def __init__(self, forest: Forest) -> None:
+        key = label_keys(forest)
+        with np.errstate(over="ignore"):  # hashes wrap around
+            self._codes, self._productions = _hash_subtrees(forest.label, forest.arity, key)
+        self._kept: tuple[tuple[float, bool], dict[int, float]] | None = None
+
+    def sums(self, decay: float, leaves: bool) -> dict[int, float]:
+        """Return the sum of √λ^(p-1) over the copies of each subtree that counts, in order of appearance."""
+        kept = self._kept
+        if kept is None or kept[0] != (decay, leaves):
+            kept = self._kept = (decay, leaves), self._add_copies(decay, leaves)
+        return kept[1]
+
+    def _add_copies(self, decay: float, leaves: bool) -> dict[int, float]:
+        counts = (self._productions > 0) | leaves
+        weights = _weights(decay, self._productions[counts])
+        sums: dict[int, float] = {}
+        for code, weight in zip(self._codes[counts].tolist(), weights.tolist(), strict=True):
+            sums[code] = sums.get(code, 0.0) + weight
+        return sums
+
+
+@njit
+def _hash_subtrees(label: IntArray, arity: IntArray, key: WordArray) -> tuple[WordArray, FloatArray]:
+    """Return for every node of a tree a hash of its subtree and the number of productions in it."""
+    code, productions = np.empty(label.size, np.uint64), np.empty(label.size)
+    stack = np.empty(label.size, np.int64)
+    height = 0
+    for node in range(label.size):
+        begin = height - arity[node]
+        code[node] = mix64(key[label[node]] + np.uint64(arity[node]))
+        productions[node] = 1.0 if arity[node] > 0 else 0.0
+        for k in range(begin, height):
+            code[node] = mix64(code[node] + code[stack[k]])
+            productions[node] += productions[stack[k]]
+        stack[begin] = node
+        height = begin + 1
+    return code, productions

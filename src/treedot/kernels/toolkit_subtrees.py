@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
+from treedot.array_types import FloatArray, IntArray, WordArray
 from treedot.jit import njit
-from treedot.kernels.base import check_pairs, joined
+from treedot.kernels.base import MATCHING, check_pairs, joined
+from treedot.kernels.single_pair import hash_production, label_keys
 from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 
@@ -24,6 +25,7 @@ class Rule(NamedTuple):
 
 
 RULES = {"kelp": Rule(unequal=1.0, mixed=0.0), "svm-light-tk": Rule(unequal=0.0, mixed=1.0)}
+ALL_PAIRS = MATCHING._replace(entries="pairs of nodes")
 
 
 class _Nodes(NamedTuple):
@@ -58,7 +60,7 @@ def pairs(
     two leaves, and else what the rule says.
     """
     entries = forest.sizes[rows] * forest.sizes[columns]
-    check_pairs(int(entries.max(initial=0)), max_pairs, "pairs of nodes")
+    check_pairs(int(entries.max(initial=0)), max_pairs, ALL_PAIRS)
     nodes = _Nodes(forest.offsets, forest.production, *forest.children)
     out = np.empty(rows.size)
 
@@ -71,32 +73,63 @@ def pairs(
     return out
 
 
+def pair(x: Forest, y: Forest, decay: float, rule: Rule, max_pairs: int) -> float:
+    """Return ΣΔ of two one-tree forests, as ``pairs`` sums it up."""
+    check_pairs(x.n_nodes * y.n_nodes, max_pairs, ALL_PAIRS)
+    left, right = x.derived(_hashed_nodes), y.derived(_hashed_nodes)
+    return _sum_pair(left, 0, right, 0, decay, rule, np.empty(x.n_nodes * y.n_nodes))
+
+
+def _hashed_nodes(forest: Forest) -> _Nodes:
+    """Return the nodes of a forest with hashes of their productions, the same in all forests."""
+    start, child = forest.children
+    with np.errstate(over="ignore"):  # hashes wrap around
+        hashes = _hash_productions(forest.label, start, child, label_keys(forest))
+    return _Nodes(forest.offsets, hashes, start, child)
+
+
+@njit
+def _hash_productions(label: IntArray, start: IntArray, child: IntArray, key: WordArray) -> IntArray:
+    hashes = np.empty(label.size, np.int64)
+    for node in range(label.size):
+        hashes[node] = hash_production(node, label, start, child, key)
+    return hashes
+
+
 @njit
 def _sum_pairs(
     nodes: _Nodes, rows: IntArray, columns: IntArray, decay: float, rule: Rule, table: FloatArray,
     out: FloatArray,
 ) -> None:  # fmt: skip
     for k in range(rows.size):
-        a, a_end = nodes.offsets[rows[k]], nodes.offsets[rows[k] + 1]
-        b, b_end = nodes.offsets[columns[k]], nodes.offsets[columns[k] + 1]
-        delta = table[: (a_end - a) * (b_end - b)].reshape(a_end - a, b_end - b)
-        total = 0.0
-        for i in range(a, a_end):
-            if nodes.production[i] < 0:  # a leaf
+        out[k] = _sum_pair(nodes, rows[k], nodes, columns[k], decay, rule, table)
+
+
+@njit
+def _sum_pair(
+    left: _Nodes, row: int, right: _Nodes, column: int, decay: float, rule: Rule, table: FloatArray
+) -> float:  # fmt: skip
+    """Return ΣΔ of one tree on the left and one on the right; ``table`` has room for all pairs of nodes."""
+    a, a_end = left.offsets[row], left.offsets[row + 1]
+    b, b_end = right.offsets[column], right.offsets[column + 1]
+    delta = table[: (a_end - a) * (b_end - b)].reshape(a_end - a, b_end - b)
+    total = 0.0
+    for i in range(a, a_end):
+        if left.production[i] < 0:  # a leaf
+            continue
+        for j in range(b, b_end):
+            if left.production[i] != right.production[j]:
                 continue
-            for j in range(b, b_end):
-                if nodes.production[i] != nodes.production[j]:
-                    continue
-                value = decay
-                for c in range(nodes.start[i + 1] - nodes.start[i]):
-                    x, y = nodes.child[nodes.start[i] + c], nodes.child[nodes.start[j] + c]
-                    inner_x, inner_y = nodes.production[x] >= 0, nodes.production[y] >= 0
-                    if inner_x and nodes.production[x] == nodes.production[y]:
-                        value *= delta[x - a, y - b]
-                    elif inner_x and inner_y:
-                        value *= rule.unequal
-                    elif inner_x or inner_y:
-                        value *= rule.mixed
-                delta[i - a, j - b] = value
-                total += value
-        out[k] = total
+            value = decay
+            for c in range(left.start[i + 1] - left.start[i]):
+                x, y = left.child[left.start[i] + c], right.child[right.start[j] + c]
+                inner_x, inner_y = left.production[x] >= 0, right.production[y] >= 0
+                if inner_x and left.production[x] == right.production[y]:
+                    value *= delta[x - a, y - b]
+                elif inner_x and inner_y:
+                    value *= rule.unequal
+                elif inner_x or inner_y:
+                    value *= rule.mixed
+            delta[i - a, j - b] = value
+            total += value
+    return total

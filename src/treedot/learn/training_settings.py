@@ -82,9 +82,9 @@ def row_spec(choice: Candidate) -> SparseSpec:
     plain = plain and vectorizer.rest is None and vectorizer.idf is False
     if others or choice.inputs[0].reads.are_named or not plain:
         raise ParameterError(
-            "a training that may be killed is one on the trees of one column (column=, or --column), as rows "
-            "with hashed columns, no rest and no idf, as FragmentVectorizer(n_features=2**22) makes them: "
-            "train on all else in memory"
+            "a training that may be killed is one on the trees of one column (column=…), as rows with hashed "
+            "columns, no rest and no idf, as FragmentVectorizer with n_features=2**22 makes them: train on "
+            "all else in memory"
         )
     spec: SparseSpec = vectorizer.spec
     return spec
@@ -100,7 +100,7 @@ def make_problems(classifier: TreeClassifier, facts: BlockFacts) -> Problems:
     if (spec.n_features or 0) * targets.size > MAX_WEIGHTS:
         raise ParameterError(
             f"{spec.n_features} columns are too many for {classes.size} classes, since all have weights: "
-            "give vectorizer=FragmentVectorizer(n_features=...) with fewer"
+            "give a vectorizer with fewer n_features"
         )
     cost = class_costs(classifier.class_weight, classes, np.array(facts.counts)[order])
     return Problems(classes, targets, cost)

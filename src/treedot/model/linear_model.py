@@ -16,7 +16,7 @@ from treedot.model.table import Columns, Table, read_table
 from treedot.model.tree_inputs import DenseInput
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinearModel:
     """Classes of trees by scores that are linear in their rows: ``w · x + b`` for each class.
 
@@ -80,6 +80,11 @@ class LinearModel:
     def best(self, scores: FloatArray) -> Array:
         """Return the class of every example from its scores."""
         return best_class(self.classes, scores)
+
+    def __repr__(self) -> str:
+        """Return one line without the weights."""
+        inputs = ", ".join(type(one).__name__ for one in self.inputs)
+        return f"<LinearModel of {len(self.classes)} classes: {self.weights.size} weights of {inputs}>"
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to a folder, which appears whole or not at all."""

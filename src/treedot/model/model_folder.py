@@ -83,7 +83,7 @@ def check_model_target(target: Path, overwrite: bool) -> None:
     check_parent(target)
     found = existing_folder(target)
     if found.exists() and not (overwrite and _is_model(found)):
-        what = "is a model: overwrite replaces it" if _is_model(found) else "is no model"
+        what = "is a model: overwrite=True replaces it" if _is_model(found) else "is no model"
         raise SourceError(f"cannot write {target}: it exists, and {what}")
 
 

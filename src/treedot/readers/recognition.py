@@ -34,7 +34,7 @@ def table_hint(head: bytes) -> str:
     if kind is None:
         return ""
     what = _OTHER_LINES.get(kind, "a table")
-    return f" (if this is {what}, set the format: {kind!r}, on the command line --format {kind})"
+    return f" (if this is {what}, give format={kind!r})"
 
 
 def _kind_of_line(line: bytes) -> str | None:
@@ -58,7 +58,7 @@ def _what_it_is(head: bytes, name: str) -> str | None:
         return "is a zip archive: unpack it"
     for magic, kind in ((_PARQUET, "parquet"), (_ARROW, "arrow")):
         if head.startswith(magic):
-            return f"is a table in {kind}: set the format {kind!r}, on the command line --format {kind}"
+            return f"is a table in {kind}: give format={kind!r}"
     for magic, suffix in _COMPRESSED.items():
         if head.startswith(magic):
             return f"is compressed: give it a name that ends in {suffix}"

@@ -168,16 +168,16 @@ def read_record_batches(
     with arrow.clear_errors(path):
         schema, batches = arrow.open_batches(path, kind, batch_size, row_groups, unpack_large)
         names, metadata = schema.names, schema.metadata or {}
-        packed = column is None and arrow.is_forest(schema)
+        layout = arrow.layout_of(schema) if column is None else None
     wanted = column or DEFAULT_COLUMN
-    if not packed and wanted not in names:
+    if layout is None and wanted not in names:
         if VECTORS_KEY in metadata:
             raise SourceError(f"{path} holds vectors, not trees: load_vectors reads them")
         raise _no_column(path, wanted, names)
-    taken = ("label", "arity") if packed else (wanted,)
+    taken = layout or (wanted,)
     for batch in batches:
-        if packed:
-            forest = arrow.forest_of(batch, path)
+        if layout is not None:
+            forest = arrow.forest_of(batch, layout, path)
             good = None
         else:
             with arrow.clear_errors(path):
@@ -266,8 +266,7 @@ def _rows(
 
 def _no_column(place: str, wanted: str, names: Collection[str]) -> SourceError:
     return SourceError(
-        f"{place}: there is no column {wanted!r}; choose one of {first_few(names)} "
-        "with column=… (on the command line --column)"
+        f"{place}: there is no column {wanted!r}; choose one of {first_few(names)} with column=…"
     )
 
 

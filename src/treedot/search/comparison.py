@@ -38,6 +38,14 @@ class Comparison(NamedTuple):
     only_a: dict[str, int]
     only_b: dict[str, int]
 
+    def __repr__(self) -> str:
+        """Return the figures, and of the productions only their numbers."""
+        shown = (
+            f"{name}=<{len(value)} productions>" if isinstance(value, dict) else f"{name}={value!r}"
+            for name, value in self._asdict().items()
+        )
+        return f"Comparison({', '.join(shown)})"
+
 
 def compare(a: Any, b: Any) -> Comparison:
     """Compare two trees.

@@ -1,8 +1,9 @@
 """Forests as Arrow tables: one row per tree, readable by any Arrow or Parquet tool.
 
-Schema: ``label: list<string>`` (post-order labels, dictionary-encoded), ``arity: list<int32>``
-(post-order child counts), then one column per entry of ``Forest.columns``. The table's metadata
-holds ``treedot.forest = 1``, the version of this schema.
+Schema: ``__treedot_label__: list<string>`` (post-order labels, dictionary-encoded),
+``__treedot_arity__: list<int32>`` (post-order child counts), then one column per entry of ``Forest.columns``,
+under its own name. The table's metadata holds ``treedot.forest = 2``, the version of this schema. Version 1,
+which is read too, called the first two columns ``label`` and ``arity``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import mmap
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,7 @@ __all__ = [
     "first_columns",
     "forest_of",
     "from_arrow",
-    "is_forest",
+    "layout_of",
     "load",
     "open_batches",
     "pa",
@@ -45,25 +46,43 @@ try:
 except ModuleNotFoundError:
     raise missing("pyarrow", "parquet", "reading and writing Parquet and Arrow files") from None
 
+
+class Layout(NamedTuple):
+    """The names of the two columns that hold the trees."""
+
+    label: str
+    arity: str
+
+
+RESERVED = "__treedot_"  # what no column of a user may begin with
+OWN = Layout("__treedot_label__", "__treedot_arity__")
 VERSION_KEY = b"treedot.forest"
-VERSION = b"1"
+VERSION = b"2"
+LAYOUTS = {VERSION: OWN, b"1": Layout("label", "arity")}  # that are read
 BATCH_BYTES = 1 << 24  # of rows that are in memory at a time
 
 
 def to_arrow(forest: Forest) -> Any:
     """Return the table of a forest."""
-    taken = {"label", "arity"} & set(forest.columns)
-    if taken:
-        raise ParameterError(f"rename the column(s) {sorted(taken)}: the names are the forest's own")
+    check_names(forest.columns)
     offsets = pa.array(forest.offsets)
     with clear_errors("the forest's columns"):
         texts = pa.DictionaryArray.from_arrays(pa.array(forest.label), pa.array(forest.labels, pa.string()))
         data = {
-            "label": pa.LargeListArray.from_arrays(offsets, texts),
-            "arity": pa.LargeListArray.from_arrays(offsets, pa.array(forest.arity)),
+            OWN.label: pa.LargeListArray.from_arrays(offsets, texts),
+            OWN.arity: pa.LargeListArray.from_arrays(offsets, pa.array(forest.arity)),
             **{name: pa.array(values) for name, values in forest.columns.items()},
         }
     return pa.table(data).replace_schema_metadata({VERSION_KEY: VERSION})
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raise where columns have names that the file format reserves."""
+    if taken := [name for name in names if name.startswith(RESERVED)]:
+        raise ParameterError(
+            f"cannot save: the file format reserves column names that begin with {RESERVED!r}; rename "
+            f"{', '.join(map(repr, taken))}"
+        )
 
 
 def typed_table(forest: Forest, schema: Any = None) -> Any:
@@ -73,7 +92,7 @@ def typed_table(forest: Forest, schema: Any = None) -> Any:
     """
     table = to_arrow(forest)
     if schema is None:
-        plain = {"label": pa.large_list(pa.string()), **dict.fromkeys(_nulls(table), pa.string())}
+        plain = {OWN.label: pa.large_list(pa.string()), **dict.fromkeys(_nulls(table), pa.string())}
         fields = [pa.field(field.name, plain.get(field.name, field.type)) for field in table.schema]
         return table.cast(pa.schema(fields, table.schema.metadata))
     _check_columns(table.column_names, set(schema.names))
@@ -142,9 +161,22 @@ def _nulls(table: Any) -> list[str]:
     return [field.name for field in table.schema if pa.types.is_null(field.type)]
 
 
-def is_forest(schema: Any) -> bool:
-    """Whether a table with this schema is a packed forest."""
-    return {"label", "arity"} <= set(schema.names) and _is_list(schema.field("label").type)
+def layout_of(schema: Any) -> Layout | None:
+    """Return the columns that hold the trees of a packed forest; None where a table is something else.
+
+    A table may have lost its metadata, or have been made by hand: then its columns tell.
+    """
+    version = (schema.metadata or {}).get(VERSION_KEY)
+    if version is not None and version not in LAYOUTS:
+        raise SourceError(
+            f"packed trees of version {version.decode(errors='replace')!r} are unknown here: update treedot"
+        )
+    layouts = LAYOUTS.values() if version is None else [LAYOUTS[version]]
+    return next((layout for layout in layouts if _has_lists(schema, layout)), None)
+
+
+def _has_lists(schema: Any, layout: Layout) -> bool:
+    return all(name in schema.names and _is_list(schema.field(name).type) for name in layout)
 
 
 def from_arrow(table: Any) -> Forest:
@@ -155,21 +187,26 @@ def from_arrow(table: Any) -> Forest:
 
 
 def _from_valid(table: Any) -> Forest:
-    version = (table.schema.metadata or {}).get(VERSION_KEY, VERSION)
-    if version != VERSION:
-        raise SourceError(f"forest schema {version.decode()!r} is unknown here: update treedot")
-    if not (is_forest(table.schema) and _is_list(table.schema.field("arity").type)):
-        raise SourceError(f"a forest table has list columns 'label' and 'arity', not {table.schema}")
-    kept = [name for name in table.column_names if name not in ("label", "arity")]
+    layout = layout_of(table.schema)
+    if layout is None:
+        names = ", ".join(map(repr, table.column_names))
+        raise SourceError(
+            f"a packed forest has list columns {OWN.label!r} and {OWN.arity!r}, and this table has {names}"
+        )
+    kept = [name for name in table.column_names if name not in layout]
     parts = [Forest([], [], [0], [], {name: [] for name in kept})]
     for batch in table.to_batches():
-        label, arity = batch.column("label"), batch.column("arity")
+        label, arity = (batch.column(name) for name in layout)
         texts, counts = label.flatten(), arity.flatten()
         if label.null_count or arity.null_count or texts.null_count or counts.null_count:
-            raise SourceError("a forest table has no nulls in its columns 'label' and 'arity'")
+            raise SourceError(
+                f"a packed forest has no nulls in its columns {layout.label!r} and {layout.arity!r}"
+            )
         sizes = np.asarray(label.value_lengths())
         if not np.array_equal(sizes, np.asarray(arity.value_lengths())):
-            raise SourceError("the 'label' and 'arity' lists of a forest table differ in length")
+            raise SourceError(
+                f"the lists {layout.label!r} and {layout.arity!r} of a packed forest differ in length"
+            )
         if not pa.types.is_dictionary(texts.type):
             texts = texts.dictionary_encode()
         index: dict[str, int] = {}  # a dictionary may name a text twice
@@ -295,10 +332,10 @@ def _checked(batches: Iterator[Any], path: str, unpack_large: bool) -> Iterator[
             yield batch
 
 
-def forest_of(batch: Any, path: str) -> Forest:
+def forest_of(batch: Any, layout: Layout, path: str) -> Forest:
     """Return the forest of a record batch that ``open_batches`` returned, without its other columns."""
     with clear_errors(path):
-        return _from_valid(pa.Table.from_batches([batch.select(["label", "arity"])]))
+        return _from_valid(pa.Table.from_batches([batch.select(list(layout))]))
 
 
 def save(forest: Forest, path: str | os.PathLike[str]) -> None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from treedot.array_types import Array, IntArray
 from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.printable import first_few
+from treedot.trees import node_columns
 from treedot.trees.brackets import check_text
 from treedot.trees.columns import Columns, joined_columns, listed
 from treedot.trees.tree import Tree
@@ -218,42 +219,42 @@ class Forest:
     @property
     def parent(self) -> IntArray:
         """The node index of every node's parent; -1 for roots."""
-        return self.derived(_parents)
+        return self.derived(node_columns.parents)
 
     @property
     def children(self) -> tuple[IntArray, IntArray]:
         """``(start, child)``: node ``i`` has the children ``child[start[i]:start[i + 1]]``."""
-        return self.derived(_children)
+        return self.derived(node_columns.children)
 
     @property
     def subtree_size(self) -> IntArray:
         """The number of nodes in every node's subtree."""
-        return self.derived(_subtree_sizes)
+        return self.derived(node_columns.subtree_sizes)
 
     @property
     def depth(self) -> IntArray:
         """The number of nodes from the root to every node, both included."""
-        return self.derived(_depths)
+        return self.derived(node_columns.depths)
 
     @property
     def production(self) -> IntArray:
         """A number for every node's production (its label and its children's labels); -1 for leaves."""
-        return self.derived(_productions)[0]
+        return self.derived(node_columns.productions)[0]
 
     @property
     def distinct_productions(self) -> IntArray:
         """For every distinct production, in the order of its number, the first node that has it."""
-        return self.derived(_productions)[1]
+        return self.derived(node_columns.productions)[1]
 
     @property
     def subtree(self) -> IntArray:
         """A number for every node's subtree: equal subtrees, equal numbers, children before parents."""
-        return self.derived(_subtrees)[0]
+        return self.derived(node_columns.subtrees)[0]
 
     @property
     def distinct_subtrees(self) -> IntArray:
         """For every distinct subtree, in the order of its number, the first node it is rooted at."""
-        return self.derived(_subtrees)[1]
+        return self.derived(node_columns.subtrees)[1]
 
     @property
     def root_subtree(self) -> IntArray:
@@ -278,27 +279,88 @@ class Forest:
         return value
 
     def to_arrow(self) -> pa.Table:
-        """Return a pyarrow Table: ``label: list<string>``, ``arity: list<int32>`` and the columns."""
+        """Return the trees and their columns as an Arrow table, one row per tree.
+
+        Returns
+        -------
+        pyarrow.Table
+            The columns ``__treedot_label__: list<string>``, the labels in post-order, and
+            ``__treedot_arity__: list<int32>``, the numbers of children; then ``columns`` under their names.
+
+        Raises
+        ------
+        ParameterError
+            If the name of a column begins with ``__treedot_``.
+        SourceError
+            If Arrow has no type for the values of a column.
+        """
         from treedot.trees.arrow import to_arrow
 
         return to_arrow(self)
 
     @classmethod
     def from_arrow(cls, table: pa.Table) -> Forest:
-        """Return the forest that ``to_arrow`` turned into a table."""
+        """Return the forest that ``to_arrow`` turned into a table.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            A table of ``to_arrow``, or of version 1 of the format, which had columns ``label`` and ``arity``.
+
+        Returns
+        -------
+        Forest
+            The trees; the other columns of the table are its ``columns``.
+
+        Raises
+        ------
+        SourceError
+            If the table has other columns, is damaged, or is of a version that is not known.
+        """
         from treedot.trees.arrow import from_arrow
 
         return from_arrow(table)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the forest to ``.parquet`` or to Arrow IPC (``.arrow``, ``.feather``)."""
+        """Write the trees and their columns to a file of Parquet or Arrow.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write: ``.parquet``, or Arrow IPC (``.arrow``, ``.feather``).
+
+        Raises
+        ------
+        ParameterError
+            If the suffix is another one, or the name of a column begins with ``__treedot_``.
+        SourceError
+            If the file cannot be written, or Arrow has no type for the values of a column.
+        """
         from treedot.trees.arrow import save
 
         save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Forest:
-        """Read a file that ``save`` wrote."""
+        """Read a file that ``save`` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            A ``.parquet``, ``.arrow`` or ``.feather`` file of this version of the format or of version 1.
+
+        Returns
+        -------
+        Forest
+            The trees with their columns.
+
+        Raises
+        ------
+        ParameterError
+            If the suffix is another one.
+        SourceError
+            If the file cannot be read, or holds no packed forest.
+        """
         from treedot.trees.arrow import load
 
         return load(path)
@@ -382,45 +444,6 @@ class Forest:
 def tree_of_node(offsets: IntArray) -> IntArray:
     """Return for every node the number of its tree, given where neighbouring trees begin and end."""
     return np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
-
-
-# What is derived is computed by compiled code, loaded when it is first needed.
-
-
-def _parents(forest: Forest) -> IntArray:
-    from treedot.trees.derived import parents
-
-    return parents(forest.arity)
-
-
-def _children(forest: Forest) -> tuple[IntArray, IntArray]:
-    from treedot.trees.derived import child_lists
-
-    return child_lists(forest.arity, forest.parent)
-
-
-def _subtree_sizes(forest: Forest) -> IntArray:
-    from treedot.trees.derived import subtree_sizes
-
-    return subtree_sizes(forest.parent)
-
-
-def _depths(forest: Forest) -> IntArray:
-    from treedot.trees.derived import depths
-
-    return depths(forest.parent)
-
-
-def _productions(forest: Forest) -> tuple[IntArray, IntArray]:
-    from treedot.trees.derived import intern_nodes
-
-    return intern_nodes(forest.label, *forest.children, False)
-
-
-def _subtrees(forest: Forest) -> tuple[IntArray, IntArray]:
-    from treedot.trees.derived import intern_nodes
-
-    return intern_nodes(forest.label, *forest.children, True)
 
 
 def _check_size(nodes: int) -> None:

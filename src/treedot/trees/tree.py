@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 from treedot.errors import TreeSyntaxError
 from treedot.trees.brackets import TOKEN, check_text, escape, unescape
 
+MAX_REPR = 400  # characters of brackets
+
 
 class Tree:
     """A rooted, ordered tree with a text label on every node.
@@ -172,7 +174,11 @@ class Tree:
         return "".join(parts)
 
     def __repr__(self) -> str:
-        return f"Tree.parse({str(self)!r})"
+        """Return the expression of a tree, and of one that is longer than a few lines only its beginning."""
+        text = str(self)
+        if len(text) > MAX_REPR:
+            return f"<Tree of {self.size} nodes: {_shorten(text, 80)}>"
+        return f"Tree.parse({text!r})"
 
     def _repr_html_(self) -> str:
         from treedot.trees.drawing import STYLE, tree_html

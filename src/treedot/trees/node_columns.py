@@ -1,0 +1,55 @@
+"""What follows from the columns of a forest, node by node, for ``Forest.derived`` to keep.
+
+The code that computes it is compiled, and loaded when it is first needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from treedot.array_types import IntArray
+
+if TYPE_CHECKING:
+    from treedot.trees.forest import Forest
+
+
+def parents(forest: Forest) -> IntArray:
+    """Return the parent of every node; -1 for roots."""
+    from treedot.trees.derived import parents
+
+    return parents(forest.arity)
+
+
+def children(forest: Forest) -> tuple[IntArray, IntArray]:
+    """Return the children of every node, as ``child_lists`` does."""
+    from treedot.trees.derived import child_lists
+
+    return child_lists(forest.arity, forest.parent)
+
+
+def subtree_sizes(forest: Forest) -> IntArray:
+    """Return the number of nodes in every node's subtree."""
+    from treedot.trees.derived import subtree_sizes
+
+    return subtree_sizes(forest.parent)
+
+
+def depths(forest: Forest) -> IntArray:
+    """Return the number of nodes from the root to every node."""
+    from treedot.trees.derived import depths
+
+    return depths(forest.parent)
+
+
+def productions(forest: Forest) -> tuple[IntArray, IntArray]:
+    """Return the number of every node's production, and the first node of each."""
+    from treedot.trees.derived import intern_nodes
+
+    return intern_nodes(forest.label, *forest.children, False)
+
+
+def subtrees(forest: Forest) -> tuple[IntArray, IntArray]:
+    """Return the number of every node's subtree, and the first node of each."""
+    from treedot.trees.derived import intern_nodes
+
+    return intern_nodes(forest.label, *forest.children, True)

@@ -41,8 +41,9 @@ def train_on_files(options: argparse.Namespace, settings: dict[str, Any]) -> Non
 
 def _train_streamed(options: argparse.Namespace, settings: dict[str, Any], folder: Path) -> LinearModel:
     target = Path(options.output)
-    if options.group is not None:
-        raise ParameterError("--group wants all trees in memory: leave out --checkpoint")
+    for name in ("group", "weight"):
+        if getattr(options, name) is not None:
+            raise ParameterError(f"--{name} wants all trees in memory: leave out --checkpoint")
     check_apart(target, folder)
     model = _train(options, settings, folder)
     model.facts["treedot"] = __version__
@@ -56,7 +57,7 @@ def _train(options: argparse.Namespace, settings: dict[str, Any], folder: Path) 
     with Passes() as progress:
         model = train_files(
             options.trees,
-            options.label,
+            options.class_column,
             checkpoint=folder,
             format=options.format,
             column=options.column,

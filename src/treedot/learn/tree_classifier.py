@@ -47,37 +47,37 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
 
     Parameters
     ----------
-    tree_columns, number_columns, text_columns : list of str, optional
+    tree_columns, number_columns, text_columns : list of str, default=None
         The columns of a table that examples are made of; by default, examples are trees. With numbers or
         texts alone given, the trees are in the column ``tree``.
-    vectorizer : transformer, optional
+    vectorizer : transformer, default=None
         What makes rows of trees; by default a ``FragmentVectorizer`` of ``2**30`` columns, in which hardly
         any two fragments collide. Every tree column has a clone of its own. It may be a ``Pipeline``; and a
         ``ColumnTransformer``, with a frame for X and without the names of columns above.
-    kernel : TreeKernel, optional
+    kernel : TreeKernel, default=None
         In place of a vectorizer, an exact kernel, such as ``SubsetTreeKernel(normalize=True)``: the same
         problem is solved on the Gram matrix (for several parts, the sum of theirs), and the support vectors
         are kept. Take a normalised one, which C fits to, and at most some thousand trees.
-    decay : float, sequence of float, or None
+    decay : float, sequence of float, or None, default=(0.1, 0.2, 0.4)
         λ, or those to choose from, also of vectorizers that are nested in others. None leaves it as it is.
-    C : float or sequence of float
+    C : float or sequence of float, default=(1.0, 10.0, 100.0)
         The cost of errors, or those to choose from: of those equally good, the smallest.
-    cv : int
+    cv : int, default=5
         Folds of the cross-validation. They are stratified by class.
-    class_weight : dict or "balanced", optional
+    class_weight : dict or "balanced", default=None
         What C is multiplied by for each class, as in ``LinearSVC``.
-    tol : float
+    tol : float, default=1e-2
         Training ends when the duality gap is at most this share of what is minimised.
-    max_passes : int
+    max_passes : int, default=1000
         The most passes over the rows; a ``ConvergenceWarning`` says where they were too few.
-    random_state : int
+    random_state : int, default=0
         The seed of the order in which examples are visited.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; -1 for all cores. The model is the same to the byte.
 
     Attributes
     ----------
-    classes_ : array
+    classes_ : array of shape (n_classes,)
         The classes.
     decay_, C_ : float
         The settings that were taken.
@@ -91,6 +91,17 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         two); and the biases.
     gap_ : float
         The largest duality gap of any class, as a share of what is minimised.
+
+    See Also
+    --------
+    LinearModel : The trained model without scikit-learn.
+    train_files : Train on more trees than memory holds.
+    DualLinearSVC : The same problem on rows, in a pipeline.
+
+    References
+    ----------
+    C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi and S. Sundararajan (2008), *A dual coordinate descent
+    method for large-scale linear SVM*, ICML.
 
     Examples
     --------
@@ -213,18 +224,55 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the score of every example for each class, or for the second of two."""
+        """Return the score of every example for each class, or for the second of two.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            As ``fit`` takes it.
+
+        Returns
+        -------
+        scores : array of shape (n_examples, n_classes), or (n_examples,) for two classes
+            ``w · x + b``.
+        """
         check_is_fitted(self)
         table = self._table(X, columns_of(self.inputs_))
         return linear_scores(self.inputs_, table, self.columns_, self.weights_, self.intercept_, self.n_jobs)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class of every example, that with the largest score."""
+        """Return the class of every example, that with the largest score.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            As ``fit`` takes it.
+
+        Returns
+        -------
+        classes : array of shape (n_examples,)
+            The predicted classes.
+        """
         scores = self.decision_function(X)
         return best_class(self.classes_, scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of examples whose class is right."""
+        """Return the share of examples whose class is right.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            As ``fit`` takes it.
+        y : sequence of length n_examples
+            The true classes.
+        sample_weight : sequence of float of length n_examples, default=None
+            How much each example counts.
+
+        Returns
+        -------
+        accuracy : float
+            From 0 to 1.
+        """
         return super().score(X, y, sample_weight)
 
     def to_model(self, facts: dict[str, Any] | None = None) -> LinearModel:

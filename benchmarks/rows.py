@@ -2,25 +2,28 @@
 
 Bounded rows with hashed columns against the kernel of bounded fragments, normalised, for random pairs and for
 near-duplicates (trees with one leaf in 25 renamed), by corpus. Then what blocks rank, what rows are good for
-(classes of questions, nearest neighbours of functions, RNA and glycans), and how fast they are made. Rows of
-the full kernel are compared by ``benchmarks.fidelity``.
+(classes of questions, nearest neighbours of functions, RNA and glycans), how fast they are made, and how fast
+models are trained. Rows of the full kernel are compared by ``benchmarks.fidelity``.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.svm import LinearSVC
 
 from benchmarks.__main__ import encode_seconds
 from benchmarks.ends import SENTENCES, cells, compare, header, line, over_seeds, sample, with_near_duplicates
 from benchmarks.timing import seconds
 from benchmarks.trees import JSON, PYTHON, benchmark_forest
 from treedot import (
+    DistributedTreeVectorizer,
     DualLinearSVC,
     Forest,
     FragmentVectorizer,
@@ -109,9 +112,13 @@ def useful(options: argparse.Namespace) -> None:
             scores = []
             for seed in range(options.seeds):
                 vectorizer = FragmentVectorizer(random_state=seed)
-                model = DualLinearSVC(C=cost, n_jobs=-1).fit(vectorizer.transform(train), classes)
-                scores.append(model.score(vectorizer.transform(test), answers))
-            exact = [f"{_exact_score(train, test, classes, answers, decay, cost):.3f}" for decay in decays]
+                rows, others = vectorizer.transform(train), vectorizer.transform(test)
+                products = dot_products(rows), dot_products(others, rows)
+                scores.append(_svm_score(*products, classes, answers, cost))
+            exact = [
+                f"{_svm_score(*_exact_grams(train, test, decay), classes, answers, cost):.3f}"
+                for decay in decays
+            ]
             line(f"question classes, C = {cost:g}", f"{np.mean(scores):.4f} ± {np.std(scores):.4f}", *exact)
     for name, column in (("Java functions", "clone_class"), ("RNA", "family"), ("glycans", "kingdom")):
         forest, found = benchmark_forest(options.data, name)
@@ -134,13 +141,18 @@ def useful(options: argparse.Namespace) -> None:
         line(f"{name}, nearest of {len(forest)}", f"{np.mean(scores):.4f} ± {np.std(scores):.4f}", *exact)
 
 
-def _exact_score(
-    train: Forest, test: Forest, classes: np.ndarray, answers: np.ndarray, decay: float, cost: float
-) -> float:
+def _exact_grams(train: Forest, test: Forest, decay: float) -> tuple[np.ndarray, np.ndarray]:
     kernel = SubsetTreeKernel(decay, normalize=True)
-    names, sides = one_vs_rest(classes, len(train))
-    across = np.ascontiguousarray(kernel.gram(test, train))
-    scores = [svm.decision_function(across) for svm in train_svms(kernel.gram(train), sides, cost, -1)]
+    return kernel.gram(train), kernel.gram(test, train)
+
+
+def _svm_score(
+    gram: np.ndarray, across: np.ndarray, classes: np.ndarray, answers: np.ndarray, cost: float
+) -> float:
+    """Return the accuracy of SVMs that are trained on a Gram matrix."""
+    names, sides = one_vs_rest(classes, len(gram))
+    test = np.ascontiguousarray(across, float)
+    scores = [svm.decision_function(test) for svm in train_svms(gram, sides, cost, -1)]
     return float(np.mean(best_class(names, np.stack(scores, 1)) == answers))
 
 
@@ -207,7 +219,35 @@ def _find(last: int, offsets: Any, arity: Any, label: Any, keys: Any, budget: in
     return count
 
 
-PARTS = {"hashed": hashed, "blocks": blocks, "useful": useful, "speed": speed}
+def training(options: argparse.Namespace) -> None:
+    """Seconds of processor time to train linear SVMs on sparse rows and on dense vectors."""
+    train, name = benchmark_forest(options.data, "questions")
+    if name != "questions":
+        return
+    test, _ = benchmark_forest(options.data, "test questions")
+    classes, answers = (np.array(forest.columns["coarse"]) for forest in (train, test))
+    models = {
+        "LinearSVC": LinearSVC(C=COST),
+        "DualLinearSVC": DualLinearSVC(C=COST),
+        "DualLinearSVC, tol=1e-16": DualLinearSVC(C=COST, tol=1e-16),
+    }
+    header("vectors", *models)
+    for vectorizer in (FragmentVectorizer(), DistributedTreeVectorizer()):
+        rows, others = vectorizer.transform(train), vectorizer.transform(test)
+        found = []
+        for model in models.values():
+            spent = min(_processor_seconds(model, rows, classes) for _ in range(2))
+            found.append(f"{spent:.1f} s, {model.score(others, answers):.3f}")
+        line(type(vectorizer).__name__, *found)
+
+
+def _processor_seconds(model: Any, rows: Any, classes: np.ndarray) -> float:
+    start = time.process_time()
+    model.fit(rows, classes)
+    return time.process_time() - start
+
+
+PARTS = {"hashed": hashed, "blocks": blocks, "useful": useful, "speed": speed, "training": training}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -56,7 +56,7 @@ class Run:
     def __init__(self, trees: Path, folder: Path, options: argparse.Namespace) -> None:
         self.model, self.checkpoint = folder / "model", folder / "checkpoint"
         self.command = [
-            sys.executable, "-m", "treedot", "train", str(trees), "--label", "class", "-o", str(self.model),
+            sys.executable, "-m", "treedot", "train", str(trees), "--class", "class", "-o", str(self.model),
             "--checkpoint", str(self.checkpoint), "--decay", "0.2", "--C", "1",
             "--passes", str(options.passes), "-j", str(options.jobs),
         ]  # fmt: skip

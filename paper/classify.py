@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from treedot.learn.one_vs_rest import one_vs_rest, train_svms
 from treedot.model.linear_model import best_class
+from treedot.vectors.products import dot_products
 
 
 def classified(gram: np.ndarray, y: np.ndarray, test: np.ndarray, cost: float) -> np.ndarray:
@@ -20,6 +22,23 @@ def classified(gram: np.ndarray, y: np.ndarray, test: np.ndarray, cost: float) -
     test = np.ascontiguousarray(test, float)
     scores = np.stack([svm.decision_function(test) for svm in train_svms(gram, sides, cost, n_jobs=-1)], 1)
     return best_class(classes, scores[:, 0] if classes.size == 2 else scores)
+
+
+def folded(rows: Any, y: np.ndarray, cost: float) -> Callable[[Any], np.ndarray]:
+    """Train on the dot products of rows, as on a kernel; return a function from rows to classes.
+
+    The support vectors are folded into one weight per column.
+    """
+    classes, sides = one_vs_rest(y, rows.shape[0])
+    svms = train_svms(dot_products(rows, n_jobs=-1), sides, cost, n_jobs=-1)
+    weights = [np.ravel(svm.dual_coef_[0] @ rows[svm.support_]) for svm in svms]
+    bias = np.array([float(svm.intercept_[0]) for svm in svms])
+
+    def classify(test: Any) -> np.ndarray:
+        scores = np.stack([test @ weight for weight in weights], 1) + bias
+        return best_class(classes, scores[:, 0] if classes.size == 2 else scores)
+
+    return classify
 
 
 def choose_cost(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from paper.classify import as_bits, choose_cost, classified, mcnemar
+from paper.classify import as_bits, choose_cost, classified, folded, mcnemar
 from paper.corpora import Corpora
 from paper.methods import BOUNDED, COLOURS, DENSE, METHODS, Method
 from paper.record import Record, Step, alone
@@ -17,7 +17,7 @@ from paper.section import Drawing, Section, Table, panel, spread
 from paper.settings import SIZE, Settings
 from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.label_selection import LabelSelectionKernel
-from treedot.learn import DualLinearSVC, FragmentVectorizer
+from treedot.learn import FragmentVectorizer
 from treedot.learn.label_selection_transformer import LabelSelectionTransformer
 from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
 from treedot.timing import Stopwatch, timed
@@ -146,9 +146,9 @@ def linear_svm(train: Forest, test: Forest, settings: Settings) -> dict[str, Any
     for seed in range(settings.table_seeds):
         vectorizer = FragmentVectorizer(decay=decay, random_state=seed)
         clock = _Clock()
-        model = DualLinearSVC(C=cost, n_jobs=-1).fit(vectorizer.transform(train), classes)
+        classify = folded(vectorizer.transform(train), classes, cost)
         clock.lap("learning")
-        right = model.predict(vectorizer.transform(test)) == answers
+        right = classify(vectorizer.transform(test)) == answers
         result["bounded"].append(_graded(right, clock.done("classification")))
     return result
 
@@ -300,7 +300,7 @@ def _linear_section(record: Record) -> list[str | Table]:
     p = ", ".join(f"{mcnemar(exact['correct'], run['correct']):.2f}" for run in runs)
     columns = ["λ, C by cross-validation", "accuracy", "learning, s", "classification, µs per question"]
     return [
-        "Bounded rows with a linear SVM (``DualLinearSVC``: trained on their Gram matrix, folded "
+        "Bounded rows with a linear SVM (trained on their Gram matrix as the kernels are, folded "
         f"into weights), beside the exact kernel; λ and C by cross-validation, {len(runs)} seeds. "
         "Classification is the kernels with all training questions, or encoding and weights, on one core. "
         f"McNemar's p against the exact kernel: {p}.",

@@ -134,6 +134,11 @@ class WordVectors:
         digest.update(self._unit[[self._row[word] for word in words]].astype("<f8").data)
         return digest.hexdigest()
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory the vectors take."""
+        return int(self._unit.nbytes)
+
     def arrays(self) -> dict[str, Array]:
         """Return everything as arrays, for files."""
         return {"words": np.frombuffer(json.dumps(list(self._row)).encode(), np.uint8), "units": self._unit}

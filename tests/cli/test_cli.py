@@ -56,6 +56,15 @@ def test_encode_writes_vectors_and_their_spec(trees, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["trees.mrg", "v.npy"]
 
 
+@pytest.mark.parametrize("name", ["v.npy", "V.NPY", "v.parquet"])
+def test_the_suffix_of_a_file_of_dense_vectors_needs_no_other_option(trees, tmp_path, name):
+    forest, path = trees
+    assert main(["encode", path, "-o", str(tmp_path / name), "-d", "256"]) == 0
+    found = load_vectors(tmp_path / name)
+    assert found.spec == DenseSpec(256)
+    assert (found.matrix == DenseEncoder(DenseSpec(256)).encode(forest)).all()
+
+
 @pytest.mark.parametrize("vectors", [[], ["--vectors", "dense"]])
 def test_encode_makes_vectors_of_partial_trees(trees, tmp_path, capsys, monkeypatch, vectors):
     monkeypatch.setattr("treedot.scale.engines.LocalProcesses", ThreadPoolExecutor)
@@ -404,8 +413,17 @@ def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch)
         (["encode", "bad.mrg", "-o", "v.npy", *DENSE], 1, "bad.mrg:2:1 (tree 2)"),
         (["encode", "good.mrg", "-o", "v.npy", "--vectors", "dense", "-d", "63"], 1, "multiple of 256"),
         (["encode", "good.mrg", "-o", "v.npz", "--decay", "2"], 1, "from 0 to 1"),
-        (["encode", "good.mrg", "-o", "v.npy"], 1, "add --vectors dense, or write sparse rows to a .npz"),
-        (["encode", "good.mrg", "-o", "v.parquet"], 1, "add --vectors dense"),
+        (
+            ["encode", "good.mrg", "-o", "v.npy", "--vectors", "sparse"],
+            1,
+            "sparse, or write sparse rows to a .npz",
+        ),
+        (["encode", "good.mrg", "-o", "v.parquet", "--vectors", "sparse"], 1, "remove --vectors sparse"),
+        (
+            ["encode", "good.mrg", "-o", "v.npy", "--budget", "3"],
+            1,
+            "v.npy holds dense vectors: --budget has no",
+        ),
         (["encode", "good.mrg", "-o", "v.txt"], 1, "use .npz"),
         (["encode", "good.mrg", "-o", "v.txt", *DENSE], 1, "use .npy or .parquet"),
         (["encode", "good.mrg", "-o", "v.npz", *DENSE], 1, "use .npy or .parquet"),

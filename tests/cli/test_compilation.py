@@ -54,9 +54,9 @@ commands += ["index t.py t.mrg -o c.index", "index t.py -o c.index --update", "s
 commands += ["similar t.py t.py", "cluster t.py t.mrg -o c.csv"]
 for kind in ("", *(f"{rows} 512" for rows in ("--vectors dense -d", "--rest dense --rest-size")),
              *(f"--kernel {name}" for name in ("subset", "bounded"))):
-    commands += [f"train t.tsv --label label -o m --overwrite --C 1 10 {kind}", "predict m t.mrg"]
+    commands += [f"train t.tsv --class label -o m --overwrite --C 1 10 {kind}", "predict m t.mrg"]
 columns = "--tree-column tree --tree-column other --number-column size --text-column note"
-commands += [f"train pairs.tsv --label label -o m --overwrite {columns}", "explain m pairs.tsv --number 2"]
+commands += [f"train pairs.tsv --class label -o m --overwrite {columns}", "explain m pairs.tsv --number 2"]
 for command in commands:
     with contextlib.redirect_stdout(io.StringIO()):
         assert main(command.split()) == 0, command

@@ -16,7 +16,7 @@ def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     target = folder / "questions"
     options = ["--decay", "0.4", "0.2", "--C", "1", "10", "--cv", "3", "-j", "1"]
-    assert main(["train", QUESTIONS, "--label", "label", "-o", str(target), *options]) == 0
+    assert main(["train", QUESTIONS, "--class", "label", "-o", str(target), *options]) == 0
     assert os.listdir(folder) == ["questions"]
     return target
 
@@ -32,7 +32,7 @@ def test_train_writes_the_model_of_the_estimator(model):
 
 def test_train_says_what_it_found(tmp_path, capsys):
     options = ["--decay", "0.4", "--C", "1", "10", "--balanced", "--budget", "3"]
-    assert main(["train", QUESTIONS, QUESTIONS, "--label", "label", "-o", str(tmp_path / "m"), *options]) == 0
+    assert main(["train", QUESTIONS, QUESTIONS, "--class", "label", "-o", str(tmp_path / "m"), *options]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("600 trees of ")
     assert said[1].startswith("  decay 0.4, C 1: accuracy ")
@@ -41,7 +41,7 @@ def test_train_says_what_it_found(tmp_path, capsys):
 
 
 def test_an_existing_model_is_replaced_only_where_that_is_asked(model, capsys):
-    command = ["train", QUESTIONS, "--label", "label", "-o", str(model), "--decay", "0.2", "--C", "1"]
+    command = ["train", QUESTIONS, "--class", "label", "-o", str(model), "--decay", "0.2", "--C", "1"]
     before = (model / "config.json").read_bytes()
     assert main(command) == 1
     assert "it exists, and is a model" in capsys.readouterr().err
@@ -62,7 +62,7 @@ def test_groups_stay_on_one_side(tmp_path, capsys):
     table = tmp_path / "trees.tsv"
     lines = [f"{k % 2}\t{k % 3}\t(A (B b{k % 2}) (C c{k}))" for k in range(30)]
     table.write_text("\n".join(["label\tdocument\ttree", *lines]) + "\n")
-    command = ["train", str(table), "--label", "label", "-o", str(tmp_path / "m"), "--group", "document"]
+    command = ["train", str(table), "--class", "label", "-o", str(tmp_path / "m"), "--group", "document"]
     assert main([*command, "--cv", "3"]) == 0
     assert main([*command, "--overwrite"]) == 1
     assert "fewer groups than the --cv 5 folds" in capsys.readouterr().err
@@ -83,7 +83,7 @@ def test_predict_prints_a_class_per_tree(model, tmp_path, capsys):
 
 def test_evaluate_prints_text_json_and_a_page(model, tmp_path, capsys):
     page = tmp_path / "page.html"
-    command = ["evaluate", str(model), QUESTIONS, "--label", "label"]
+    command = ["evaluate", str(model), QUESTIONS, "--class", "label"]
     assert main([*command, "--html", str(page)]) == 0
     text = capsys.readouterr().out
     assert "accuracy 1.000 (95 %: 0.987 to 1.000) on 300 trees" in text
@@ -94,13 +94,68 @@ def test_evaluate_prints_text_json_and_a_page(model, tmp_path, capsys):
     assert (found["accuracy"], found["against"]["p_value"], found["mistakes"]) == (1.0, 1.0, [])
 
 
+def test_evaluate_takes_the_column_that_the_model_remembers(model, tmp_path, capsys):
+    assert LinearModel.load(model).class_column == "label"
+    assert main(["evaluate", str(model), QUESTIONS, "--json"]) == 0
+    remembered = capsys.readouterr().out
+    for option in ("--class", "--label"):
+        assert main(["evaluate", str(model), QUESTIONS, option, "label", "--json"]) == 0
+        assert capsys.readouterr().out == remembered
+    assert main(["evaluate", str(model), QUESTIONS, "--class", "kind"]) == 1
+    assert "there is no column 'kind'" in capsys.readouterr().err
+
+
+def test_evaluate_asks_for_the_column_of_a_model_that_names_none(model, tmp_path, capsys):
+    TreeClassifier.load(model).save(tmp_path / "nameless")
+    assert LinearModel.load(tmp_path / "nameless").class_column is None
+    assert main(["evaluate", str(tmp_path / "nameless"), QUESTIONS]) == 1
+    assert "nameless does not name the column that holds the classes: give --class" in capsys.readouterr().err
+    assert main(["evaluate", str(model), QUESTIONS, "--against", str(tmp_path / "nameless")]) == 0
+
+
+def test_two_models_of_different_classes_are_compared_by_a_column_that_is_given(model, tmp_path, capsys):
+    forest = read_trees(QUESTIONS)
+    table = tmp_path / "two.tsv"
+    lines = [f"{name}\t{name}\t{tree}" for name, tree in zip(forest.columns["label"], forest, strict=True)]
+    table.write_text("\n".join(["label\tkind\ttree", *lines]) + "\n")
+    other, settings = str(tmp_path / "other"), ["--decay", "0.2", "--C", "1"]
+    assert main(["train", str(table), "--class", "kind", "-o", other, *settings]) == 0
+    command = ["evaluate", str(model), str(table), "--against", other]
+    assert main(command) == 1
+    assert "in column 'label', and" in capsys.readouterr().err
+    assert main([*command, "--class", "kind"]) == 0
+
+
+def test_weights_are_a_column(tmp_path, capsys):
+    forest = read_trees(QUESTIONS)
+    weight = [float(k % 3) for k in range(len(forest))]
+    table, target = tmp_path / "t.tsv", tmp_path / "m"
+    lines = [f"{c}\t{w}\t{t}" for c, w, t in zip(forest.columns["label"], weight, forest, strict=True)]
+    table.write_text("\n".join(["class\tweight\ttree", *lines]) + "\n")
+    command = ["train", str(table), "--class", "class", "-o", str(target), "--decay", "0.2", "--C", "1"]
+    assert main([*command, "--weight", "weight"]) == 0
+    found = LinearModel.load(target)
+    wanted = TreeClassifier(decay=0.2, C=1).fit(forest, forest.columns["label"], weight)
+    assert found.weights.tobytes() == wanted.weights_.tobytes()
+    assert found.facts["data"]["weight"] == "weight"
+    capsys.readouterr()
+    for options, message in (
+        (["--weight", "class"], "row 1, column 'class'"),
+        (["--weight", "heavy"], "there is no column 'heavy'"),
+        (["--weight", "weight", "--checkpoint", str(tmp_path / "c")], "--weight wants all trees in memory"),
+        (["--weight", "weight", "--workers", "2"], "--weight is for training by one process"),
+    ):
+        assert main([*command, "--overwrite", *options]) == 1
+        assert message in capsys.readouterr().err
+
+
 def test_evaluate_lists_the_most_confident_mistakes_first(model, tmp_path, capsys):
     forest, found = read_trees(QUESTIONS), LinearModel.load(model)
     wrong = tmp_path / "wrong.tsv"
     label = found.classes[0]
     lines = [f"{label}\t{tree}" for tree in forest]
     wrong.write_text("\n".join(["label\ttree", *lines]) + "\n")
-    assert main(["evaluate", str(model), str(wrong), "--label", "label", "--json"]) == 0
+    assert main(["evaluate", str(model), str(wrong), "--class", "label", "--json"]) == 0
     mistakes = json.loads(capsys.readouterr().out)["mistakes"]
     values = [mistake["margin"] for mistake in mistakes]
     assert len(mistakes) == 20
@@ -126,7 +181,7 @@ def test_evaluate_lists_the_most_confident_mistakes_first(model, tmp_path, capsy
 def test_what_cannot_be_learned_is_told(tmp_path, capsys, table, label, message):
     path = tmp_path / "trees.tsv"
     path.write_text(table)
-    assert main(["train", str(path), "--label", label, "-o", str(tmp_path / "m")]) == 1
+    assert main(["train", str(path), "--class", label, "-o", str(tmp_path / "m")]) == 1
     assert message in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["trees.tsv"]
 
@@ -134,11 +189,11 @@ def test_what_cannot_be_learned_is_told(tmp_path, capsys, table, label, message)
 def test_brackets_have_no_classes_and_other_folders_are_no_models(model, tmp_path, capsys):
     path = tmp_path / "trees.mrg"
     path.write_text("(A b)\n(B c)\n")
-    assert main(["evaluate", str(model), str(path), "--label", "label"]) == 1
+    assert main(["evaluate", str(model), str(path), "--class", "label"]) == 1
     assert "the columns are none: use a table" in capsys.readouterr().err
     assert main(["predict", str(tmp_path), str(path)]) == 1
     assert "config.json is missing, or no plain file" in capsys.readouterr().err
-    assert main(["evaluate", str(model), QUESTIONS, "--label", "tree"]) == 1
+    assert main(["evaluate", str(model), QUESTIONS, "--class", "tree"]) == 1
     assert "no column 'tree'" in capsys.readouterr().err
 
 
@@ -181,7 +236,7 @@ def pairs(tmp_path_factory):
     table.write_text("\n".join(["value\ttext\thypothesis\toverlap\tnote", *lines]) + "\n")
     columns = ["--tree-column", "text", "--tree-column", "hypothesis"]
     columns += ["--number-column", "overlap", "--text-column", "note"]
-    command = ["train", str(table), *columns, "--label", "value", "-o", str(folder / "m")]
+    command = ["train", str(table), *columns, "--class", "value", "-o", str(folder / "m")]
     assert main([*command, "--decay", "0.2", "--C", "10"]) == 0
     return table, folder / "m"
 
@@ -200,7 +255,7 @@ def test_a_model_of_several_columns_is_trained_and_takes_its_columns_from_tables
     capsys.readouterr()
     assert main(["predict", str(model), str(table)]) == 0
     assert capsys.readouterr().out.splitlines() == wanted.predict(table).tolist()
-    assert main(["evaluate", str(model), str(table), "--label", "value", "--json"]) == 0
+    assert main(["evaluate", str(model), str(table), "--class", "value", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["trees"] == 300
     assert main(["explain", str(model), str(table), "--number", "2", "--json"]) == 0
     explained = json.loads(capsys.readouterr().out)
@@ -215,7 +270,7 @@ def test_the_trees_beside_numbers_are_in_the_column_that_is_read(pairs, tmp_path
     command = [
         "train",
         str(table),
-        "--label",
+        "--class",
         "value",
         "--number-column",
         "overlap",
@@ -246,10 +301,10 @@ def test_what_the_columns_of_a_model_lack_is_told_in_one_line(pairs, capsys, tmp
     assert "row 200, column 'overlap': 'many' is not a finite number" in said("predict", model, broken)
     lines[200][2:4] = ["(A", "1"]
     broken.write_text("\n".join("\t".join(line) for line in lines))
-    assert "row 200, column 'hypothesis'" in said("evaluate", model, broken, "--label", "value")
+    assert "row 200, column 'hypothesis'" in said("evaluate", model, broken, "--class", "value")
     assert "leave out --column" in said("predict", model, table, "--column", "text")
     assert "there is no column 'hypothesis'" in said("explain", model, "(A b)")
-    train = ["train", table, "--label", "value", "-o", tmp_path / "m"]
+    train = ["train", table, "--class", "value", "-o", tmp_path / "m"]
     assert "row 1, column 'note'" in said(*train, "--tree-column", "text", "--tree-column", "note")
     assert not (tmp_path / "m").exists()
 
@@ -273,11 +328,11 @@ def test_what_the_columns_of_a_model_lack_is_told_in_one_line(pairs, capsys, tmp
 )
 def test_train_makes_models_of_every_kind(options, kind, tmp_path, capsys):
     target = str(tmp_path / "m")
-    command = ["train", QUESTIONS, "--label", "label", "-o", target, "--decay", "0.2", "--C", "10"]
+    command = ["train", QUESTIONS, "--class", "label", "-o", target, "--decay", "0.2", "--C", "10"]
     assert main([*command, *options]) == 0
     (only,) = LinearModel.load(target).inputs
     assert only.kind == kind
-    assert main(["evaluate", target, QUESTIONS, "--label", "label", "--json"]) == 0
+    assert main(["evaluate", target, QUESTIONS, "--class", "label", "--json"]) == 0
     assert json.loads(capsys.readouterr().out.split("\n", 2)[2])["accuracy"] > 0.97
 
 
@@ -290,7 +345,7 @@ def test_train_makes_models_of_every_kind(options, kind, tmp_path, capsys):
     ],
 )
 def test_train_refuses_options_without_effect(options, message, tmp_path, capsys):
-    assert main(["train", QUESTIONS, "--label", "label", "-o", str(tmp_path / "m"), *options]) == 1
+    assert main(["train", QUESTIONS, "--class", "label", "-o", str(tmp_path / "m"), *options]) == 1
     assert message in capsys.readouterr().err
 
 
@@ -300,11 +355,11 @@ def test_classes_that_training_never_saw_count_as_wrong_and_are_told(model, tmp_
     table = tmp_path / "new.tsv"
     lines = [f"{label}\t{tree}" for label, tree in zip(labels, forest, strict=True)]
     table.write_text("\n".join(["label\ttree", *lines]) + "\n")
-    assert main(["evaluate", str(model), str(table), "--label", "label"]) == 0
+    assert main(["evaluate", str(model), str(table), "--class", "label"]) == 0
     text = capsys.readouterr().out
     assert "accuracy 0.990 " in text
     assert "3 trees of 'planet', which the model does not know, count as wrong" in text
-    assert main(["evaluate", str(model), str(table), "--label", "label", "--json"]) == 0
+    assert main(["evaluate", str(model), str(table), "--class", "label", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["unknown"] == {"planet": 3}
     assert [one["truth"] for one in found["mistakes"]] == ["planet"] * 3
@@ -317,16 +372,16 @@ def two_columns(tmp_path_factory):
     rows = [f"(S (A {k % 3}))\t(T (B {'x' if k % 2 else 'y'}))\t{k % 2}" for k in range(40)]
     (folder / "t.tsv").write_text("\n".join(["tree\ttext\tlabel", *rows]))
     for name, column in (("good", ["--tree-column", "text"]), ("poor", ["--column", "tree"])):
-        command = ["train", str(folder / "t.tsv"), "--label", "label", *column, "-o", str(folder / name)]
+        command = ["train", str(folder / "t.tsv"), "--class", "label", *column, "-o", str(folder / name)]
         assert main([*command, "--decay", "0.4", "--C", "1"]) == 0
     return folder
 
 
 def test_each_of_two_models_reads_its_own_column(two_columns, capsys):
     table = str(two_columns / "t.tsv")
-    main(["evaluate", str(two_columns / "poor"), table, "--label", "label", "--json"])
+    main(["evaluate", str(two_columns / "poor"), table, "--class", "label", "--json"])
     alone = json.loads(capsys.readouterr().out)
-    command = ["evaluate", str(two_columns / "good"), table, "--label", "label", "--json"]
+    command = ["evaluate", str(two_columns / "good"), table, "--class", "label", "--json"]
     main([*command, "--against", str(two_columns / "poor")])
     both = json.loads(capsys.readouterr().out)
     assert both["accuracy"] == 1
@@ -341,7 +396,7 @@ def test_a_bad_tree_in_any_column_costs_its_row_with_skip_bad(tmp_path, capsys):
     for name, lines in (("good", rows), ("bad", broken), ("none", broken[:1])):
         (tmp_path / f"{name}.tsv").write_text("label\ttree\tother\n" + "".join(lines))
     good, bad, none = (str(tmp_path / f"{name}.tsv") for name in ("good", "bad", "none"))
-    options = ["--label", "label", "--tree-column", "tree", "--tree-column", "other"]
+    options = ["--class", "label", "--tree-column", "tree", "--tree-column", "other"]
     options += ["--decay", "0.4", "--C", "1"]
     assert main(["train", bad, *options, "-o", str(tmp_path / "m")]) == 1
     for name, table in (("of good", good), ("of bad", bad)):
@@ -357,7 +412,7 @@ def test_a_bad_tree_in_any_column_costs_its_row_with_skip_bad(tmp_path, capsys):
     assert main(["predict", model, bad]) == 1
     assert main(["predict", model, bad, "--skip-bad"]) == 0
     assert capsys.readouterr().out == wanted
-    assert main(["evaluate", model, bad, "--label", "label", "--skip-bad", "--json"]) == 0
+    assert main(["evaluate", model, bad, "--class", "label", "--skip-bad", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["trees"] == 12
     assert main(["explain", model, bad, "--number", "1", "--skip-bad", "--json"]) == 0
     assert main(["predict", model, none, "--skip-bad"]) == 1
@@ -367,9 +422,9 @@ def test_a_bad_tree_in_any_column_costs_its_row_with_skip_bad(tmp_path, capsys):
 def test_what_is_known_before_the_work_is_told_before_it(two_columns, capsys, monkeypatch):
     monkeypatch.setattr(TreeClassifier, "fit", lambda *_: pytest.fail("trained in vain"))
     table = str(two_columns / "t.tsv")
-    assert main(["train", table, "--label", "label", "-o", str(two_columns / "no" / "where")]) == 1
+    assert main(["train", table, "--class", "label", "-o", str(two_columns / "no" / "where")]) == 1
     assert "does not exist" in capsys.readouterr().err
-    command = ["train", table, "--label", "label", "-o", str(two_columns / "new")]
+    command = ["train", table, "--class", "label", "-o", str(two_columns / "new")]
     assert main([*command, "--tree-column", "text", "--checkpoint", str(two_columns / "training")]) == 1
     assert "the trees of one column" in capsys.readouterr().err
 

@@ -153,7 +153,7 @@ def test_the_model_is_the_mean_of_the_weights_over_the_visits_of_the_last_pass()
     bias, loss, excess, mean_bias = random.normal(size=(4, 2))
     means[...], mean_bias[...] = weights, bias
     alpha = random.random((9, 2)).astype(np.float32)
-    state = Descent(positive, np.full((2, 2), 3.0), alpha, weights, bias)
+    state = Descent(positive, np.full((2, 2), 3.0), np.ones(len(alpha)), alpha, weights, bias)
     order = random.permutation(9)
     seen = []
     for visited in range(9):

@@ -78,7 +78,7 @@ def test_what_a_vectorizer_learns_it_learns_from_the_trees_of_a_fold_alone(quest
     trees, y = questions
     vectorizer = FragmentVectorizer(n_features=None, idf=True)
     inputs, table = [VectorizerInput(None, vectorizer)], Table({None: trees})
-    made = list(folds.row_folds(inputs, table, y, folds.split_folds(y, 4)))
+    made = list(folds.row_folds(inputs, table, y, np.ones(len(y)), folds.split_folds(y, 4)))
     for fold in made:
         alone = FragmentVectorizer(n_features=None, idf=True).fit(trees[fold.train])
         assert fold.rows.sum() == pytest.approx(alone.transform(trees[fold.train]).sum())
@@ -93,11 +93,11 @@ def test_trees_of_a_group_are_never_on_both_sides():
     for train, test in folds.split_folds(y, 5, groups):
         assert not set(groups[train]) & set(groups[test])
     trees = random_forest(1, 40, 8)
-    assert TreeClassifier(decay=0.4, C=(1, 10)).fit(trees, y, groups).trials_
+    assert TreeClassifier(decay=0.4, C=(1, 10)).fit(trees, y, groups=groups).trials_
     with pytest.raises(ParameterError, match="fewer groups than the cv=5"):
-        TreeClassifier().fit(trees, y, np.zeros(40))
+        TreeClassifier().fit(trees, y, groups=np.zeros(40))
     with pytest.raises(ParameterError, match="one for each of the 40 trees"):
-        TreeClassifier().fit(trees, y, [1, 2])
+        TreeClassifier().fit(trees, y, groups=[1, 2])
 
 
 def test_class_weights_shift_the_decision_to_rare_classes():

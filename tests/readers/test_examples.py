@@ -177,7 +177,7 @@ def test_a_model_is_trained_on_a_file_of_kelp(tmp_path):
     path = tmp_path / "train.klp"
     lines = [f"{c} |BT:t| (S({c.upper()}({w}))) |ET| |BS:id| {w} |ES|" for c in "ab" for w in "vwxyz"]
     path.write_text("\n".join(lines), encoding="utf-8")
-    assert main(["train", str(path), "--label", "class", "-o", str(tmp_path / "model")]) == 0
+    assert main(["train", str(path), "--class", "class", "-o", str(tmp_path / "model")]) == 0
     model = LinearModel.load(tmp_path / "model")
     assert model.predict(["(S (A q))", "(S (B q))"]).tolist() == ["a", "b"]
     forest = read_kelp(path)

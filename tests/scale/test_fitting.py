@@ -176,7 +176,7 @@ def test_warming_up_compiles_the_pass_that_partitions_make(monkeypatch):
     partition.warm_up()
     ((rows, *_, descent, figures),) = visited
     types = [array.dtype.str for array in (*rows, *descent, *figures[:4])]
-    floats = ["<f4", "|b1", "<f8", "<f4", "<f4", "<f8", "<f4", "<f8", "<f8", "<f8"]
+    floats = ["<f4", "|b1", "<f8", "<f8", "<f4", "<f4", "<f8", "<f4", "<f8", "<f8", "<f8"]
     assert types == ["<i4", "<i4", *floats]
 
 

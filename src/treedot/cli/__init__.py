@@ -92,7 +92,8 @@ def parser() -> argparse.ArgumentParser:
         "--vectors",
         choices=VECTORS,
         help="sparse: rows with a column for every small fragment; "
-        "dense: distributed trees, as in the paper (default: sparse; with --kernel dense)",
+        "dense: distributed trees, as in the paper (default: dense for a .npy or .parquet file and with "
+        "--kernel; else sparse)",
     )
     encode.add_argument(
         "--kernel",

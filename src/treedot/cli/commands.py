@@ -46,17 +46,11 @@ from treedot.vectors.writers import VectorWriter, matrix_rows, vector_file, writ
 
 def encode(options: argparse.Namespace) -> None:
     """Stream trees from files into a file of vectors, or turn many files into a folder of them."""
-    if options.vectors is None:
-        options.vectors = "sparse" if options.kernel is None else "dense"
     if wants_parts(options):
+        options.vectors = options.vectors or ("sparse" if options.kernel is None else "dense")
         encode_parts(options)
         return
-    check_options(options)
-    suffix = Path(options.output).suffix.lower()
-    if options.vectors == "sparse" and suffix in (".npy", ".parquet"):
-        raise ParameterError(
-            f"{options.output} is for dense vectors: add --vectors dense, or write sparse rows to a .npz file"
-        )
+    _choose_vectors(options)
     if options.output != "-":
         check_target(Path(options.output), *options.trees)
     vectorizer = make_vectorizer(options)
@@ -69,6 +63,24 @@ def encode(options: argparse.Namespace) -> None:
         if not progress.trees:
             raise SourceError("there is no tree to encode")
     skipped.report()
+
+
+def _choose_vectors(options: argparse.Namespace) -> None:
+    """Set the kind of vectors where it is not given: dense for a file of dense vectors, and for a kernel."""
+    output, is_given = options.output, options.vectors is not None
+    is_dense_file = Path(output).suffix.lower() in (".npy", ".parquet")
+    if is_dense_file and options.vectors == "sparse":
+        raise ParameterError(
+            f"{output} holds dense vectors: remove --vectors sparse, or write sparse rows to a .npz file"
+        )
+    if not is_given:
+        options.vectors = "dense" if is_dense_file or options.kernel is not None else "sparse"
+    try:
+        check_options(options)
+    except ParameterError as error:
+        if is_given or not is_dense_file:
+            raise
+        raise ParameterError(f"{output} holds dense vectors: {error}") from None
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from treedot import __version__
+from treedot.array_types import FloatArray
 from treedot.cli.choices import check_options, make_kernel, make_vectorizer
 from treedot.cli.pipes import show
 from treedot.cli.progress import Counted
@@ -26,9 +27,9 @@ from treedot.files import check_target, write_whole
 from treedot.model import LinearModel
 from treedot.model.evaluation import evaluate as compare
 from treedot.model.evaluation import margins, mcnemar
-from treedot.model.labels import class_names
+from treedot.model.labels import class_names, column_values
 from treedot.model.model_folder import check_model_target
-from treedot.model.table import Columns, read_table, readable_rows
+from treedot.model.table import Columns, finite_numbers, read_table, readable_rows
 from treedot.parameters import checked_integer
 from treedot.printable import printable, printable_json
 from treedot.readers.problems import OnBad
@@ -55,14 +56,21 @@ def train(options: argparse.Namespace) -> None:
     columns = Columns.make(options.tree_column, options.number_column, options.text_column)
     classifier = TreeClassifier(**_settings(options, N_FEATURES))
     trees = _forest(options, columns)
-    labels = _labels(trees, options.label)
+    labels = _labels(trees, options.class_column)
     groups = None if options.group is None else _labels(trees, options.group)
+    weights = None if options.weight is None else _weights(trees, options.weight)
     with Counted("folds") as progress:
-        classifier.fit(trees, labels, groups, progress=progress)
+        classifier.fit(trees, labels, weights, groups=groups, progress=progress)
     facts: dict[str, Any] = {
-        "data": {"trees": len(trees), "digest": _digest(trees, labels, columns), "label": options.label},
+        "data": {
+            "trees": len(trees),
+            "digest": _digest(trees, labels, columns),
+            "label": options.class_column,
+        },
         "treedot": __version__,
     }
+    if weights is not None:
+        facts["data"] |= {"weight": options.weight, "weights": _digest_of(weights)}
     classifier.to_model(facts).save(options.output, overwrite=options.overwrite)
     what = "rows" if columns.are_named else "trees"
     n_classes, n_columns = classifier.classes_.size, classifier.columns_.size
@@ -135,6 +143,7 @@ def evaluate(options: argparse.Namespace) -> None:
 
     model = LinearModel.load(options.model)
     other = LinearModel.load(options.against) if options.against else None
+    class_column = options.class_column or _class_column(model, other, options)
     if options.html:
         check_target(Path(options.html), *options.trees)
     theirs = None
@@ -145,7 +154,7 @@ def evaluate(options: argparse.Namespace) -> None:
             )
         theirs = _forest(argparse.Namespace(**vars(options)), other.reads)
     trees = _forest(options, model.reads)
-    truth = _labels(trees, options.label)
+    truth = _labels(trees, class_column)
     scores = model.decision_function(trees, n_jobs=options.jobs)
     classes, predicted = model.classes.astype(str), model.best(scores).astype(str)
     found = compare(classes, truth, predicted)
@@ -164,6 +173,22 @@ def evaluate(options: argparse.Namespace) -> None:
         with write_whole(options.html) as aside:
             aside.write_text(as_page(report), encoding="utf-8")
     print(printable_json(as_json(report)) if options.json else as_text(report))
+
+
+def _class_column(model: LinearModel, other: LinearModel | None, options: argparse.Namespace) -> str:
+    """Return the column of classes that a model remembers; two models must agree on it."""
+    column = model.class_column
+    if column is None:
+        raise ParameterError(
+            f"{options.model} does not name the column that holds the classes: give --class COLUMN"
+        )
+    theirs = column if other is None else other.class_column
+    if theirs not in (column, None):
+        raise ParameterError(
+            f"{options.model} was trained with the classes in column {column!r}, and {options.against} with "
+            f"those in {theirs!r}: give --class COLUMN"
+        )
+    return column
 
 
 def explain(options: argparse.Namespace) -> None:
@@ -226,6 +251,15 @@ def _set_column(options: argparse.Namespace, columns: Columns) -> None:
 def _labels(trees: Forest, column: str) -> np.ndarray:
     """Return a column as texts; where one is missing, it is an error."""
     return np.array(class_names(trees, column))
+
+
+def _weights(trees: Forest, column: str) -> FloatArray:
+    """Return a column as numbers."""
+    return finite_numbers(column_values(trees, column), column)
+
+
+def _digest_of(numbers: FloatArray) -> str:
+    return hashlib.blake2b(numbers.tobytes(), digest_size=16).hexdigest()
 
 
 def _digest(trees: Forest, labels: np.ndarray, columns: Columns) -> str:

@@ -27,7 +27,7 @@ def add_learn_commands(
         "--engine, many processes do the same side by side.",
     )
     train.add_argument("trees", nargs="+", metavar="TREES", help=source)
-    _add_label(train)
+    _add_class(train, required=True)
     train.add_argument("-o", "--output", required=True, metavar="MODEL", help="the folder to write")
     train.add_argument("--overwrite", action="store_true", help="replace the model if there is one")
     train.add_argument(
@@ -43,6 +43,12 @@ def add_learn_commands(
     train.add_argument("--cv", type=int, default=5, metavar="N", help="folds (default: 5)")
     train.add_argument(
         "--group", metavar="COLUMN", help="trees with the same value there are never on both sides of a fold"
+    )
+    train.add_argument(
+        "--weight",
+        metavar="COLUMN",
+        help="the column that says how much each tree counts: 2 as two copies, 0 as if it were not there "
+        "(default: 1 for all)",
     )
     train.add_argument(
         "--balanced",
@@ -112,7 +118,7 @@ def add_learn_commands(
     )
     evaluate.add_argument("model", metavar="MODEL", help=MODEL_HELP)
     evaluate.add_argument("trees", nargs="+", metavar="TREES", help=source)
-    _add_label(evaluate)
+    _add_class(evaluate, required=False, default=" (default: the one that the model was trained with)")
     evaluate.add_argument("--against", metavar="MODEL", help="a second model to compare with")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
     evaluate.add_argument(
@@ -144,8 +150,15 @@ def add_learn_commands(
     add_reading(explain)
 
 
-def _add_label(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--label", required=True, metavar="COLUMN", help="the column that holds the classes")
+def _add_class(command: argparse.ArgumentParser, required: bool, default: str = "") -> None:
+    command.add_argument(
+        "--class",
+        "--label",
+        dest="class_column",
+        required=required,
+        metavar="COLUMN",
+        help=f"the column that holds the classes{default}",
+    )
 
 
 def _add_jobs(command: argparse.ArgumentParser) -> None:

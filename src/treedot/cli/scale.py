@@ -40,7 +40,7 @@ FOR_SOURCE_CODE = (
 FOR_ONE_PROCESS = {
     "passes": "use --rounds",
     "jobs": "use --workers",
-    **dict.fromkeys(("group", "kernel", "tree_column", "number_column", "text_column"), IN_MEMORY),
+    **dict.fromkeys(("group", "weight", "kernel", "tree_column", "number_column", "text_column"), IN_MEMORY),
 }
 
 
@@ -247,7 +247,7 @@ def train_by_many(options: argparse.Namespace, settings: dict[str, Any]) -> Line
             options.trees,
             options.output,
             client=client,
-            label=options.label,
+            label=options.class_column,
             **{name: settings[name] for name in own},
             **rounds,
             partitions=options.partitions,

@@ -43,15 +43,16 @@ def train_on_files(options: argparse.Namespace, settings: dict[str, Any]) -> Non
 
 def _train_streamed(options: argparse.Namespace, settings: dict[str, Any], folder: Path) -> LinearModel:
     target = Path(options.output)
-    if options.group is not None:
-        raise ParameterError("--group wants all trees in memory: leave out --checkpoint")
+    for name in ("group", "weight"):
+        if getattr(options, name) is not None:
+            raise ParameterError(f"--{name} wants all trees in memory: leave out --checkpoint")
     check_apart(target, folder)
     skipped = Skipped(options.skip_bad)
     reading = {"format": options.format, "column": options.column, "unit": options.unit}
     with contextlib.ExitStack() as stack:
         with Passes() as progress:
             training = held_training(
-                options.trees, options.label, folder, reading, skipped.callback, progress, settings
+                options.trees, options.class_column, folder, reading, skipped.callback, progress, settings
             )
             model = stack.enter_context(training)
         skipped.report()

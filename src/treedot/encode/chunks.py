@@ -114,6 +114,11 @@ class IdleMemory(Generic[Kept]):
     def __init__(self, make: Callable[[int, int], Kept]) -> None:
         self._make, self._idle = make, list[Kept]()
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory is idle."""
+        return sum(map(bytes_of, list(self._idle)))
+
     def take(self, nodes: int) -> Kept:
         """Return memory for trees of at most so many nodes, that of another chunk where it will do."""
         try:
@@ -126,6 +131,11 @@ class IdleMemory(Generic[Kept]):
         """Keep memory for the next chunk, unless it is large."""
         if memory.nodes <= KEPT and memory.fragments <= KEPT:
             self._idle.append(memory)
+
+
+def bytes_of(value: Any) -> int:
+    """Return how much memory the arrays of a tuple take, and of the tuples in it."""
+    return sum(map(bytes_of, value)) if isinstance(value, tuple) else int(getattr(value, "nbytes", 0))
 
 
 def check_forest(forest: Any) -> None:

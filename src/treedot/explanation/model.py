@@ -105,12 +105,12 @@ def explain_model(
     10 fragments of 4 trees
     <BLANKLINE>
     B
-      +0.911  (S B)
-      -0.911  (S C)
+      +0.880  (S B)
+      -0.880  (S C)
     <BLANKLINE>
     C
-      +0.911  (S C)
-      -0.911  (S B)
+      +0.880  (S C)
+      -0.880  (S B)
     """
     function = LinearFunction.of(model)
     wanted = checked_integer("n_fragments", n_fragments, 0)

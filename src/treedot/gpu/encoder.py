@@ -63,6 +63,11 @@ class GpuEncoder:
         self._memory = [torch.empty(0, dtype=torch.int32) for _ in range(3)]
 
     @property
+    def nbytes(self) -> int:
+        """How much memory of the GPU the labels met so far take."""
+        return sum(table.numel() * table.element_size() for table in self._composition.labels.tables)
+
+    @property
     def device(self) -> Any:
         """The device of all tensors."""
         return self._gpu.device

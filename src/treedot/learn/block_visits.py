@@ -65,7 +65,7 @@ class Group:
         A visit costs less than to encode a tree, so that rows are visited more than once while they are in
         memory. The order of each turn follows from a key. ``figures`` tell of the losses of the first.
         """
-        descent = Descent(self._positive, cost, alpha, weights, bias)
+        descent = Descent(self._positive, cost, np.ones(len(alpha)), alpha, weights, bias)
         for turn in range(turns):
             order = shuffled(len(alpha), key_of(key, turn) if turn else key)
             visit_rows(self._rows, self._squares, order, descent, figures)

@@ -1,7 +1,8 @@
 """Linear support vector machines for sparse rows, all classes at once, by dual coordinate descent.
 
 The method of Hsieh et al. (2008), *A dual coordinate descent method for large-scale linear SVM*: with sides
-y = ±1 and costs C, the weights of one class against the rest minimise ::
+y = ±1 and costs C (the cost of a side times the weight of the row), the weights of one class against the rest
+minimise ::
 
     P(w, b) = ½ (‖w‖² + b²) + Σᵢ Cᵢ max(0, 1 - yᵢ (w · xᵢ + b))²
 
@@ -10,7 +11,9 @@ y = ±1 and costs C, the weights of one class against the rest minimise ::
 found by solving for one αᵢ after the other. ``P - D``, the *duality gap*, bounds how far P is from its least
 value. It is a sum over the rows: with ξᵢ = 1 - yᵢ (w · xᵢ + b), row i adds ::
 
-    Cᵢ max(0, ξᵢ)² + αᵢ² / (4 Cᵢ) - αᵢ ξᵢ ≥ 0
+    Cᵢ max(0, ξᵢ)² + αᵢ² / (4 Cᵢ) - αᵢ ξᵢ = Cᵢ (max(0, ξᵢ) - αᵢ / (2 Cᵢ))² + αᵢ max(0, -ξᵢ) ≥ 0
+
+Added up in the second form, in which nothing cancels, the gap can become far smaller than the rounding of P.
 """
 
 from __future__ import annotations
@@ -59,6 +62,7 @@ class Descent(NamedTuple):
 
     positive: BoolArray  # (rows, problems): the sides
     cost: FloatArray  # (problems, 2): of the negative and of the positive side
+    row_weight: FloatArray  # (rows,): the factor of the cost of each row
     alpha: Matrix  # (rows, problems)
     weights: Matrix  # (columns, problems)
     bias: FloatArray
@@ -68,6 +72,7 @@ class Descent(NamedTuple):
         return Descent(
             self.positive.compress(which, axis=1),
             self.cost[which],
+            self.row_weight,
             self.alpha.compress(which, axis=1),
             self.weights.compress(which, axis=1),
             self.bias[which],
@@ -90,6 +95,7 @@ def train_linear(
     positive: BoolArray,
     cost: FloatArray,
     *,
+    row_weight: FloatArray | None = None,
     tol: float = 1e-2,
     max_passes: int = 1000,
     seed: int = 0,
@@ -105,6 +111,8 @@ def train_linear(
         Which rows are on the positive side of each problem.
     cost : array, (problems, 2)
         C of the negative and of the positive side.
+    row_weight : array, (rows,), optional
+        Positive factors of C, one for each row; by default 1.
     tol : float
         A problem is solved when its duality gap is at most this share of P.
     max_passes : int
@@ -123,9 +131,10 @@ def train_linear(
     (array([ 0.667, -0.667]), array([0.]))
     """
     rows = Rows(matrix.indptr, matrix.indices, matrix.data)
+    factors = np.ones(matrix.shape[0]) if row_weight is None else row_weight
 
     def descend(sides: BoolArray, costs: FloatArray) -> LinearFit:
-        return _descend(rows, matrix.shape[1], sides, costs, tol, max_passes, seed)
+        return _descend(rows, matrix.shape[1], sides, costs, factors, tol, max_passes, seed)
 
     return over_problems(descend, positive, cost, n_jobs)
 
@@ -148,12 +157,14 @@ def over_problems(
 
 
 def _descend(
-    rows: Rows, width: int, positive: BoolArray, cost: FloatArray, tol: float, max_passes: int, seed: int
-) -> LinearFit:
+    rows: Rows, width: int, positive: BoolArray, cost: FloatArray, row_weight: FloatArray, tol: float,
+    max_passes: int, seed: int,
+) -> LinearFit:  # fmt: skip
     n_rows, problems = positive.shape
     state = Descent(
         positive,
         np.ascontiguousarray(cost, np.float64),
+        np.ascontiguousarray(row_weight, np.float64),
         np.zeros((n_rows, problems)),
         np.zeros((width, problems)),
         np.zeros(problems),
@@ -209,7 +220,7 @@ def visit_rows(
         count = 0
         for k in range(scores.size):
             side = 1.0 if state.positive[i, k] else -1.0
-            cost, old = state.cost[k, int(state.positive[i, k])], alpha[i, k]
+            cost, old = state.cost[k, int(state.positive[i, k])] * state.row_weight[i], alpha[i, k]
             ridge, slack = 0.5 / cost, 1.0 - side * scores[k]
             new = alpha.dtype.type(max(old + (slack - old * ridge) / (squares[i] + 1.0 + ridge), 0.0))
             if new != old:
@@ -248,7 +259,7 @@ def _add_to_means(
 def _relative_gap(rows: Rows, state: Descent) -> FloatArray:
     """Return (P - D) / P of every problem, added up in the same order whatever problems stand beside it."""
     scores = np.zeros(state.bias.size)
-    penalty, loss, gain = state.bias**2 / 2, np.zeros(scores.size), np.zeros(scores.size)
+    penalty, loss, excess = state.bias**2 / 2, np.zeros(scores.size), np.zeros(scores.size)
     for column in range(len(state.weights)):
         for k in range(scores.size):
             penalty[k] += state.weights[column, k] ** 2 / 2
@@ -256,7 +267,14 @@ def _relative_gap(rows: Rows, state: Descent) -> FloatArray:
         _scores(rows, i, state, scores)
         for k in range(scores.size):
             side = 1.0 if state.positive[i, k] else -1.0
-            cost, alpha = state.cost[k, int(state.positive[i, k])], state.alpha[i, k]
-            loss[k] += cost * max(0.0, 1.0 - side * scores[k]) ** 2
-            gain[k] += alpha - alpha**2 / (4 * cost)
-    return (loss + 2 * penalty - gain) / (loss + penalty)
+            cost, alpha = state.cost[k, int(state.positive[i, k])] * state.row_weight[i], state.alpha[i, k]
+            slack = 1.0 - side * scores[k]
+            loss[k] += cost * max(0.0, slack) ** 2
+            excess[k] += row_excess(alpha, slack, cost)
+    return excess / (loss + penalty)
+
+
+@njit
+def row_excess(alpha: float, slack: float, cost: float) -> float:
+    """Return how much a row adds to P - D; see the beginning of this module."""
+    return cost * (max(0.0, slack) - alpha / (2 * cost)) ** 2 + alpha * max(0.0, -slack)

@@ -16,7 +16,7 @@ from treedot.encode import DenseEncoder, DenseSpec
 from treedot.encode.dense.reference import fragment_vector
 from treedot.encode.spec import spec_of
 from treedot.learn.base import StatelessTreeTransformer
-from treedot.learn.encoders import kept_encoder
+from treedot.learn.encoders import kept_encoder, trim_encoders
 from treedot.parameters import checked_integer
 from treedot.readers import read_tree, read_trees
 from treedot.word_vectors import WordVectors
@@ -83,6 +83,17 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
     See Also
     --------
     FragmentVectorizer : Sparse rows of small fragments, which are exact and faster.
+    clear_encoders : Drop the label vectors that are kept in memory.
+
+    Notes
+    -----
+    The vectors of labels are drawn when a label is met first, and kept for the next call, by all vectorizers
+    with the same settings. What all vectorizers of the process keep takes at most 1 GiB together: the
+    settings not used for longest are forgotten first.
+
+    References
+    ----------
+    F. M. Zanzotto and L. Dell'Arciprete (2012), *Distributed Tree Kernels*, ICML.
 
     Examples
     --------
@@ -166,17 +177,36 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         ----------
         X : any source of trees
             See ``read_trees``: a Forest, a path, a list of bracket texts, of ``Tree`` objects, …
-        out : array of shape (number of trees, n_components), optional
+        out : array of shape (n_trees, n_components), default=None
             Where to write the vectors, for instance a memory map.
+
+        Returns
+        -------
+        vectors : array of shape (n_trees, n_components)
+            The vectors; ``out`` if it is given.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is invalid, or ``out`` has the wrong shape or type.
+        RangeError
+            If a vector is too large for its type.
+
+        See Also
+        --------
+        clear_encoders : Drop the label vectors that are kept for the next call.
         """
         spec = self.spec
-        if self.device != "cpu":
-            from treedot.gpu import GpuEncoder
+        try:
+            if self.device != "cpu":
+                from treedot.gpu import GpuEncoder
 
-            on_gpu = kept_encoder(spec, (self.device,), partial(GpuEncoder, spec, self.device))
-            return on_gpu.transform(read_trees(X), out=out, n_jobs=self.n_jobs)
-        encoder = kept_encoder(spec, (), partial(DenseEncoder, spec, self._words))
-        return encoder.encode(read_trees(X), out=out, n_jobs=self.n_jobs)
+                on_gpu = kept_encoder(spec, (self.device,), partial(GpuEncoder, spec, self.device))
+                return on_gpu.transform(read_trees(X), out=out, n_jobs=self.n_jobs)
+            encoder = kept_encoder(spec, (), partial(DenseEncoder, spec, self._words))
+            return encoder.encode(read_trees(X), out=out, n_jobs=self.n_jobs)
+        finally:
+            trim_encoders()
 
     def transform_fragment(self, fragment: Any) -> np.ndarray:
         """Return f̂(τ), the vector of one fragment: nearly a unit vector, nearly orthogonal to all others.

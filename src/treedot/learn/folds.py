@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from treedot.array_types import Array, IntArray
+from treedot.array_types import Array, FloatArray, IntArray
 from treedot.errors import ParameterError
 from treedot.model.inputs import Inputs
 from treedot.model.model_input import ModelInput, with_columns
@@ -49,11 +49,7 @@ def split_folds(y: Array, n_folds: Any, groups: Any = None) -> list[tuple[IntArr
             "cv, or give one decay and one C, for which there is no cross-validation"
         )
     if groups is not None:
-        groups = np.asarray(groups)
-        if any(group is None or group != group for group in groups.tolist()):
-            raise ParameterError("some of groups are missing: give every tree one")
-        if groups.shape != y.shape:
-            raise ParameterError(f"groups must hold one for each of the {y.size} trees, not {groups.shape}")
+        groups = checked_groups(groups, y.size)
         if np.unique(groups).size < n_folds:
             raise ParameterError(f"there are fewer groups than the cv={n_folds} folds: lower cv")
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
@@ -62,10 +58,21 @@ def split_folds(y: Array, n_folds: Any, groups: Any = None) -> list[tuple[IntArr
         return list(kind(n_folds).split(np.zeros(y.size), y, groups))
 
 
+def checked_groups(groups: Any, n_examples: int) -> Array:
+    """Return the groups of examples as an array, one for each."""
+    found = np.asarray(groups)
+    if found.shape != (n_examples,):
+        raise ParameterError(f"groups must hold one for each of the {n_examples} trees, not {found.shape}")
+    if any(group is None or group != group for group in found.tolist()):
+        raise ParameterError("some of groups are missing: give every tree one")
+    return found
+
+
 def row_folds(
     inputs: Inputs,
     table: Table,
     y: Array,
+    sample_weight: FloatArray,
     folds: list[tuple[IntArray, IntArray]],
     n_jobs: int | None = None,
 ) -> Iterator[Fold]:
@@ -77,7 +84,7 @@ def row_folds(
     ready = [None if each.learns else narrowed(each.transform(table, n_jobs))[1] for each in inputs]
     for train, test in folds:
         pairs = [
-            _fitted_pair(each, table.take(train), table.take(test), y[train])
+            _fitted_pair(each, table.take(train), table.take(test), y[train], sample_weight[train])
             if rows is None
             else (rows[train], rows[test])
             for each, rows in zip(inputs, ready, strict=True)
@@ -90,13 +97,14 @@ def kernel_folds(
     inputs: Inputs,
     table: Table,
     y: Array,
+    sample_weight: FloatArray,
     folds: list[tuple[IntArray, IntArray]],
     n_jobs: int | None = None,
 ) -> Iterator[Fold]:
     """Yield every fold with the sums of kernels of all inputs; Gram matrices are computed once."""
     kernels, others = by_kind(inputs)
     gram = np.sum([each.kernel.gram(table[each.column], n_jobs=n_jobs) for each in kernels], axis=0)
-    beside = row_folds(others, table, y, folds, n_jobs) if others else None
+    beside = row_folds(others, table, y, sample_weight, folds, n_jobs) if others else None
     for train, test in folds:
         own, other = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
         if beside is not None:
@@ -111,9 +119,11 @@ def by_kind(inputs: Inputs) -> tuple[list[KernelInput], list[ModelInput]]:
     return kernels, [each for each in inputs if not isinstance(each, KernelInput)]
 
 
-def _fitted_pair(each: ModelInput, own: Table, other: Table, y: Array) -> tuple[csr_matrix, csr_matrix]:
+def _fitted_pair(
+    each: ModelInput, own: Table, other: Table, y: Array, sample_weight: FloatArray
+) -> tuple[csr_matrix, csr_matrix]:
     """Return the rows of some examples and of others, for an input that is fitted to the first."""
-    made, rows = each.fitted(own, y)
+    made, rows = each.fitted(own, y, sample_weight=sample_weight)
     columns, narrow = narrowed(rows)
     return narrow, with_columns(to_csr(made.transform(other)), columns)
 

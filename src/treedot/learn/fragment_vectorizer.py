@@ -17,7 +17,7 @@ from treedot.encode.sparse.rows import LearnedColumns
 from treedot.encode.spec import spec_of
 from treedot.errors import ParameterError, SourceError
 from treedot.learn.base import SparseTreeTransformer, check_source
-from treedot.learn.encoders import kept_encoder
+from treedot.learn.encoders import kept_encoder, trim_encoders
 from treedot.model.fragment_rows import FragmentRows, encode_rows, exact_log_norms
 from treedot.model.idf import DocumentCounts, checked_idf, is_flag
 from treedot.model.vectorizer_state import VectorizerState
@@ -104,6 +104,17 @@ class FragmentVectorizer(SparseTreeTransformer):
         With ``idf=True`` and hashed columns, a named tuple: ``columns``, those in use, ascending; ``counts``,
         how many trees hold each; and ``n_trees``, of how many trees.
 
+    See Also
+    --------
+    DistributedTreeVectorizer : Dense vectors of all fragments.
+    clear_encoders : Drop the keys of labels that are kept in memory.
+
+    Notes
+    -----
+    The keys of labels are kept for the next call, by all vectorizers with the same settings. What all
+    vectorizers of the process keep takes at most 1 GiB together: the settings not used for longest are
+    forgotten first.
+
     Examples
     --------
     >>> from treedot import FragmentVectorizer
@@ -177,8 +188,26 @@ class FragmentVectorizer(SparseTreeTransformer):
         return self
 
     def transform(self, X: Any) -> csr_matrix:
-        """Return one sparse row per tree, for any source of trees (see ``read_trees``)."""
-        return encode_rows(self._encoder(), read_trees(X), self.n_jobs)
+        """Return one sparse row per tree.
+
+        Parameters
+        ----------
+        X : any source of trees
+            See ``read_trees``: a Forest, a path, a list of bracket texts, of ``Tree`` objects, …
+
+        Returns
+        -------
+        rows : csr_matrix of shape (n_trees, n_columns)
+            The rows. With a ``rest``, its columns follow those of the bounded fragments.
+
+        See Also
+        --------
+        clear_encoders : Drop the keys of labels that are kept for the next call.
+        """
+        try:
+            return encode_rows(self._encoder(), read_trees(X), self.n_jobs)
+        finally:
+            trim_encoders()
 
     def transform_fragment(self, fragment: Any) -> csr_matrix:
         """Return the row of one fragment: ±1 in its column, or its vector in the rest, of length about 1.

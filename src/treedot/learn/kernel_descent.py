@@ -14,7 +14,7 @@ import numpy as np
 from treedot.algebra.splitmix import GOLDEN, mix
 from treedot.array_types import BoolArray, FloatArray, IntArray
 from treedot.jit import njit
-from treedot.learn.coordinate_descent import PASSES_PER_CHECK, LinearFit, over_problems, shuffle
+from treedot.learn.coordinate_descent import PASSES_PER_CHECK, LinearFit, over_problems, row_excess, shuffle
 
 
 class Descent(NamedTuple):
@@ -22,8 +22,9 @@ class Descent(NamedTuple):
 
     positive: BoolArray  # (examples, problems): the sides
     cost: FloatArray  # (problems, 2): of the negative and of the positive side
+    row_weight: FloatArray  # (examples,): the factor of the cost of each example
     alpha: FloatArray  # (examples, problems)
-    scores: FloatArray  # (examples, problems)
+    scores: FloatArray  # (problems, examples), since one change adds to the scores of all examples
 
 
 def train_kernel(
@@ -31,6 +32,7 @@ def train_kernel(
     positive: BoolArray,
     cost: FloatArray,
     *,
+    row_weight: FloatArray | None = None,
     tol: float = 1e-2,
     max_passes: int = 1000,
     seed: int = 0,
@@ -48,19 +50,25 @@ def train_kernel(
     (array([ 0.667, -0.667]), array([0.]))
     """
     gram = np.ascontiguousarray(gram, np.float64)
+    factors = np.ones(len(gram)) if row_weight is None else row_weight
 
     def descend(sides: BoolArray, costs: FloatArray) -> LinearFit:
-        return _descend(gram, sides, costs, tol, max_passes, seed)
+        return _descend(gram, sides, costs, factors, tol, max_passes, seed)
 
     return over_problems(descend, positive, cost, n_jobs)
 
 
 def _descend(
-    gram: FloatArray, positive: BoolArray, cost: FloatArray, tol: float, max_passes: int, seed: int
-) -> LinearFit:
+    gram: FloatArray, positive: BoolArray, cost: FloatArray, row_weight: FloatArray, tol: float,
+    max_passes: int, seed: int,
+) -> LinearFit:  # fmt: skip
     n, problems = positive.shape
     state = Descent(
-        positive, np.ascontiguousarray(cost, np.float64), np.zeros((n, problems)), np.zeros((n, problems))
+        positive,
+        np.ascontiguousarray(cost, np.float64),
+        np.ascontiguousarray(row_weight, np.float64),
+        np.zeros((n, problems)),
+        np.zeros((problems, n)),
     )
     order, left = np.arange(n), np.ones(problems, bool)
     gap, passes = np.ones(problems), np.zeros(problems, np.int64)
@@ -80,39 +88,34 @@ def _descend(
 @njit
 def _pass(gram: FloatArray, order: IntArray, state: Descent, left: BoolArray) -> None:
     """Solve for the α of one example after the other, in the problems that are left."""
-    problems = left.size
-    change, changed = np.zeros(problems), np.zeros(problems, np.int64)
     for i in order:
-        count = 0
-        for k in range(problems):
+        row = gram[i]
+        for k in range(left.size):
             if not left[k]:
                 continue
             side = 1.0 if state.positive[i, k] else -1.0
-            ridge = 0.5 / state.cost[k, int(state.positive[i, k])]
+            ridge = 0.5 / (state.cost[k, int(state.positive[i, k])] * state.row_weight[i])
             old = state.alpha[i, k]
-            slope = side * state.scores[i, k] - 1.0 + old * ridge
-            new = max(old - slope / (gram[i, i] + 1.0 + ridge), 0.0)
+            slope = side * state.scores[k, i] - 1.0 + old * ridge
+            new = max(old - slope / (row[i] + 1.0 + ridge), 0.0)
             if new != old:
-                state.alpha[i, k], change[k] = new, side * (new - old)
-                changed[count] = k
-                count += 1
-        if count:
-            for j in range(len(gram)):
-                value = gram[i, j] + 1.0
-                for k in changed[:count]:
-                    state.scores[j, k] += value * change[k]
+                state.alpha[i, k], change = new, side * (new - old)
+                scores = state.scores[k]
+                for j in range(row.size):
+                    scores[j] += (row[j] + 1.0) * change
 
 
 @njit
 def _relative_gap(state: Descent) -> FloatArray:
     """Return (P - D) / P of every problem, added up in the same order whatever problems stand beside it."""
     n, problems = state.alpha.shape
-    loss, penalty, gain = np.zeros(problems), np.zeros(problems), np.zeros(problems)
+    loss, penalty, excess = np.zeros(problems), np.zeros(problems), np.zeros(problems)
     for i in range(n):
         for k in range(problems):
             side = 1.0 if state.positive[i, k] else -1.0
-            cost, alpha = state.cost[k, int(state.positive[i, k])], state.alpha[i, k]
-            penalty[k] += alpha * side * state.scores[i, k] / 2
-            loss[k] += cost * max(0.0, 1.0 - side * state.scores[i, k]) ** 2
-            gain[k] += alpha - alpha**2 / (4 * cost)
-    return (loss + 2 * penalty - gain) / (loss + penalty)
+            cost, alpha = state.cost[k, int(state.positive[i, k])] * state.row_weight[i], state.alpha[i, k]
+            slack = 1.0 - side * state.scores[k, i]
+            penalty[k] += alpha * side * state.scores[k, i] / 2
+            loss[k] += cost * max(0.0, slack) ** 2
+            excess[k] += row_excess(alpha, slack, cost)
+    return excess / (loss + penalty)

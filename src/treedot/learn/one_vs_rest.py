@@ -28,9 +28,7 @@ def one_vs_rest(y: Any, n_examples: int, at_least: int = 2) -> tuple[np.ndarray,
     >>> one_vs_rest(["b", "a", "b"], 3)[1].astype(int)
     array([[1, 0, 1]])
     """
-    y = np.asarray(y)
-    if y.shape != (n_examples,):
-        raise ParameterError(f"y must hold one class for each of the {n_examples} trees, not shape {y.shape}")
+    y = checked_classes(y, n_examples)
     check_classification_targets(y)
     classes, number = np.unique(y, return_inverse=True)
     if classes.size < at_least:
@@ -39,10 +37,20 @@ def one_vs_rest(y: Any, n_examples: int, at_least: int = 2) -> tuple[np.ndarray,
     return classes, sides[1:] if classes.size == 2 else sides
 
 
+def checked_classes(y: Any, n_examples: int) -> np.ndarray:
+    """Return the classes of examples as an array, one for each."""
+    classes = np.asarray(y)
+    if classes.shape != (n_examples,):
+        raise ParameterError(
+            f"y must hold one class for each of the {n_examples} trees, not shape {classes.shape}"
+        )
+    return classes
+
+
 def class_costs(class_weight: Any, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return what C is multiplied by on the negative and the positive side of each problem.
 
-    ``counts`` says how many examples are of each class.
+    ``counts`` holds the number of examples of each class, or the sum of their weights.
     """
     if isinstance(class_weight, str) and class_weight == "balanced":
         weights = counts.sum() / (classes.size * counts.astype(np.float64))

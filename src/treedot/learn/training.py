@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from treedot.array_types import Array, BoolArray, FloatArray, IntArray
 from treedot.learn.candidates import Candidate
@@ -17,13 +19,14 @@ from treedot.model.linear_model import best_class
 from treedot.model.model_input import ModelInput
 from treedot.model.table import Table
 from treedot.model.tree_inputs import KernelInput
+from treedot.parameters import checked_integer, checked_positive
 from treedot.threads import thread_map
 
 Progress = Callable[[int, int], object]
 
 
 class Trial(NamedTuple):
-    """Settings that were tried, and the share of examples of the folds left out that were right."""
+    """Settings that were tried, and the weighted share of the examples left out that were right."""
 
     decay: float | None
     C: float
@@ -36,6 +39,7 @@ class Task(NamedTuple):
     table: Table
     y: Array
     classes: Array
+    sample_weight: FloatArray  # (examples,), all positive
     positive: BoolArray  # (examples, problems)
     costs: FloatArray  # (problems, 2), for C = 1
 
@@ -57,12 +61,38 @@ class Trainer(NamedTuple):
     seed: int
 
     def __call__(
-        self, rows: Any, positive: BoolArray, costs: FloatArray, n_jobs: int | None = None
+        self,
+        rows: Any,
+        positive: BoolArray,
+        costs: FloatArray,
+        row_weight: FloatArray,
+        n_jobs: int | None = None,
     ) -> LinearFit:
         """Train on CSR rows, or on a Gram matrix."""
         train: Callable[..., LinearFit] = train_linear if hasattr(rows, "indptr") else train_kernel
         return train(
-            rows, positive, costs, tol=self.tol, max_passes=self.max_passes, seed=self.seed, n_jobs=n_jobs
+            rows, positive, costs, row_weight=row_weight, tol=self.tol, max_passes=self.max_passes,
+            seed=self.seed, n_jobs=n_jobs,
+        )  # fmt: skip
+
+
+def make_trainer(estimator: Any) -> Trainer:
+    """Return the trainer of an estimator with these parameters, checked."""
+    return Trainer(
+        checked_positive("tol", estimator.tol),
+        checked_integer("max_passes", estimator.max_passes, at_least=1),
+        checked_integer("random_state", estimator.random_state),
+    )
+
+
+def warn_of_gap(fit: LinearFit, tol: float) -> None:
+    """Warn where the passes were too few."""
+    gap = float(fit.gap.max())
+    if gap > tol:
+        warnings.warn(
+            f"{fit.passes.max()} passes left a duality gap of {gap:.2g}: raise max_passes or tol",
+            ConvergenceWarning,
+            stacklevel=3,
         )
 
 
@@ -76,26 +106,28 @@ def try_all(
     progress: Progress | None,
 ) -> list[Trial]:
     """Return how good every candidate with every C is, on the examples of the folds left out."""
-    correct = np.zeros((len(candidates), len(costs)), np.int64)
+    correct = np.zeros((len(candidates), len(costs)))  # the sum of their weights
     done, total = 0, correct.size * len(folds)
 
-    def test(fold: Fold, cost: float) -> int:
-        fit = trainer(fold.rows, task.positive[fold.train], task.costs * cost)
+    def test(fold: Fold, cost: float) -> float:
+        own = task.sample_weight[fold.train]
+        fit = trainer(fold.rows, task.positive[fold.train], task.costs * cost, own)
         scores = fold.left_out @ fit.weights + fit.bias
         found = best_class(task.classes, scores[:, 0] if fit.bias.size == 1 else scores)
-        return int(np.count_nonzero(found == task.y[fold.test]))
+        return float(task.sample_weight[fold.test][found == task.y[fold.test]].sum())
 
     for i, candidate in enumerate(candidates):
         make = kernel_folds if candidate.is_kernel else row_folds
         with thread_map(n_jobs) as run_all:
-            for fold in make(candidate.inputs, task.table, task.y, folds, n_jobs):
+            for fold in make(candidate.inputs, task.table, task.y, task.sample_weight, folds, n_jobs):
                 for j, right in enumerate(run_all(test, [fold] * len(costs), costs)):
                     correct[i, j] += right
                     done += 1
                     if progress is not None:
                         progress(done, total)
+    total_weight = float(task.sample_weight.sum())
     return [
-        Trial(candidate.decay, cost, float(correct[i, j]) / task.y.size)
+        Trial(candidate.decay, cost, min(1.0, float(correct[i, j]) / total_weight))
         for i, candidate in enumerate(candidates)
         for j, cost in enumerate(costs)
     ]
@@ -103,11 +135,12 @@ def try_all(
 
 def train(candidate: Candidate, C: float, task: Task, trainer: Trainer, n_jobs: int | None) -> Trained:
     """Fit the inputs to all examples, and train on their rows or their kernels."""
-    made, rows = zip(*(each.fitted(task.table, task.y, n_jobs) for each in candidate.inputs), strict=True)
+    fitted = (each.fitted(task.table, task.y, n_jobs, task.sample_weight) for each in candidate.inputs)
+    made, rows = zip(*fitted, strict=True)
     if candidate.is_kernel:
         return _train_on_kernels(made, rows, C, task, trainer, n_jobs)
     columns, narrow = zip(*map(narrowed, rows), strict=True)
-    fit = trainer(side_by_side(narrow), task.positive, task.costs * C, n_jobs)
+    fit = trainer(side_by_side(narrow), task.positive, task.costs * C, task.sample_weight, n_jobs)
     return Trained(list(made), _numbered(made, columns), fit.weights, fit)
 
 
@@ -121,7 +154,8 @@ def _train_on_kernels(
     products = [
         own if isinstance(each, KernelInput) else _products(own) for each, own in zip(made, rows, strict=True)
     ]
-    fit = trainer(np.sum(products, axis=0), task.positive, task.costs * C, n_jobs)
+    gram = np.sum(products, axis=0)
+    fit = trainer(gram, task.positive, task.costs * C, task.sample_weight, n_jobs)
     support = np.flatnonzero(fit.weights.any(axis=1))
     inputs, columns, weights = list[ModelInput](), [], []
     for each, own in zip(made, rows, strict=True):

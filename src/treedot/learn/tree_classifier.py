@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from treedot.array_types import FloatArray
+from treedot.array_types import FloatArray, IntArray
 from treedot.errors import SourceError
 from treedot.kernels.base import TreeKernel
 from treedot.learn.base import TreeInput
 from treedot.learn.candidates import candidates
-from treedot.learn.folds import by_kind, split_folds
-from treedot.learn.one_vs_rest import class_costs, one_vs_rest
-from treedot.learn.training import Task, Trainer, Trial, train, try_all
+from treedot.learn.folds import by_kind, checked_groups, split_folds
+from treedot.learn.one_vs_rest import checked_classes, class_costs, one_vs_rest
+from treedot.learn.sample_weight import checked_sample_weight
+from treedot.learn.training import Task, Trial, make_trainer, train, try_all, warn_of_gap
 from treedot.learn.vectorizer_input import VectorizerInput, from_stored, to_stored
 from treedot.model import LinearModel
 from treedot.model.inputs import columns_of, linear_scores
 from treedot.model.labels import check_labels
 from treedot.model.linear_model import best_class
 from treedot.model.table import Columns, Table, check_trees, read_table
-from treedot.parameters import checked_decay, checked_integer, checked_positive, checked_share
+from treedot.parameters import checked_decay, checked_positive, checked_share
 
 DECAYS = (0.1, 0.2, 0.4)
 COSTS = (1.0, 10.0, 100.0)
@@ -48,37 +47,37 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
 
     Parameters
     ----------
-    tree_columns, number_columns, text_columns : list of str, optional
+    tree_columns, number_columns, text_columns : list of str, default=None
         The columns of a table that examples are made of; by default, examples are trees. With numbers or
         texts alone given, the trees are in the column ``tree``.
-    vectorizer : transformer, optional
+    vectorizer : transformer, default=None
         What makes rows of trees; by default a ``FragmentVectorizer`` of ``2**30`` columns, in which hardly
         any two fragments collide. Every tree column has a clone of its own. It may be a ``Pipeline``; and a
         ``ColumnTransformer``, with a frame for X and without the names of columns above.
-    kernel : TreeKernel, optional
+    kernel : TreeKernel, default=None
         In place of a vectorizer, an exact kernel, such as ``SubsetTreeKernel(normalize=True)``: the same
         problem is solved on the Gram matrix (for several parts, the sum of theirs), and the support vectors
         are kept. Take a normalised one, which C fits to, and at most some thousand trees.
-    decay : float, sequence of float, or None
+    decay : float, sequence of float, or None, default=(0.1, 0.2, 0.4)
         λ, or those to choose from, also of vectorizers that are nested in others. None leaves it as it is.
-    C : float or sequence of float
+    C : float or sequence of float, default=(1.0, 10.0, 100.0)
         The cost of errors, or those to choose from: of those equally good, the smallest.
-    cv : int
+    cv : int, default=5
         Folds of the cross-validation. They are stratified by class.
-    class_weight : dict or "balanced", optional
+    class_weight : dict or "balanced", default=None
         What C is multiplied by for each class, as in ``LinearSVC``.
-    tol : float
+    tol : float, default=1e-2
         Training ends when the duality gap is at most this share of what is minimised.
-    max_passes : int
+    max_passes : int, default=1000
         The most passes over the rows; a ``ConvergenceWarning`` says where they were too few.
-    random_state : int
+    random_state : int, default=0
         The seed of the order in which examples are visited.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; -1 for all cores. The model is the same to the byte.
 
     Attributes
     ----------
-    classes_ : array
+    classes_ : array of shape (n_classes,)
         The classes.
     decay_, C_ : float
         The settings that were taken.
@@ -92,6 +91,17 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         two); and the biases.
     gap_ : float
         The largest duality gap of any class, as a share of what is minimised.
+
+    See Also
+    --------
+    LinearModel : The trained model without scikit-learn.
+    train_files : Train on more trees than memory holds.
+    DualLinearSVC : The same problem on rows, in a pipeline.
+
+    References
+    ----------
+    C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi and S. Sundararajan (2008), *A dual coordinate descent
+    method for large-scale linear SVM*, ICML.
 
     Examples
     --------
@@ -147,7 +157,13 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(
-        self, X: Any, y: Any, groups: Any = None, *, progress: Callable[[int, int], object] | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        progress: Callable[[int, int], object] | None = None,
     ) -> Self:
         """Choose the settings, and train with them on all examples.
 
@@ -156,53 +172,107 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         X : source of trees, or table
             As ``read_trees`` takes it; with named columns, a frame, an Arrow table, a dictionary of columns,
             a ``Forest`` with columns or a file.
-        y : sequence
+        y : sequence of length n_examples
             The class of each example.
-        groups : sequence, optional
-            Examples of one group, such as those of one document, are never on both sides of a fold.
-        progress : callable, optional
+        sample_weight : sequence of float of length n_examples, or float, default=None
+            The factor of C of each example; None is 1 for all. A weight of 2 counts as two copies of the
+            example, and a weight of 0 as if it were not there: a class all of whose examples have weight 0
+            is not one of ``classes_``. Weights also count in the accuracy of the cross-validation, in
+            ``class_weight="balanced"`` and in the means and deviations of numbers; the folds, and the
+            vectorizers that learn from trees (``idf=True``), count every example once.
+        groups : sequence of length n_examples, default=None
+            Examples of one group, such as those of one document, are never on both sides of a fold. With one
+            ``decay`` and one ``C`` there are no folds, and groups have no effect.
+        progress : callable, default=None
             Called with the number of trials that are done, and of all, for each fold.
+
+        Returns
+        -------
+        self : TreeClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        ParameterError
+            If a setting is invalid; if ``y``, ``sample_weight`` or ``groups`` has the wrong length; if a
+            weight is negative or not finite, or all are 0; if fewer than two classes are left.
+        SourceError
+            If X cannot be read.
+
+        See Also
+        --------
+        train_files : Train on more trees than memory holds.
+        sklearn.svm.LinearSVC : Solves the same problem on rows.
         """
-        (choices, costs), trainer = candidates(self), self._trainer()
+        (choices, costs), trainer = candidates(self), make_trainer(self)
         table = self._table(X, self._columns())
         check_trees(table, self._columns())
-        check_labels(np.asarray(y, object).ravel().tolist())
-        self.classes_, sides = one_vs_rest(y, len(table))
-        y = np.asarray(y)
-        counts = np.unique(y, return_counts=True)[1]
-        task = Task(table, y, self.classes_, sides.T, class_costs(self.class_weight, self.classes_, counts))
+        groups = None if groups is None else checked_groups(groups, len(table))
+        task, used = self._task(table, y, checked_sample_weight(sample_weight, len(table)))
         self.trials_, chosen = list[Trial](), 0
         if len(choices) * len(costs) > 1:
-            folds = split_folds(y, self.cv, groups)
+            folds = split_folds(task.y, self.cv, None if groups is None else groups[used])
             self.trials_ = try_all(choices, costs, task, folds, trainer, self.n_jobs, progress)
             chosen = int(np.argmax([trial.accuracy for trial in self.trials_]))
         candidate, self.C_ = choices[chosen // len(costs)], costs[chosen % len(costs)]
         trained = train(candidate, self.C_, task, trainer, self.n_jobs)
-        self.decay_, self.inputs_, self.columns_ = candidate.decay, trained.inputs, trained.columns
+        self.classes_, self.decay_ = task.classes, candidate.decay
+        self.inputs_, self.columns_ = trained.inputs, trained.columns
         self.weights_ = trained.weights.astype(np.float32)
         self.intercept_, self.gap_ = trained.fit.bias, float(trained.fit.gap.max())
-        if self.gap_ > self.tol:
-            warnings.warn(
-                f"{trained.fit.passes.max()} passes left a duality gap of {self.gap_:.2g}: raise max_passes "
-                "or tol",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        warn_of_gap(trained.fit, self.tol)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the score of every example for each class, or for the second of two."""
+        """Return the score of every example for each class, or for the second of two.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            As ``fit`` takes it.
+
+        Returns
+        -------
+        scores : array of shape (n_examples, n_classes), or (n_examples,) for two classes
+            ``w · x + b``.
+        """
         check_is_fitted(self)
         table = self._table(X, columns_of(self.inputs_))
         return linear_scores(self.inputs_, table, self.columns_, self.weights_, self.intercept_, self.n_jobs)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class of every example, that with the largest score."""
+        """Return the class of every example, that with the largest score.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            As ``fit`` takes it.
+
+        Returns
+        -------
+        classes : array of shape (n_examples,)
+            The predicted classes.
+        """
         scores = self.decision_function(X)
         return best_class(self.classes_, scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of examples whose class is right."""
+        """Return the share of examples whose class is right.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            As ``fit`` takes it.
+        y : sequence of length n_examples
+            The true classes.
+        sample_weight : sequence of float of length n_examples, default=None
+            How much each example counts.
+
+        Returns
+        -------
+        accuracy : float
+            From 0 to 1.
+        """
         return super().score(X, y, sample_weight)
 
     def to_model(self, facts: dict[str, Any] | None = None) -> LinearModel:
@@ -266,12 +336,16 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         is_frame = hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 and X.shape[1] > 1
         return Table({None: X}) if is_frame and not columns.are_named else read_table(X, columns)
 
-    def _trainer(self) -> Trainer:
-        return Trainer(
-            checked_positive("tol", self.tol),
-            checked_integer("max_passes", self.max_passes, at_least=1),
-            checked_integer("random_state", self.random_state),
-        )
+    def _task(self, table: Table, y: Any, sample_weight: FloatArray) -> tuple[Task, IntArray]:
+        """Return what is to be learned, and which examples it has: those whose weight is not 0."""
+        check_labels(np.asarray(y, object).ravel().tolist())
+        y, used = checked_classes(y, len(table)), np.flatnonzero(sample_weight)
+        if used.size < len(table):
+            table, y, sample_weight = table.take(used), y[used], sample_weight[used]
+        classes, sides = one_vs_rest(y, len(table))
+        counts = np.bincount(np.unique(y, return_inverse=True)[1], sample_weight)
+        costs = class_costs(self.class_weight, classes, counts)
+        return Task(table, y, classes, sample_weight, sides.T, costs), used
 
 
 def _checked_decay(decay: Any) -> float | None:

@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
+from treedot.array_types import FloatArray
 from treedot.errors import ParameterError
 from treedot.learn.distributed_tree_vectorizer import DistributedTreeVectorizer
 from treedot.learn.fragment_vectorizer import FragmentVectorizer
@@ -37,8 +38,17 @@ class VectorizerInput(ModelInput):
         """Whether the vectorizer has something to fit."""
         return bool(get_tags(self.vectorizer).requires_fit)
 
-    def fitted(self, table: Table, y: Any = None, n_jobs: int | None = None) -> tuple[Self, Any]:
-        """Return the input with a fitted clone of the vectorizer, and the rows of the examples."""
+    def fitted(
+        self,
+        table: Table,
+        y: Any = None,
+        n_jobs: int | None = None,
+        sample_weight: FloatArray | None = None,
+    ) -> tuple[Self, Any]:
+        """Return the input with a fitted clone of the vectorizer, and the rows of the examples.
+
+        A vectorizer learns from every example alike, as transformers do in a scikit-learn pipeline.
+        """
         made = clone(self.vectorizer)
         rows = _matrix(made.fit_transform(table[self.column], y))
         if not np.isfinite(rows.data if issparse(rows) else rows).all():

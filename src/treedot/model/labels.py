@@ -33,12 +33,17 @@ def check_labels(labels: Sequence[Any], before: int = 0) -> None:
         raise ParameterError(f"the class {odd!r} is no Unicode text, with half of a surrogate pair")
 
 
-def class_names(trees: Forest, column: str, before: int = 0) -> list[str]:
-    """Return a column as texts; where it, or one of its values, is missing, it is an error."""
+def column_values(trees: Forest, column: str) -> Sequence[Any]:
+    """Return the values of a column; raise if there is none of that name."""
     if column not in trees.columns:
         there = first_few(trees.columns) or "none: use a table, such as .tsv"
         raise ParameterError(f"there is no column {column!r}; the columns are {there}")
-    values = trees.columns[column]
+    return trees.columns[column]
+
+
+def class_names(trees: Forest, column: str, before: int = 0) -> list[str]:
+    """Return a column as texts; raise if it, or one of its values, is missing."""
+    values = column_values(trees, column)
     try:
         check_labels(values, before)
     except ParameterError as error:

@@ -62,6 +62,16 @@ class LinearModel:
         """The names of the columns that examples must have."""
         return columns_of(self.inputs)
 
+    @property
+    def class_column(self) -> str | None:
+        """The column that held the classes in training; None where the model does not name one.
+
+        ``treedot train``, ``train_files`` and ``treedot.scale.fit`` write it to ``facts["data"]["label"]``.
+        """
+        data = self.facts.get("data")
+        column = data.get("label") if isinstance(data, dict) else None
+        return column if isinstance(column, str) else None
+
     def decision_function(self, X: Any, n_jobs: int | None = None) -> FloatArray:
         """Return the score of every example for each class, or for the second of two.
 

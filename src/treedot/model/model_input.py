@@ -41,9 +41,16 @@ class ModelInput(ABC):
         """Return one row for each example: CSR, or an array where rows are dense."""
 
     def fitted(
-        self, table: Table, y: Array | None = None, n_jobs: int | None = None
+        self,
+        table: Table,
+        y: Array | None = None,
+        n_jobs: int | None = None,
+        sample_weight: FloatArray | None = None,
     ) -> tuple[ModelInput, Any]:
-        """Return the input with what it learns from examples, and their rows."""
+        """Return the input with what it learns from examples, and their rows.
+
+        ``sample_weight`` holds how much each example counts; by default, all count alike.
+        """
         return self, self.transform(table, n_jobs)
 
     def scores(self, table: Table, columns: IntArray, weights: Array, n_jobs: int | None) -> FloatArray:

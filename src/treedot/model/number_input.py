@@ -62,12 +62,16 @@ class NumberInput(StoredInput):
         return numbers
 
     def fitted(
-        self, table: Table, y: Array | None = None, n_jobs: int | None = None
+        self,
+        table: Table,
+        y: Array | None = None,
+        n_jobs: int | None = None,
+        sample_weight: FloatArray | None = None,
     ) -> tuple[Self, FloatArray]:
-        """Return the input with mean and deviation of some examples, and their rows."""
+        """Return the input with the weighted mean and deviation of some examples, and their rows."""
         matrix = self._matrix(table)
         with np.errstate(over="ignore", invalid="ignore"):
-            mean, deviation = matrix.mean(axis=0), matrix.std(axis=0)
+            mean, deviation = _mean_and_deviation(matrix, sample_weight)
         fine = np.isfinite(mean) & np.isfinite(deviation)
         if not fine.all():
             raise ParameterError(f"the numbers in column {self.columns[fine.argmin()]!r} are too large")
@@ -99,3 +103,14 @@ class NumberInput(StoredInput):
         if not (np.isfinite(mean).all() and np.isfinite(scale).all() and (scale > 0).all()):
             raise SourceError("an input of numbers has a mean or a scale that is not finite")
         return cls(tuple(columns), mean, scale)
+
+
+def _mean_and_deviation(
+    matrix: FloatArray, sample_weight: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean and the standard deviation of every column."""
+    if sample_weight is None:
+        return matrix.mean(axis=0), matrix.std(axis=0)
+    mean: FloatArray = np.average(matrix, axis=0, weights=sample_weight)
+    deviation: FloatArray = np.sqrt(np.average((matrix - mean) ** 2, axis=0, weights=sample_weight))
+    return mean, deviation

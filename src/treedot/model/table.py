@@ -179,6 +179,11 @@ class _Places(NamedTuple):
         return f"row {self.first_row + row + 1}, column {self.column!r}"
 
 
+def finite_numbers(values: Any, column: str) -> FloatArray:
+    """Return the values of a column as numbers; the error for any other value names its row and column."""
+    return _numbers(values, _Places(column, 0))
+
+
 def _trees(values: Any, places: _Places) -> Forest:
     if isinstance(values, Forest):
         forest = values

@@ -190,7 +190,11 @@ class KernelInput(StoredInput):
         return True
 
     def fitted(
-        self, table: Table, y: Array | None = None, n_jobs: int | None = None
+        self,
+        table: Table,
+        y: Array | None = None,
+        n_jobs: int | None = None,
+        sample_weight: FloatArray | None = None,
     ) -> tuple[Self, FloatArray]:
         """Return the input that compares with some examples, and their Gram matrix."""
         made = type(self)(self.column, self.kernel, table[self.column])

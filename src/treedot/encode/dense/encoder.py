@@ -53,7 +53,13 @@ class DenseEncoder:
         self.spec = spec
         self._compiled = _compiled_encoder(spec, similarity)
         self._labels = LabelTable(self._compiled.label_table)
+        self._word_bytes = 0 if similarity is None else similarity.nbytes
         _encoders.add(self)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the encoder keeps: the vectors of labels, and of words."""
+        return self._labels.nbytes + self._word_bytes
 
     def _after_fork(self) -> None:
         """Go on in a child process, where the threads that were using the table do not exist.

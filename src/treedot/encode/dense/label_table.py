@@ -45,14 +45,19 @@ class LabelTable:
     def __init__(self, make: Callable[[Sequence[str]], Any]) -> None:
         self._make = make
         self._table = make([])
-        row_bytes = sum(array.itemsize * math.prod(array.shape[1:]) for array in self._table)
-        self.capacity = max(1, _table_bytes.get(TABLE_BYTES) // row_bytes)
+        self._row_bytes: int = sum(array.itemsize * math.prod(array.shape[1:]) for array in self._table)
+        self.capacity = max(1, _table_bytes.get(TABLE_BYTES) // self._row_bytes)
         self._row: dict[str, int] = {}
         self._text: list[str] = []
         self._used = np.zeros(0, np.int64)  # by which call each row was last asked for
         self._last = 0  # call
         self._under_way: list[int] = []  # calls
         self._lock = Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the labels met so far take: rows that were never written to take none."""
+        return len(self._text) * self._row_bytes
 
     @property
     def is_busy(self) -> bool:

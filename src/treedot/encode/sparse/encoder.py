@@ -20,6 +20,7 @@ from treedot.encode.chunks import (
     NonZeros,
     Rows,
     SomeRows,
+    bytes_of,
     check_forest,
     in_chunks,
     matrix_of,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 FRAGMENTS_PER_NODE = 4  # that there is space for to begin with
 KEPT_LABELS = 1 << 20
+LABEL_BYTES = 160  # of a label that is kept: its text, its key and its place in the dictionary
 
 
 class Halves(NamedTuple):
@@ -93,6 +95,11 @@ class SparseEncoder:
         self._rest = rest_of(spec, self.n_explicit)
         self._keys: dict[str, int] = {}
         self._idle = IdleMemory(RowMemory.make)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the encoder keeps: keys of labels, what was learned, and working memory."""
+        return LABEL_BYTES * len(self._keys) + bytes_of(self.learned) + self._idle.nbytes
 
     @property
     def n_explicit(self) -> int:

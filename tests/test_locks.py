@@ -172,7 +172,7 @@ def test_commands_that_only_read_do_not_load_filelock(tmp_path):
 
 def test_a_command_that_is_terminated_leaves_no_lock_file(tmp_path):
     code = """
-import os, signal
+import os, signal, sys
 from treedot.cli import commands, main
 from treedot.locks import lock
 
@@ -181,7 +181,8 @@ def check(options):
         os.kill(os.getpid(), signal.SIGTERM)
 
 commands.check = check
-main(["check"])
+sys.argv[1:] = ["check"]
+main()
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path)
     assert done.returncode == 143

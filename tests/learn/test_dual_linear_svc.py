@@ -19,7 +19,7 @@ def test_it_solves_the_problem_of_linear_svc(sparse, n_classes, n_columns):
     x = random.normal(size=(60, n_columns)) * (random.random((60, n_columns)) < 0.2)
     y = random.integers(n_classes, size=60)
     rows = csr_matrix(x) if sparse else x
-    model = DualLinearSVC(C=2.0, n_jobs=2).fit(rows[:40], y[:40])
+    model = DualLinearSVC(C=2.0, tol=1e-16, n_jobs=2).fit(rows[:40], y[:40])
     other = LinearSVC(C=2.0, dual=False, tol=1e-10).fit(x[:40], y[:40])
     coef = model.coef_.toarray() if sparse else model.coef_
     assert coef == pytest.approx(other.coef_, abs=1e-6)
@@ -37,12 +37,12 @@ def test_weights_are_kept_for_the_columns_of_the_examples_alone(n_classes):
     spread = np.sort(random.choice(2**30, 100, replace=False))  # the same rows among very many columns
     found = csr_matrix(small)
     wide = csr_matrix((found.data, spread[found.indices], found.indptr), shape=(60, 2**30))
-    model = DualLinearSVC().fit(wide[:30], y[:30])
+    model = DualLinearSVC(tol=1e-16).fit(wide[:30], y[:30])
     occur = np.flatnonzero(small[:30].any(axis=0))
     assert model.coef_.shape == (1 if n_classes == 2 else 3, 2**30)
     assert set(model.coef_.indices.tolist()) == set(spread[occur].tolist())
     assert model.coef_.nnz == len(model.intercept_) * occur.size
-    narrow = DualLinearSVC().fit(small[:30], y[:30])
+    narrow = DualLinearSVC(tol=1e-16).fit(small[:30], y[:30])
     assert narrow.coef_.shape == (len(model.intercept_), 100)
     assert model.decision_function(wide[30:]) == pytest.approx(narrow.decision_function(small[30:]))
     assert (model.predict(wide[30:]) == narrow.predict(small[30:])).all()
@@ -67,7 +67,7 @@ def test_dense_and_sparse_rows_may_take_turns():
     x = random.normal(size=(40, 30)) * (random.random((40, 30)) < 0.1)
     y = np.arange(40) % 3
     for train, test in ((x, csr_matrix(x)), (csr_matrix(x), x)):
-        model = DualLinearSVC().fit(train[:25], y[:25])
+        model = DualLinearSVC(tol=1e-16).fit(train[:25], y[:25])
         assert model.decision_function(test) == pytest.approx(model.decision_function(train))
 
 

@@ -146,13 +146,13 @@ def test_integer_weights_give_the_coefficients_of_repeated_rows(sparse, n_classe
     y, weight = classes_and_weights(n_classes)
     copies = repeated(y, weight)
     rows = csr_matrix(x) if sparse else x
-    weighted = DualLinearSVC(C=2.0).fit(rows, y, weight)
-    again = DualLinearSVC(C=2.0).fit(rows[copies], y[copies])
+    weighted = DualLinearSVC(C=2.0, tol=1e-16).fit(rows, y, weight)
+    again = DualLinearSVC(C=2.0, tol=1e-16).fit(rows[copies], y[copies])
     one, other = (m.coef_.toarray() if sparse else m.coef_ for m in (weighted, again))
     assert one == pytest.approx(other, abs=1e-6)
     assert weighted.intercept_ == pytest.approx(again.intercept_, abs=1e-6)
-    without = DualLinearSVC(C=2.0).fit(rows[weight > 0], y[weight > 0])
-    masked = DualLinearSVC(C=2.0).fit(rows, y, weight > 0)
+    without = DualLinearSVC(C=2.0, tol=1e-16).fit(rows[weight > 0], y[weight > 0])
+    masked = DualLinearSVC(C=2.0, tol=1e-16).fit(rows, y, weight > 0)
     assert masked.decision_function(rows).tobytes() == without.decision_function(rows).tobytes()
 
 

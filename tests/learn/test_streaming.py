@@ -317,7 +317,7 @@ def test_wrong_settings_are_told_and_leave_nothing(folder, settings, message):
     [
         ("label\ttree\na\t(A b)\na\t(B b)\n", "at least two classes: all are of \\['a'\\]"),
         ("label\ttree\na\t(A b)\n\t(B b)\n", "'label': 1 of 2 trees have no class, tree 2 is the first"),
-        ("kind\ttree\na\t(A b)\nb\t(B b)\n", "no column 'label'; the columns are kind"),
+        ("kind\ttree\na\t(A b)\nb\t(B b)\n", "no column 'label'; the columns are 'kind'"),
         ("label\ttree\n", "there is no tree in it"),
     ],
 )

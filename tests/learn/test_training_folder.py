@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -56,14 +57,20 @@ def test_there_is_no_folder_before_all_trees_are_read_and_checked(path):
     assert not os.listdir(path.parent)
 
 
-def test_a_folder_that_appears_meanwhile_is_not_replaced(path):
+def test_a_training_that_begins_while_another_one_reads_is_refused(path):
+    def second():
+        with opened(path):
+            pytest.fail("there are two at a time")
+
     def slowly():
-        path.mkdir()
+        with ThreadPoolExecutor(1) as pool:
+            refused.append(pool.submit(second).exception(60))
         return labelled()
 
-    with pytest.raises(SourceError, match="another training is running in"), opened(path, read=slowly):
+    refused = []
+    with opened(path, read=slowly):
         pass
-    assert path.exists()
+    assert "another training is running in" in str(*refused)
 
 
 def test_the_state_comes_back_as_it_was_kept(path):

@@ -344,7 +344,7 @@ def test_a_script_without_the_guard_is_shown_it(trees, tmp_path):
 
 
 def test_the_reason_why_a_worker_died_is_one_line(trees, tmp_path):
-    with pytest.raises(IncompleteError, match=r"worker died, twice \(BrokenProcessPool: one two \)\)\n"):
+    with pytest.raises(IncompleteError, match=r"worker died, twice \(BrokenProcessPool: one two \)\)"):
         encoded(trees, tmp_path / "out", Broken("one\n    two\n    )"))
 
 

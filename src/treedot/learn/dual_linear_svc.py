@@ -32,8 +32,8 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
       ``DistributedTreeVectorizer``: on the matrix of their dot products, which takes ``8 n_samples²`` bytes.
       Training takes a fraction of the time of ``LinearSVC``.
     - All other rows, such as the sparse ones of ``FragmentVectorizer``: on the rows themselves, as in
-      ``LinearSVC``, in about the same time. Only the columns that occur in training get weights, so that memory follows the
-      non-zeros, whatever the number of columns.
+      ``LinearSVC``, in about the same time. Only the columns that occur in training get weights, so that
+      memory follows the non-zeros, whatever the number of columns.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ def file_digests(folder: Path) -> dict[str, str]:
     """Return the digests of the files of an index, those that are there."""
     found = {}
     for name in ARRAYS:
-        with contextlib.suppress(OSError), (folder / f"{name}.bin").open("rb") as file:
+        with contextlib.suppress(SourceError), open_plain(folder / f"{name}.bin") as file:
             found[name] = hashlib.file_digest(file, new_hash).hexdigest()
     return found
 

@@ -167,7 +167,7 @@ def test_a_foreign_file_is_refused(tmp_path, raw):
 
 def test_a_missing_file_or_a_folder_is_refused(tmp_path):
     for path in (tmp_path / "none", tmp_path):
-        with pytest.raises(SourceError, match="cannot (open|read)"):
+        with pytest.raises(SourceError, match=r"cannot (open|read)"):
             read_arrays(path)
     with pytest.raises(SourceError, match="does not exist"):
         write_arrays(tmp_path / "none" / "x", {}, {})

@@ -332,17 +332,6 @@ def test_a_client_that_is_closed_is_reported(trees, tmp_path):
         encoded(trees, tmp_path / "out", closed)
 
 
-def test_a_script_without_the_guard_is_shown_it(trees, tmp_path):
-    program = tmp_path / "program.py"
-    script = COLD.replace('if __name__ == "__main__":', "if True:").replace("workers=2", "workers=1")
-    program.write_text(script)
-    arguments = [sys.executable, program, trees / "0.mrg", tmp_path / "out"]
-    done = subprocess.run(arguments, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr.count("Traceback") == 1
-    assert 'under a guard:\n\n    if __name__ == "__main__":\n        scale.encode(' in done.stderr
-
-
 def test_the_reason_why_a_worker_died_is_one_line(trees, tmp_path):
     with pytest.raises(IncompleteError, match=r"worker died, twice \(BrokenProcessPool: one two \)\)"):
         encoded(trees, tmp_path / "out", Broken("one\n    two\n    )"))

@@ -3,7 +3,7 @@
     python tests/stored/make.py FOLDER
 
 The set in ``0.1.0.dev0/`` was written so by that version: its forests are of version 1, and so is its
-baseline; ``checkpoint`` and ``parts`` were written when they had got digests. ``tests/test_stored.py`` reads it.
+baseline. Its checkpoint and parts were written later, with digests. ``tests/test_stored.py`` reads the set.
 """
 
 import contextlib
@@ -111,10 +111,8 @@ def train(checkpoint: str, stop_after: int | None = None) -> td.LinearModel:
 
 def elsewhere() -> contextlib.AbstractContextManager[object]:
     """Let absolute paths, which are stored, be the same wherever the set is written and read."""
-    real = os.path.abspath
-    return mock.patch(
-        "os.path.abspath", lambda path: "/stored/trees.tsv" if path == "trees.tsv" else real(path)
-    )
+    real, moved = os.path.abspath, {"trees.tsv": "/stored/trees.tsv"}
+    return mock.patch("os.path.abspath", lambda path: moved.get(path) or real(path))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import os
 import tracemalloc
 
 import numpy as np
@@ -113,3 +114,10 @@ def test_workers_obey_the_option_too(tmp_path, capsys, monkeypatch):
     assert "--unpack-large" in capsys.readouterr().err
     assert main([*encode, "--unpack-large"]) == 0
     assert FragmentVectorizer(n_features=1024).transform([LINE.decode()]).nnz
+
+
+def test_the_switch_for_large_files_is_set_back(monkeypatch):
+    monkeypatch.setenv("TREEDOT_UNPACK_LARGE", "0")
+    with compression.unpacking_large(True):
+        assert os.environ["TREEDOT_UNPACK_LARGE"] == "1"
+    assert os.environ["TREEDOT_UNPACK_LARGE"] == "0"

@@ -187,3 +187,8 @@ main()
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path)
     assert done.returncode == 143
     assert os.listdir(tmp_path) == []
+
+
+def test_the_root_of_a_file_system_is_refused():
+    with pytest.raises(SourceError, match="the root of a file system"), lock("/"):
+        pass

@@ -32,8 +32,10 @@ def unpacking_large(allowed: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        if allowed and before is None:
-            del os.environ[VARIABLE]
+        if allowed:
+            os.environ.pop(VARIABLE)
+            if before is not None:
+                os.environ[VARIABLE] = before
 
 
 def check_unpacked(
@@ -44,7 +46,8 @@ def check_unpacked(
         return
     raise SourceError(
         f"{name} unpacks to more than {MAX_RATIO} times its size, as files made to fill a memory do: "
-        f"to read it, use --unpack-large, or {function}(…, unpack_large=True) in Python"
+        f"to read it, use --unpack-large, or {function}(…, unpack_large=True) in Python, or set {VARIABLE}=1 "
+        "(on the machines of a cluster too)"
     )
 
 

@@ -50,6 +50,8 @@ def lock(target: str | os.PathLike[str], mode: Mode = "wait", *, busy: str = "")
     from filelock import FileLock
 
     path = Path(os.path.abspath(target))
+    if not path.name:
+        raise SourceError(f"cannot lock {target}: it is the root of a file system")
     name = path.with_name(f".{path.name}.lock")
     # A singleton: the same thread may take it again. Each thread has a descriptor of its own.
     found = FileLock(name, is_singleton=True, poll_interval=POLL, fallback_to_soft=False)

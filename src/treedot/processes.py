@@ -79,10 +79,10 @@ class Process:
 
         The system ends the process if it works longer than ``max_seconds``; 0 is no limit.
         """
-        task = _Task(self._begin, function, arguments, named, max_seconds)
+        task = pickle.dumps(_Task(self._begin, function, arguments, named, max_seconds))
         self._begin = None
         try:
-            _send(pickle.dumps(task), self._running.stdin)
+            _send(task, self._running.stdin)
             answer = _receive(self._running.stdout)
         except (EOFError, OSError):
             raise LostProcessError(self.end()) from None

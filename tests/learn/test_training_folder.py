@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from strategies import random_forest
 from treedot import ParameterError, SourceError
 from treedot.learn import tree_blocks
-from treedot.learn.training_folder import State, training_folder
+from treedot.learn.training_folder import State, read_json, training_folder
 
 REQUEST = {"label": "class", "C": [1.0], "/trees.tsv": [5, 17]}
 
@@ -148,3 +149,13 @@ def test_two_processes_do_not_train_in_one_folder(path):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert "is in use by another process" in done.stderr
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_file_that_cannot_be_opened_is_not_called_damaged(path, monkeypatch):
+    with opened(path):
+        pass
+    denied = OSError(24, "Too many open files")
+    monkeypatch.setattr("treedot.files.os.open", mock.Mock(side_effect=denied))
+    with pytest.raises(SourceError, match="cannot open") as raised:
+        read_json(path / "request.json")
+    assert "delete" not in str(raised.value)

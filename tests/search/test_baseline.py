@@ -214,7 +214,7 @@ def test_the_file_does_not_depend_on_the_order_of_the_trees(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "{}", '{"treedot_baseline": 3, "groups": []}', '{"treedot_baseline": 1}', "[" * 100_000,
+    ["", "{", "[]", "{}", '{"treedot_baseline": 0, "groups": []}', '{"treedot_baseline": 1}', "[" * 100_000,
      '{"treedot_baseline": 2, "groups": []}', '{"treedot_baseline": [2], "trees": []}',
      '{"treedot_baseline": 2, "trees": [{"tree": "a", "near": ["b"], "too_common": [], "members": []}]}',
      '{"treedot_baseline": 2, "trees": [{"tree": 1, "near": [], "too_common": [], "members": []}]}',
@@ -230,3 +230,9 @@ def test_other_files_are_refused(tmp_path, text):
 def test_a_missing_file_is_told_with_how_to_make_it(tmp_path):
     with pytest.raises(SourceError, match="--write-baseline"):
         read_baseline(tmp_path / "known.json")
+
+
+def test_a_baseline_of_a_newer_version_is_refused_as_such(tmp_path):
+    (tmp_path / "b.json").write_text('{"treedot_baseline": 99}')
+    with pytest.raises(SourceError, match=r"is a baseline of version 99, .* update treedot"):
+        read_baseline(tmp_path / "b.json")

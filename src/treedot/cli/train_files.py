@@ -26,8 +26,7 @@ def train_on_files(options: argparse.Namespace, settings: dict[str, Any]) -> Non
     target = Path(options.output)
     by_many = wants_workers(options)
     folder = Path(options.checkpoint or f"{target}.training")
-    options.overwrite = options.overwrite or is_written(folder, target)
-    check_model_target(target, options.overwrite)
+    check_model_target(target, options.overwrite or is_written(folder, target))
 
     def advice() -> str:
         return f"the same command resumes from {printable(str(folder))}" if folder.exists() else ""

@@ -30,7 +30,7 @@ import numpy as np
 
 from treedot.array_types import FloatArray, IntArray, Matrix
 from treedot.errors import ParameterError, SourceError
-from treedot.files import read_plain, remove_folder, write_folder, write_whole
+from treedot.files import open_plain, read_plain, reason, remove_folder, write_folder, write_whole
 from treedot.learn.tree_blocks import Block, BlockFacts, belonging, read_block, write_blocks
 from treedot.locks import lock
 from treedot.model import LinearModel
@@ -132,17 +132,21 @@ class TrainingFolder:
         alpha = np.zeros((sum(sizes), problems), ALPHA)
         if passes:
             rows = np.split(alpha, np.cumsum(sizes)[:-1])
-            with self._alpha_file(passes) as file:
+            path = self._alpha_path(passes)
+            with refused(self.path):
+                file = open_plain(path)
+            with file:
                 for block, part in zip(blocks, rows, strict=True):
                     file.seek(int(self._first[block]) * problems * ALPHA.itemsize)
-                    if file.readinto(part) != part.nbytes or self._digest(passes, block) != _digest_of(part):
-                        raise damaged(file.name, self.path)
+                    whole = file.readinto(part.data) == part.nbytes
+                    if not whole or self._digest(passes, block) != _digest_of(part):
+                        raise damaged(path, self.path)
         return alpha
 
     def write_alpha(self, passes: int, blocks: IntArray, alpha: Matrix) -> None:
         """Keep the α that trees of some blocks have after so many passes."""
         ends = np.cumsum([self.facts.sizes[block] for block in blocks])
-        with self._alpha_file(passes) as file:
+        with self._written_alpha(passes) as file:
             for block, part in zip(blocks, np.split(alpha, ends[:-1]), strict=True):
                 file.seek(int(self._first[block]) * alpha.shape[1] * ALPHA.itemsize)
                 file.write(part.data)
@@ -151,15 +155,18 @@ class TrainingFolder:
     def _digest(self, passes: int, block: int) -> bytes:
         return self._digests[passes % 2, block].tobytes()
 
+    def _alpha_path(self, passes: int) -> Path:
+        return self.path / f"alpha.{passes % 2}"
+
     @contextlib.contextmanager
-    def _alpha_file(self, passes: int) -> Iterator[Any]:
-        path = self.path / f"alpha.{passes % 2}"
+    def _written_alpha(self, passes: int) -> Iterator[Any]:
+        path = self._alpha_path(passes)
         try:
             path.touch()
             with path.open("r+b") as file:
                 yield file
         except OSError as error:
-            raise SourceError(f"cannot write {path}: {error.strerror or error}") from error
+            raise SourceError(f"cannot write {path}: {reason(error)}") from error
 
 
 @contextlib.contextmanager
@@ -233,8 +240,9 @@ def save_model(model: LinearModel, target: Path, folder: Path, overwrite: bool) 
 
     A run that is killed in between leaves both, and a note in the folder, by which ``is_written`` knows it.
     """
+    again = is_written(folder, target)
     write_json(folder / WRITTEN, {"facts": model.facts}, training_identity(folder))
-    model.save(target, overwrite=overwrite)
+    model.save(target, overwrite=overwrite or again)
     remove_folder(folder)
 
 
@@ -274,9 +282,11 @@ def write_json(path: Path, content: dict[str, Any], of: str = "") -> None:
 
 def read_json(path: Path, of: str = "") -> dict[str, Any]:
     """Return the content of a file of a training; raise where it is not what was written."""
+    with refused(path.parent):
+        text = read_plain(path)
     try:
-        found = json.loads(read_plain(path).decode("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        found = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise damaged(path, path.parent, f": {error}") from None
     if not isinstance(found, dict):
         raise damaged(path, path.parent)
@@ -304,8 +314,14 @@ def damaged(path: str | Path, folder: Path, why: str = "") -> SourceError:
 
 @contextlib.contextmanager
 def refused(folder: Path) -> Iterator[None]:
-    """Add what to do to the errors of files in the folder of a training."""
+    """Add what to do to the errors of damaged files in the folder of a training.
+
+    A file that the system refuses to open, for want of rights or of free handles, may be intact.
+    """
     try:
         yield
     except SourceError as error:
+        cause = error.__cause__
+        if isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError):
+            raise
         raise SourceError(f"{error}; delete {folder} to begin anew") from None

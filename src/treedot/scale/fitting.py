@@ -160,8 +160,7 @@ def fit(
     target = checked_path("out", out)
     usual = Path(f"{target}.training")
     folder = usual if checkpoint is None else checked_path("checkpoint", checkpoint)
-    overwrite = overwrite or is_written(folder, target)
-    check_model_target(target, overwrite)
+    check_model_target(target, overwrite or is_written(folder, target))
     check_apart(target, folder)
     settings = {"decay": decay, "C": C, "cv": cv, "class_weight": class_weight, "random_state": random_state}
     classifier = make_classifier({"vectorizer": vectorizer, **settings})

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import NamedTuple
 
+from treedot.errors import SourceError
+from treedot.files import read_plain
 from treedot.parameters import checked_path
 from treedot.scale.pair_search import is_planned
 from treedot.scale.part_file import is_result, rows_of_part, source_metadata
@@ -15,6 +18,7 @@ from treedot.threads import thread_map
 
 PAIRS = "_pairs"  # the folder of the second round of a search for near-duplicates
 DUPLICATES = "duplicates.arrow"
+MAX_MESSAGE = 1 << 20  # bytes of what is kept of a failure
 
 
 class Status(NamedTuple):
@@ -73,9 +77,9 @@ def plan_status(folder: Path, plan: Plan) -> Status:
     missing = [shard for shard, found in zip(plan.shards, rows, strict=True) if found is None]
     failed = {}
     for shard in missing:
-        path = failure_file(folder, shard)
-        if path.is_file():
-            failed[shard.part] = path.read_text(encoding="utf-8", errors="replace").rstrip()
+        with contextlib.suppress(SourceError):  # there is none, or a worker has just removed it
+            text = read_plain(failure_file(folder, shard), MAX_MESSAGE)
+            failed[shard.part] = text.decode("utf-8", "replace").rstrip()
     return Status(len(rows), sum(found or 0 for found in rows), [shard.part for shard in missing], failed)
 
 

@@ -151,13 +151,15 @@ def read_baseline(path: Path) -> Baseline:
     content = read_plain(path)
     try:
         found = json.loads(content.decode("utf-8"))
-        version = found.get("treedot_baseline")
-        if version not in _READERS:
-            raise SourceError(f"{path} is no baseline of version 1 or {VERSION}: {ANEW}")
-        baseline = _READERS[version](found)
+        version = found["treedot_baseline"]
+        if type(version) is not int or version <= VERSION:
+            return _READERS[version](found)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise SourceError(f"{path} is no baseline: {ANEW}") from error
-    return baseline
+    raise SourceError(
+        f"{path} is a baseline of version {version}, and this treedot reads those up to {VERSION}: "
+        f"update treedot, or {ANEW}"
+    )
 
 
 def _read_groups(found: dict[str, Any]) -> Baseline:

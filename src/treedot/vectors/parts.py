@@ -135,8 +135,8 @@ def final_metadata(path: Path, file: Any, sealed: bool) -> dict[bytes, bytes]:
 
     Parts that hold no digest are taken as they are, unless they are ``sealed``.
     """
-    _, found = file.get_batch_with_custom_metadata(file.num_record_batches - 1)
-    said = dict(found or {})
+    count = file.num_record_batches
+    said = dict(file.get_batch_with_custom_metadata(count - 1)[1] or {}) if count else {}
     if (sealed or DIGEST_KEY in said) and not is_whole(path, said.get(DIGEST_KEY, b"")):
         raise SourceError(f"{path} is damaged: run the command that made it again, and it is made anew")
     return said

@@ -22,6 +22,8 @@ SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )  # Windows has no SIGHUP
 
+TURN = 0.1  # seconds for the main thread to end the process
+
 _actions: list[Callable[[], object]] = []
 _advice: list[Callable[[], str]] = []
 _ending = threading.RLock()  # held by the thread that ends the process, which a second signal may interrupt
@@ -110,6 +112,9 @@ def _watch(receiver: int) -> None:
     while True:
         for number in os.read(receiver, 1):
             if number in SIGNALS and signal.getsignal(number) is _on_signal:
+                # The main thread ends the process itself, unless compiled code keeps it. It must not be
+                # about to create a file when this thread has just removed all.
+                time.sleep(TURN)
                 _end(number)
 
 

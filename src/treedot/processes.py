@@ -124,19 +124,22 @@ def end_all() -> None:
 
     A signal may interrupt any of the methods above. So this takes no lock and no stream that they use.
     """
-    mine = {process.pid: process for process in list(_alive) if process.owner == os.getpid()}
-    for process in mine.values():
+    mine = [process for process in list(_alive) if process.owner == os.getpid()]
+    for process in mine:
         _alive.discard(process)
         _close(process._running.stdin)
+    left = {process.pid for process in mine}
     deadline = time.monotonic() + GRACE
-    while mine and time.monotonic() < deadline:
-        for pid in [pid for pid in mine if _has_ended(pid)]:
-            del mine[pid]
+    while left and time.monotonic() < deadline:
+        left = {pid for pid in left if not _has_ended(pid)}
         time.sleep(0.002)
-    for pid in mine:
+    for pid in left:
         with contextlib.suppress(OSError):
             os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
             os.waitpid(pid, 0)
+    for process in mine:
+        _close(process._running.stdout)
+        process._running.returncode = 0  # or ``Popen`` would warn that it still runs
 
 
 def _has_ended(pid: int) -> bool:

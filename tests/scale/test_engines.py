@@ -135,12 +135,14 @@ def test_ray(trees, tmp_path, expected, monkeypatch):
     (tmp_path / "token").write_text(secrets.token_hex(32))  # or Ray would put one into the home folder
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))  # workers import ``trouble``
+    handler = signal.getsignal(signal.SIGTERM)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
         assert encoded(trees, tmp_path / "out", ray) == expected
         check_that_others_finish(trees, tmp_path / "poisoned", ray, expected, monkeypatch)
     finally:
         ray.shutdown()
+        signal.signal(signal.SIGTERM, handler)  # Ray leaves its own
 
 
 @contextlib.contextmanager

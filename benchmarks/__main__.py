@@ -30,12 +30,12 @@ from benchmarks.templates import pages
 from benchmarks.timing import seconds
 from benchmarks.trees import PYTHON, benchmark_forest
 from treedot import Forest, SubsetTreeKernel, dot_products, iter_trees, nearest, read_trees
+from treedot._runtime.jit import njit
+from treedot._runtime.timing import timed
+from treedot._storage.files import write_whole
 from treedot.encode import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
 from treedot.encode.dense import fourier
-from treedot.files import write_whole
-from treedot.jit import njit
 from treedot.parameters import COMPOSITIONS
-from treedot.timing import timed
 
 SIZE = 8192
 SEARCHED = 8192  # vectors

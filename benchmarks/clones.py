@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treedot import Forest, FragmentVectorizer, SubsetTreeKernel, read_trees
-from treedot.array_types import Array, FloatArray, IntArray
+from treedot._runtime.array_types import Array, FloatArray, IntArray
 from treedot.search.similarity import production_multisets, similarities
 
 OTHERS = 200_000  # pairs

@@ -11,10 +11,10 @@ import sysconfig
 import time
 from collections.abc import Callable, Sequence
 
+from treedot._runtime.timing import timed
 from treedot.languages import LANGUAGES, language_of
 from treedot.readers.code import CodeSettings, read_code, treesitter
 from treedot.readers.folders import read_file, walk
-from treedot.timing import timed
 
 ROUNDS = 3
 TESTS = ("test", "tests", "idle_test", "lib2to3", "site-packages")

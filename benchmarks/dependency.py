@@ -38,7 +38,7 @@ from treedot import (
     TreeClassifier,
     read_trees,
 )
-from treedot.files import write_whole
+from treedot._storage.files import write_whole
 from treedot.kernels.base import TreeKernel
 from treedot.model.evaluation import wilson
 

@@ -27,9 +27,9 @@ from sklearn.svm import LinearSVC
 from benchmarks.scale import LOOP, count_up, peak_memory, ratio, spent
 from benchmarks.streaming import labelled
 from treedot import Forest, FragmentVectorizer, LinearModel, read_trees, scale, train_files
+from treedot._runtime.timing import Stopwatch, timed
 from treedot.learn.streaming import Progress
 from treedot.scale.engines import LocalProcesses
-from treedot.timing import Stopwatch, timed
 from treedot.trees.writers import forest_file
 
 PARTITIONS, ROUNDS, PASSES = 4, 10, 5

@@ -20,11 +20,11 @@ import numpy as np
 from benchmarks.grammar import forests
 from benchmarks.trees import corpus
 from treedot import Forest
+from treedot._runtime.threads import open_threads
 from treedot.encode import DenseEncoder, DenseSpec
 from treedot.gpu import GpuEncoder, nearest_tensors
 from treedot.gpu.encoder import wide_trees
 from treedot.gpu.operations import list_operations
-from treedot.threads import open_threads
 
 ROUNDS = 5
 NEIGHBOURS = 10

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot import Forest
-from treedot.jit import njit
+from treedot._runtime.jit import njit
 
 PHRASES, TAGS, RULES = 8, 30, 10
 BATCH = 4096

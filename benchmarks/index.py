@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.grammar import KINDS, forests
 from treedot import Forest, FragmentVectorizer, TreeIndex
-from treedot.timing import timed
+from treedot._runtime.timing import timed
 
 QUERIES = 50
 

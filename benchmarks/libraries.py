@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from treedot import Tree, read_trees
+from treedot._runtime.jit import njit
+from treedot._runtime.timing import timed
+from treedot._storage.safetensors import read_arrays, write_arrays
 from treedot.encode.dense import fourier
-from treedot.jit import njit
 from treedot.readers import folders
-from treedot.safetensors import read_arrays, write_arrays
 from treedot.search.edit_distance import edit_distance
-from treedot.timing import timed
 from treedot.trees.drawing import tree_html
 
 ROUNDS = 5

@@ -26,8 +26,8 @@ from treedot import (
     Tree,
     similarity,
 )
+from treedot._runtime.timing import Stopwatch
 from treedot.readers import read_tree, read_trees
-from treedot.timing import Stopwatch
 
 N_PAIRS = 500
 ROUNDS = 7

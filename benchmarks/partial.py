@@ -17,8 +17,8 @@ import numpy as np
 
 from benchmarks.trees import benchmark_forest
 from treedot import Forest, PartialTreeKernel
-from treedot.array_types import FloatArray, IntArray
-from treedot.jit import njit
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.jit import njit
 
 ROUNDS = 7
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from benchmarks.__main__ import SIZE, row_pass
 from benchmarks.timing import seconds
+from treedot._runtime.jit import njit
 from treedot.algebra import MixedProduct, ShuffledProduct
 from treedot.encode.dense import fourier, mixed, mixing, product, rescaling
-from treedot.jit import njit
 
 REPEAT = 1000
 ROW = 4 * SIZE  # bytes

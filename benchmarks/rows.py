@@ -31,9 +31,9 @@ from treedot import (
     dot_products,
     nearest,
 )
+from treedot._runtime.jit import njit
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.encode.sparse.bounded import FoundFragments, find_fragments, hash_productions
-from treedot.jit import njit
 from treedot.learn.one_vs_rest import one_vs_rest, train_svms
 from treedot.model.linear_model import best_class
 from treedot.vectors.fidelity import spearman

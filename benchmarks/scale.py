@@ -26,6 +26,7 @@ import numpy as np
 
 from benchmarks.grammar import forests
 from treedot import DistributedTreeVectorizer, FragmentVectorizer, find_duplicates, scale
+from treedot._runtime.timing import timed
 from treedot.readers.problems import OnBad
 from treedot.readers.ranges import split_file
 from treedot.scale.engines import LocalProcesses
@@ -33,7 +34,6 @@ from treedot.scale.part_file import PartFile
 from treedot.scale.plan import Plan
 from treedot.scale.shard import do_shard, load_work
 from treedot.scale.work import Source
-from treedot.timing import timed
 
 SMALL = 500  # shards of one tree each
 ROUNDS = 3

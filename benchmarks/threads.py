@@ -26,8 +26,8 @@ import numpy as np
 from benchmarks.grammar import forests
 from benchmarks.trees import CORPORA, corpus
 from treedot import Forest, SubsetTreeKernel
+from treedot._runtime.jit import njit
 from treedot.encode import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
-from treedot.jit import njit
 from treedot.parameters import n_threads
 from treedot.readers.brackets import read_brackets, read_in_threads
 from treedot.readers.problems import OnBad

@@ -33,8 +33,8 @@ from benchmarks.trees import json_lists
 import treedot as td
 from fuzz import endings
 from treedot import cli
-from treedot.ending import take_signals
-from treedot.files import remove_folder, write_whole
+from treedot._runtime.ending import take_signals
+from treedot._storage.files import remove_folder, write_whole
 
 DECAYS = (0.3, 0.6)  # of the two files that each writer makes
 COMPILATIONS = 25  # one of so many kills is of ``treedot compile``, which takes long

@@ -34,10 +34,10 @@ from treedot import (
     SubsetTreeKernel,
     TreeClassifier,
 )
+from treedot._storage.safetensors import read_arrays, write_arrays
 from treedot.encode import DenseSpec
 from treedot.model.model_folder import CONFIG, WEIGHTS, digest_of_config, digest_of_file
 from treedot.model.vectorizer_state import VectorizerState
-from treedot.safetensors import read_arrays, write_arrays
 
 Files = dict[str, bytes]
 

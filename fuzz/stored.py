@@ -30,13 +30,13 @@ from treedot import (
     load_vectors,
     save_vectors,
 )
+from treedot._storage.safetensors import read_arrays, write_arrays
 from treedot.cli import parser
 from treedot.cli.choices import describe_kernel
 from treedot.cli.facts import file_facts, printed
 from treedot.cli.find import search
 from treedot.cli.units import Reading
 from treedot.model.vectorizer_state import VectorizerState
-from treedot.safetensors import read_arrays, write_arrays
 from treedot.scale.encoding import Encoding
 from treedot.scale.part_file import PartFile
 from treedot.search.baseline import read_baseline

@@ -16,10 +16,10 @@ from paper.record import Record
 from paper.section import Section
 from paper.settings import FULL, QUICK, Settings
 from treedot import __version__
+from treedot._pages.page import page, require_plots
+from treedot._runtime.timing import Stopwatch
+from treedot._storage.files import write_whole
 from treedot.errors import MissingDependencyError, SourceError
-from treedot.files import write_whole
-from treedot.page import page, require_plots
-from treedot.timing import Stopwatch
 
 __all__ = ["EXPERIMENTS", "run"]
 

@@ -15,12 +15,12 @@ from paper.methods import BOUNDED, COLOURS, DENSE, METHODS, Method
 from paper.record import Record, Step, alone
 from paper.section import Drawing, Section, Table, panel, spread
 from paper.settings import SIZE, Settings
+from treedot._runtime.timing import Stopwatch, timed
 from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.label_selection import LabelSelectionKernel
 from treedot.learn import FragmentVectorizer
 from treedot.learn.label_selection_transformer import LabelSelectionTransformer
 from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
-from treedot.timing import Stopwatch, timed
 from treedot.trees import Forest
 
 TITLE = "Fig. 3: question classification"

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from treedot._runtime.timing import timed
+from treedot._storage.files import write_whole
 from treedot.errors import SourceError
-from treedot.files import write_whole
-from treedot.timing import timed
 
 Step = Callable[["Record"], Any]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from treedot.files import write_whole
-from treedot.page import figure, table
+from treedot._pages.page import figure, table
+from treedot._storage.files import write_whole
 
 AGREES, DIFFERS = "✓", "✗"
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from components import CHROMIUM, component
-from treedot.jit import COMPILED
+from treedot._runtime.jit import COMPILED
 
 # Compiled code makes the first example of a test slow, and examples must not change from run to run.
 # Without compiled code every example is slow, and a few of them show what differs.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from treedot._runtime.simd import LANES
 from treedot.encode import DenseSpec
 from treedot.encode.dense.mixed import MixedEncoder
 from treedot.encode.dense.product import LABEL_BOUND, ProductEncoder
@@ -25,7 +26,6 @@ from treedot.gpu.operations import (
     list_operations,
 )
 from treedot.gpu.product import in_pairs
-from treedot.simd import LANES
 from treedot.trees import Forest
 
 LARGE = 2.0**58

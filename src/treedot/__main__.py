@@ -4,8 +4,8 @@
 def main() -> int:
     """Run the command line of this process; return the exit code."""
     _take_signals()
+    from treedot._runtime.ending import ignore_signals, open_closed_streams
     from treedot.cli import main as run
-    from treedot.ending import ignore_signals, open_closed_streams
 
     open_closed_streams()
     try:
@@ -20,7 +20,7 @@ def _take_signals() -> None:
 
     blocked = getattr(_signal, "pthread_sigmask", None)  # Windows has none
     before = blocked and blocked(_signal.SIG_BLOCK, (_signal.SIGINT, _signal.SIGTERM))
-    from treedot.ending import take_signals
+    from treedot._runtime.ending import take_signals
 
     take_signals()
     if blocked:

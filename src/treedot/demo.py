@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from treedot._pages.page import figure, require_plots, table
+from treedot._runtime.timing import timed
+from treedot._storage.files import check_target, write_whole
 from treedot.errors import SourceError
-from treedot.files import check_target, write_whole
 from treedot.kernels import SubsetTreeKernel
 from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
-from treedot.page import figure, require_plots, table
 from treedot.readers import read_trees
 from treedot.readers.code import CodeSettings, iter_code
 from treedot.readers.code.source_files import source_lines
@@ -25,7 +26,6 @@ from treedot.report.findings import Finding, findings
 from treedot.report.web import html_report
 from treedot.search import find_duplicates
 from treedot.search.duplicates import MIN_NODES
-from treedot.timing import timed
 from treedot.trees import Forest
 from treedot.vectors import dot_products
 from treedot.vectors.fidelity import different_pairs, spearman

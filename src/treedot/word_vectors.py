@@ -12,11 +12,11 @@ from typing import IO, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from treedot.array_types import Array, FloatArray, IntArray
-from treedot.compression import decompressed
+from treedot._runtime.array_types import Array, FloatArray, IntArray
+from treedot._runtime.jit import njit
+from treedot._storage.compression import decompressed
+from treedot._storage.files import open_raw, read_lines
 from treedot.errors import ParameterError, SourceError
-from treedot.files import open_raw, read_lines
-from treedot.jit import njit
 
 SEPARATOR = "::"  # between a word and its part of speech, in labels
 TYPE = "LEX##"  # what labels of words may begin with, in files of KeLP

@@ -46,8 +46,8 @@ from benchmarks import (
 )
 from strategies import random_forest
 from treedot import FragmentVectorizer
+from treedot._runtime.timing import timed
 from treedot.errors import DeviceError
-from treedot.timing import timed
 
 MODULES = [
     importlib.import_module(f"benchmarks.{found.name}") for found in pkgutil.iter_modules(benchmarks.__path__)

@@ -23,11 +23,11 @@ from treedot import (
     TreeIndex,
     dot_products,
 )
+from treedot._storage.safetensors import write_arrays
 from treedot.cli import main
 from treedot.encode import DenseEncoder, DenseSpec
 from treedot.readers import pieces
 from treedot.readers.batch import Batch
-from treedot.safetensors import write_arrays
 from treedot.vectors import load_vectors
 from treedot.vectors.files import read_description
 

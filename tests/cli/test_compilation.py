@@ -10,7 +10,7 @@ import pytest
 # first those that are compiled ahead, then whatever else the rest of the program needs.
 COMPILED = """
 import json, sys
-from treedot import jit
+from treedot._runtime import jit
 called, load = [], jit._Cache.load_overload
 
 def listed(self, signature, context):

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from gpu_emulation import assert_close, binary_tree, emulate, emulate_product, of_tree
 from strategies import random_forest, trees
 from treedot import Forest, Tree, read_trees
+from treedot._runtime.threads import open_threads
 from treedot.encode import DenseEncoder, DenseSpec
 from treedot.gpu.operations import LEAF_FIRST, NODE_FIRST, ROOT, TAG_FIRST, Operations, list_operations
-from treedot.threads import open_threads
 
 
 def operations_of(forest: Forest, n_jobs: int = 1) -> Operations:

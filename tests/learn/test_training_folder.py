@@ -144,7 +144,7 @@ def test_other_folders_and_damaged_ones_are_refused(path):
 
 
 def test_two_processes_do_not_train_in_one_folder(path):
-    code = f"from treedot.locks import lock\nwith lock({str(path)!r}, 'refuse'): pass"
+    code = f"from treedot._storage.locks import lock\nwith lock({str(path)!r}, 'refuse'): pass"
     with opened(path):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert "is in use by another process" in done.stderr
@@ -155,7 +155,7 @@ def test_a_file_that_cannot_be_opened_is_not_called_damaged(path, monkeypatch):
     with opened(path):
         pass
     denied = OSError(24, "Too many open files")
-    monkeypatch.setattr("treedot.files.os.open", mock.Mock(side_effect=denied))
+    monkeypatch.setattr("treedot._storage.files.os.open", mock.Mock(side_effect=denied))
     with pytest.raises(SourceError, match="cannot open") as raised:
         read_json(path / "request.json")
     assert "delete" not in str(raised.value)

@@ -12,11 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from treedot import LinearModel, SourceError, TreeClassifier, files, read_trees
+from treedot import LinearModel, SourceError, TreeClassifier, read_trees
+from treedot._storage import files
+from treedot._storage.safetensors import write_arrays
 from treedot.cli import main
 from treedot.errors import ParameterError
 from treedot.model import model_folder
-from treedot.safetensors import write_arrays
 
 
 @pytest.fixture(scope="module")
@@ -122,9 +123,7 @@ def test_a_model_that_cannot_be_written_leaves_nothing(trained, tmp_path):
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next(trained, tmp_path):
-    code = (
-        "import os; from treedot.files import write_folder\nwith write_folder('m'): os.kill(os.getpid(), 9)"
-    )
+    code = "import os; from treedot._storage.files import write_folder\nwith write_folder('m'): os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False)
     (left,) = os.listdir(tmp_path)
     assert left.startswith(".m.")
@@ -169,7 +168,8 @@ def test_a_model_that_was_moved_aside_by_a_killed_process_is_still_there(trained
     trained.to_model({"number": 0}).save(target)
     code = f"""
 import os
-from treedot import files, LinearModel, files
+from treedot._storage import files, files
+from treedot import LinearModel
 files._exchange = lambda a, b: os.rename(b, b.with_name(".m.0123456789abcdef.old")) or os.kill(os.getpid(), 9)
 LinearModel.load({str(target)!r}).save({str(target)!r}, overwrite=True)
 """

@@ -25,9 +25,9 @@ from paper.settings import Settings
 from paper import EXPERIMENTS, fig3, run, table2
 from strategies import corpus, random_forest
 from treedot import SubsetTreeKernel, Tree
+from treedot._pages.page import STYLE
 from treedot.algebra import ALGEBRAS, properties
 from treedot.errors import SourceError
-from treedot.page import STYLE
 from treedot.readers import read_trees
 from treedot.vectors.fidelity import floor, projected
 
@@ -124,7 +124,9 @@ def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path
         draw(section, folder)
 
     monkeypatch.setattr(Section, "draw", watched)
-    monkeypatch.setattr("treedot.page._png", lambda _: "")  # drawn into files, not into the page once more
+    monkeypatch.setattr(
+        "treedot._pages.page._png", lambda _: ""
+    )  # drawn into files, not into the page once more
     said = []
     target = run(EXPERIMENTS, folder, tmp_path / "out", say=said.append, settings=TINY, counts=COUNTS_HERE)
     report = target.read_text()
@@ -221,7 +223,7 @@ def test_the_command_line_says_which_data_it_needs(tmp_path, capsys, monkeypatch
     assert "qc_train.tsv.gz" in capsys.readouterr().err
     assert main(["--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
     assert "lacks" in capsys.readouterr().err
-    monkeypatch.setattr("treedot.page.find_spec", lambda name: None)
+    monkeypatch.setattr("treedot._pages.page.find_spec", lambda name: None)
     assert main(["fig2", "--out", str(tmp_path / "out")]) == 1
     told = capsys.readouterr().err
     assert "drawing the figures needs matplotlib" in told

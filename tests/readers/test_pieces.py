@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from treedot import ParameterError, SourceError, TreeSyntaxError, iter_trees, read_trees
+from treedot._runtime.threads import ONE_THREAD
 from treedot.readers import brackets, pieces
 from treedot.readers.problems import OnBad
 from treedot.readers.words import padded
-from treedot.threads import ONE_THREAD
 
 TREES = [f"(S (NP (N w{i % 37})) (VP v{i % 7}))" for i in range(300)]
 

@@ -14,8 +14,8 @@ from treedot import (
     read_trees,
     save_vectors,
 )
+from treedot._storage.safetensors import write_arrays
 from treedot.cli import main
-from treedot.safetensors import write_arrays
 
 TREES = ["(a b)", "(a (b c))"]
 

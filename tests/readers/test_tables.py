@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from treedot import DistributedTreeVectorizer, Forest, Tree, files, iter_trees, read_trees, save_vectors
+from treedot import DistributedTreeVectorizer, Forest, Tree, iter_trees, read_trees, save_vectors
+from treedot._storage import files
 from treedot.cli import main
 from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.readers import tables

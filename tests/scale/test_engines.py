@@ -24,8 +24,8 @@ pytest.importorskip("pyarrow")
 from components import component
 from strategies import random_forest
 from treedot import FragmentVectorizer, IncompleteError, scale
+from treedot._runtime.jit import COMPILED
 from treedot.cli import main
-from treedot.jit import COMPILED
 from treedot.scale import clusters, liveness
 from treedot.scale.engines import LocalProcesses
 from trouble import POISONED, deadly_shard

@@ -29,10 +29,10 @@ from treedot import (
     load_vectors,
     scale,
 )
+from treedot._storage.safetensors import write_arrays
+from treedot._storage.seals import is_whole
 from treedot.readers.ranges import split_file
-from treedot.safetensors import write_arrays
 from treedot.scale import Reading, part_file, plan
-from treedot.seals import is_whole
 from treedot.trees.arrow import pa, typed_columns
 from treedot.vectors.parts import DIGEST_KEY, SOURCE_KEY
 from treedot.word_vectors import WordVectors

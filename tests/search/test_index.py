@@ -18,11 +18,11 @@ from treedot import (
     TreeIndex,
     Vectors,
     nearest,
-    safetensors,
     save_vectors,
 )
+from treedot._storage import safetensors
+from treedot._storage.safetensors import read_arrays, write_arrays
 from treedot.errors import ParameterError, SourceError, SpecMismatchError
-from treedot.safetensors import read_arrays, write_arrays
 from treedot.search import index as module
 from treedot.search import posting_search
 

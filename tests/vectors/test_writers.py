@@ -20,7 +20,7 @@ def batches(dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("count", [0, 4])
 def test_streamed_rows_are_the_file_that_scipy_writes(tmp_path, monkeypatch, dtype, count):
-    monkeypatch.setattr("treedot.growing_array.CHUNK", 50)
+    monkeypatch.setattr("treedot._storage.growing_array.CHUNK", 50)
     parts = [csr_matrix((0, 2**12), dtype=dtype), *batches(dtype)[:count]]
     spec = SparseSpec(2**12, dtype=dtype)
     with vector_file(tmp_path / "rows.npz", spec) as file:

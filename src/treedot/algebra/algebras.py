@@ -13,8 +13,8 @@ from functools import cache, reduce
 
 import numpy as np
 
+from treedot._runtime.array_types import Array, BoolArray, FloatArray, IntArray
 from treedot.algebra.labels import bits, gaussian_units, keys, permutation, uniform_integers
-from treedot.array_types import Array, BoolArray, FloatArray, IntArray
 from treedot.errors import ParameterError
 
 

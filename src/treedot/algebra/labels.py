@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from treedot.algebra.splitmix import GOLDEN, mix_words
-from treedot.array_types import BoolArray, FloatArray, HalfWordArray, IntArray, WordArray
+from treedot._runtime.array_types import BoolArray, FloatArray, HalfWordArray, IntArray, WordArray
+from treedot._runtime.hashing import GOLDEN, mix_words
 
 
 def keys(seed: int, texts: Iterable[str], domain: str) -> WordArray:

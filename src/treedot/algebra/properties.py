@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treedot._runtime.array_types import FloatArray
 from treedot.algebra.algebras import Algebra
-from treedot.array_types import FloatArray
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from functools import lru_cache, reduce
 
 import numpy as np
 
+from treedot._runtime.array_types import BoolArray, FloatArray, IntArray
 from treedot.algebra.algebras import MixedProduct, Mixer
 from treedot.algebra.labels import bits, keys, permutation
-from treedot.array_types import BoolArray, FloatArray, IntArray
 from treedot.errors import ParameterError
 from treedot.word_vectors import WordVectors, part_of_speech
 

@@ -10,14 +10,15 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from treedot import __version__
+from treedot._pages.printable import printable
+from treedot._runtime.ending import interruption, take_signals
+from treedot._storage.compression import unpacking_large
+from treedot._storage.files import reason
 from treedot.cli.find_options import add_dups_command, add_find_commands, add_unpacking
 from treedot.cli.learn_options import add_learn_commands
 from treedot.cli.pipes import ignore_closed_output, note, standard_streams
 from treedot.cli.scale_options import add_many_duplicates, add_scale_options, add_status_command
-from treedot.compression import unpacking_large
-from treedot.ending import interruption, take_signals
 from treedot.errors import TreedotError
-from treedot.files import reason
 from treedot.parameters import (
     CODE_UNITS,
     COMPOSITIONS,
@@ -31,7 +32,6 @@ from treedot.parameters import (
     STARTS,
     SUBTREE_CONVENTIONS,
 )
-from treedot.printable import printable
 
 SOURCE_HELP = (
     "file of trees (Penn brackets, .tsv, .csv, .jsonl, .parquet, .arrow, .html, .xml, .json, .conllu, .nwk, "

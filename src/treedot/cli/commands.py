@@ -16,6 +16,11 @@ from typing import Any
 import numpy as np
 
 from treedot import __version__
+from treedot._pages.printable import printable_json
+from treedot._runtime.jit import COMPILED, cache_folder
+from treedot._runtime.threads import thread_map
+from treedot._runtime.timing import timed
+from treedot._storage.files import check_target, reason, write_whole
 from treedot.cli.choices import (
     check_options,
     describe_kernel,
@@ -30,15 +35,10 @@ from treedot.cli.reading import Skipped, batches, read_all, streamed
 from treedot.cli.scale import duplicate_parts, encode_parts, wants_parts
 from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
-from treedot.files import check_target, reason, write_whole
-from treedot.jit import COMPILED, cache_folder
 from treedot.parameters import checked_integer
-from treedot.printable import printable_json
 from treedot.readers import is_known
 from treedot.readers.folders import Skipped as LeftOut
 from treedot.readers.folders import walk
-from treedot.threads import thread_map
-from treedot.timing import timed
 from treedot.trees.writers import check_suffix, forest_file
 from treedot.vectors.products import dot_products
 from treedot.vectors.writers import VectorWriter, matrix_rows, vector_file, write_matrix

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from treedot._storage.files import check_target, write_whole
 from treedot.cli.changes import Changes
 from treedot.cli.pipes import note, reader_may_leave
 from treedot.cli.progress import Count
 from treedot.cli.settings import apply_settings
 from treedot.errors import ParameterError, SourceError
-from treedot.files import check_target, write_whole
 from treedot.languages import language_of
 from treedot.parameters import CODE_UNITS, REPORT_FORMATS, checked_choice, checked_integer
 from treedot.readers.code import CodeSettings, iter_code

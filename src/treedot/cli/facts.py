@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from treedot.algebra.splitmix import GOLDEN, WORD, mix_words
-from treedot.array_types import IntArray, WordArray
+from treedot._pages.printable import printable
+from treedot._runtime.array_types import IntArray, WordArray
+from treedot._runtime.hashing import GOLDEN, WORD, mix_words
+from treedot._storage.files import check_plain, read_plain
+from treedot._storage.safetensors import begins_as_arrays, read_arrays
 from treedot.errors import SourceError
-from treedot.files import check_plain, read_plain
 from treedot.model import LinearModel
 from treedot.model.model_folder import CONFIG
-from treedot.printable import printable
-from treedot.safetensors import begins_as_arrays, read_arrays
 from treedot.trees import Forest
 from treedot.vectors import files
 from treedot.vectors.files import read_description, summarize

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treedot._pages.printable import printable
+from treedot._storage.files import check_target, write_whole
+from treedot._storage.locks import lock
 from treedot.cli.pipes import show
 from treedot.cli.progress import Count
 from treedot.cli.units import (
@@ -27,10 +30,7 @@ from treedot.cli.units import (
     report_skipped,
 )
 from treedot.errors import ParameterError, SourceError
-from treedot.files import check_target, write_whole
-from treedot.locks import lock
 from treedot.parameters import checked_integer
-from treedot.printable import printable
 from treedot.readers.folders import Skipped
 from treedot.report.text import count_of
 from treedot.trees import Forest

@@ -16,14 +16,15 @@ from typing import IO, Any
 import numpy as np
 
 from treedot import __version__
-from treedot.array_types import FloatArray
+from treedot._pages.printable import printable, printable_json
+from treedot._runtime.array_types import FloatArray
+from treedot._storage.files import check_target, write_whole
 from treedot.cli.choices import check_options, make_kernel, make_vectorizer
 from treedot.cli.pipes import show
 from treedot.cli.progress import Counted
 from treedot.cli.reading import Skipped, batches
 from treedot.cli.scale import predict_parts, wants_parts, wants_workers
 from treedot.errors import ParameterError, SourceError
-from treedot.files import check_target, write_whole
 from treedot.model import LinearModel
 from treedot.model.evaluation import evaluate as compare
 from treedot.model.evaluation import margins, mcnemar
@@ -31,7 +32,6 @@ from treedot.model.labels import class_names, column_values
 from treedot.model.model_folder import check_model_target
 from treedot.model.table import Columns, finite_numbers, read_table, readable_rows
 from treedot.parameters import checked_integer
-from treedot.printable import printable, printable_json
 from treedot.readers.problems import OnBad
 from treedot.trees import Forest
 

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator
 from typing import IO, Any
 
+from treedot._pages.printable import printable
+from treedot._storage.files import reason
 from treedot.errors import SourceError
-from treedot.files import reason
-from treedot.printable import printable
 
 
 @contextlib.contextmanager

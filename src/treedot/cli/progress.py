@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from treedot.timing import Stopwatch
+from treedot._runtime.timing import Stopwatch
 from treedot.trees import Forest
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treedot._pages.printable import printable_json
 from treedot.cli.choices import check_options, make_vectorizer
 from treedot.cli.pipes import note, show
 from treedot.cli.progress import Counted, Passes
 from treedot.errors import ParameterError, SourceError, missing
-from treedot.printable import printable_json
 
 if TYPE_CHECKING:  # each command imports what it needs, and all of this takes seconds
     from treedot.model import LinearModel

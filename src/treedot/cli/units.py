@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from treedot._pages.printable import printable
+from treedot._storage.files import standard_input
 from treedot.cli.pipes import note
 from treedot.errors import ParameterError, SourceError
-from treedot.files import standard_input
 from treedot.languages import LANGUAGES, language_of
-from treedot.printable import printable
 from treedot.readers import iter_trees, read_trees
 from treedot.readers.code import CodeSettings, iter_code, parse_code
 from treedot.readers.documents import read_html

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, Type
 
 import numpy as np
 
-from treedot.array_types import Array, IntArray, Row, WordArray
+from treedot._runtime.array_types import Array, IntArray, Row, WordArray
+from treedot._runtime.threads import ONE_THREAD, Span, Threads
 from treedot.errors import LimitError, ParameterError
-from treedot.threads import ONE_THREAD, Span, Threads
 from treedot.trees import Forest
 
 if TYPE_CHECKING:

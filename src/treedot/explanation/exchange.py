@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from treedot._pages.printable import printable_json
 from treedot.explanation.decision import Explanation, FragmentShare
 from treedot.explanation.model import FragmentWeight, ModelExplanation
 from treedot.explanation.pair import PairExplanation, SharedFragment
-from treedot.printable import printable_json
 
 VERSION = 2
 

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, NuSVC
 from sklearn.utils.validation import check_is_fitted
 
+from treedot._pages.printable import first_few
 from treedot.errors import ParameterError
 from treedot.learn import FragmentVectorizer, TreeClassifier
 from treedot.learn.folds import to_csr
@@ -20,7 +21,6 @@ from treedot.model import LinearModel
 from treedot.model.inputs import Inputs, columns_of, spans
 from treedot.model.model_input import ModelInput
 from treedot.model.table import Columns, Table, read_table
-from treedot.printable import first_few
 from treedot.readers import read_tree
 
 WANTED = "a TreeClassifier, or a Pipeline of a FragmentVectorizer and a linear model, such as LinearSVC"

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.jit import njit
 from treedot.errors import LimitError, RangeError
-from treedot.jit import njit
 from treedot.trees import Forest
 
 EXACT = 24  # inner nodes, up to which as many points are taken as make the integral exact

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.jit import njit
 from treedot.encode.sparse.occurrences import Occurrences
-from treedot.jit import njit
 
 
 def node_shares(found: Occurrences, contribution: FloatArray, n_nodes: int) -> FloatArray:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from treedot._pages.printable import printable
 from treedot.explanation.decision import Explanation, FragmentShare
 from treedot.explanation.model import FragmentWeight, ModelExplanation
 from treedot.explanation.pair import PairExplanation, SharedFragment
-from treedot.printable import printable
 from treedot.trees import Forest, Tree
 
 DEEPEST = 30  # levels that lines are indented for

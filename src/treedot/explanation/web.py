@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from treedot._pages.page import page
+from treedot._pages.printable import printable
 from treedot.explanation.decision import Explanation, FragmentShare
 from treedot.explanation.model import FragmentWeight, ModelExplanation
 from treedot.explanation.pair import PairExplanation, SharedFragment
 from treedot.explanation.text import decision_words, extent_words, flip_words
-from treedot.page import page
-from treedot.printable import printable
 from treedot.trees import Forest, Tree
 from treedot.trees.drawing import DARKEST, STYLE, tree_html
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import BoolArray, IntArray
+from treedot._runtime.array_types import BoolArray, IntArray
 from treedot.trees.distinct import Subtrees
 
 

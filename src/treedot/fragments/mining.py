@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import BoolArray, FloatArray, IntArray
+from treedot._runtime.array_types import BoolArray, FloatArray, IntArray
 from treedot.fragments.expansion import (
     Expandable,
     Extensions,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.errors import LimitError
 from treedot.fragments.expansion import (
     Extensions,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import Array
+from treedot._runtime.array_types import Array
 from treedot.errors import DeviceError
 
 Kernel = Callable[

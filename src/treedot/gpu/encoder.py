@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import BoolArray, IntArray, Matrix
+from treedot._runtime.array_types import BoolArray, IntArray, Matrix
+from treedot._runtime.threads import Threads, one_ahead, open_threads
 from treedot.encode.chunks import check_forest, forest_chunks
 from treedot.encode.dense.encoder import DenseEncoder
 from treedot.encode.spec import DenseSpec
@@ -17,7 +18,6 @@ from treedot.gpu.device import Gpu, clear_memory_errors
 from treedot.gpu.mixed import THREADS, MixedOnGpu
 from treedot.gpu.operations import Operations, list_operations
 from treedot.gpu.product import MOST_CHILDREN, ProductOnGpu
-from treedot.threads import Threads, one_ahead, open_threads
 from treedot.trees import Forest
 
 CHUNK_NODES = 1 << 20  # whose operations are listed and sent at a time

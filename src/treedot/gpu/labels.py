@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import Array, IntArray
+from treedot._runtime.array_types import Array, IntArray
+from treedot._runtime.threads import Threads
 from treedot.gpu.device import Gpu
-from treedot.threads import Threads
 
 TABLE_BYTES = 1 << 32  # for labels that are kept, at most; and an eighth of the memory
 DRAWN = 64  # labels, at a time

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treedot._runtime.array_types import Array, IntArray, SignWords
+from treedot._runtime.simd import LANES
+from treedot._runtime.threads import Threads
 from treedot.algebra import MixedProduct
-from treedot.array_types import Array, IntArray, SignWords
 from treedot.encode.dense.mixed import MixedEncoder
 from treedot.gpu.device import Gpu, Kernel, shared_bytes
 from treedot.gpu.labels import LabelTables
 from treedot.gpu.operations import ROOT_TAG, TAG_FIRST, TAG_NEXT, Operations
-from treedot.simd import LANES
-from treedot.threads import Threads
 
 TAG_BYTES = 1 << 33  # for the vectors of pre-terminals, at most; and a quarter of the memory
 THREADS = 1024  # on a multiprocessor, with 64 registers each

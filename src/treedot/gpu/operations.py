@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import BoolArray, IntArray, Row
-from treedot.counter import next_number
+from treedot._runtime.array_types import BoolArray, IntArray, Row
+from treedot._runtime.atomics import next_number
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.encode.dense.mixing import MIXER_BOUND
-from treedot.jit import njit
-from treedot.threads import ONE_THREAD, Threads
 
 LEAF_FIRST, LEAF_NEXT, TAG_FIRST, TAG_NEXT, NODE_FIRST, NODE_NEXT, ROOT, ROOT_TAG = range(8)
 NOTHING = 255

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treedot._runtime.array_types import Array, IntArray
 from treedot.algebra import ShuffledProduct
-from treedot.array_types import Array, IntArray
 from treedot.encode.dense.product import GROUP, ProductEncoder
 from treedot.errors import DeviceError
 from treedot.gpu.device import Gpu, shared_bytes

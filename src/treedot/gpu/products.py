@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import Array, Matrix
+from treedot._runtime.array_types import Array, Matrix
 from treedot.errors import DeviceError, ParameterError
 from treedot.gpu.device import clear_memory_errors, open_device
 from treedot.gpu.neighbours import NOT_FINITE, nearest_tensors

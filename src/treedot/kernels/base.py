@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treedot.array_types import FloatArray, IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.threads import ONE_THREAD, Threads, open_threads
 from treedot.errors import LimitError, ParameterError, RangeError
 from treedot.kernels.kernel import Kernel
 from treedot.kernels.normalisation import (
@@ -23,7 +24,6 @@ from treedot.kernels.normalisation import (
 )
 from treedot.parameters import checked_decay, checked_flag, checked_integer
 from treedot.readers import read_tree, read_trees
-from treedot.threads import ONE_THREAD, Threads, open_threads
 from treedot.trees import Forest
 
 MAX_PAIRS = 2**27

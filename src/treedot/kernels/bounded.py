@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from treedot.array_types import FloatArray, IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.errors import ParameterError
 from treedot.kernels import pairwise, setwise, single_pair
 from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined
 from treedot.parameters import checked_integer
-from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 

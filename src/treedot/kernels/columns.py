@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treedot.array_types import FloatArray
+from treedot._runtime.array_types import FloatArray
 from treedot.errors import ParameterError, SourceError
 from treedot.kernels.base import numbers_of_examples
 from treedot.kernels.combinations import checked_kernel

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treedot.array_types import FloatArray
+from treedot._runtime.array_types import FloatArray
 from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.kernels.kernel import Kernel
 from treedot.parameters import checked_integer, checked_not_negative, checked_positive

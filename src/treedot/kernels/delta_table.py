@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
-from treedot.counter import next_number
-from treedot.jit import njit
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.atomics import next_number
+from treedot._runtime.jit import njit
 from treedot.trees.distinct import Counts, Subtrees
 
 UNBOUNDED = -1  # the budget of kernels that count all fragments

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
-from treedot.jit import njit
-from treedot.threads import ONE_THREAD, Threads
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from treedot.array_types import FloatArray
+from treedot._runtime.array_types import FloatArray
 from treedot.errors import ParameterError
 
 if TYPE_CHECKING:

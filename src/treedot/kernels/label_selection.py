@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels import pairwise, setwise
 from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined, read_sides
 from treedot.kernels.normalisation import over_norms
 from treedot.kernels.subset import SubsetTreeKernel
-from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
-from treedot.jit import njit
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels.features import feature_gram
 from treedot.kernels.partial_delta import Families
 from treedot.kernels.similarity import LabelSimilarities
 from treedot.kernels.subsequences import Weights
-from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 
 

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
-from treedot.jit import njit
-from treedot.threads import ONE_THREAD, Span, Threads
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import ONE_THREAD, Span, Threads
 
 BLOCK_ROWS = 32  # of a matrix, at a time
 

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
-from treedot.jit import njit
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels.base import ALL_FRAGMENTS, check_pairs
 from treedot.kernels.delta_table import UNBOUNDED, coefficients, times_expanded
-from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 

@@ -7,7 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.threads import ONE_THREAD, Span, Threads
 from treedot.errors import LimitError
 from treedot.kernels import setwise
 from treedot.kernels.base import MATCHING, MAX_PAIRS, Limited, TreeKernel, joined
@@ -19,7 +20,6 @@ from treedot.kernels.partial_pairs import sums_of_pairs, trees_by_family
 from treedot.kernels.partial_single import kernel_of_pair
 from treedot.kernels.subsequences import Side, Weights
 from treedot.parameters import GAPS, checked_choice, checked_integer, checked_not_negative, checked_share
-from treedot.threads import ONE_THREAD, Span, Threads
 from treedot.trees import Forest
 
 EQUAL = np.ones(1)  # the similarity of equal labels

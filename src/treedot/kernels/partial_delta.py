@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
-from treedot.jit import njit
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels import delta_table
 from treedot.kernels.delta_table import Layout
 from treedot.kernels.setwise import SubtreePairs
@@ -36,7 +37,6 @@ from treedot.kernels.subsequences import (
     sum_few,
     sum_many,
 )
-from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 from treedot.trees.distinct import Counts, DistinctSubtrees
 from treedot.trees.nodes import Nodes

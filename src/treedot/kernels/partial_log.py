@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
-from treedot.jit import njit
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.jit import njit
 from treedot.kernels.delta_table import Layout
 from treedot.kernels.partial_delta import PartialDelta
 from treedot.kernels.subsequences import Side, Weights, sums_shape

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from treedot.array_types import IntArray
-from treedot.jit import njit
+from treedot._runtime.array_types import IntArray
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels.pairwise import PairSums, Scratch, Trees, match, new_scratch, trees_of
 from treedot.kernels.partial_delta import Families
 from treedot.kernels.subsequences import Side, Sums, Table, Weights, make_sums, sum_many
-from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from treedot.array_types import IntArray
-from treedot.jit import njit
+from treedot._runtime.array_types import IntArray
+from treedot._runtime.jit import njit
 from treedot.kernels.pairwise import Scratch, Trees, match
 from treedot.kernels.similarity import LabelSimilarities
 from treedot.kernels.single_pair import label_key

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.errors import LimitError
 from treedot.kernels.base import MAX_PAIRS, TreeKernel
 from treedot.kernels.features import feature_gram, feature_pairs
 from treedot.parameters import STARTS, checked_choice
-from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 from treedot.trees.derived import parents
 

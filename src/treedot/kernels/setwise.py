@@ -10,11 +10,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.threads import ONE_THREAD, PARTS, SHARED_PARTS, Span, Threads
 from treedot.kernels import delta_table, pairwise
 from treedot.kernels.base import ALL_FRAGMENTS, MATCHING, Limited, check_pairs
 from treedot.kernels.delta_table import UNBOUNDED, Layout
-from treedot.threads import ONE_THREAD, PARTS, SHARED_PARTS, Span, Threads
 from treedot.trees import Forest
 from treedot.trees.distinct import DistinctSubtrees
 from treedot.trees.nodes import Nodes

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.jit import njit
 from treedot.errors import LimitError, ParameterError
-from treedot.jit import njit
 from treedot.word_vectors import WordVectors
 
 Similarity = WordVectors | Callable[[str, str], float]

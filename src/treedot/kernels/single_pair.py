@@ -13,9 +13,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from treedot.algebra.splitmix import mix64
-from treedot.array_types import IntArray, WordArray
-from treedot.jit import njit
+from treedot._runtime.array_types import IntArray, WordArray
+from treedot._runtime.hashing import mix64
+from treedot._runtime.jit import njit
 from treedot.kernels.delta_table import UNBOUNDED, coefficients
 from treedot.kernels.pairwise import Scratch, Trees, fill, fill_bounded, match
 from treedot.trees import Forest

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
-from treedot.jit import inlined, njit
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.jit import inlined, njit
 
 FEW = 8  # pairs of children of similar labels
 NEAR = 64  # children of a node of which few are alike

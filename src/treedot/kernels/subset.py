@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.errors import ParameterError
 from treedot.fragments.space import write_out
 from treedot.kernels import pairwise, setwise, single_pair
@@ -22,7 +23,6 @@ from treedot.kernels.base import (
 )
 from treedot.kernels.features import gram_of, leaf_gram, leaf_pair, leaf_pairs
 from treedot.parameters import CONVENTIONS, checked_choice, checked_flag
-from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray, WordArray
-from treedot.jit import njit
+from treedot._runtime.array_types import FloatArray, IntArray, WordArray
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels.base import MATCHING, check_pairs, joined
 from treedot.kernels.single_pair import hash_production, label_keys
-from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 
 

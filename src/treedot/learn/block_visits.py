@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
-from treedot.algebra.splitmix import GOLDEN, mix
-from treedot.array_types import FloatArray, IntArray, Matrix
+from treedot._runtime.array_types import FloatArray, IntArray, Matrix
+from treedot._runtime.hashing import GOLDEN, mix
 from treedot.encode import SparseEncoder
 from treedot.encode.sparse.rows import sums_of_squares
 from treedot.learn.coordinate_descent import Descent, PassFigures, Rows, shuffle, visit_rows

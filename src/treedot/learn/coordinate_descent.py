@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.algebra.splitmix import GOLDEN, mix, mix64
-from treedot.array_types import Array, BoolArray, FloatArray, IntArray, Matrix, Row
+from treedot._runtime.array_types import Array, BoolArray, FloatArray, IntArray, Matrix, Row
+from treedot._runtime.hashing import GOLDEN, mix, mix64
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import thread_map
 from treedot.encode.sparse.rows import sums_of_squares
-from treedot.jit import njit
 from treedot.parameters import n_threads
-from treedot.threads import thread_map
 
 PASSES_PER_CHECK = 5  # of the duality gap, which takes as long as a pass
 

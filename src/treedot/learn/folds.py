@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from treedot.array_types import Array, FloatArray, IntArray
+from treedot._runtime.array_types import Array, FloatArray, IntArray
 from treedot.errors import ParameterError
 from treedot.model.inputs import Inputs
 from treedot.model.model_input import ModelInput, with_columns

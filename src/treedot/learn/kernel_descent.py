@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.algebra.splitmix import GOLDEN, mix
-from treedot.array_types import BoolArray, FloatArray, IntArray
-from treedot.jit import njit
+from treedot._runtime.array_types import BoolArray, FloatArray, IntArray
+from treedot._runtime.hashing import GOLDEN, mix
+from treedot._runtime.jit import njit
 from treedot.learn.coordinate_descent import PASSES_PER_CHECK, LinearFit, over_problems, row_excess, shuffle
 
 

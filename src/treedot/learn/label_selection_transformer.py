@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import linprog
 
+from treedot._runtime.threads import open_threads
 from treedot.errors import ParameterError
 from treedot.kernels.base import MAX_PAIRS
 from treedot.kernels.label_selection import LabelSelectionKernel, label_alignment, label_counts
@@ -15,7 +16,6 @@ from treedot.learn.base import KernelMatrixTransformer
 from treedot.learn.one_vs_rest import one_vs_rest
 from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import read_trees
-from treedot.threads import open_threads
 from treedot.trees import Forest
 
 SLACK = 1e-12  # by which a sum of rounded costs may exceed the share

@@ -9,9 +9,9 @@ from sklearn.svm import SVC
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from treedot._runtime.threads import thread_map
 from treedot.errors import ParameterError
 from treedot.parameters import checked_positive
-from treedot.threads import thread_map
 
 
 def one_vs_rest(y: Any, n_examples: int, at_least: int = 2) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import FloatArray
+from treedot._runtime.array_types import FloatArray
 from treedot.errors import ParameterError
 
 SMALLEST, LARGEST = 1e-100, 1e100  # weights that are not 0: products with C and quotients stay finite

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.timing import Stopwatch
+from treedot._storage.files import path_list
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.errors import SourceError
-from treedot.files import path_list
 from treedot.learn.block_visits import EncodedBlock, Group, groups, key_of, sums_of_column_squares
 from treedot.learn.coordinate_descent import PassFigures
 from treedot.learn.training_folder import State, TrainingFolder, training_folder
@@ -38,7 +39,6 @@ from treedot.learn.tree_classifier import TreeClassifier
 from treedot.model import LinearModel
 from treedot.parameters import n_threads
 from treedot.readers import iter_trees
-from treedot.timing import Stopwatch
 from treedot.trees import Forest
 
 MAX_PASSES = 20

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from treedot.array_types import Array, BoolArray, FloatArray, IntArray
+from treedot._runtime.array_types import Array, BoolArray, FloatArray, IntArray
+from treedot._runtime.threads import thread_map
 from treedot.learn.candidates import Candidate
 from treedot.learn.coordinate_descent import LinearFit, train_linear
 from treedot.learn.folds import Fold, kernel_folds, narrowed, row_folds, side_by_side
@@ -20,7 +21,6 @@ from treedot.model.model_input import ModelInput
 from treedot.model.table import Table
 from treedot.model.tree_inputs import KernelInput
 from treedot.parameters import checked_integer, checked_positive
-from treedot.threads import thread_map
 
 Progress = Callable[[int, int], object]
 

@@ -28,16 +28,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray, Matrix
+from treedot._runtime.array_types import FloatArray, IntArray, Matrix
+from treedot._storage.files import open_plain, read_plain, reason, remove_folder, write_folder, write_whole
+from treedot._storage.locks import lock
+from treedot._storage.safetensors import read_sealed, write_arrays
+from treedot._storage.seals import DIGEST_BYTES, new_hash
 from treedot.errors import ParameterError, SourceError
-from treedot.files import open_plain, read_plain, reason, remove_folder, write_folder, write_whole
 from treedot.learn.tree_blocks import Block, BlockFacts, belonging, read_block, write_blocks
-from treedot.locks import lock
 from treedot.model import LinearModel
 from treedot.model.model_folder import digest_of_config, read_model
 from treedot.parameters import checked_path
-from treedot.safetensors import read_sealed, write_arrays
-from treedot.seals import DIGEST_BYTES, new_hash
 from treedot.trees import Forest
 
 REQUEST, FACTS, CHOICE, WRITTEN = "request.json", "facts.json", "choice.json", "written.json"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from treedot.array_types import Array, FloatArray, IntArray, Matrix
+from treedot._runtime.array_types import Array, FloatArray, IntArray, Matrix
 from treedot.encode import SparseSpec
 from treedot.errors import ParameterError
 from treedot.learn.block_visits import key_of, shuffled

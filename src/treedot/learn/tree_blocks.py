@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import Array, IntArray
+from treedot._runtime.array_types import Array, IntArray
+from treedot._storage.safetensors import dump_arrays, read_sealed
 from treedot.encode.chunks import forest_chunks
 from treedot.errors import SourceError
 from treedot.model.labels import class_names
-from treedot.safetensors import dump_arrays, read_sealed
 from treedot.trees import Forest
 
 BLOCK_TREES = 4096

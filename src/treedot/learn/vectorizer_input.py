@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from treedot.array_types import FloatArray
+from treedot._runtime.array_types import FloatArray
 from treedot.errors import ParameterError
 from treedot.learn.distributed_tree_vectorizer import DistributedTreeVectorizer
 from treedot.learn.fragment_vectorizer import FragmentVectorizer

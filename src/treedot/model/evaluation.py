@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import Array, FloatArray, IntArray
+from treedot._runtime.array_types import Array, FloatArray, IntArray
 
 Z = 1.959964  # of 95 % of a normal distribution
 

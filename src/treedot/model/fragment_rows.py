@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray, WordArray
+from treedot._runtime.array_types import FloatArray, IntArray, WordArray
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.encode.sparse.dictionary import FragmentDictionary
 from treedot.encode.sparse.rows import LearnedColumns

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import Array, FloatArray, IntArray
+from treedot._runtime.array_types import Array, FloatArray, IntArray
 from treedot.errors import RangeError, SourceError
 from treedot.model.model_input import ModelInput, StoredInput
 from treedot.model.number_input import NumberInput

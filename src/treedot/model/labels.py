@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from treedot._pages.printable import first_few
 from treedot.errors import ParameterError
-from treedot.printable import first_few
 from treedot.trees import Forest
 
 

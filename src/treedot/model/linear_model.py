@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from treedot.array_types import Array, FloatArray, IntArray
+from treedot._runtime.array_types import Array, FloatArray, IntArray
 from treedot.errors import DeviceError
 from treedot.model.inputs import columns_of, linear_scores
 from treedot.model.model_folder import read_model, write_model

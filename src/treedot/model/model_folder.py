@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import Array
+from treedot._runtime.array_types import Array
+from treedot._storage.files import check_parent, existing_folder, open_plain, read_plain, write_folder
+from treedot._storage.locks import lock
+from treedot._storage.safetensors import read_arrays, write_arrays
 from treedot.errors import ParameterError, SourceError, TreedotError
-from treedot.files import check_parent, existing_folder, open_plain, read_plain, write_folder
-from treedot.locks import lock
 from treedot.model.inputs import Inputs, described, restored, spans
 from treedot.model.model_input import StoredInput
-from treedot.safetensors import read_arrays, write_arrays
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 FORMAT, VERSION = "treedot model", 2

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from treedot.array_types import Array, FloatArray, IntArray
+from treedot._runtime.array_types import Array, FloatArray, IntArray
 from treedot.errors import SourceError
 from treedot.model.table import Columns, Table
 from treedot.vectors.inverted_index import locate

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from treedot.array_types import Array, FloatArray
+from treedot._runtime.array_types import Array, FloatArray
 from treedot.errors import ParameterError, SourceError
 from treedot.model.model_input import StoredInput, check_arrays, entry
 from treedot.model.table import Columns, Table

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
+from treedot._pages.printable import first_few
+from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.errors import ParameterError
-from treedot.printable import first_few
 from treedot.readers import read_trees
 from treedot.readers.objects import read_items
 from treedot.readers.problems import OnBad

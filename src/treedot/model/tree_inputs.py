@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from treedot.array_types import Array, FloatArray, IntArray, Matrix
+from treedot._runtime.array_types import Array, FloatArray, IntArray, Matrix
 from treedot.encode import DenseEncoder, DenseSpec, SparseEncoder
 from treedot.errors import ParameterError, SourceError
 from treedot.kernels import (

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from treedot.array_types import Array, FloatArray
+from treedot._runtime.array_types import Array, FloatArray
+from treedot._storage.safetensors import read_arrays, write_arrays
 from treedot.encode import SparseSpec
 from treedot.encode.sparse.dictionary import FragmentDictionary
 from treedot.errors import SourceError
 from treedot.model.idf import DocumentCounts
-from treedot.safetensors import read_arrays, write_arrays
 from treedot.vectors.files import VECTORIZER_FORMAT, check_is
 
 

@@ -9,9 +9,9 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from treedot.compression import decompressed
+from treedot._storage.compression import decompressed
+from treedot._storage.files import content_suffix, open_raw, standard_input
 from treedot.errors import ParameterError, SourceError
-from treedot.files import content_suffix, open_raw, standard_input
 from treedot.languages import LANGUAGES, language_of
 from treedot.parameters import (
     CODE_UNITS,

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import IntArray
+from treedot._runtime.array_types import IntArray
+from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.readers import scanner
 from treedot.readers.scanner import Scan
 from treedot.readers.token_table import empty_table, larger_table, merge
 from treedot.readers.words import Text, padded
-from treedot.threads import ONE_THREAD, Threads
 from treedot.trees import Forest
 from treedot.trees.brackets import unescape
 

@@ -11,8 +11,9 @@ from typing import IO, Any
 
 import numpy as np
 
+from treedot._runtime.threads import open_threads
+from treedot._storage.files import read_chunk
 from treedot.errors import SourceError, TreeSyntaxError
-from treedot.files import read_chunk
 from treedot.readers import scanner
 from treedot.readers.batch import Batch, Scanned
 from treedot.readers.pieces import UNKNOWN, Piece, Pieces, begin_text
@@ -20,7 +21,6 @@ from treedot.readers.problems import OnBad
 from treedot.readers.recognition import HEAD, table_hint
 from treedot.readers.scanner import Scan
 from treedot.readers.words import PADDING, Text, padded
-from treedot.threads import open_threads
 from treedot.trees import Forest
 
 CHUNK_BYTES = 1 << 18  # with what is made of it, it fits into the caches of a core

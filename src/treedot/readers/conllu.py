@@ -7,8 +7,8 @@ from bisect import bisect
 from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple
 
+from treedot._storage.files import MAX_LINE, read_lines
 from treedot.errors import SourceError
-from treedot.files import MAX_LINE, read_lines
 from treedot.readers.packer import PostOrderPacker
 from treedot.readers.problems import OnBad
 from treedot.readers.recognition import refuse_other_files

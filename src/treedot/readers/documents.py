@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import IO, Any
 
-from treedot.compression import decompressed
+from treedot._storage.compression import decompressed
+from treedot._storage.files import content_suffix, open_raw
 from treedot.errors import ParameterError, SourceError, TreeSyntaxError
-from treedot.files import content_suffix, open_raw
 from treedot.parameters import DOCUMENT_UNITS, POLICIES, checked_choice
 from treedot.readers.folders import OnSkip, walk
 from treedot.readers.problems import OnBad

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
+from treedot._storage.files import read_lines
 from treedot.errors import SourceError
-from treedot.files import read_lines
 from treedot.readers.packer import PostOrderPacker
 from treedot.readers.problems import OnBad
 from treedot.readers.recognition import refuse_other_files

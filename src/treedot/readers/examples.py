@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
+from treedot._pages.printable import first_few
 from treedot.errors import SourceError
 from treedot.parameters import checked_choice
-from treedot.printable import first_few
 from treedot.readers.documents import AT_A_TIME, Paths, read_files
 from treedot.readers.folders import OnSkip
 from treedot.readers.problems import OnBad

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
+from treedot._storage.files import read_chunk
 from treedot.errors import SourceError, TreeSyntaxError
-from treedot.files import read_chunk
 from treedot.readers.packer import MAX_TEXT, Packer
 from treedot.readers.problems import OnBad
 from treedot.readers.recognition import refuse_other_files

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any
 from xml.parsers import expat
 
+from treedot._storage.files import read_chunk
 from treedot.errors import SourceError, TreeSyntaxError, missing
-from treedot.files import read_chunk
 from treedot.readers.elements import Elements
 from treedot.readers.packer import MAX_TEXT
 from treedot.readers.problems import OnBad

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import IO, Any
 
+from treedot._storage.files import read_chunk
 from treedot.errors import TreeSyntaxError
-from treedot.files import read_chunk
 from treedot.readers.packer import MAX_TEXT, PostOrderPacker
 from treedot.readers.problems import OnBad
 from treedot.readers.recognition import refuse_other_files

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import IntArray
+from treedot._runtime.array_types import IntArray
+from treedot._runtime.jit import njit
 from treedot.errors import SourceError
-from treedot.jit import njit
 from treedot.trees import Forest
 
 MAX_TEXT = 1 << 24  # characters of a label

@@ -14,13 +14,13 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import IntArray
+from treedot._runtime.array_types import IntArray
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import Threads
+from treedot._storage.files import read_chunk
 from treedot.errors import SourceError
-from treedot.files import read_chunk
-from treedot.jit import njit
 from treedot.readers.recognition import refuse_other_files
 from treedot.readers.words import PADDING, Text, first_mark, marks, n_marks, padded
-from treedot.threads import Threads
 
 CHUNK_BYTES = 1 << 18  # of the stream at a time
 READ_BYTES = 1 << 22  # before anything is done with them, or more for many threads

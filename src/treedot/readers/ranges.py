@@ -16,10 +16,10 @@ from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 
-from treedot.compression import COMPRESSED
+from treedot._runtime.jit import njit
+from treedot._storage.compression import COMPRESSED
+from treedot._storage.files import open_plain, read_lines
 from treedot.errors import ParameterError
-from treedot.files import open_plain, read_lines
-from treedot.jit import njit
 from treedot.readers import format_of, iter_file
 from treedot.readers.brackets import read_brackets
 from treedot.readers.problems import OnBad

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from treedot._storage.safetensors import begins_as_arrays
 from treedot.errors import SourceError
-from treedot.safetensors import begins_as_arrays
 
 HEAD = 1024  # bytes that are looked at
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import IntArray
-from treedot.jit import inlined, njit
+from treedot._runtime.array_types import IntArray
+from treedot._runtime.jit import inlined, njit
 from treedot.readers.token_table import SOME_KEY, Table, add, empty_table, find
 from treedot.readers.words import PADDING, Text, byte_at, label_bytes
 

@@ -12,9 +12,9 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import IO, Any
 
+from treedot._pages.printable import first_few
+from treedot._storage.files import MAX_LINE, read_lines
 from treedot.errors import SourceError
-from treedot.files import MAX_LINE, read_lines
-from treedot.printable import first_few
 from treedot.readers.objects import read_items
 from treedot.readers.problems import OnBad
 from treedot.readers.recognition import refuse_other_files

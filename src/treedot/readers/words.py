@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treedot.jit import COMPILED
+from treedot._runtime.jit import COMPILED
 
 Text = npt.NDArray[np.uint8]
 

@@ -6,9 +6,9 @@ import html
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from treedot._pages.page import page, table
+from treedot._pages.printable import printable
 from treedot.model.evaluation import Evaluation, McNemar
-from treedot.page import page, table
-from treedot.printable import printable
 from treedot.trees import Tree
 from treedot.trees.drawing import STYLE as TREE_STYLE
 from treedot.trees.drawing import tree_html

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import treedot
-from treedot.printable import printable
+from treedot._pages.printable import printable
 from treedot.report.findings import Finding, Member
 
 JSON_FORMAT = "treedot duplicates"

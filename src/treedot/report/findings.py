@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from treedot._pages.printable import printable
 from treedot.errors import ParameterError
 from treedot.languages import LANGUAGES
-from treedot.printable import printable
 from treedot.report.differences import Difference, difference
 from treedot.search import DuplicateGroup
 from treedot.trees import Forest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treedot.printable import printable
+from treedot._pages.printable import printable
 from treedot.report.findings import Finding, Member
 
 COMMENT_SIZE = 60_000  # characters; hosts refuse comments above 65,536

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from treedot.page import page
-from treedot.printable import printable
+from treedot._pages.page import page
+from treedot._pages.printable import printable
 from treedot.report.exchange import figures
 from treedot.report.findings import MAX_LINES, Finding, Member
 from treedot.report.text import count_of

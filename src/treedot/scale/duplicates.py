@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import Array, IntArray
-from treedot.locks import lock
+from treedot._runtime.array_types import Array, IntArray
+from treedot._storage.locks import lock
 from treedot.parameters import checked_path
 from treedot.readers.ranges import Reading
 from treedot.scale.pair_index import PairIndex

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from treedot._storage.safetensors import read_arrays, write_arrays
 from treedot.encode.spec import DenseSpec, spec_from_dict
 from treedot.errors import ParameterError, SourceError
 from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
 from treedot.readers import read_trees
-from treedot.safetensors import read_arrays, write_arrays
 from treedot.scale.work import SMALL_TREE, Columns, Source
 from treedot.trees import Forest
 from treedot.vectors.parts import vector_columns, vector_metadata

@@ -15,9 +15,9 @@ from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from functools import partial
 from typing import Any
 
+from treedot._runtime.processes import LostProcessError, Process
 from treedot.errors import ParameterError
 from treedot.parameters import checked_integer, n_threads
-from treedot.processes import LostProcessError, Process
 from treedot.scale.clusters import Task, by_dask, by_ray
 
 Engine = Callable[[Callable[..., Any], Iterable[Task]], Iterator[tuple[Task, Any]]]

@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import Array, FloatArray, IntArray, Matrix
+from treedot._runtime.array_types import Array, FloatArray, IntArray, Matrix
+from treedot._storage.safetensors import read_sealed, write_arrays
 from treedot.encode import SparseSpec
 from treedot.errors import SourceError
 from treedot.learn.block_visits import key_of, shuffled
@@ -40,7 +41,6 @@ from treedot.learn.training_folder import (
     write_json,
 )
 from treedot.learn.tree_blocks import Block, BlockFacts, belonging, read_block
-from treedot.safetensors import read_sealed, write_arrays
 
 TRAINING = "training.json"
 

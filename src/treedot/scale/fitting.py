@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from treedot import __version__
+from treedot._storage.files import remove_folder, remove_stale
 from treedot.errors import IncompleteError, ParameterError
-from treedot.files import remove_folder, remove_stale
 from treedot.learn.streaming import Progress
 from treedot.learn.training_folder import (
     REQUEST,

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import Array, IntArray, WordArray
+from treedot._runtime.array_types import Array, IntArray, WordArray
+from treedot._runtime.jit import njit
+from treedot._storage.files import open_plain
+from treedot._storage.growing_array import GrowingArray
+from treedot._storage.seals import new_hash
 from treedot.errors import SourceError
-from treedot.files import open_plain
-from treedot.growing_array import GrowingArray
-from treedot.jit import njit
-from treedot.seals import new_hash
 from treedot.search.production_keys import RarestFirst, content_order, low_bits, n_cells
 from treedot.search.similarity import Multisets, PrefixIndex, index_of, indexed_lengths, turned
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from treedot._storage.files import write_folder
 from treedot.errors import SourceError
-from treedot.files import write_folder
 from treedot.readers import read_trees
 from treedot.readers.ranges import Reading
 from treedot.scale.pair_index import PairIndex, file_digests, write_pair_index

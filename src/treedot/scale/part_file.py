@@ -12,10 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from treedot._storage.files import write_whole
+from treedot._storage.seals import BLANK, SealedFile
 from treedot.errors import ParameterError
-from treedot.files import write_whole
 from treedot.scale.plan import Plan, Shard
-from treedot.seals import BLANK, SealedFile
 from treedot.vectors.parts import DIGEST_KEY, OWN, PLAN, SOURCE_KEY, final_metadata, source_text
 
 T = TypeVar("T")

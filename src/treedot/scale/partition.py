@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, Matrix
+from treedot._runtime.array_types import FloatArray, Matrix
+from treedot._storage.files import write_folder
 from treedot.encode import SparseEncoder, SparseSpec
 from treedot.errors import SourceError, TreedotError
-from treedot.files import write_folder
 from treedot.learn.block_visits import EncodedBlock, Group, groups, key_of, sums_of_column_squares
 from treedot.learn.coordinate_descent import PassFigures
 from treedot.learn.training_folder import ALPHA, FACTS, TREES, training_identity, write_json

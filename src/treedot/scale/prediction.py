@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from treedot._storage.files import read_plain, write_whole
 from treedot.errors import ParameterError, SourceError
-from treedot.files import read_plain, write_whole
 from treedot.model import LinearModel
 from treedot.model.model_folder import CONFIG, WEIGHTS
 from treedot.model.table import Table, read_table, readable_rows

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treedot._storage.files import remove_stale
+from treedot._storage.locks import lock
 from treedot.errors import IncompleteError, ParameterError, TreedotError
-from treedot.files import remove_stale
-from treedot.locks import lock
 from treedot.readers.ranges import Reading, checked_reading
 from treedot.scale.engines import check_client, opened
 from treedot.scale.outcomes import first_failure, outcomes

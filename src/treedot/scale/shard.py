@@ -11,9 +11,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
+from treedot._storage.files import reason, write_whole
 from treedot.encode.dense.label_table import small_tables
 from treedot.errors import SourceError, TreedotError
-from treedot.files import reason, write_whole
 from treedot.learn import clear_encoders
 from treedot.parameters import checked_path
 from treedot.readers.problems import OnBad

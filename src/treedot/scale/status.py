@@ -7,14 +7,14 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from treedot._runtime.threads import thread_map
+from treedot._storage.files import read_plain
 from treedot.errors import SourceError
-from treedot.files import read_plain
 from treedot.parameters import checked_path
 from treedot.scale.pair_search import is_planned
 from treedot.scale.part_file import is_result, rows_of_part, source_metadata
 from treedot.scale.plan import Plan, Shard
 from treedot.scale.shard import failure_file
-from treedot.threads import thread_map
 
 PAIRS = "_pairs"  # the folder of the second round of a search for near-duplicates
 DUPLICATES = "duplicates.arrow"

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from treedot.array_types import IntArray
-from treedot.jit import cache_folder
-from treedot.locks import lock
+from treedot._runtime.array_types import IntArray
+from treedot._runtime.jit import cache_folder
+from treedot._storage.locks import lock
 from treedot.readers.problems import OnBad
 from treedot.readers.ranges import FileRange, Reading, iter_range
 from treedot.trees import Forest

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from treedot._storage.files import read_plain, write_whole
 from treedot.errors import SourceError
-from treedot.files import read_plain, write_whole
 from treedot.search.identities import Unit, recognised, units_of
 from treedot.search.near_duplicates import NearDuplicates
 from treedot.search.similarity import SimilarPairs

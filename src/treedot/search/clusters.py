@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import Array, FloatArray, IntArray
+from treedot._runtime.array_types import Array, FloatArray, IntArray
+from treedot._runtime.jit import njit
 from treedot.errors import ParameterError
-from treedot.jit import njit
 from treedot.parameters import checked_integer, checked_share
 from treedot.readers import read_trees
 from treedot.search.neighbours import nearest

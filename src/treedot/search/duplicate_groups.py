@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import IntArray
+from treedot._runtime.array_types import IntArray
 from treedot.errors import ParameterError
 from treedot.search.linkage import Linked, complete_linkage
 from treedot.search.near_duplicates import ENOUGH_BITS, NearDuplicates

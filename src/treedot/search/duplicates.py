@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import IntArray
+from treedot._runtime.array_types import IntArray
 from treedot.parameters import checked_integer, checked_positive, checked_share
 from treedot.readers import read_trees
 from treedot.search.duplicate_groups import DuplicateGroup, groups_of

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import IntArray
+from treedot._runtime.array_types import IntArray
+from treedot._runtime.jit import njit
 from treedot.errors import LimitError
-from treedot.jit import njit
 from treedot.readers import read_tree
 from treedot.trees import Forest
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from treedot._storage.files import check_target
+from treedot._storage.locks import lock
 from treedot.errors import ParameterError, SourceError
-from treedot.files import check_target
-from treedot.locks import lock
 from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import iter_trees, read_trees
 from treedot.search.index_file import BATCH, IndexFile, identity_of, read_index, stored_trees, write_index

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import IntArray
+from treedot._runtime.array_types import IntArray
+from treedot._runtime.jit import njit
+from treedot._storage.files import open_plain
+from treedot._storage.safetensors import mapped_arrays, write_arrays
 from treedot.errors import SourceError, SpecMismatchError, TreedotError
-from treedot.files import open_plain
-from treedot.jit import njit
 from treedot.model.vectorizer_state import VectorizerState
-from treedot.safetensors import mapped_arrays, write_arrays
 from treedot.search.inverted_index_writer import InvertedIndexWriter, Lists
 from treedot.search.packed_trees import PackedTrees, PackedWriter
 from treedot.trees import Forest

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
-from treedot.jit import njit
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.jit import njit
 
 BACKGROUND = 100  # trees without a production that are taken as seen: a few trees do not tell what is common
 FINENESS = 2**20  # of a bit: whole numbers have the same sum in any order

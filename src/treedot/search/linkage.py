@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
-from treedot.jit import njit
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.jit import njit
 from treedot.search.similarity import SimilarPairs
 
 

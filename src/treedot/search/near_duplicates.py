@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import IntArray
+from treedot._runtime.array_types import IntArray
 from treedot.search.information import Information
 from treedot.search.places import Places
 from treedot.search.similarity import Multisets, SimilarPairs

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import thread_map
 from treedot.errors import DeviceError, ParameterError
-from treedot.jit import njit
 from treedot.parameters import checked_integer, n_threads
 from treedot.readers import read_trees
 from treedot.search import top_k
 from treedot.search.rerank import checked_candidates, ranked_again
 from treedot.search.top_k import keep_best
-from treedot.threads import thread_map
 from treedot.trees import Forest
 from treedot.vectors.inverted_index import InvertedIndex, PostingLists, add_products, real_rows
 from treedot.vectors.products import dense_columns, dot_products

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from treedot._storage.growing_array import GrowingArray
 from treedot.errors import SourceError
-from treedot.growing_array import GrowingArray
 from treedot.trees import Forest
 
 ARRAYS = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from treedot._runtime.array_types import IntArray, WordArray
+from treedot._runtime.hashing import GOLDEN, mix_words
 from treedot.algebra.labels import keys
-from treedot.algebra.splitmix import GOLDEN, mix_words
-from treedot.array_types import IntArray, WordArray
 from treedot.trees import Forest
 from treedot.vectors.inverted_index import order_of
 

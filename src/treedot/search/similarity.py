@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import Array, FloatArray, IntArray
-from treedot.jit import njit
+from treedot._runtime.array_types import Array, FloatArray, IntArray
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import thread_map
 from treedot.readers import read_tree
 from treedot.search.production_keys import RarestFirst, element_keys, low_bits, n_cells, production_keys
-from treedot.threads import thread_map
 from treedot.trees import Forest
 from treedot.vectors.inverted_index import locate, runs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treedot.jit import njit
+from treedot._runtime.jit import njit
 
 NO_ROW = 2**62  # the row number of a place that is still free: larger than any, so it loses to all
 

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.compression import check_unpacked
+from treedot._pages.printable import first_few
+from treedot._storage.compression import check_unpacked
+from treedot._storage.files import check_plain, open_plain, reason, write_whole
 from treedot.errors import ParameterError, SourceError, TreedotError, missing
-from treedot.files import check_plain, open_plain, reason, write_whole
-from treedot.printable import first_few
 from treedot.trees.forest import Forest
 
 __all__ = [

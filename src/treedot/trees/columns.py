@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from treedot._pages.printable import first_few
 from treedot.errors import LimitError
-from treedot.printable import first_few
 
 if TYPE_CHECKING:
     from treedot.trees.forest import Forest

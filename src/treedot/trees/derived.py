@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from treedot.array_types import IntArray
-from treedot.jit import njit
+from treedot._runtime.array_types import IntArray
+from treedot._runtime.jit import njit
 
 
 @njit

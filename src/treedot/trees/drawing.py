@@ -13,7 +13,7 @@ import html
 import unicodedata
 from collections.abc import Sequence
 
-from treedot.printable import printable
+from treedot._pages.printable import printable
 from treedot.trees.tree import Tree
 
 SHOWN = 60  # nodes of one picture, but for small subtrees

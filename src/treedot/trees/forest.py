@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from treedot.array_types import Array, IntArray
+from treedot._pages.printable import first_few
+from treedot._runtime.array_types import Array, IntArray
 from treedot.errors import LimitError, ParameterError, SourceError
-from treedot.printable import first_few
 from treedot.trees import node_columns
 from treedot.trees.brackets import check_text
 from treedot.trees.columns import Columns, joined_columns, listed

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from treedot.array_types import IntArray
+from treedot._runtime.array_types import IntArray
 
 if TYPE_CHECKING:
     from treedot.trees.forest import Forest

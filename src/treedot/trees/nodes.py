@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from treedot.array_types import IntArray
+from treedot._runtime.array_types import IntArray
 from treedot.trees import Forest
 from treedot.trees.derived import intern_nodes
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from treedot._storage.files import write_whole
 from treedot.errors import ParameterError
-from treedot.files import write_whole
 from treedot.trees.exchange import kelp_line, newick_text, svmlight_line
 from treedot.trees.forest import Forest
 from treedot.trees.tree import Tree

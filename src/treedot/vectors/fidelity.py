@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treedot.array_types import IntArray, Matrix
+from treedot._runtime.array_types import IntArray, Matrix
 
 __all__ = ["different_pairs", "error_over_floor", "floor", "norm_ratios", "projected", "spearman"]
 

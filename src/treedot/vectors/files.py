@@ -17,12 +17,12 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import Matrix
-from treedot.compression import check_unpacked
+from treedot._runtime.array_types import Matrix
+from treedot._storage.compression import check_unpacked
+from treedot._storage.files import check_plain, open_plain
+from treedot._storage.safetensors import read_arrays
 from treedot.encode.spec import DenseSpec, SparseSpec, spec_from_dict
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
-from treedot.files import check_plain, open_plain
-from treedot.safetensors import read_arrays
 from treedot.vectors.parts import parts_metadata, read_parts
 from treedot.vectors.vectors import Vectors, check_matrix, vector_width
 from treedot.vectors.writers import MEMBER, SPEC_KEY, TRAILER, vector_file

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import Array, FloatArray, IntArray, Row
+from treedot._runtime.array_types import Array, FloatArray, IntArray, Row
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import thread_map
 from treedot.errors import ParameterError
-from treedot.jit import njit
-from treedot.threads import thread_map
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treedot.array_types import Matrix
+from treedot._runtime.array_types import Matrix
+from treedot._storage.files import read_plain
+from treedot._storage.seals import is_whole, new_hash
 from treedot.encode.spec import DenseSpec, SparseSpec
 from treedot.errors import SourceError
-from treedot.files import read_plain
-from treedot.seals import is_whole, new_hash
 from treedot.vectors.writers import SPEC_KEY, describe
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treedot.array_types import Matrix
+from treedot._runtime.array_types import Matrix
 from treedot.errors import DeviceError, ParameterError
 from treedot.vectors.inverted_index import InvertedIndex, real_rows
 from treedot.vectors.vectors import comparable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treedot.array_types import Matrix
+from treedot._runtime.array_types import Matrix
 from treedot.encode.spec import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, SpecMismatchError
 from treedot.trees import Forest, Tree

@@ -23,11 +23,11 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from treedot.array_types import Matrix
+from treedot._runtime.array_types import Matrix
+from treedot._storage.files import write_whole
+from treedot._storage.growing_array import GrowingArray, chunks
 from treedot.encode.spec import DenseSpec, SparseSpec
 from treedot.errors import ParameterError
-from treedot.files import write_whole
-from treedot.growing_array import GrowingArray, chunks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from treedot import Forest, Tree
+from treedot._runtime.array_types import FloatArray
 from treedot.algebra import ALGEBRAS
-from treedot.array_types import FloatArray
 from treedot.encode.dense.reference import distributed_tree
 
 FILE = Path(__file__).with_suffix(".npz")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from encode.dense import golden
 from strategies import all_trees, random_forest, trees
 from treedot import Forest, Tree, read_trees
+from treedot._runtime.jit import COMPILED
 from treedot.algebra import ALGEBRAS
 from treedot.encode import DenseEncoder, DenseSpec
 from treedot.encode.chunks import ALL_DONE, NOT_FINITE, TOO_LARGE
@@ -22,7 +23,6 @@ from treedot.encode.dense import encoder as encoder_module
 from treedot.encode.dense import label_table, reference, rescaling
 from treedot.errors import ParameterError, RangeError, SpecMismatchError
 from treedot.fragments import list_fragments
-from treedot.jit import COMPILED
 
 DECAY = st.sampled_from([0.0, 0.3, 0.4, 1.0])
 FLOAT32_TOLERANCE = 3e-6  # of the largest element, for trees of up to a few hundred nodes

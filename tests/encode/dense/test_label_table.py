@@ -5,10 +5,10 @@ import pytest
 
 from strategies import random_forest
 from treedot import Forest
+from treedot._runtime.threads import ONE_THREAD, open_threads
 from treedot.encode import DenseEncoder, DenseSpec
 from treedot.encode.dense import label_table
 from treedot.encode.dense.label_table import LabelTable
-from treedot.threads import ONE_THREAD, open_threads
 
 
 class Vectors(NamedTuple):

@@ -98,10 +98,10 @@ def test_a_parser_that_hangs_or_crashes_costs_one_file(folder, monkeypatch, wron
     action = {"hang": "all(True for _ in iter(int, 1))", "crash": "os.abort()"}[wrong]
     spoiled = f"lambda source, *rest: {action} if b'return x' in source else right(source, *rest)"
     script = (
-        "import os; from treedot.processes import serve; from treedot.readers.code import treesitter; "
+        "import os; from treedot._runtime.processes import serve; from treedot.readers.code import treesitter; "
         f"right = treesitter.parse; treesitter.parse = {spoiled}; serve()"
     )
-    monkeypatch.setattr("treedot.processes.SERVE", script)
+    monkeypatch.setattr("treedot._runtime.processes.SERVE", script)
     skipped = Skipped()
     forest = read_code(folder, max_seconds=0.2, on_skip=skipped)
     assert forest.columns["name"] == ["g"]

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treedot._runtime.array_types import IntArray, Matrix, Row
+from treedot._runtime.jit import njit
+from treedot._runtime.simd import LANES, load, splat, store
 from treedot.algebra import ShuffledConvolution
-from treedot.array_types import IntArray, Matrix, Row
 from treedot.encode.chunks import ALL_DONE, Ended
 from treedot.encode.dense import fourier, rescaling
 from treedot.encode.dense.gaussians import label_vectors
 from treedot.encode.dense.schedule import Schedule, stack_height
 from treedot.encode.spec import DenseSpec
-from treedot.jit import njit
-from treedot.simd import LANES, load, splat, store
 
 
 class Labels(NamedTuple):

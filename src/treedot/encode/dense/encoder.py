@@ -10,14 +10,14 @@ from weakref import WeakSet
 
 import numpy as np
 
+from treedot._runtime.array_types import IntArray, Matrix
+from treedot._runtime.threads import Threads, open_threads
 from treedot.algebra import MixedProduct, ShuffledConvolution, ShuffledProduct
-from treedot.array_types import IntArray, Matrix
 from treedot.encode.chunks import ALL_DONE, NOT_FINITE, Ended, check_forest
 from treedot.encode.dense.label_table import LabelTable
 from treedot.encode.dense.schedule import Schedule, make_schedule
 from treedot.encode.spec import DenseSpec, not_finite, too_large
 from treedot.errors import ParameterError, SpecMismatchError
-from treedot.threads import Threads, open_threads
 from treedot.trees import Forest
 from treedot.word_vectors import WordVectors
 

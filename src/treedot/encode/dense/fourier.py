@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import IntArray, Row
-from treedot.jit import njit
-from treedot.simd import LANES, backwards, load, splat, store, zipped
+from treedot._runtime.array_types import IntArray, Row
+from treedot._runtime.jit import njit
+from treedot._runtime.simd import LANES, backwards, load, splat, store, zipped
 
 SHORTEST = 2 * LANES * LANES  # of the rows that can be worked on in squares of blocks
 

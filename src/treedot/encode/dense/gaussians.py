@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treedot._runtime.array_types import Array, FloatArray, WordArray
+from treedot._runtime.hashing import GOLDEN, mix64
+from treedot._runtime.jit import COMPILED, njit
 from treedot.algebra import Algebra
 from treedot.algebra.labels import (
     CENTRE,
@@ -20,9 +23,6 @@ from treedot.algebra.labels import (
     TAIL_SHIFT,
     keys,
 )
-from treedot.algebra.splitmix import GOLDEN, mix64
-from treedot.array_types import Array, FloatArray, WordArray
-from treedot.jit import COMPILED, njit
 
 ROWS = 64  # label vectors that are made at a time
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import IntArray
-from treedot.threads import Threads
+from treedot._runtime.array_types import IntArray
+from treedot._runtime.threads import Threads
 
 TABLE_BYTES = 1 << 30  # for label vectors that are kept
 DRAWN = 64  # labels, at a time

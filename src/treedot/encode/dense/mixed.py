@@ -27,9 +27,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treedot._runtime.array_types import IntArray, Matrix, Row, SignWords
+from treedot._runtime.jit import COMPILED, njit
+from treedot._runtime.simd import LANES, load, multiply, store
 from treedot.algebra import MixedProduct
 from treedot.algebra.algebras import bent_signs
-from treedot.array_types import IntArray, Matrix, Row, SignWords
 from treedot.encode.chunks import ALL_DONE, Ended
 from treedot.encode.dense import rescaling
 from treedot.encode.dense.mixing import (
@@ -51,8 +53,6 @@ from treedot.encode.dense.mixing import (
 )
 from treedot.encode.dense.schedule import Schedule, stack_height
 from treedot.encode.spec import DenseSpec
-from treedot.jit import COMPILED, njit
-from treedot.simd import LANES, load, multiply, store
 
 
 class Labels(NamedTuple):

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treedot._runtime.array_types import BoolArray, IntArray, Label, Matrix, Row, SignWords
+from treedot._runtime.jit import COMPILED, inlined, njit
+from treedot._runtime.simd import LANES, flip, load, splat, store, times
 from treedot.algebra.algebras import Mixer
-from treedot.array_types import BoolArray, IntArray, Label, Matrix, Row, SignWords
-from treedot.jit import COMPILED, inlined, njit
-from treedot.simd import LANES, flip, load, splat, store, times
 
 BUTTERFLY_FACTOR = 4.0  # the 16-point Hadamard matrix is so many times an orthogonal one
 UNMIX = 1.0 / BUTTERFLY_FACTOR

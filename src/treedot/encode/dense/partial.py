@@ -24,7 +24,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray, Label, Matrix, Row
+from treedot._runtime.array_types import FloatArray, IntArray, Label, Matrix, Row
+from treedot._runtime.jit import inlined, njit
+from treedot._runtime.simd import multiply
 from treedot.encode.chunks import ALL_DONE, Ended
 from treedot.encode.dense import rescaling
 from treedot.encode.dense.mixed import MixedEncoder
@@ -46,8 +48,6 @@ from treedot.encode.dense.mixing import (
 from treedot.encode.dense.partial_passes import Step, add_preterminal, add_row_and_label, compose
 from treedot.encode.dense.schedule import Schedule, stack_height
 from treedot.encode.spec import DenseSpec
-from treedot.jit import inlined, njit
-from treedot.simd import multiply
 
 # What S of a node is:
 LEAF = 0  # nothing,

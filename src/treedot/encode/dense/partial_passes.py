@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from treedot.array_types import IntArray, Label, Row
+from treedot._runtime.array_types import IntArray, Label, Row
+from treedot._runtime.jit import njit
+from treedot._runtime.simd import LANES, load, splat, store, times
 from treedot.encode.dense.mixing import Shuffle, lay_edge, row_butterflies
-from treedot.jit import njit
-from treedot.simd import LANES, load, splat, store, times
 
 
 class Step(NamedTuple):

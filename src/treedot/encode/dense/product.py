@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treedot._runtime.array_types import IntArray, Matrix, Row
+from treedot._runtime.jit import njit
 from treedot.algebra import ShuffledProduct
-from treedot.array_types import IntArray, Matrix, Row
 from treedot.encode.chunks import ALL_DONE, Ended
 from treedot.encode.dense import rescaling
 from treedot.encode.dense.gaussians import label_vectors, shuffled
 from treedot.encode.dense.schedule import Schedule, stack_height
 from treedot.encode.spec import DenseSpec
-from treedot.jit import njit
 
 # No element of a label vector of norm √d is larger: the quantile of the extreme 32-bit uniform is 6.4,
 # and a vector of fewer than 64 elements has none above √64.

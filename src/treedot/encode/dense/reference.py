@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from treedot._runtime.array_types import FloatArray
 from treedot.algebra import Algebra
-from treedot.array_types import FloatArray
 from treedot.trees import Tree
 
 LabelVectors = Callable[[Sequence[str]], FloatArray]  # those of the algebra, or a ``WordLabels``

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import Row
+from treedot._runtime.array_types import Row
+from treedot._runtime.jit import njit
+from treedot._runtime.simd import LANES, larger, load, splat, store
 from treedot.encode.chunks import ALL_DONE, NOT_FINITE, TOO_LARGE
-from treedot.jit import njit
-from treedot.simd import LANES, larger, load, splat, store
 
 # A row whose elements may have passed this is measured and brought back to about 1. The product of
 # two such rows, times what a mixer can add, is still far inside float32.

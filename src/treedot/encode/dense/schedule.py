@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import BoolArray, IntArray
-from treedot.jit import njit
+from treedot._runtime.array_types import BoolArray, IntArray
+from treedot._runtime.jit import njit
 from treedot.trees.derived import parents, subtree_sizes
 
 

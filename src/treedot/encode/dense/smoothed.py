@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from treedot._runtime.array_types import FloatArray, Matrix
+from treedot._runtime.jit import njit
 from treedot.algebra import MixedProduct
 from treedot.algebra.algebras import Mixer
 from treedot.algebra.word_labels import WordLabels
-from treedot.array_types import FloatArray, Matrix
 from treedot.encode.dense.mixing import EDGE, UNMIX, Shuffle, Sum, mix_plus, sign_words, targets
 from treedot.encode.dense.partial import Labels, PartialEncoder
-from treedot.jit import njit
 from treedot.word_vectors import WordVectors
 
 

@@ -55,8 +55,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from treedot.algebra.splitmix import mix64
-from treedot.array_types import FloatArray, IntArray, Row, WordArray
+from treedot._runtime.array_types import FloatArray, IntArray, Row, WordArray
+from treedot._runtime.hashing import mix64
+from treedot._runtime.jit import inlined, njit
+from treedot._runtime.simd import LANES, exceeds, load, splat, store
 from treedot.encode.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, Ended, NonZeros, TreeArrays
 from treedot.encode.sparse.bounded import (
     FREE,
@@ -70,8 +72,6 @@ from treedot.encode.sparse.bounded import (
     key_of,
 )
 from treedot.encode.sparse.reference import BLOCK, COORDINATES, POSITIONS, TURN, circle, shuffles
-from treedot.jit import inlined, njit
-from treedot.simd import LANES, exceeds, load, splat, store
 
 V = COORDINATES
 assert V == LANES

@@ -27,9 +27,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treedot._runtime.array_types import FloatArray, IntArray, Matrix, Row, SignWords, WordArray
+from treedot._runtime.hashing import GOLDEN, mix64
+from treedot._runtime.jit import njit
+from treedot._runtime.simd import LANES, flip, load, splat, store
 from treedot.algebra.algebras import Mixer
-from treedot.algebra.splitmix import GOLDEN, mix64
-from treedot.array_types import FloatArray, IntArray, Matrix, Row, SignWords, WordArray
 from treedot.encode.chunks import ALL_DONE, TOO_MANY_OPEN, Ended, TreeArrays
 from treedot.encode.dense import rescaling
 from treedot.encode.dense.mixing import (
@@ -44,8 +46,6 @@ from treedot.encode.dense.mixing import (
 )
 from treedot.encode.sparse.bounded import hash_productions
 from treedot.encode.sparse.reference import WIDE, child_mixer, node_mixer
-from treedot.jit import njit
-from treedot.simd import LANES, flip, load, splat, store
 
 GOLD = np.uint64(GOLDEN)
 

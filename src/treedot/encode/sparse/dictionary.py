@@ -12,7 +12,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from treedot.array_types import Array, IntArray, WordArray
+from treedot._runtime.array_types import Array, IntArray, WordArray
+from treedot._runtime.jit import njit
 from treedot.encode.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, Ended, TreeArrays
 from treedot.encode.sparse.bounded import (
     FoundFragments,
@@ -24,7 +25,6 @@ from treedot.encode.sparse.bounded import (
     key_of,
 )
 from treedot.errors import SourceError
-from treedot.jit import njit
 from treedot.trees import Forest, Tree
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from treedot.array_types import Array, FloatArray, WordArray
+from treedot._runtime.array_types import Array, FloatArray, WordArray
+from treedot._runtime.threads import open_threads
 from treedot.encode.chunks import (
     ALL_DONE,
     FRAGMENTS,
@@ -42,7 +43,6 @@ from treedot.encode.sparse.rows import (
 from treedot.encode.spec import SparseSpec, not_finite, too_large
 from treedot.errors import ParameterError, RangeError
 from treedot.fragments.cost import fragment_cost
-from treedot.threads import open_threads
 from treedot.trees import Forest, Tree
 
 if TYPE_CHECKING:

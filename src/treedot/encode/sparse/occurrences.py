@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.algebra.splitmix import mix_words
-from treedot.array_types import FloatArray, IntArray, WordArray
+from treedot._runtime.array_types import FloatArray, IntArray, WordArray
+from treedot._runtime.hashing import mix_words
 from treedot.encode.chunks import ALL_DONE, FRAGMENTS, NEEDS_MEMORY, Chunk, Ended, run_to_end
 from treedot.encode.sparse.bounded import ONE, FoundFragments, find_fragments, hash_productions
 from treedot.encode.sparse.rows import UNBOUNDED, LearnedColumns, Rules

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treedot._runtime.array_types import ComplexArray, FloatArray, IntArray
+from treedot._runtime.hashing import GOLDEN, WORD, mix
 from treedot.algebra.algebras import Mixer, hadamard
 from treedot.algebra.labels import permutation
-from treedot.algebra.splitmix import GOLDEN, WORD, mix
-from treedot.array_types import ComplexArray, FloatArray, IntArray
 from treedot.encode.sparse.bounded import SALT, fragment_key, label_keys, production_hash
 from treedot.trees import Tree
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.encode.chunks import (
     FRAGMENTS,
     TOO_MANY_OPEN,

@@ -13,7 +13,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from treedot.array_types import FloatArray, IntArray, Row, WordArray
+from treedot._runtime.array_types import FloatArray, IntArray, Row, WordArray
+from treedot._runtime.jit import njit
 from treedot.encode.chunks import (
     ALL_DONE,
     NEEDS_MEMORY,
@@ -37,7 +38,6 @@ from treedot.encode.sparse.bounded import (
 )
 from treedot.encode.spec import SparseSpec
 from treedot.errors import ParameterError
-from treedot.jit import njit
 from treedot.parameters import DAMPINGS
 
 UNBOUNDED = 2**30 - 1  # the budget where there is none: the sum of two costs still fits 32 bits

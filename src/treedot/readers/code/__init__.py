@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Any
 
+from treedot._storage.files import read_chunk
 from treedot.errors import ParameterError, SourceError
-from treedot.files import read_chunk
 from treedot.languages import LANGUAGES, language_of
 from treedot.parameters import n_threads
 from treedot.readers.code.settings import MAX_BYTES, MAX_SECONDS, CodeSettings

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from treedot._runtime.processes import LostProcessError, Process
 from treedot.errors import SourceError, TreedotError
-from treedot.processes import LostProcessError, Process
 
 R = TypeVar("R")
 

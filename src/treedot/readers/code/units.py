@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot.array_types import IntArray
-from treedot.jit import njit
+from treedot._runtime.array_types import IntArray
+from treedot._runtime.jit import njit
 from treedot.readers.code.settings import CodeSettings
 from treedot.trees import Forest
 

@@ -15,9 +15,9 @@ import pytest
 from fuzz import kills
 from strategies import random_forest
 from treedot import SourceError
+from treedot._storage.files import write_folder, write_whole
+from treedot._storage.growing_array import GrowingArray
 from treedot.cli import main
-from treedot.files import write_folder, write_whole
-from treedot.growing_array import GrowingArray
 
 COMMAND = [sys.executable, "-m", "treedot"]
 DENSE = ["--vectors", "dense", "-d", "1024"]
@@ -25,9 +25,7 @@ KILLED = ["rows.npz", "dense.npy", "weights"]
 
 
 def test_the_temporary_file_of_a_killed_process_is_removed_by_the_next(tmp_path):
-    code = (
-        "import os; from treedot.files import write_whole\nwith write_whole('v.npy'): os.kill(os.getpid(), 9)"
-    )
+    code = "import os; from treedot._storage.files import write_whole\nwith write_whole('v.npy'): os.kill(os.getpid(), 9)"
     for name in ("v.npy", "v.npy.b"):
         subprocess.run([sys.executable, "-c", code.replace("v.npy", name)], cwd=tmp_path)
     stale = {path.name.rsplit(".", 2)[0] for path in tmp_path.iterdir()}
@@ -163,8 +161,8 @@ def test_a_command_is_terminated_even_where_exceptions_are_lost(tmp_path):
     code = """
 import ctypes, os, signal
 from treedot.cli import commands, main
-from treedot.ending import take_signals
-from treedot.files import write_whole
+from treedot._runtime.ending import take_signals
+from treedot._storage.files import write_whole
 
 def check(options):
     with write_whole("v.npy"):

@@ -13,9 +13,9 @@ import pytest
 import treedot as td
 from strategies import random_forest
 from treedot import scale
+from treedot._storage.files import open_plain
 from treedot.cli import main
 from treedot.cli.facts import file_facts
-from treedot.files import open_plain
 from treedot.model.model_folder import read_model
 from treedot.search.baseline import read_baseline
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from treedot.array_types import Array
-from treedot.jit import COMPILED
+from treedot._runtime.array_types import Array
+from treedot._runtime.jit import COMPILED
 
 LANES = 16
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from treedot.array_types import IntArray
-from treedot.jit import COMPILED
+from treedot._runtime.array_types import IntArray
+from treedot._runtime.jit import COMPILED
 
 if not COMPILED:
     _LOCK = threading.Lock()

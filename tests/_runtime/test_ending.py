@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from treedot.ending import Advice, interruption
+from treedot._runtime.ending import Advice, interruption
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="these signals are those of POSIX")
 
@@ -47,7 +47,7 @@ def test_a_signal_ends_compiled_code_in_the_main_thread():
     done = run(
         """
         import hashlib, os, signal, threading
-        from treedot.ending import take_signals
+        from treedot._runtime.ending import take_signals
 
         take_signals()
         threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT]).start()
@@ -76,7 +76,7 @@ def test_two_signals_at_once_are_one_line():
     done = run(
         """
         import os, signal
-        from treedot.ending import before_end, take_signals
+        from treedot._runtime.ending import before_end, take_signals
 
         before_end(lambda: os.kill(os.getpid(), signal.SIGINT))
         take_signals()
@@ -90,7 +90,7 @@ def test_a_signal_that_is_ignored_stays_so():
     done = run(
         """
         import os, signal
-        from treedot.ending import take_signals
+        from treedot._runtime.ending import take_signals
 
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background of a shell, or under nohup
         take_signals()
@@ -103,7 +103,7 @@ def test_a_signal_that_is_ignored_stays_so():
 
 WORKERS = """
 import os, signal, sys, time
-from treedot.ending import take_signals
+from treedot._runtime.ending import take_signals
 from treedot.scale.engines import LocalProcesses
 
 take_signals()

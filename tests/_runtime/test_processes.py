@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from treedot.processes import LENGTH, SERVE, LostProcessError, Process
+from treedot._runtime.processes import LENGTH, SERVE, LostProcessError, Process
 from trouble import print_and_return, raise_unpicklable
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from treedot.array_types import Array, IntArray
+from treedot._runtime.array_types import Array, IntArray
 from treedot.parameters import n_threads
 
 PARTS = 8  # that work is cut into for each thread, since some take longer than others

@@ -12,7 +12,7 @@ import mmap
 from pathlib import Path
 from typing import Any
 
-from treedot.files import open_plain
+from treedot._storage.files import open_plain
 
 DIGEST_BYTES = 16
 BLANK = b"-" * (2 * DIGEST_BYTES)  # in the place of the digest

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treedot.counter import next_number
-from treedot.jit import njit
-from treedot.threads import PARTS, Threads, open_threads
+from treedot._runtime.atomics import next_number
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import PARTS, Threads, open_threads
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, 7])

@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from treedot._storage.locks import lock, remove_locks
 from treedot.errors import SourceError
-from treedot.locks import lock, remove_locks
 
-KILLED = "import os; from treedot.locks import lock\nwith lock('x'): os.kill(os.getpid(), 9)"
+KILLED = "import os; from treedot._storage.locks import lock\nwith lock('x'): os.kill(os.getpid(), 9)"
 
 
 def count_up(path, times):
@@ -59,7 +59,9 @@ def test_the_lock_of_a_process_that_died_is_free_and_its_file_goes_with_the_next
 
 
 def test_a_lock_that_another_holds_is_refused_at_once_where_that_is_asked(tmp_path):
-    code = f"from treedot.locks import lock\nwith lock({str(tmp_path / 'x')!r}, 'refuse'): print('in')"
+    code = (
+        f"from treedot._storage.locks import lock\nwith lock({str(tmp_path / 'x')!r}, 'refuse'): print('in')"
+    )
     with lock(tmp_path / "x", "refuse"):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert f"{tmp_path / 'x'} is in use by another process" in done.stderr
@@ -140,7 +142,7 @@ def test_a_process_that_is_terminated_removes_the_locks_it_holds_and_no_others(t
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_does_not_keep_the_lock_of_a_parent_that_died(tmp_path):
     code = (
-        "import os, time; from treedot.locks import lock\n"
+        "import os, time; from treedot._storage.locks import lock\n"
         "with lock('x'):\n"
         "    if os.fork() == 0:\n"
         "        print('forked', flush=True); time.sleep(60)\n"
@@ -174,7 +176,7 @@ def test_a_command_that_is_terminated_leaves_no_lock_file(tmp_path):
     code = """
 import os, signal, sys
 from treedot.cli import commands, main
-from treedot.locks import lock
+from treedot._storage.locks import lock
 
 def check(options):
     with lock("x"):

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from treedot.ending import before_end
+from treedot._runtime.ending import before_end
+from treedot._storage.files import check_parent, reason
 from treedot.errors import SourceError
-from treedot.files import check_parent, reason
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock

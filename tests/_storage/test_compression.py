@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, save_npz
 
-from treedot import FragmentVectorizer, SourceError, WordVectors, compression, load_vectors, read_trees
+from treedot import FragmentVectorizer, SourceError, WordVectors, load_vectors, read_trees
+from treedot._storage import compression
 from treedot.cli import main
 from treedot.vectors.files import read_matrix
 

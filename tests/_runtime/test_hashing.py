@@ -1,6 +1,6 @@
 import numpy as np
 
-from treedot.algebra.splitmix import GOLDEN, mix, mix64, mix_words
+from treedot._runtime.hashing import GOLDEN, mix, mix64, mix_words
 
 
 def test_the_stream_is_that_of_the_published_generator():

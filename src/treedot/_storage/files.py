@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from treedot.compression import COMPRESSED
-from treedot.ending import before_end
+from treedot._runtime.ending import before_end
+from treedot._storage.compression import COMPRESSED
 from treedot.errors import ParameterError, SourceError
 
 try:
@@ -211,7 +211,7 @@ def _is_file(source: Any, path: Path) -> bool:
 def _locked(path: Path, *, folder: bool = False) -> Iterator[None]:
     """Make an empty private file, or a folder, and hold a lock on it where the system has such locks.
 
-    The lock marks the file itself as in use, for ``remove_stale``. ``treedot.locks`` cannot do that: its
+    The lock marks the file itself as in use, for ``remove_stale``. ``treedot._storage.locks`` cannot do that: its
     lock is a second file, which would outlive a killed process and would need a sweep of its own.
     """
     while True:

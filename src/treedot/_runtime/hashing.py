@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from treedot.jit import njit
+from treedot._runtime.jit import njit
 
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
 WORD = 2**64 - 1  # all bits of a word

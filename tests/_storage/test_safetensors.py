@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
+from treedot._storage.growing_array import GrowingArray
+from treedot._storage.safetensors import DTYPES, read_arrays, write_arrays
 from treedot.errors import SourceError
-from treedot.growing_array import GrowingArray
-from treedot.safetensors import DTYPES, read_arrays, write_arrays
 
 SMALL = {"a": np.arange(3, dtype=np.int8), "b": np.arange(6.0).reshape(2, 3), "c": np.zeros((0, 4), np.int32)}
 
@@ -58,7 +58,7 @@ def test_the_layout_is_that_of_safetensors(small):
 
 
 def test_an_array_that_grew_on_disk_is_written_like_any_other(tmp_path, monkeypatch):
-    monkeypatch.setattr("treedot.growing_array.CHUNK", 7)
+    monkeypatch.setattr("treedot._storage.growing_array.CHUNK", 7)
     transposed = np.arange(20.0).reshape(4, 5).T
     with GrowingArray(np.int32, tmp_path / "a") as grown:
         for start in range(0, 100, 10):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from treedot import jit
+from treedot._runtime import jit
 from treedot.cli import main
 from treedot.parameters import COMPOSITIONS, RESTS
 
@@ -28,7 +28,7 @@ ONE_FUNCTION = """
 import sys
 import numpy as np
 sys.stderr.isatty = lambda: True
-from treedot.algebra.splitmix import mix64
+from treedot._runtime.hashing import mix64
 for _ in range(2):
     print(mix64(np.uint64(1)))
 """

@@ -17,11 +17,11 @@ from typing import IO, Any
 
 import numpy as np
 
-from treedot.array_types import Array
+from treedot._runtime.array_types import Array
+from treedot._storage.files import open_plain, write_whole
+from treedot._storage.growing_array import GrowingArray, chunks
+from treedot._storage.seals import BLANK, SealedFile, is_whole
 from treedot.errors import SourceError
-from treedot.files import open_plain, write_whole
-from treedot.growing_array import GrowingArray, chunks
-from treedot.seals import BLANK, SealedFile, is_whole
 
 DTYPES = {
     name: np.dtype(code)

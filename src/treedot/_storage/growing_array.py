@@ -12,7 +12,7 @@ from typing import IO, Self
 import numpy as np
 import numpy.typing as npt
 
-from treedot.array_types import Array
+from treedot._runtime.array_types import Array
 from treedot.errors import SourceError
 
 CHUNK = 1 << 22  # elements that are copied at a time

@@ -24,9 +24,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from treedot.ending import SIGNALS, before_end, clean_up, open_closed_streams
+from treedot._runtime.ending import SIGNALS, before_end, clean_up, open_closed_streams
 
-PACKAGE = os.fspath(Path(__file__).parent.parent)
+PACKAGE = os.fspath(Path(__file__).parents[2])
 LENGTH = 8  # bytes
 GRACE = 0.5  # seconds until processes that do not end by themselves are killed
 SERVE = f"from {__name__} import serve; serve()"

@@ -1,0 +1,1 @@
+"""How code runs here: compiled functions, threads, atomic counters, hashing. Private."""

@@ -1,0 +1,1 @@
+"""How files are kept: written whole or not at all, locked, compressed, mapped into memory. Private."""

@@ -33,9 +33,9 @@ from treedot import Forest, SubsetTreeKernel, dot_products, iter_trees, nearest,
 from treedot._runtime.jit import njit
 from treedot._runtime.timing import timed
 from treedot._storage.files import write_whole
-from treedot.encode import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
-from treedot.encode.dense import fourier
 from treedot.parameters import COMPOSITIONS
+from treedot.vectors import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
+from treedot.vectors.dense import fourier
 
 SIZE = 8192
 SEARCHED = 8192  # vectors

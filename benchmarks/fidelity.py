@@ -36,8 +36,8 @@ from treedot import (
     TreedotError,
     dot_products,
 )
-from treedot.algebra import ALGEBRAS
-from treedot.encode import DenseEncoder, DenseSpec
+from treedot.vectors import DenseEncoder, DenseSpec
+from treedot.vectors.dense.compositions import ALGEBRAS
 from treedot.vectors.fidelity import error_over_floor, norm_ratios, spearman
 
 SOURCES = ("questions", "Penn sentences")

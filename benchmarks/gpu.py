@@ -21,10 +21,10 @@ from benchmarks.grammar import forests
 from benchmarks.trees import corpus
 from treedot import Forest
 from treedot._runtime.threads import open_threads
-from treedot.encode import DenseEncoder, DenseSpec
-from treedot.gpu import GpuEncoder, nearest_tensors
-from treedot.gpu.encoder import wide_trees
-from treedot.gpu.operations import list_operations
+from treedot.vectors import DenseEncoder, DenseSpec
+from treedot.vectors.gpu import GpuEncoder, nearest_tensors
+from treedot.vectors.gpu.encoder import wide_trees
+from treedot.vectors.gpu.operations import list_operations
 
 ROUNDS = 5
 NEIGHBOURS = 10

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.timing import exponent, seconds
 from treedot import Forest, SubsetTreeKernel, read_trees
-from treedot.encode import DenseEncoder, DenseSpec
+from treedot.vectors import DenseEncoder, DenseSpec
 
 NODES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 SIZES = (1024, 2048, 4096, 8192, 16384)

@@ -24,10 +24,10 @@ from treedot import Tree, read_trees
 from treedot._runtime.jit import njit
 from treedot._runtime.timing import timed
 from treedot._storage.safetensors import read_arrays, write_arrays
-from treedot.encode.dense import fourier
 from treedot.readers import folders
 from treedot.search.edit_distance import edit_distance
 from treedot.trees.drawing import tree_html
+from treedot.vectors.dense import fourier
 
 ROUNDS = 5
 SEED = 0

@@ -21,8 +21,8 @@ from benchmarks.ends import sample
 from benchmarks.fidelity import measure
 from benchmarks.trees import benchmark_forest
 from treedot import Forest, FragmentVectorizer, PartialTreeKernel, Tree, dot_products
-from treedot.encode import DenseEncoder, DenseSpec
 from treedot.parameters import GAPS
+from treedot.vectors import DenseEncoder, DenseSpec
 from treedot.vectors.fidelity import projected, spearman
 
 SOURCES = ("questions", "questions, GRCT", "questions, LCT")

@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.__main__ import SIZE, row_pass
 from benchmarks.timing import seconds
 from treedot._runtime.jit import njit
-from treedot.algebra import MixedProduct, ShuffledProduct
-from treedot.encode.dense import fourier, mixed, mixing, product, rescaling
+from treedot.vectors.dense import fourier, mixed, mixing, product, rescaling
+from treedot.vectors.dense.compositions import MixedProduct, ShuffledProduct
 
 REPEAT = 1000
 ROW = 4 * SIZE  # bytes

@@ -32,11 +32,11 @@ from treedot import (
     nearest,
 )
 from treedot._runtime.jit import njit
-from treedot.encode import SparseEncoder, SparseSpec
-from treedot.encode.sparse.bounded import FoundFragments, find_fragments, hash_productions
 from treedot.learn.one_vs_rest import one_vs_rest, train_svms
 from treedot.model.linear_model import best_class
+from treedot.vectors import SparseEncoder, SparseSpec
 from treedot.vectors.fidelity import spearman
+from treedot.vectors.sparse.bounded import FoundFragments, find_fragments, hash_productions
 
 WIDE = 2**30
 COST = 10.0

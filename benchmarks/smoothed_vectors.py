@@ -32,10 +32,10 @@ from treedot import (
     WordVectors,
     dot_products,
 )
-from treedot.encode import DenseEncoder, DenseSpec
 from treedot.kernels.partial_delta import Families
 from treedot.kernels.similarity import similar_labels
 from treedot.parameters import GAPS
+from treedot.vectors import DenseEncoder, DenseSpec
 from treedot.vectors.fidelity import different_pairs, projected, spearman
 
 FORMS = ("grct", "lct")

@@ -25,8 +25,8 @@ import numpy as np
 
 from benchmarks.grammar import BATCH, forests
 from treedot import Forest, LinearModel, TreeClassifier, read_trees
-from treedot.encode import SparseEncoder, SparseSpec
 from treedot.trees.writers import forest_file
+from treedot.vectors import SparseEncoder, SparseSpec
 
 CLASSES = 6
 COMMON = 0.01  # the share of trees that a fragment is in at least if it matters

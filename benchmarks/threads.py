@@ -27,10 +27,10 @@ from benchmarks.grammar import forests
 from benchmarks.trees import CORPORA, corpus
 from treedot import Forest, SubsetTreeKernel
 from treedot._runtime.jit import njit
-from treedot.encode import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
 from treedot.parameters import n_threads
 from treedot.readers.brackets import read_brackets, read_in_threads
 from treedot.readers.problems import OnBad
+from treedot.vectors import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
 
 ROUNDS = 3
 QUESTIONS = 5452  # generated where there is no corpus of them

@@ -35,9 +35,9 @@ from treedot import (
     TreeClassifier,
 )
 from treedot._storage.safetensors import read_arrays, write_arrays
-from treedot.encode import DenseSpec
 from treedot.model.model_folder import CONFIG, WEIGHTS, digest_of_config, digest_of_file
-from treedot.model.vectorizer_state import VectorizerState
+from treedot.vectors import DenseSpec
+from treedot.vectors.sparse.fitted_state import VectorizerState
 
 Files = dict[str, bytes]
 

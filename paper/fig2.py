@@ -12,10 +12,11 @@ from paper.methods import COLOURS, DENSE
 from paper.record import Record, Step, alone
 from paper.section import Drawing, Section, Table, panel
 from paper.settings import SIZE, Settings
-from treedot.algebra import ALGEBRAS, properties
-from treedot.encode.dense.reference import fragment_vector
 from treedot.fragments import count_fragments, list_fragments
 from treedot.trees import Forest, Tree
+from treedot.vectors.dense import properties
+from treedot.vectors.dense.compositions import ALGEBRAS
+from treedot.vectors.dense.reference import fragment_vector
 
 TITLE = "Fig. 2: how nearly ideal the compositions are"
 NEEDS = ("qc",)

@@ -18,10 +18,10 @@ from paper.settings import SIZE, Settings
 from treedot._runtime.timing import Stopwatch, timed
 from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.label_selection import LabelSelectionKernel
-from treedot.learn import FragmentVectorizer
 from treedot.learn.label_selection_transformer import LabelSelectionTransformer
 from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
 from treedot.trees import Forest
+from treedot.vectors import FragmentVectorizer
 
 TITLE = "Fig. 3: question classification"
 NEEDS = ("qc",)

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from paper.settings import SIZE
-from treedot.encode.spec import MAX_FEATURES
-from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
 from treedot.trees import Forest
-from treedot.vectors import dot_products
+from treedot.vectors import DistributedTreeVectorizer, FragmentVectorizer, dot_products
+from treedot.vectors.spec import MAX_FEATURES
 
 
 class _Rows:

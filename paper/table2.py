@@ -26,8 +26,8 @@ from paper.section import Drawing, Section, Table, compared, panel, spread
 from paper.settings import SIZE, Settings
 from treedot.fragments import count_fragments
 from treedot.kernels import SubsetTreeKernel
-from treedot.learn import FragmentVectorizer
 from treedot.trees import Forest
+from treedot.vectors import FragmentVectorizer
 from treedot.vectors.fidelity import error_over_floor, projected, spearman
 
 TITLE = "Table 2: distributed against exact kernels"

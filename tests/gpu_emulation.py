@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from treedot._runtime.simd import LANES
-from treedot.encode import DenseSpec
-from treedot.encode.dense.mixed import MixedEncoder
-from treedot.encode.dense.product import LABEL_BOUND, ProductEncoder
-from treedot.gpu.mixed import by_target
-from treedot.gpu.operations import (
+from treedot.trees import Forest
+from treedot.vectors import DenseSpec
+from treedot.vectors.dense.mixed import MixedEncoder
+from treedot.vectors.dense.product import LABEL_BOUND, ProductEncoder
+from treedot.vectors.gpu.mixed import by_target
+from treedot.vectors.gpu.operations import (
     LEAF_FIRST,
     LEAF_NEXT,
     NODE_FIRST,
@@ -25,8 +26,7 @@ from treedot.gpu.operations import (
     Operations,
     list_operations,
 )
-from treedot.gpu.product import in_pairs
-from treedot.trees import Forest
+from treedot.vectors.gpu.product import in_pairs
 
 LARGE = 2.0**58
 NO_VALUE = -(1 << 28)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import treedot
-from treedot import encode, gpu, report, scale
+from treedot import encode, report, scale
 from treedot.cli import main
 from treedot.cli.dups import SETTINGS
-from treedot.vectors import fidelity
+from treedot.vectors import fidelity, gpu
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

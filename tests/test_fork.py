@@ -7,10 +7,10 @@ import threading
 import pytest
 
 from treedot import read_trees
-from treedot.encode import SparseEncoder, SparseSpec
-from treedot.encode.sparse import encoder
 from treedot.kernels.label_selection import LabelSelectionKernel
 from treedot.trees import nodes
+from treedot.vectors import SparseEncoder, SparseSpec
+from treedot.vectors.sparse import encoder
 
 TREES = read_trees(["(S (NP a) (VP b))", "(S (NP c) (VP b))"])
 

@@ -11,15 +11,15 @@ import sys
 sys.modules["numba"] = None  # as if it were not installed
 import numpy as np
 from treedot import Forest, SubsetTreeKernel, read_trees
-from treedot.encode import DenseEncoder, DenseSpec
-from treedot.algebra import ALGEBRAS
-from treedot.encode.dense import reference
+from treedot.vectors import DenseEncoder, DenseSpec
+from treedot.vectors.dense.compositions import ALGEBRAS
+from treedot.vectors.dense import reference
 forest = read_trees(["(S (NP (DT a) (NN tree)) (VP grows))", "(S (NP (DT a) (NN bird)) (VP sings))"])
 for name, algebra in ALGEBRAS.items():
     found = DenseEncoder(DenseSpec(256, composition=name, normalize=False)).encode(forest)
     expected = np.array([reference.distributed_tree(tree, algebra(256), 0.4) for tree in forest])
     assert np.allclose(found, expected, atol=1e-5), name
-from treedot.encode import SparseEncoder, SparseSpec
+from treedot.vectors import SparseEncoder, SparseSpec
 from treedot.fragments import list_fragments
 for rest in (None, "dense", "blocks"):
     spec = SparseSpec(4096, 0.5, 2, "linear", rest, 256, normalize=False, dtype="float64")
@@ -35,9 +35,9 @@ import sys
 sys.modules["numba"] = None  # compiled code would keep the old limits
 import numpy as np
 from strategies import random_forest
-from treedot.encode import SparseEncoder, SparseSpec
-from treedot.encode.dense import rescaling
-from treedot.encode.sparse import block_rest, dense_rest
+from treedot.vectors import SparseEncoder, SparseSpec
+from treedot.vectors.dense import rescaling
+from treedot.vectors.sparse import block_rest, dense_rest
 forest = random_forest(3, 12, 24)
 for rest in ("dense", "blocks"):
     spec = SparseSpec(2**30, 1.0, 3, "linear", rest, 256, normalize=False, dtype="float64")

@@ -24,12 +24,12 @@ _HOME = {
     "ColumnKernel": "treedot.kernels.columns",
     "Comparison": "treedot.search",
     "DeviceError": "treedot.errors",
-    "DistributedTreeVectorizer": "treedot.learn",
+    "DistributedTreeVectorizer": "treedot.vectors",
     "DualLinearSVC": "treedot.learn",
     "DuplicateGroup": "treedot.search",
     "Explanation": "treedot.explanation",
     "Forest": "treedot.trees",
-    "FragmentVectorizer": "treedot.learn",
+    "FragmentVectorizer": "treedot.vectors",
     "IncompleteError": "treedot.errors",
     "Kernel": "treedot.kernels.kernel",
     "KernelProduct": "treedot.kernels.combinations",
@@ -207,14 +207,7 @@ if TYPE_CHECKING:
         ScaledKernel,
     )
     from treedot.kernels.kernel import Kernel
-    from treedot.learn import (
-        DistributedTreeVectorizer,
-        DualLinearSVC,
-        FragmentVectorizer,
-        KernelTransformer,
-        TreeClassifier,
-        train_files,
-    )
+    from treedot.learn import DualLinearSVC, KernelTransformer, TreeClassifier, train_files
     from treedot.model import LinearModel
     from treedot.readers import iter_trees, read_trees
     from treedot.readers.code import iter_code, read_code
@@ -236,6 +229,8 @@ if TYPE_CHECKING:
     )
     from treedot.trees import Forest, Tree
     from treedot.vectors import Vectors, dot_products, load_vectors, save_vectors
+    from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
+    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
     from treedot.word_vectors import WordVectors
 
 

@@ -17,7 +17,6 @@ from treedot._runtime.timing import timed
 from treedot._storage.files import check_target, write_whole
 from treedot.errors import SourceError
 from treedot.kernels import SubsetTreeKernel
-from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
 from treedot.readers import read_trees
 from treedot.readers.code import CodeSettings, iter_code
 from treedot.readers.code.source_files import source_lines
@@ -28,7 +27,9 @@ from treedot.search import find_duplicates
 from treedot.search.duplicates import MIN_NODES
 from treedot.trees import Forest
 from treedot.vectors import dot_products
+from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
 from treedot.vectors.fidelity import different_pairs, spearman
+from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
 SMALLEST, LARGEST = 30, 600  # nodes of a function whose exact kernels are computed
 SHOWN = 10  # groups that are printed

@@ -13,7 +13,7 @@ from treedot.parameters import COMPOSITIONS, RESTS
 
 EVERYTHING = """
 from treedot import FragmentVectorizer, SubsetTreeKernel, nearest, read_trees
-from treedot.encode import DenseEncoder, DenseSpec
+from treedot.vectors import DenseEncoder, DenseSpec
 from treedot.parameters import COMPOSITIONS, RESTS
 forest = read_trees(["(S (NP (DT a) (NN tree)) (VP grows))", "(S (NP (DT a) (NN bird)) (VP sings))"])
 for composition in COMPOSITIONS:

@@ -25,10 +25,9 @@ from treedot import (
 )
 from treedot._storage.safetensors import write_arrays
 from treedot.cli import main
-from treedot.encode import DenseEncoder, DenseSpec
 from treedot.readers import pieces
 from treedot.readers.batch import Batch
-from treedot.vectors import load_vectors
+from treedot.vectors import DenseEncoder, DenseSpec, load_vectors
 from treedot.vectors.files import read_description
 
 COMMAND = [sys.executable, "-m", "treedot"]

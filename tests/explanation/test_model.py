@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 
 from strategies import random_forest
 from treedot import DualLinearSVC, FragmentVectorizer, SourceError, Tree, explain_model
-from treedot.learn import fragment_vectorizer
+from treedot.vectors import fragment_vectorizer
 
 FOREST = random_forest(8, 30, 20)
 CLASSES = [("one", "two", "three")[k % 3] for k in range(30)]

@@ -14,11 +14,11 @@ from sklearn.svm import LinearSVC
 
 from strategies import random_forest, trees
 from treedot import DualLinearSVC, FragmentVectorizer, LimitError, RangeError, SubsetTreeKernel, Tree, explain
-from treedot.encode.sparse.occurrences import fragment_at
 from treedot.explanation import pair_shares
 from treedot.explanation.shares import node_shares
 from treedot.fragments.cost import fragment_cost
 from treedot.readers import read_tree
+from treedot.vectors.sparse.occurrences import fragment_at
 
 INNER = 10
 SMALL = trees(st.sampled_from("ab"), max_leaves=7)

@@ -9,8 +9,7 @@ import pytest
 
 from strategies import random_forest
 from treedot import DistributedTreeVectorizer, FragmentVectorizer, WordVectors
-from treedot.encode import DenseSpec
-from treedot.learn import clear_encoders, encoders
+from treedot.vectors import DenseSpec, clear_encoders, encoder_cache
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +22,7 @@ def _nothing_kept():
 @pytest.fixture
 def counted(monkeypatch):
     """Count the bytes of small encoders, too."""
-    monkeypatch.setattr(encoders, "LEAST", 0)
+    monkeypatch.setattr(encoder_cache, "LEAST", 0)
     return monkeypatch
 
 
@@ -32,11 +31,11 @@ def dense(seed):
 
 
 def kept_seeds():
-    return [entry.spec.seed for entry in encoders._kept]
+    return [entry.spec.seed for entry in encoder_cache._kept]
 
 
 def kept_bytes():
-    return sum(entry.encoder.nbytes for entry in encoders._kept)
+    return sum(entry.encoder.nbytes for entry in encoder_cache._kept)
 
 
 def test_many_vectorizers_in_turn_keep_their_encoders():
@@ -51,10 +50,10 @@ def test_all_encoders_together_stay_within_the_limit(counted):
     forest = random_forest(1, 200, 20)
     dense(0).transform(forest)
     size = kept_bytes()
-    counted.setattr(encoders, "LIMIT", 3 * size + size // 2)
+    counted.setattr(encoder_cache, "LIMIT", 3 * size + size // 2)
     for seed in range(1, 6):
         dense(seed).transform(forest)
-        assert kept_bytes() <= encoders.LIMIT
+        assert kept_bytes() <= encoder_cache.LIMIT
     assert kept_seeds() == [5, 4, 3]
 
 
@@ -62,7 +61,7 @@ def test_those_not_used_for_longest_are_dropped_first(counted):
     forest = random_forest(1, 200, 20)
     for seed in (0, 1, 2):
         dense(seed).transform(forest)
-    counted.setattr(encoders, "LIMIT", kept_bytes())
+    counted.setattr(encoder_cache, "LIMIT", kept_bytes())
     dense(0).transform(forest)
     dense(3).transform(forest)
     assert kept_seeds() == [3, 0, 2]
@@ -72,7 +71,7 @@ def test_the_limit_holds_after_a_call_in_which_an_encoder_grew(counted):
     few, many = random_forest(1, 3, 4), random_forest(2, 400, 30)
     dense(0).transform(few)
     dense(1).transform(few)
-    counted.setattr(encoders, "LIMIT", 2 * kept_bytes())
+    counted.setattr(encoder_cache, "LIMIT", 2 * kept_bytes())
     dense(0).transform(many)
     assert kept_seeds() == [0]  # it alone exceeds the limit, and stays: it is in use
 
@@ -84,10 +83,10 @@ def test_memory_is_that_of_labels_and_words_and_of_what_was_learned():
     words = WordVectors({"a": [1.0, 2.0], "b": [2.0, 1.0]})
     smoothed = DistributedTreeVectorizer(n_components=256, kernel="smoothed", similarity=words)
     smoothed.transform(forest)
-    assert encoders._kept[0].encoder.nbytes >= words.nbytes == 32
+    assert encoder_cache._kept[0].encoder.nbytes >= words.nbytes == 32
     learned = FragmentVectorizer(n_features=None).fit(forest)
     learned.transform(forest)
-    assert encoders._kept[0].encoder.nbytes > learned.dictionary_.key.nbytes
+    assert encoder_cache._kept[0].encoder.nbytes > learned.dictionary_.key.nbytes
 
 
 def test_threads_that_want_the_same_encoder_get_one():
@@ -100,7 +99,7 @@ def test_threads_that_want_the_same_encoder_get_one():
 
     specs = [DenseSpec(256, seed=seed) for seed in range(4)] * 8
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda spec: encoders.kept_encoder(spec, (), make), specs))
+        made = list(pool.map(lambda spec: encoder_cache.kept_encoder(spec, (), make), specs))
     assert len({id(encoder) for encoder in made}) == 4
     assert sorted(kept_seeds()) == [0, 1, 2, 3]
 
@@ -109,7 +108,7 @@ def test_threads_that_want_the_same_encoder_get_one():
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_process_does_not_wait_for_a_thread_of_its_parent():
     forest = random_forest(1, 5, 5)
-    with encoders._lock:
+    with encoder_cache._lock:
         child = multiprocessing.get_context("fork").Process(
             target=FragmentVectorizer().transform, args=(forest,)
         )

@@ -14,10 +14,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import treedot
 from strategies import random_forest
 from treedot import Forest, Vectors
-from treedot.encode import DenseSpec
 from treedot.errors import ParameterError
 from treedot.learn.label_selection_transformer import LabelSelectionTransformer
 from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
+from treedot.vectors import DenseSpec
 
 KINDS = [
     kind

@@ -62,7 +62,7 @@ def test_a_vocabulary_is_learned_from_the_training_trees_alone(monkeypatch):
     vectorizer = every_fragment().fit(["(A (B b))"])
     assert sorted(vectorizer.get_feature_names_out()) == ["(A (B b))", "(A B)", "(B b)"]
     assert vectorizer.transform(["(C c)", "(x)"]).nnz == 0
-    monkeypatch.setattr("treedot.encode.chunks.MAX_FRAGMENTS", 2000)
+    monkeypatch.setattr("treedot.vectors.chunks.MAX_FRAGMENTS", 2000)
     with pytest.raises(LimitError, match="more than 2000 fragments"):
         every_fragment().fit(["(A" + " (B b)" * 11 + ")"])
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from treedot import SubsetTreeKernel, TreedotError, WordVectors, read_trees
-from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError
 from treedot.kernels.label_selection import LabelSelectionKernel
-from treedot.model.fragment_rows import FragmentRows
 from treedot.model.inputs import columns_of, described, restored
 from treedot.model.number_input import NumberInput
 from treedot.model.table import Columns, Table
 from treedot.model.text_input import TextInput
 from treedot.model.tree_inputs import DenseInput, FragmentInput, KernelInput
+from treedot.vectors import DenseSpec, SparseSpec
+from treedot.vectors.sparse.fragment_rows import FragmentRows
 
 TREES = read_trees(["(S (A a) (B b))", "(S (A c))"])
 TREES_OF_WORDS = read_trees(["(S (A a::n) (B b::n))", "(S (A c))"])

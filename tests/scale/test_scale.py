@@ -460,8 +460,8 @@ def test_large_trees_are_encoded_a_few_at_a_time(table, tmp_path, pool, monkeypa
 
 
 def test_label_tables_of_workers_are_small(table, tmp_path, monkeypatch):
-    from treedot.encode.dense.label_table import LabelTable
     from treedot.scale import shard
+    from treedot.vectors.dense.label_table import LabelTable
 
     made, draw = [], LabelTable._draw
     monkeypatch.setattr(LabelTable, "_draw", lambda self, *x: (made.append(self), draw(self, *x))[1])

@@ -20,10 +20,10 @@ from treedot import (
     save_vectors,
 )
 from treedot.cli import main
-from treedot.encode.spec import DenseSpec, SparseSpec, spec_from_dict
 from treedot.errors import ParameterError, SourceError, SpecMismatchError
-from treedot.vectors import Vectors
+from treedot.vectors import DenseSpec, SparseSpec, Vectors
 from treedot.vectors.files import MAX_DESCRIPTION, read_description
+from treedot.vectors.spec import spec_from_dict
 from treedot.vectors.writers import MEMBER, TRAILER, trailer, write_matrix
 
 DENSE = DistributedTreeVectorizer(n_components=256)

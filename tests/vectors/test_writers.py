@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, load_npz, random_array, save_npz, vstack
 
-from treedot.encode import SparseSpec
+from treedot.vectors import SparseSpec
 from treedot.vectors.writers import matrix_rows, vector_file
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from treedot.encode.spec import MAX_FEATURES
 from treedot.errors import ParameterError
 from treedot.parameters import checked_integer
+from treedot.vectors.spec import MAX_FEATURES
 
 SPARSE, DENSE = "--vectors sparse", "--vectors dense"
 SUBSET, SUBTREE, BOUNDED = "--kernel subset", "--kernel subtree", "--kernel bounded"
@@ -92,7 +92,8 @@ def make_kernel_vectorizer(options: argparse.Namespace) -> Any:
 
 
 def _vectorizer(options: argparse.Namespace, defaults: dict[str, Any]) -> Any:
-    from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
+    from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
+    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
     if options.n_features is not None:
         width = options.n_features

@@ -33,7 +33,6 @@ from treedot.cli.pipes import binary_output, note
 from treedot.cli.progress import Progress
 from treedot.cli.reading import Skipped, batches, read_all, streamed
 from treedot.cli.scale import duplicate_parts, encode_parts, wants_parts
-from treedot.encode import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.parameters import checked_integer
 from treedot.readers import is_known
@@ -41,6 +40,7 @@ from treedot.readers.folders import Skipped as LeftOut
 from treedot.readers.folders import walk
 from treedot.trees.writers import check_suffix, forest_file
 from treedot.vectors.products import dot_products
+from treedot.vectors.spec import DenseSpec, SparseSpec
 from treedot.vectors.writers import VectorWriter, matrix_rows, vector_file, write_matrix
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 import treedot as td
-from treedot.gpu.operations import list_operations
 from treedot.parameters import COMPOSITIONS, DTYPES, RESTS
 from treedot.readers.ranges import split_file
 from treedot.scale.pair_index import put_sorted
 from treedot.trees import Forest
+from treedot.vectors.gpu.operations import list_operations
 
 TREES = [
     "(S (NP (DT a) (NN tree)) (VP grows))",

@@ -218,7 +218,7 @@ def _container_facts(path: Path) -> dict[str, Any]:
             facts: dict[str, Any] = {"file": "an index of trees (TreeIndex.open)", "trees": len(index)}
             return {**facts, **_settings(index.vectorizer), "fingerprint": index.fingerprint}
         case files.VECTORIZER_FORMAT:
-            from treedot.learn import FragmentVectorizer
+            from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
             vectorizer = FragmentVectorizer.load(path)
             facts = {"file": "a vectorizer (FragmentVectorizer.load)"}

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.encode.sparse.occurrences import Occurrences, fragment_at
 from treedot.explanation.linear import LinearFunction, Part
 from treedot.explanation.removal import Removal, smallest_flip
 from treedot.explanation.shares import node_shares
-from treedot.learn import FragmentVectorizer
 from treedot.model.table import Table
 from treedot.parameters import checked_flag, checked_integer
 from treedot.trees import Forest, Tree
+from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+from treedot.vectors.sparse.occurrences import Occurrences, fragment_at
 
 BEYOND = "fragments beyond the budget"
 

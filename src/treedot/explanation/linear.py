@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treedot._pages.printable import first_few
 from treedot.errors import ParameterError
-from treedot.learn import FragmentVectorizer, TreeClassifier
+from treedot.learn import TreeClassifier
 from treedot.learn.folds import to_csr
 from treedot.learn.vectorizer_input import VectorizerInput, from_stored
 from treedot.model import LinearModel
@@ -22,6 +22,7 @@ from treedot.model.inputs import Inputs, columns_of, spans
 from treedot.model.model_input import ModelInput
 from treedot.model.table import Columns, Table, read_table
 from treedot.readers import read_tree
+from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
 WANTED = "a TreeClassifier, or a Pipeline of a FragmentVectorizer and a linear model, such as LinearSVC"
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from treedot.errors import SourceError
 from treedot.explanation.linear import LinearFunction, Part
-from treedot.learn.fragment_vectorizer import FragmentColumns
 from treedot.model.table import Columns, read_table
 from treedot.parameters import checked_integer
 from treedot.trees import Tree
+from treedot.vectors.fragment_vectorizer import FragmentColumns
 
 MAX_FRAGMENTS = 2**22  # some hundred megabytes
 

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.encode import SparseEncoder, SparseSpec
-from treedot.encode.sparse.occurrences import fragment_at
 from treedot.errors import ParameterError
 from treedot.explanation.pair_shares import kernel_shares
 from treedot.kernels import SubsetTreeKernel
@@ -17,6 +15,9 @@ from treedot.kernels.base import unit
 from treedot.parameters import checked_integer
 from treedot.readers import read_tree
 from treedot.trees import Forest, Tree
+from treedot.vectors.sparse.encoder import SparseEncoder
+from treedot.vectors.sparse.occurrences import fragment_at
+from treedot.vectors.spec import SparseSpec
 
 BUDGET = 4
 LEAVES = "equal leaves"

@@ -11,7 +11,7 @@ import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit
-from treedot.encode.sparse.occurrences import Occurrences
+from treedot.vectors.sparse.occurrences import Occurrences
 
 
 def node_shares(found: Occurrences, contribution: FloatArray, n_nodes: int) -> FloatArray:

@@ -13,10 +13,10 @@ from scipy.sparse import csr_matrix, vstack
 
 from treedot._runtime.array_types import FloatArray, IntArray, Matrix
 from treedot._runtime.hashing import GOLDEN, mix
-from treedot.encode import SparseEncoder
-from treedot.encode.sparse.rows import sums_of_squares
 from treedot.learn.coordinate_descent import Descent, PassFigures, Rows, shuffle, visit_rows
 from treedot.learn.tree_blocks import Block
+from treedot.vectors.sparse.encoder import SparseEncoder
+from treedot.vectors.sparse.rows import sums_of_squares
 
 GROUP = 8  # blocks whose trees are visited in one random order
 

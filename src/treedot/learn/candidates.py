@@ -11,7 +11,6 @@ from sklearn.base import clone
 from treedot.errors import ParameterError
 from treedot.kernels.base import TreeKernel, checked_tree_kernel
 from treedot.learn.folds import by_kind
-from treedot.learn.fragment_vectorizer import FragmentVectorizer
 from treedot.learn.vectorizer_input import VectorizerInput
 from treedot.model.inputs import Inputs
 from treedot.model.model_input import ModelInput
@@ -21,6 +20,7 @@ from treedot.model.text_input import TextInput
 from treedot.model.tree_inputs import KernelInput
 from treedot.parameters import checked_decay, checked_positive, n_threads
 from treedot.trees import Forest
+from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
 N_FEATURES = 2**30  # hardly any two fragments share a column
 

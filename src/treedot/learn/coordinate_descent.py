@@ -27,8 +27,8 @@ from treedot._runtime.array_types import Array, BoolArray, FloatArray, IntArray,
 from treedot._runtime.hashing import GOLDEN, mix, mix64
 from treedot._runtime.jit import njit
 from treedot._runtime.threads import thread_map
-from treedot.encode.sparse.rows import sums_of_squares
 from treedot.parameters import n_threads
+from treedot.vectors.sparse.rows import sums_of_squares
 
 PASSES_PER_CHECK = 5  # of the duality gap, which takes as long as a pass
 

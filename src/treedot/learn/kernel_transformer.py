@@ -9,7 +9,7 @@ from sklearn.base import clone
 from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.base import checked_tree_kernel
 from treedot.kernels.kernel import Kernel
-from treedot.learn.base import KernelMatrixTransformer
+from treedot.vectors.transformers import KernelMatrixTransformer
 
 
 class KernelTransformer(KernelMatrixTransformer):

@@ -12,11 +12,11 @@ from treedot._runtime.threads import open_threads
 from treedot.errors import ParameterError
 from treedot.kernels.base import MAX_PAIRS
 from treedot.kernels.label_selection import LabelSelectionKernel, label_alignment, label_counts
-from treedot.learn.base import KernelMatrixTransformer
 from treedot.learn.one_vs_rest import one_vs_rest
 from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import read_trees
 from treedot.trees import Forest
+from treedot.vectors.transformers import KernelMatrixTransformer
 
 SLACK = 1e-12  # by which a sum of rounded costs may exceed the share
 

@@ -12,11 +12,11 @@ from treedot.fragments.mining import BEAM, mine
 from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.base import MAX_PAIRS
 from treedot.kernels.normalisation import over_norms
-from treedot.learn.base import SparseTreeTransformer
 from treedot.learn.one_vs_rest import one_vs_rest, train_svms
 from treedot.parameters import checked_integer, checked_positive, checked_share
 from treedot.readers import read_trees
 from treedot.trees import Tree
+from treedot.vectors.transformers import SparseTreeTransformer
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -21,7 +21,6 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.timing import Stopwatch
 from treedot._storage.files import path_list
-from treedot.encode import SparseEncoder, SparseSpec
 from treedot.errors import SourceError
 from treedot.learn.block_visits import EncodedBlock, Group, groups, key_of, sums_of_column_squares
 from treedot.learn.coordinate_descent import PassFigures
@@ -40,6 +39,8 @@ from treedot.model import LinearModel
 from treedot.parameters import n_threads
 from treedot.readers import iter_trees
 from treedot.trees import Forest
+from treedot.vectors.sparse.encoder import SparseEncoder
+from treedot.vectors.spec import SparseSpec
 
 MAX_PASSES = 20
 VISITS = 3  # of every tree in a pass

@@ -7,19 +7,19 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from treedot._runtime.array_types import Array, FloatArray, IntArray, Matrix
-from treedot.encode import SparseSpec
 from treedot.errors import ParameterError
 from treedot.learn.block_visits import key_of, shuffled
 from treedot.learn.candidates import Candidate, candidates
-from treedot.learn.fragment_vectorizer import FragmentVectorizer
 from treedot.learn.one_vs_rest import class_costs
 from treedot.learn.tree_blocks import Block, BlockFacts
 from treedot.learn.tree_classifier import TreeClassifier
 from treedot.model import LinearModel
-from treedot.model.fragment_rows import FragmentRows
 from treedot.model.tree_inputs import FragmentInput
 from treedot.parameters import checked_integer, checked_positive
 from treedot.trees import Forest
+from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+from treedot.vectors.sparse.fragment_rows import FragmentRows
+from treedot.vectors.spec import SparseSpec
 
 N_FEATURES = 2**22
 MAX_WEIGHTS = 2**30  # all columns have weights, whether or not they occur

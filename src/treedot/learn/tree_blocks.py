@@ -12,10 +12,10 @@ import numpy as np
 
 from treedot._runtime.array_types import Array, IntArray
 from treedot._storage.safetensors import dump_arrays, read_sealed
-from treedot.encode.chunks import forest_chunks
 from treedot.errors import SourceError
 from treedot.model.labels import class_names
 from treedot.trees import Forest
+from treedot.vectors.chunks import forest_chunks
 
 BLOCK_TREES = 4096
 BLOCK_NODES = 1 << 18

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.errors import SourceError
 from treedot.kernels.base import TreeKernel
-from treedot.learn.base import TreeInput
 from treedot.learn.candidates import candidates
 from treedot.learn.folds import by_kind, checked_groups, split_folds
 from treedot.learn.one_vs_rest import checked_classes, class_costs, one_vs_rest
@@ -26,6 +25,7 @@ from treedot.model.labels import check_labels
 from treedot.model.linear_model import best_class
 from treedot.model.table import Columns, Table, check_trees, read_table
 from treedot.parameters import checked_decay, checked_positive, checked_share
+from treedot.vectors.transformers import TreeInput
 
 DECAYS = (0.1, 0.2, 0.4)
 COSTS = (1.0, 10.0, 100.0)

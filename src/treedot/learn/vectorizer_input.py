@@ -12,11 +12,11 @@ from sklearn.utils import get_tags
 
 from treedot._runtime.array_types import FloatArray
 from treedot.errors import ParameterError
-from treedot.learn.distributed_tree_vectorizer import DistributedTreeVectorizer
-from treedot.learn.fragment_vectorizer import FragmentVectorizer
 from treedot.model.model_input import ModelInput, StoredInput
 from treedot.model.table import Columns, Table
 from treedot.model.tree_inputs import DenseInput, FragmentInput
+from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
+from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from treedot._runtime.array_types import Array, FloatArray, IntArray, Matrix
-from treedot.encode import DenseEncoder, DenseSpec, SparseEncoder
 from treedot.errors import ParameterError, SourceError
 from treedot.kernels import (
     BoundedTreeKernel,
@@ -21,17 +20,20 @@ from treedot.kernels import (
     SubtreeKernel,
 )
 from treedot.kernels.base import TreeKernel
-from treedot.model.fragment_rows import FragmentRows, encode_rows
 from treedot.model.model_input import StoredInput, check_arrays, entry, stored_column
 from treedot.model.table import Columns, Table
-from treedot.model.vectorizer_state import VectorizerState
 from treedot.trees import Forest
+from treedot.vectors.dense.encoder import DenseEncoder
+from treedot.vectors.sparse.encoder import SparseEncoder
+from treedot.vectors.sparse.fitted_state import VectorizerState
+from treedot.vectors.sparse.fragment_rows import FragmentRows, encode_rows
+from treedot.vectors.spec import DenseSpec
 from treedot.word_vectors import WordVectors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from treedot.gpu import GpuEncoder
+    from treedot.vectors.gpu.encoder import GpuEncoder
 
 KERNELS: dict[str, type[TreeKernel]] = {
     kernel.__name__: kernel
@@ -120,7 +122,7 @@ class DenseInput(StoredInput):
 
     @cached_property
     def _on_gpu(self) -> GpuEncoder:
-        from treedot.gpu import GpuEncoder
+        from treedot.vectors.gpu.encoder import GpuEncoder
 
         return GpuEncoder(self.spec, self.device)
 

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from treedot._storage.safetensors import read_arrays, write_arrays
-from treedot.encode.spec import DenseSpec, spec_from_dict
 from treedot.errors import ParameterError, SourceError
-from treedot.learn import DistributedTreeVectorizer, FragmentVectorizer
 from treedot.readers import read_trees
 from treedot.scale.work import SMALL_TREE, Columns, Source
 from treedot.trees import Forest
+from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
+from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 from treedot.vectors.parts import vector_columns, vector_metadata
+from treedot.vectors.spec import DenseSpec, spec_from_dict
 from treedot.vectors.writers import describe
 from treedot.word_vectors import WordVectors
 

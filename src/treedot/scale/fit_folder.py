@@ -27,7 +27,6 @@ import numpy as np
 
 from treedot._runtime.array_types import Array, FloatArray, IntArray, Matrix
 from treedot._storage.safetensors import read_sealed, write_arrays
-from treedot.encode import SparseSpec
 from treedot.errors import SourceError
 from treedot.learn.block_visits import key_of, shuffled
 from treedot.learn.training_folder import (
@@ -41,6 +40,7 @@ from treedot.learn.training_folder import (
     write_json,
 )
 from treedot.learn.tree_blocks import Block, BlockFacts, belonging, read_block
+from treedot.vectors.spec import SparseSpec
 
 TRAINING = "training.json"
 

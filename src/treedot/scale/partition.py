@@ -25,7 +25,6 @@ import numpy as np
 
 from treedot._runtime.array_types import FloatArray, Matrix
 from treedot._storage.files import write_folder
-from treedot.encode import SparseEncoder, SparseSpec
 from treedot.errors import SourceError, TreedotError
 from treedot.learn.block_visits import EncodedBlock, Group, groups, key_of, sums_of_column_squares
 from treedot.learn.coordinate_descent import PassFigures
@@ -40,6 +39,8 @@ from treedot.scale.shard import MAX_MESSAGES, Outcome
 from treedot.scale.work import first_to_compile
 from treedot.trees import Forest
 from treedot.vectors.parts import PLAN
+from treedot.vectors.sparse.encoder import SparseEncoder
+from treedot.vectors.spec import SparseSpec
 
 
 def pack_shard(folder: str, number: int) -> Outcome:

@@ -12,9 +12,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from treedot._storage.files import reason, write_whole
-from treedot.encode.dense.label_table import small_tables
 from treedot.errors import SourceError, TreedotError
-from treedot.learn import clear_encoders
 from treedot.parameters import checked_path
 from treedot.readers.problems import OnBad
 from treedot.scale.encoding import Encoding
@@ -24,6 +22,8 @@ from treedot.scale.plan import Plan, Shard
 from treedot.scale.prediction import MODEL, Prediction
 from treedot.scale.production_lists import ProductionLists
 from treedot.scale.work import Source, Work, first_to_compile
+from treedot.vectors.dense.label_table import small_tables
+from treedot.vectors.encoder_cache import clear_encoders
 from treedot.vectors.parts import PLAN
 
 LABEL_BYTES = 3 << 27  # of the vectors of labels: 384 MiB

@@ -16,7 +16,7 @@ from treedot.trees import Forest
 from treedot.vectors.inverted_index import InvertedIndex, PostingLists, add_products
 
 if TYPE_CHECKING:
-    from treedot.learn import FragmentVectorizer
+    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
 MIN_SIZE = 5
 THRESHOLD = 0.5
@@ -84,7 +84,7 @@ def cluster_trees(
     >>> clusters.sizes
     array([6, 6])
     """
-    from treedot.learn import FragmentVectorizer
+    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
     min_size = checked_integer("min_size", min_size, at_least=2)
     threshold = checked_share("threshold", threshold)

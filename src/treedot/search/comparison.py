@@ -60,7 +60,7 @@ def compare(a: Any, b: Any) -> Comparison:
     >>> found.similarity, found.edits, found.shared, found.only_a
     (0.5, 1, {'a → x': 1, 'f → a b': 1}, {'b → y': 1})
     """
-    from treedot.learn import FragmentVectorizer
+    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
     x, y = read_tree(a), read_tree(b)
     rows = FragmentVectorizer(damping="sqrt").transform(Forest.concat([x, y]))

@@ -24,7 +24,7 @@ from treedot.search.rerank import checked_candidates, ranked_again
 from treedot.trees import Forest
 
 if TYPE_CHECKING:
-    from treedot.learn import FragmentVectorizer
+    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
 
 class TreeIndex:
@@ -114,7 +114,7 @@ class TreeIndex:
         progress : callable, optional
             Called after each batch with the number of trees so far.
         """
-        from treedot.learn import FragmentVectorizer
+        from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
         target = Path(path)
         check_target(target, *_files_of(source))

@@ -16,14 +16,14 @@ from treedot._runtime.jit import njit
 from treedot._storage.files import open_plain
 from treedot._storage.safetensors import mapped_arrays, write_arrays
 from treedot.errors import SourceError, SpecMismatchError, TreedotError
-from treedot.model.vectorizer_state import VectorizerState
 from treedot.search.inverted_index_writer import InvertedIndexWriter, Lists
 from treedot.search.packed_trees import PackedTrees, PackedWriter
 from treedot.trees import Forest
 from treedot.vectors.files import INDEX_FORMAT, check_is
+from treedot.vectors.sparse.fitted_state import VectorizerState
 
 if TYPE_CHECKING:
-    from treedot.learn import FragmentVectorizer
+    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
 VERSION = 1
 
@@ -105,7 +105,7 @@ def write_index(
 
 def read_index(path: str | os.PathLike[str]) -> IndexFile:
     """Map an index file into memory, or raise where it is not one, or does not fit together."""
-    from treedot.learn import FragmentVectorizer
+    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
     try:
         with open_plain(path) as file:

@@ -122,7 +122,7 @@ def nearest(
     if device != "cpu":
         if sparse:
             raise DeviceError(f"sparse rows are compared by device='cpu' only, not by {device!r}")
-        from treedot.gpu.products import nearest_on_gpu
+        from treedot.vectors.gpu.products import nearest_on_gpu
 
         rows, values = nearest_on_gpu(X, other, wanted, device, elements)
     elif sparse and dense_columns(others) is None:

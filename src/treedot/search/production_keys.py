@@ -11,8 +11,8 @@ import numpy as np
 
 from treedot._runtime.array_types import IntArray, WordArray
 from treedot._runtime.hashing import GOLDEN, mix_words
-from treedot.algebra.labels import keys
 from treedot.trees import Forest
+from treedot.vectors.dense.labels import keys
 from treedot.vectors.inverted_index import order_of
 
 KEY_BITS = 63

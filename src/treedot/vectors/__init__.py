@@ -1,7 +1,5 @@
-"""What one does with vectors once they exist: multiply, store and judge them."""
+"""Trees as vectors: the vectorizers, their encoders on processor and GPU, dot products and files."""
 
-from treedot.vectors.files import load_vectors, save_vectors
-from treedot.vectors.products import dot_products
-from treedot.vectors.vectors import Vectors
+from treedot._runtime.lazy import exports
 
-__all__ = ["Vectors", "dot_products", "load_vectors", "save_vectors"]
+__getattr__, __dir__, __all__ = exports(__name__, __file__)

@@ -21,9 +21,9 @@ from treedot._runtime.array_types import Matrix
 from treedot._storage.compression import check_unpacked
 from treedot._storage.files import check_plain, open_plain
 from treedot._storage.safetensors import read_arrays
-from treedot.encode.spec import DenseSpec, SparseSpec, spec_from_dict
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
 from treedot.vectors.parts import parts_metadata, read_parts
+from treedot.vectors.spec import DenseSpec, SparseSpec, spec_from_dict
 from treedot.vectors.vectors import Vectors, check_matrix, vector_width
 from treedot.vectors.writers import MEMBER, SPEC_KEY, TRAILER, vector_file
 

@@ -21,8 +21,8 @@ import numpy as np
 from treedot._runtime.array_types import Matrix
 from treedot._storage.files import read_plain
 from treedot._storage.seals import is_whole, new_hash
-from treedot.encode.spec import DenseSpec, SparseSpec
 from treedot.errors import SourceError
+from treedot.vectors.spec import DenseSpec, SparseSpec
 from treedot.vectors.writers import SPEC_KEY, describe
 
 if TYPE_CHECKING:

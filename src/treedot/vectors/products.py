@@ -56,7 +56,7 @@ def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None, device: str =
         if X.ndim != 2 or others.ndim != 2 or X.shape[1] != others.shape[1]:
             raise ParameterError(f"cannot compare rows of shapes {X.shape} and {others.shape}")
         if device != "cpu":
-            from treedot.gpu.products import products_on_gpu
+            from treedot.vectors.gpu.products import products_on_gpu
 
             return products_on_gpu(X, others, device)
         dense_products: Matrix = X @ others.T

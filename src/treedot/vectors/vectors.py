@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treedot._runtime.array_types import Matrix
-from treedot.encode.spec import DenseSpec, SparseSpec
 from treedot.errors import ParameterError, SpecMismatchError
 from treedot.trees import Forest, Tree
+from treedot.vectors.spec import DenseSpec, SparseSpec
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

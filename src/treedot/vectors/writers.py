@@ -26,8 +26,8 @@ import numpy as np
 from treedot._runtime.array_types import Matrix
 from treedot._storage.files import write_whole
 from treedot._storage.growing_array import GrowingArray, chunks
-from treedot.encode.spec import DenseSpec, SparseSpec
 from treedot.errors import ParameterError
+from treedot.vectors.spec import DenseSpec, SparseSpec
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

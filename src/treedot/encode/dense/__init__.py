@@ -1,1 +1,0 @@
-"""The dense vectors of the paper: each tree becomes one vector by a recursion over its nodes."""

@@ -1,0 +1,11 @@
+from treedot.vectors.dense.encoder import DenseEncoder as DenseEncoder
+from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer as DistributedTreeVectorizer
+from treedot.vectors.encoder_cache import clear_encoders as clear_encoders
+from treedot.vectors.files import load_vectors as load_vectors
+from treedot.vectors.files import save_vectors as save_vectors
+from treedot.vectors.fragment_vectorizer import FragmentVectorizer as FragmentVectorizer
+from treedot.vectors.products import dot_products as dot_products
+from treedot.vectors.sparse.encoder import SparseEncoder as SparseEncoder
+from treedot.vectors.spec import DenseSpec as DenseSpec
+from treedot.vectors.spec import SparseSpec as SparseSpec
+from treedot.vectors.vectors import Vectors as Vectors

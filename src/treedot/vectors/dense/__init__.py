@@ -1,0 +1,1 @@
+"""Distributed trees: compositions, the encoders of each, and their definition."""

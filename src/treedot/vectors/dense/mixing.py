@@ -1,0 +1,272 @@
+"""The mixers of ``treedot.vectors.dense.compositions``, compiled: butterflies and block moves over rows and over sign bits.
+
+A mixer passes the elements ``p, p + q, …, p + 15 q`` of a row (q = d/16) through the 16-point Hadamard
+matrix over 4, rotates each of the sixteen segments of q elements, moves blocks of sixteen elements and
+changes signs. What is here works on blocks: the butterflies of one block of every segment are four tuples of
+four blocks, in the order that two rounds of 4-point transforms leave them in, and each block is stored where
+the mixer moves it. ``count``, the number of blocks in a segment, is handed down: to divide for it again in an
+innermost loop would cost a tenth of its time.
+
+Butterflies are not divided by 4. So whatever is mixed here is ``BUTTERFLY_FACTOR`` times too large, and the
+caller puts that right with a factor of a multiplication that there is anyway.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot._runtime.array_types import BoolArray, IntArray, Label, Matrix, Row, SignWords
+from treedot._runtime.jit import COMPILED, inlined, njit
+from treedot._runtime.simd import LANES, flip, load, splat, store, times
+from treedot.vectors.dense.compositions import Mixer
+
+BUTTERFLY_FACTOR = 4.0  # the 16-point Hadamard matrix is so many times an orthogonal one
+UNMIX = 1.0 / BUTTERFLY_FACTOR
+MIXER_BOUND = 4.0  # a mixer can make the largest magnitude of a row so many times as large: √16
+ROW_GAP = 272  # elements between rows; see ``empty_rows``
+EDGE = 16 * 2 * LANES  # elements where rotated segments wrap around: two blocks of each
+
+
+class Shuffle(NamedTuple):
+    """A mixer as arrays: where each block of sixteen goes, and a word of signs for every target block."""
+
+    target: IntArray
+    signs: SignWords
+    rotation: int
+
+
+def targets(mixer: Mixer) -> IntArray:
+    """Return where each block of sixteen elements begins after the shuffle."""
+    return (np.argsort(mixer.source) * LANES).astype(np.int32)
+
+
+def sign_words(negative: BoolArray) -> SignWords:
+    """Return rows of signs with sixteen in a word; True stands for minus."""
+    packed = np.packbits(negative, axis=1, bitorder="little")
+    return np.ascontiguousarray(packed).view("<u2").astype(np.uint16)
+
+
+@njit
+def empty_rows(count: int, out: Matrix) -> Matrix:
+    """Return memory for rows like those of a matrix, which ``row_of`` finds.
+
+    They do not follow each other at once: the same places of rows whose distance is a power of two would
+    be kept in the same few lines of the processor's cache, where each pass over several rows would lose them.
+    """
+    return np.empty((count, out.shape[1] + ROW_GAP), out.dtype)
+
+
+@njit
+def row_of(rows: Matrix, number: int) -> Row:
+    """Return one of the rows."""
+    return rows[number, : rows.shape[1] - ROW_GAP]
+
+
+@njit
+def _four(a: Any, b: Any, c: Any, d: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the 4-point Hadamard transform."""
+    s, t, u, v = a + b, a - b, c + d, c - d
+    return s + u, t + v, s - u, t - v
+
+
+@njit
+def _sixteen(a: Any, b: Any, c: Any, d: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the 16-point Hadamard transform of four by four blocks: four by four again, transposed."""
+    a, b, c, d = _four(*a), _four(*b), _four(*c), _four(*d)
+    return (
+        _four(a[0], b[0], c[0], d[0]),
+        _four(a[1], b[1], c[1], d[1]),
+        _four(a[2], b[2], c[2], d[2]),
+        _four(a[3], b[3], c[3], d[3]),
+    )
+
+
+@njit
+def _butterflies(x: Row, at: int, q: int) -> tuple[Any, Any, Any, Any]:
+    """Return the butterflies of the blocks at ``at, at + q, …, at + 15 q``."""
+    return _sixteen(
+        (load(x, at), load(x, at + q), load(x, at + 2 * q), load(x, at + 3 * q)),
+        (load(x, at + 4 * q), load(x, at + 5 * q), load(x, at + 6 * q), load(x, at + 7 * q)),
+        (load(x, at + 8 * q), load(x, at + 9 * q), load(x, at + 10 * q), load(x, at + 11 * q)),
+        (load(x, at + 12 * q), load(x, at + 13 * q), load(x, at + 14 * q), load(x, at + 15 * q)),
+    )
+
+
+@njit
+def lay_edge(x: Row, edge: Row) -> None:
+    """Lay the last and the first block of each segment side by side, where a rotation wraps around."""
+    q = x.size // 16
+    for k in range(16):
+        store(edge, 2 * LANES * k, load(x, k * q + q - LANES))
+        store(edge, 2 * LANES * k + LANES, load(x, k * q))
+
+
+@njit
+def row_butterflies(x: Row, edge: Row, block: int, rotation: int) -> tuple[Any, Any, Any, Any]:
+    """Return the butterflies of a block of every rotated segment; the last one wraps around, by the edge."""
+    q = x.size // 16
+    inside = LANES * (block + 1) < q
+    # One call with chosen arguments: two calls would double the code of the innermost loop.
+    source, at = (x, LANES * block + rotation) if inside else (edge, rotation)
+    return _butterflies(source, at, q if inside else 2 * LANES)
+
+
+@njit
+def _rotated(signs: SignWords, segment: int, block: int, count: int, rotation: int, one: Any) -> Any:
+    """Return a block of a rotated segment of a row of signs, straight from its bits."""
+    here = np.uint32(signs[segment * count + block])
+    there = np.uint32(signs[segment * count + (block + 1 if block + 1 < count else 0)])
+    return flip(one, np.uint16((here | (there << np.uint32(16))) >> np.uint32(rotation)))
+
+
+@inlined
+def _four_rotated(signs: SignWords, segment: int, block: int, count: int, turn: int, one: Any) -> Any:
+    return (
+        _rotated(signs, segment, block, count, turn, one),
+        _rotated(signs, segment + 1, block, count, turn, one),
+        _rotated(signs, segment + 2, block, count, turn, one),
+        _rotated(signs, segment + 3, block, count, turn, one),
+    )
+
+
+@inlined
+def sign_butterflies(signs: SignWords, block: int, turn: int, one: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the butterflies of a block of every rotated segment of a row of signs (``one`` is all 1)."""
+    count = signs.size // 16
+    return _sixteen(
+        _four_rotated(signs, 0, block, count, turn, one),
+        _four_rotated(signs, 4, block, count, turn, one),
+        _four_rotated(signs, 8, block, count, turn, one),
+        _four_rotated(signs, 12, block, count, turn, one),
+    )
+
+
+@njit
+def _store_four(four: Any, j: int, block: int, count: int, target: IntArray, out: Row) -> None:
+    for_0, for_1, for_2, for_3 = four
+    store(out, target[j * count + block], for_0)
+    store(out, target[(4 + j) * count + block], for_1)
+    store(out, target[(8 + j) * count + block], for_2)
+    store(out, target[(12 + j) * count + block], for_3)
+
+
+@njit
+def _store_all(butterflies: Any, block: int, count: int, target: IntArray, out: Row) -> None:
+    """Store the butterflies of one block of every segment where they go."""
+    b0, b1, b2, b3 = butterflies
+    _store_four(b0, 0, block, count, target, out)
+    _store_four(b1, 1, block, count, target, out)
+    _store_four(b2, 2, block, count, target, out)
+    _store_four(b3, 3, block, count, target, out)
+
+
+@njit
+def mix_row(x: Row, shuffle: Shuffle, edge: Row, out: Row) -> None:
+    """Write 4 M(x) to out, without the mixer's signs."""
+    lay_edge(x, edge)
+    count = x.size // 16 // LANES
+    for block in range(count):
+        _store_all(row_butterflies(x, edge, block, shuffle.rotation), block, count, shuffle.target, out)
+
+
+@njit
+def mix_sign_words(signs: SignWords, shuffle: Shuffle, out: Row) -> None:
+    """Write 4 M(x) to out for a row x of signs, without the mixer's own signs."""
+    one = splat(out.dtype.type(1))
+    count = signs.size // 16
+    for block in range(count):
+        _store_all(sign_butterflies(signs, block, shuffle.rotation, one), block, count, shuffle.target, out)
+
+
+class Sum(NamedTuple):
+    """What to write for butterflies x: ``b · signs ⊗ x + a · label``.
+
+    The label is a row of signs, sixteen in a word, or of numbers; and so are the signs, times a label.
+    """
+
+    a: Any
+    label: Label
+    b: Any
+    signs: Label
+
+
+@njit
+def _plus_one(x: Any, at: int, plus: Sum, out: Row) -> None:
+    mixed = times(x * splat(plus.b), plus.signs, at)
+    store(out, at, mixed + times(splat(plus.a), plus.label, at))
+
+
+@njit
+def _plus(four: Any, j: int, block: int, count: int, target: IntArray, plus: Sum, out: Row) -> None:
+    """Store four blocks of butterflies where they go, as a sum says."""
+    for_0, for_1, for_2, for_3 = four
+    _plus_one(for_0, target[j * count + block], plus, out)
+    _plus_one(for_1, target[(4 + j) * count + block], plus, out)
+    _plus_one(for_2, target[(8 + j) * count + block], plus, out)
+    _plus_one(for_3, target[(12 + j) * count + block], plus, out)
+
+
+@njit
+def mix_plus(x: Row, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
+    """Write ``4 b · signs ⊗ M°(x) + a · label`` to out."""
+    lay_edge(x, edge)
+    count = x.size // 16 // LANES
+    for block in range(count):
+        b0, b1, b2, b3 = row_butterflies(x, edge, block, shuffle.rotation)
+        _plus(b0, 0, block, count, shuffle.target, plus, out)
+        _plus(b1, 1, block, count, shuffle.target, plus, out)
+        _plus(b2, 2, block, count, shuffle.target, plus, out)
+        _plus(b3, 3, block, count, shuffle.target, plus, out)
+
+
+@njit
+def mix_signs_plus(x: SignWords, shuffle: Shuffle, plus: Sum, out: Row) -> None:
+    """Write ``4 b · signs ⊗ M°(x) + a · label`` to out for a row x of signs."""
+    one = splat(out.dtype.type(1))
+    count = x.size // 16
+    for block in range(count):
+        b0, b1, b2, b3 = sign_butterflies(x, block, shuffle.rotation, one)
+        _plus(b0, 0, block, count, shuffle.target, plus, out)
+        _plus(b1, 1, block, count, shuffle.target, plus, out)
+        _plus(b2, 2, block, count, shuffle.target, plus, out)
+        _plus(b3, 3, block, count, shuffle.target, plus, out)
+
+
+if COMPILED:
+    from numba.extending import overload
+
+    def mix_label_plus(x: Any, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
+        """Write ``4 b · signs ⊗ M°(x) + a · label`` to out for a label x."""
+
+    @overload(mix_label_plus)
+    def _mix_label_plus(x, shuffle, plus, edge, out):  # type: ignore[no-untyped-def]
+        if x.dtype.bitwidth == 16:
+            return lambda x, shuffle, plus, edge, out: mix_signs_plus(x, shuffle, plus, out)
+        return lambda x, shuffle, plus, edge, out: mix_plus(x, shuffle, plus, edge, out)
+
+else:
+
+    def mix_label_plus(x: Any, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
+        """Write ``4 b · signs ⊗ M°(x) + a · label`` to out for a label x."""
+        if x.dtype == np.uint16:
+            mix_signs_plus(x, shuffle, plus, out)
+        else:
+            mix_plus(x, shuffle, plus, edge, out)
+
+
+@njit
+def add_label(total: Row, label: Label, scale: Any) -> None:
+    """Add a label, times a number, to a row."""
+    unit = splat(scale)
+    for at in range(0, total.size, LANES):
+        store(total, at, load(total, at) + times(unit, label, at))
+
+
+@njit
+def store_label(label: Label, scale: Any, out: Row) -> None:
+    """Write a label, times a number, to a row."""
+    unit = splat(scale)
+    for at in range(0, out.size, LANES):
+        store(out, at, times(unit, label, at))

@@ -1,0 +1,56 @@
+"""Dense vectors of partial trees whose labels are similar where words are, compiled.
+
+The recursion is that of ``partial``, with labels that are rows of numbers, not of signs: see
+``treedot.vectors.dense.word_labels``. Of every label there are three rows, mixed and plain, with norm √d.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treedot._runtime.array_types import FloatArray, Matrix
+from treedot._runtime.jit import njit
+from treedot.vectors.dense.compositions import MixedProduct, Mixer
+from treedot.vectors.dense.mixing import EDGE, UNMIX, Shuffle, Sum, mix_plus, sign_words, targets
+from treedot.vectors.dense.partial import Labels, PartialEncoder
+from treedot.vectors.dense.word_labels import WordLabels
+from treedot.word_vectors import WordVectors
+
+
+class SmoothedEncoder(PartialEncoder):
+    """Encodes partial trees with the mixed product, where words are similar."""
+
+    def __init__(self, algebra: MixedProduct, words: WordVectors, dtype: str) -> None:
+        super().__init__(algebra)
+        self.labels, self.dtype = WordLabels(algebra, words, _mixed), dtype
+        self.label_bound = math.sqrt(algebra.size)  # whatever the directions of words
+
+    def label_table(self, texts: Sequence[str]) -> Any:
+        """Return the vectors of labels, mixed and plain."""
+        plain = (self.labels(texts) * math.sqrt(self.algebra.size)).astype(self.dtype)
+        head, child = np.empty_like(plain), np.empty_like(plain)
+        _mix_rows(plain, self.m1, head)
+        _mix_rows(plain, self.m2, child)
+        return Labels(head, child, plain)
+
+
+def _mixed(mixer: Mixer, vectors: FloatArray) -> FloatArray:
+    """Return the images of vectors, one row each: what the mixer returns, but for rounding."""
+    rows = np.ascontiguousarray(vectors)  # as compiled code reads them
+    out = np.empty_like(rows)
+    _mix_rows(rows, Shuffle(targets(mixer), sign_words(mixer.negative[None])[0], mixer.rotation), out)
+    return out
+
+
+@njit
+def _mix_rows(rows: Matrix, shuffle: Shuffle, out: Matrix) -> None:
+    """Write the images of rows under a mixer to out."""
+    number = rows.dtype.type
+    plus = Sum(number(0), shuffle.signs, number(UNMIX), shuffle.signs)
+    edge = np.empty(EDGE, rows.dtype)
+    for k in range(len(rows)):
+        mix_plus(rows[k], shuffle, plus, edge, out[k])

@@ -1,0 +1,226 @@
+"""Trees to dense vectors: distributed trees as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treedot.parameters import checked_integer
+from treedot.readers import read_tree, read_trees
+from treedot.vectors.dense.encoder import DenseEncoder
+from treedot.vectors.dense.reference import fragment_vector
+from treedot.vectors.dense.word_labels import WordLabels
+from treedot.vectors.encoder_cache import kept_encoder, trim_encoders
+from treedot.vectors.spec import DenseSpec, spec_of
+from treedot.vectors.transformers import StatelessTreeTransformer
+from treedot.word_vectors import WordVectors
+
+
+class DistributedTreeVectorizer(StatelessTreeTransformer):
+    """Distributed trees: vectors whose dot products approximate the subset or a partial tree kernel.
+
+    The vector of a tree is ``T̃ = Σ s(n)`` over its nodes, with
+    ``s(n) = n ⋄ (c1 + √λ s(c1)) ⋄ … ⋄ (cm + √λ s(cm))`` for a node with children c1 … cm and
+    ``s(n) = 0`` for a leaf (Zanzotto & Dell'Arciprete 2012, Eq. 6): the weighted sum of the vectors of
+    all tree fragments, in time linear in the tree. There is nothing to fit: a tree's vector depends on
+    the tree and the parameters alone.
+
+    With ``kernel="partial"``, s(n) is the sum over all partial trees that begin at n, in which a node has any
+    of its children, in their order: ``s(n) = √μ (λ n + Σ E_k)``, with ``E_k = κ (n + B_(k-1)) ⋄ s(c_k)`` and
+    ``B_k = λ B_(k-1) + E_k`` for each child; κ is 1 for ``gaps="toolkit"`` and λ for ``"span"``. Dot products
+    approximate ``PartialTreeKernel`` with the same parameters and ``terminal_factor=1``: with another factor
+    its matrices may have negative eigenvalues, and those are no dot products of any vectors.
+
+    With ``kernel="smoothed"``, the vectors of labels n are not nearly orthogonal where words are similar: the
+    dot product of ``dog::n`` and ``cat::n`` is the cosine of their word vectors. Dot products approximate
+    ``SmoothedPartialTreeKernel``, but for negative cosines and those below its threshold, which count as they
+    are: to leave them out is not possible for dot products.
+
+    Parameters
+    ----------
+    n_components : int
+        The dimension d. A multiple of 256 for ``"mixed"``, a power of two for ``"convolution"``.
+    decay : float
+        λ in [0, 1]; small values let large fragments count less, and are approximated better.
+    composition : {"mixed", "product", "convolution"}
+        ``"mixed"`` is treedot's own; the others are the paper's shuffled γ-product ⊠ and shuffled
+        circular convolution ⊡. Use those two for sentences only: among HTML pages and code they report
+        hundreds of false duplicates, of 200 pages thousands (see the page on algebras).
+    random_state : int
+        The seed of all random vectors. Only vectors with the same seed belong together.
+    normalize : bool
+        Scale every vector to norm 1, so that dot products approximate the normalised kernel,
+        K(a, b) / √(K(a, a) K(b, b)).
+    dtype : {"float32", "float64"}
+        The type of the vectors and of all arithmetic.
+    kernel : {"subset", "partial", "smoothed"}
+        Which kernel dot products approximate: ``SubsetTreeKernel``, ``PartialTreeKernel`` or
+        ``SmoothedPartialTreeKernel``. The last two want ``composition="mixed"``.
+    mu : float
+        μ in [0, 1], of partial trees: what every node counts.
+    gaps : {"toolkit", "span"}
+        What partial trees cost for the children that they leave out: see ``PartialTreeKernel``.
+    max_length : int, optional
+        The most children that a node of a partial tree has, up to 64. Each takes as long as all together do
+        without a limit.
+    similarity : WordVectors, mapping or path, optional
+        For ``kernel="smoothed"``, words with their vectors, of no more dimensions than ``n_components``: a
+        ``WordVectors``, or what makes one, a mapping of words to vectors or the path of a text file, which
+        every clone reads anew. Either is read once: what changes in it afterwards does not count.
+    n_jobs : int, optional
+        Threads; -1 for all cores. The vectors are the same to the byte.
+    device : str
+        "cpu", or "cuda" (or "cuda:1", …) to make the vectors on a GPU: in float32, not those of
+        ``"convolution"``, with ``n_components`` a multiple of 512 up to 16384. They differ in rounding alone.
+        To use vectors on the GPU without copying them, see ``treedot.vectors.gpu.GpuEncoder``.
+
+    See Also
+    --------
+    FragmentVectorizer : Sparse rows of small fragments, which are exact and faster.
+    clear_encoders : Drop the label vectors that are kept in memory.
+
+    Notes
+    -----
+    The vectors of labels are drawn when a label is met first, and kept for the next call, by all vectorizers
+    with the same settings. What all vectorizers of the process keep takes at most 1 GiB together: the
+    settings not used for longest are forgotten first.
+
+    References
+    ----------
+    F. M. Zanzotto and L. Dell'Arciprete (2012), *Distributed Tree Kernels*, ICML.
+
+    Examples
+    --------
+    >>> from treedot import DistributedTreeVectorizer
+    >>> trees = ["(S (NP (NNP Ann)) (VP (VBZ runs)))", "(S (NP (NNP Bob)) (VP (VBZ runs)))"]
+    >>> vectors = DistributedTreeVectorizer().transform(trees)
+    >>> vectors.shape
+    (2, 8192)
+    >>> print(f"{vectors[0] @ vectors[1]:.1f}")  # SubsetTreeKernel(normalize=True) gives 0.77
+    0.8
+    >>> partial = DistributedTreeVectorizer(kernel="partial", mu=0.4).transform(trees)
+    >>> print(f"{partial[0] @ partial[1]:.1f}")  # PartialTreeKernel(normalize=True) gives 0.84
+    0.8
+    >>> smoothed = DistributedTreeVectorizer(kernel="smoothed", similarity={"Ann": [3, 4], "Bob": [4, 3]})
+    >>> ann, bob = smoothed.transform(["(S (NP Ann::n) (VP runs::v))", "(S (NP Bob::n) (VP runs::v))"])
+    >>> print(f"{ann @ bob:.2f}")  # SmoothedPartialTreeKernel(…, normalize=True) gives 0.99
+    0.99
+    """
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 8192,
+        decay: float = 0.4,
+        composition: str = "mixed",
+        random_state: int = 0,
+        normalize: bool = True,
+        dtype: str = "float32",
+        kernel: str = "subset",
+        mu: float = 0.4,
+        gaps: str = "toolkit",
+        max_length: int | None = None,
+        similarity: WordVectors | Mapping[str, npt.ArrayLike] | str | os.PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        device: str = "cpu",
+    ) -> None:
+        self.n_components = n_components
+        self.decay = decay
+        self.composition = composition
+        self.random_state = random_state
+        self.normalize = normalize
+        self.dtype = dtype
+        self.kernel = kernel
+        self.mu = mu
+        self.gaps = gaps
+        self.max_length = max_length
+        self.similarity = similarity
+        self.n_jobs = n_jobs
+        self.device = device
+
+    @property
+    def spec(self) -> DenseSpec:
+        """Everything that determines a vector; its ``fingerprint`` names it."""
+        seed, words = checked_integer("random_state", self.random_state), self._words
+        return spec_of(
+            DenseSpec, self.n_components, self.decay, self.composition, seed, self.normalize, self.dtype,
+            self.kernel, self.mu, self.gaps, self.max_length, None if words is None else words.fingerprint,
+        )  # fmt: skip
+
+    @property
+    def _words(self) -> WordVectors | None:
+        """The similarity as word vectors, made of the same object only once: a file may be large."""
+        given, words = self.__dict__.get("_read", (None, None))
+        if given is not self.similarity:
+            words = None if self.similarity is None else WordVectors.of(self.similarity)
+            self._read = self.similarity, words
+        return words
+
+    @classmethod
+    def _of_spec(cls, spec: DenseSpec, words: WordVectors | None = None) -> Self:
+        """Return the vectorizer that makes the vectors of a spec, with the word vectors that it names."""
+        own = {name: x for name, x in asdict(spec).items() if name not in ("seed", "version")}
+        made = cls(random_state=spec.seed, **own | {"similarity": words})
+        made.spec.require_same(spec)
+        return made
+
+    def transform(self, X: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """Return one vector per tree.
+
+        Parameters
+        ----------
+        X : any source of trees
+            See ``read_trees``: a Forest, a path, a list of bracket texts, of ``Tree`` objects, …
+        out : array of shape (n_trees, n_components), default=None
+            Where to write the vectors, for instance a memory map.
+
+        Returns
+        -------
+        vectors : array of shape (n_trees, n_components)
+            The vectors; ``out`` if it is given.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is invalid, or ``out`` has the wrong shape or type.
+        RangeError
+            If a vector is too large for its type.
+
+        See Also
+        --------
+        clear_encoders : Drop the label vectors that are kept for the next call.
+        """
+        spec = self.spec
+        try:
+            if self.device != "cpu":
+                from treedot.vectors.gpu.encoder import GpuEncoder
+
+                on_gpu = kept_encoder(spec, (self.device,), partial(GpuEncoder, spec, self.device))
+                return on_gpu.transform(read_trees(X), out=out, n_jobs=self.n_jobs)
+            encoder = kept_encoder(spec, (), partial(DenseEncoder, spec, self._words))
+            return encoder.encode(read_trees(X), out=out, n_jobs=self.n_jobs)
+        finally:
+            trim_encoders()
+
+    def transform_fragment(self, fragment: Any) -> np.ndarray:
+        """Return f̂(τ), the vector of one fragment: nearly a unit vector, nearly orthogonal to all others.
+
+        With ``normalize=False``, its dot product with a tree's vector estimates the fragment's coordinate in
+        the tree: how often it occurs times √λ^(productions - 1). With ``kernel="partial"`` the fragment is a
+        partial tree, which may be a single node, and its coordinate is that of ``PartialTreeKernel``; with
+        ``kernel="smoothed"`` it is the sum over all partial trees, times the cosines of their labels.
+        """
+        spec, words = self.spec, self._words
+        algebra: Any = spec.algebra()
+        labels = None if words is None else WordLabels(algebra, words)
+        return fragment_vector(read_tree(fragment)[0], algebra, labels).astype(spec.dtype)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components

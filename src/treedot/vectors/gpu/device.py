@@ -1,0 +1,188 @@
+"""The GPU through PyTorch: whether there is one, and CUDA code compiled for it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from treedot._runtime.array_types import Array
+from treedot.errors import DeviceError
+
+Kernel = Callable[
+    [tuple[int, int], int, Sequence[Any], int], None
+]  # blocks, threads, arguments, shared bytes
+
+
+def open_device(name: str) -> Any:
+    """Return a CUDA device of PyTorch by its name, such as "cuda" or "cuda:1".
+
+    Examples
+    --------
+    >>> open_device("tpu")
+    Traceback (most recent call last):
+    treedot.errors.DeviceError: device must be 'cpu', 'cuda' or 'cuda:NUMBER', not 'tpu'
+    """
+    if not isinstance(name, str) or name.partition(":")[0] != "cuda":
+        raise DeviceError(f"device must be 'cpu', 'cuda' or 'cuda:NUMBER', not {name!r}")
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise DeviceError(f"device={name!r} needs PyTorch: pip install 'treedot[gpu]'") from None
+    except (ImportError, OSError) as error:  # a library that it wants is missing, or of another version
+        raise DeviceError(
+            f"device={name!r} needs PyTorch, which cannot be loaded: {error}; install it again, or use "
+            "device='cpu'"
+        ) from error
+    if torch.version.cuda is None:
+        raise DeviceError(
+            f"device={name!r} needs a PyTorch that was built for CUDA, and {torch.__version__} was not: "
+            "install another, or use device='cpu'"
+        )
+    try:
+        device = torch.device(name)
+        torch.cuda.init()
+        torch.cuda.get_device_properties(device)
+    except (AssertionError, RuntimeError, ValueError) as error:
+        first_line = str(error).strip().splitlines()[0]
+        raise DeviceError(
+            f"device={name!r} cannot be used: {first_line}; device='cpu' needs no GPU"
+        ) from None
+    return torch.device("cuda", torch.cuda.current_device()) if device.index is None else device
+
+
+@contextlib.contextmanager
+def clear_memory_errors(device: Any, what: str) -> Iterator[None]:
+    """Say what to do where the memory of a device does not suffice for something."""
+    import torch
+
+    try:
+        yield
+    except torch.cuda.OutOfMemoryError as error:
+        first_line = str(error).strip().partition("\n")[0]
+        raise DeviceError(
+            f"{device} has too little memory for {what}: give fewer at a time, or use device='cpu' "
+            f"({first_line})"
+        ) from None
+
+
+class Gpu:
+    """A device, and what all encoders want of it.
+
+    Parameters
+    ----------
+    device : str
+        Its name.
+    decay : float
+        λ.
+    """
+
+    def __init__(self, device: str, decay: float) -> None:
+        self.device = open_device(device)
+        import torch
+
+        self.properties = torch.cuda.get_device_properties(self.device)
+        self.root_decay = self.sent(np.array([decay**0.5], np.float32))
+        self.not_finite = self.zero()  # not 0 where a vector is not
+
+    def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
+        """Return a tensor with nothing in it."""
+        import torch
+
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=self.device)
+
+    def zero(self) -> Any:
+        """Return a counter."""
+        import torch
+
+        return torch.zeros(1, dtype=torch.int32, device=self.device)
+
+    def sent(self, array: Array) -> Any:
+        """Return an array as a tensor on the device."""
+        import torch
+
+        return torch.from_numpy(array).to(self.device, non_blocking=True)
+
+    def sent_words(self, array: Array) -> Any:
+        """Return numbers of 16 bits on the device; PyTorch knows them with a sign alone."""
+        return self.sent(np.ascontiguousarray(array, np.uint16).view(np.int16))
+
+    def compiled(self, file: str, name: str, **defined: int) -> Kernel:
+        """Return a kernel that is compiled for this device."""
+        return compiled(file, name, self.device.index, **defined)
+
+
+def shared_bytes(properties: Any) -> int:
+    """Return how much shared memory a block of threads can have, if it asks for it."""
+    return int(getattr(properties, "shared_memory_per_block_optin", 48 * 1024))
+
+
+@cache
+def compiled(file: str, name: str, device: int, **defined: int) -> Kernel:
+    """Compile a kernel of a file beside this one for a device, with some names defined.
+
+    PyTorch compiles and launches it by a function without a public name. Where that is missing or fails,
+    CuPy does so, if it is installed.
+    """
+    import torch
+
+    parts = ("block.cu", file) if "D" in defined else (file,)
+    source = "".join(files("treedot.vectors.gpu").joinpath(part).read_text("utf-8") for part in parts)
+    options = [f"-D{key}={value}" for key, value in sorted(defined.items())]
+    failures = []
+    for compile_by in (_by_torch, _by_cupy):
+        try:
+            with torch.cuda.device(device):
+                kernel = compile_by(source, name, options)
+            return _launched_on(device, kernel)
+        except Exception as error:  # any: both say in many ways that they cannot
+            failures.append(f"{compile_by.__name__.removeprefix('_by_')}: {str(error).strip()}")
+    raise DeviceError("the GPU's code cannot be compiled; " + "; ".join(failures))
+
+
+def _launched_on(device: int, kernel: Kernel) -> Kernel:
+    """Return a kernel that is launched on its device, whichever is the current one."""
+    import torch
+
+    def launch(blocks: tuple[int, int], threads: int, arguments: Sequence[Any], shared: int) -> None:
+        with torch.cuda.device(device):
+            kernel(blocks, threads, arguments, shared)
+
+    return launch
+
+
+def _by_torch(source: str, name: str, options: list[str]) -> Kernel:
+    import torch
+
+    kernel = torch.cuda._compile_kernel(source, name, nvcc_options=options)
+
+    def launch(blocks: tuple[int, int], threads: int, arguments: Sequence[Any], shared: int) -> None:
+        if shared > kernel._max_shared_mem_bytes:
+            kernel.set_shared_memory_config(shared)
+        kernel(grid=(*blocks, 1), block=(threads, 1, 1), args=list(arguments), shared_mem=shared)
+
+    return launch
+
+
+def _by_cupy(source: str, name: str, options: list[str]) -> Kernel:
+    import cupy  # type: ignore[import-not-found]
+    import numpy as np
+    import torch
+
+    kernel = cupy.RawKernel(source, name, tuple(options))
+    kernel.compile()
+
+    def launch(blocks: tuple[int, int], threads: int, arguments: Sequence[Any], shared: int) -> None:
+        kernel.max_dynamic_shared_size_bytes = max(shared, kernel.max_dynamic_shared_size_bytes)
+        passed = tuple(
+            np.uint64(argument.data_ptr()) if isinstance(argument, torch.Tensor) else np.int32(argument)
+            for argument in arguments
+        )
+        with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+            kernel(blocks, (threads,), passed, shared_mem=shared)
+
+    return launch

@@ -1,0 +1,250 @@
+"""What a GPU does for a tree, as a list of operations on few rows.
+
+Each operation composes one child into its node (``treedot.vectors.dense.mixed`` has the four ways to do so):
+
+    LEAF_FIRST, LEAF_NEXT    a leaf, as first or as later child
+    TAG_FIRST, TAG_NEXT      a pre-terminal (a node over one leaf), which has no row of its own
+    NODE_FIRST, NODE_NEXT    any other node, whose row is finished: a first child's row becomes its parent's
+    ROOT, ROOT_TAG           the end: only add the vector of the root to the total
+
+The vector of a node that is no leaf is added to the total by the operation that composes it. Children are
+composed from left to right, but may be finished in any order. Rows are few, so the one child that needs most
+of them is finished first wherever that saves one (as registers are allotted to expressions: Sethi & Ullman
+1970). A tree then needs more than r rows only if it has more than some 1.6^r nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from treedot._runtime.array_types import BoolArray, IntArray, Row
+from treedot._runtime.atomics import next_number
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import ONE_THREAD, Threads
+from treedot.vectors.dense.mixing import MIXER_BOUND
+
+LEAF_FIRST, LEAF_NEXT, TAG_FIRST, TAG_NEXT, NODE_FIRST, NODE_NEXT, ROOT, ROOT_TAG = range(8)
+NOTHING = 255
+NEXT = 1  # is added to the kind of a first child
+LAST = 64  # is added to the place of a last child, from 1 on
+OF_LEAF, OF_TAG, OF_NODE = LEAF_FIRST, TAG_FIRST, NODE_FIRST
+
+MOST_ROWS = 63  # bits of a signed word; 1.6^63 nodes are more than any machine holds
+SAFE = 2.0**96  # a magnitude that float32 holds, and sums of many such
+PART_NODES = 1 << 15  # for which it is worth while to call compiled code in another thread
+
+
+class Operations(NamedTuple):
+    """The operations of trees, one after the other, each tree with one for every node.
+
+    Those behind the end are ``NOTHING``, as is that of a leaf alone. A row of ``words`` is
+    ``kind | row << 8 | row of the child << 16 | place of the child << 24``, the label of the node, the label
+    of the child, and for a pre-terminal the label of its leaf (0 otherwise). Places are from 1 on, more by
+    ``LAST`` for a last child, and 0 beyond ``LAST``.
+    """
+
+    words: IntArray  # of shape (operations, 4)
+    offsets: IntArray  # by tree: where its operations begin, and where the last ones end, as for its nodes
+    rows: IntArray  # by tree: how many it needs
+    large: BoolArray  # by tree: whether its elements may outgrow their type
+
+    def part(self, first: int, last: int) -> Operations:
+        """Return the operations of some neighbouring trees."""
+        begin, end = self.offsets[first], self.offsets[last]
+        offsets = self.offsets[first : last + 1] - begin
+        return Operations(self.words[begin:end], offsets, self.rows[first:last], self.large[first:last])
+
+
+def list_operations(
+    arity: IntArray, offsets: IntArray, label: IntArray, row: IntArray, root_decay: float,
+    threads: Threads = ONE_THREAD, memory: Callable[[int], IntArray] | None = None,
+) -> Operations:  # fmt: skip
+    """Return the operations of neighbouring trees.
+
+    Parameters
+    ----------
+    arity, offsets, label : arrays
+        The columns of a packed forest, or of a part of one: offsets need not begin with 0.
+    row : array
+        Where each label is in the label table.
+    root_decay : float
+        √λ.
+    memory : callable, optional
+        Returns an array for so many operations.
+    """
+    n_trees = len(offsets) - 1
+    starts = offsets - offsets[0]
+    words = np.empty((int(starts[-1]), 4), np.int32) if memory is None else memory(int(starts[-1]))
+    rows, large = np.empty(n_trees, np.int32), np.empty(n_trees, np.bool_)
+    given = arity, label, row, offsets, root_decay, int(np.diff(offsets).max(initial=0))
+    spans = threads.even_spans(offsets, at_least=PART_NODES)
+    threads.share(lambda limits, taken: _fill(*given, limits, taken, words, rows, large), spans)
+    return Operations(words, starts, rows, large)
+
+
+# What is known of a node while operations are being listed, in columns of one array. (A tuple of arrays takes
+# half of the time to hand it from function to function.)
+KIND = 0  # OF_LEAF, OF_TAG or OF_NODE
+PARENT = 1
+EARLY = 2  # the child that is finished before the others, -1 if none is
+NEEDED = 3  # rows
+LENGTH = 4  # in operations
+BEGIN = 5  # of its operations
+END = 6  # of those that are yet to be placed
+MISSING = 7  # children that are yet to be placed
+ROW = 8
+COLUMNS = 9
+
+
+@njit
+def _fill(
+    arity: IntArray, label: IntArray, row_of_label: IntArray, offsets: IntArray, root_decay: float,
+    largest: int, limits: IntArray, taken: IntArray,
+    words: IntArray, rows: IntArray, large: BoolArray,
+) -> None:  # fmt: skip
+    """Write the operations of trees, the rows they need and whether their elements may be large.
+
+    It is done for the spans of trees between ``limits`` that nobody has taken; none has more nodes than
+    ``largest``.
+    """
+    stack = np.empty(largest, np.int32)
+    of, bound = np.empty((largest, COLUMNS), np.int32), np.empty(largest)
+    span = next_number(taken)
+    while span < limits.size - 1:
+        for tree in range(limits[span], limits[span + 1]):
+            first, last = offsets[tree], offsets[tree + 1]
+            here = words[first - offsets[0] : last - offsets[0]]
+            _choose_orders(arity[first:last], stack, of)
+            length = of[last - first - 1, LENGTH] + 1 if last - first > 1 else 0
+            here[length:, 0] = NOTHING
+            rows[tree], large[tree] = 0, False
+            if length > 1:
+                _place(arity[first:last], of, here)
+            if length > 0:
+                rows[tree], large[tree] = _complete(
+                    label[first:last], row_of_label, root_decay, of, bound, here[:length]
+                )
+        span = next_number(taken)
+
+
+@njit
+def _choose_orders(arity: IntArray, stack: IntArray, of: IntArray) -> None:
+    """Find how many rows and operations each node needs, and which child is best finished early."""
+    height = 0
+    for node in range(arity.size):
+        of[node, PARENT], of[node, NEEDED], of[node, LENGTH], of[node, EARLY] = -1, 0, 0, -1
+        low = height - arity[node]
+        if low == height:
+            of[node, KIND] = OF_LEAF
+        elif low + 1 == height and of[node - 1, KIND] == OF_LEAF:
+            of[node, KIND] = OF_TAG
+            of[node - 1, PARENT] = node
+        else:
+            of[node, KIND] = OF_NODE
+            _choose_order(node, low, height, stack, of)
+        stack[low] = node
+        height = low + 1
+
+
+@njit
+def _choose_order(node: int, low: int, high: int, stack: IntArray, of: IntArray) -> None:
+    """Find how many rows a node needs whose children are on the stack, and which one to finish early.
+
+    A child needs its own rows, one for what was composed before it, if anything, and one for the early one
+    until that is composed itself.
+    """
+    length, most, place, in_order = high - low, 0, low, 1
+    for k in range(low, high):
+        child = stack[k]
+        of[child, PARENT] = node
+        length += of[child, LENGTH]
+        own = of[child, NEEDED]
+        if own > most:
+            most, place = own, k
+        elif own == most:
+            place = low  # no single one
+        in_order = max(in_order, own + (1 if k > low else 0))
+    of[node, LENGTH], of[node, NEEDED] = length, in_order
+    if place == low or in_order <= 2:
+        return
+    with_early = max(most, max(1, of[stack[low], NEEDED]) + 1)
+    for k in range(low + 1, high):
+        if k != place:
+            with_early = max(with_early, of[stack[k], NEEDED] + (2 if k < place else 1))
+    if with_early < in_order:
+        of[node, NEEDED], of[node, EARLY] = with_early, stack[place]
+
+
+@njit
+def _place(arity: IntArray, of: IntArray, words: IntArray) -> None:
+    """Write the kind and the child of each operation where it belongs, the last ones first."""
+    root = arity.size - 1
+    of[root, BEGIN], of[root, END], of[root, MISSING] = 0, of[root, LENGTH], arity[root]
+    for node in range(root - 1, -1, -1):  # children are met from right to left
+        parent = of[node, PARENT]
+        if of[parent, KIND] == OF_TAG:
+            continue
+        of[parent, MISSING] -= 1
+        of[parent, END] -= 1
+        step = of[parent, END]
+        place = of[parent, MISSING] + 1
+        if place < LAST:
+            place += LAST if place == arity[parent] else 0
+        else:
+            place = 0
+        words[step, 0] = of[node, KIND] + (NEXT if of[parent, MISSING] > 0 else 0) | (place << 24)
+        words[step, 1] = node
+        if of[node, KIND] == OF_NODE:
+            if of[parent, EARLY] == node:
+                of[node, BEGIN] = of[parent, BEGIN]
+            else:
+                of[parent, END] -= of[node, LENGTH]
+                of[node, BEGIN] = of[parent, END]
+            of[node, END], of[node, MISSING] = of[node, BEGIN] + of[node, LENGTH], arity[node]
+
+
+@njit
+def _complete(
+    label: IntArray, row_of_label: IntArray, root_decay: float, of: IntArray, bound: Row, words: IntArray
+) -> tuple[int, bool]:
+    """Complete operations; return how many rows they take, and whether elements may be large.
+
+    No magnitude in the row of a node is above its ``bound``.
+    """
+    free, most, largest = (1 << MOST_ROWS) - 1, 0, 1.0
+    last, root = len(words) - 1, label.size - 1
+    for step in range(last):
+        kind, place, child = words[step, 0] & 255, words[step, 0] >> 24, words[step, 1]
+        node = of[child, PARENT]
+        of_operand = 1.0
+        if kind >= TAG_FIRST:
+            of_operand += MIXER_BOUND * root_decay * (bound[child] if kind >= NODE_FIRST else 1.0)
+        of_child = 0
+        if kind == NODE_FIRST:
+            of[node, ROW] = of[child, ROW]
+        elif kind == NODE_NEXT:
+            of_child = of[child, ROW]
+            free |= 1 << of_child
+        elif kind in (LEAF_FIRST, TAG_FIRST):
+            lowest = 0
+            while not (free >> lowest) & 1:
+                lowest += 1
+            of[node, ROW] = lowest
+            free ^= 1 << lowest
+            most = max(most, lowest + 1)
+        bound[node] = of_operand if kind % 2 == 0 else MIXER_BOUND * of_operand * bound[node]
+        largest = max(largest, bound[node])
+        words[step, 0] = kind | (of[node, ROW] << 8) | (of_child << 16) | (place << 24)
+        words[step, 1], words[step, 2] = row_of_label[label[node]], row_of_label[label[child]]
+        words[step, 3] = 0
+        if kind in (TAG_FIRST, TAG_NEXT):
+            words[step, 3] = row_of_label[label[child - 1]]
+    words[last, 1] = words[last, 2] = row_of_label[label[root]]
+    if of[root, KIND] == OF_TAG:
+        words[last, 0], words[last, 3] = ROOT_TAG, row_of_label[label[root - 1]]
+    else:
+        words[last, 0], words[last, 3] = ROOT | (of[root, ROW] << 8), 0
+    return most, largest > SAFE

@@ -1,0 +1,234 @@
+"""All fragments within a budget: found node by node, then sorted by their keys.
+
+The *cost* of a fragment is the sum over its productions but the root's of the number of siblings there, the
+node itself included: expanding one of m children costs m. A *bounded* fragment is one whose cost is at most
+the budget. A node's bounded fragments are its production, and whatever comes of one of them (the *base*) when
+a further child is expanded by one of that child's own (the *part*).
+
+The nodes of a tree are visited in postorder, so that the fragments of children are there before their
+parent's. In ``(S (A a) (B (C c)))`` with a budget of 2, ``find_fragments`` finds seven, in this order:
+
+    =====  ===============  ====  ====  ====  ========
+    number fragment         cost  base  part  position
+    =====  ===============  ====  ====  ====  ========
+    0      (A a)            0                 -1
+    1      (C c)            0                 -1
+    2      (B C)            0                 -1
+    3      (B (C c))        1     2     1     0
+    4      (S A B)          0                 -1
+    5      (S (A a) B)      2     4     0     0
+    6      (S A (B C))      2     4     2     1
+    =====  ===============  ====  ====  ====  ========
+
+Positions of children count from 0, here as everywhere; a production alone has -1. Beyond the budget lie
+(S A (B (C c))), which would be 4 with 3 at position 1 and costs 1 + 2; (S (A a) (B C)), which would be 5 with
+2 at position 1 and costs 2 + 2; and the whole tree, which costs 5.
+
+``fragment_key`` is the definition of a fragment's key, 64 bits; what is compiled gives the same. It is a sum
+over the root's production and the expanded children, so that the sum of a fragment is that of its base plus
+one hash that depends on the part and the position.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from treedot._runtime.array_types import IntArray, WordArray
+from treedot._runtime.hashing import GOLDEN, WORD, mix, mix64
+from treedot._runtime.jit import njit
+from treedot.trees import Tree
+from treedot.vectors.dense.labels import keys
+
+SALT = 0xD6E8FEB86659FD93  # keeps productions of different lengths apart
+
+# np.uint64 all through: mixed with signed integers, Numba would turn to floating point.
+GOLD, SALTED = np.uint64(GOLDEN), np.uint64(SALT)
+ONE = np.uint64(1)
+FREE = np.uint64(0)  # the key of a free bucket of a table, and of no fragment
+
+
+def label_keys(seed: int, texts: Any) -> WordArray:
+    """Return 64 bits for every label text; all else follows from them."""
+    return np.ascontiguousarray(keys(seed, texts, "fragment")[:, 0])
+
+
+def fragment_key(fragment: Tree, seed: int) -> int:
+    """Return the key of a fragment, by definition: of its root's production and of its expanded children."""
+    done: list[tuple[int, int]] = []  # label key and fragment sum, of nodes that wait for their parents
+    for node in fragment.postorder():
+        first = len(done) - len(node.children)
+        (label,) = label_keys(seed, [node.label]).tolist()
+        total = production_hash([label, *(key for key, _ in done[first:])])
+        for position, (child, (_, below)) in enumerate(zip(node.children, done[first:], strict=True)):
+            if child.children:
+                total += mix(below + (position + 1) * GOLDEN)
+        done[first:] = [(label, total & WORD)]
+    return mix(done[0][1]) or 1
+
+
+def production_hash(label_keys: list[int]) -> int:
+    """Return 64 bits for a production, given the keys of a node's label and of its children's."""
+    found = mix(label_keys[0] + len(label_keys) * SALT)
+    for key in label_keys[1:]:
+        found = mix(found + key)
+    return found
+
+
+class FoundFragments(NamedTuple):
+    """Working memory: the bounded fragments of the nodes of one tree.
+
+    Those of a node stand from ``first`` to before ``last``. ``sum`` becomes the key when it is mixed. A
+    fragment is its ``base`` with the child at ``position`` expanded by ``part``, both numbers of fragments;
+    where the position is -1 there is nothing but the root's production.
+    """
+
+    stack: IntArray  # nodes that wait for their parents
+    hash: WordArray  # of every node's production
+    first: IntArray
+    last: IntArray
+    sum: WordArray
+    cost: IntArray
+    productions: IntArray
+    base: IntArray
+    part: IntArray
+    position: IntArray
+
+    @classmethod
+    def make(cls, nodes: int, fragments: int) -> Self:
+        """Return memory for trees of at most so many nodes and bounded fragments."""
+        of_nodes = [np.empty(nodes, kind) for kind in (np.int32, np.uint64, np.int32, np.int32)]
+        kinds = (np.uint64, np.int32, np.int32, np.int32, np.int32, np.int32)
+        return cls._make([*of_nodes, *(np.empty(fragments, kind) for kind in kinds)])
+
+    @property
+    def fragments(self) -> int:
+        """For how many fragments of a tree there is memory."""
+        return self.sum.size
+
+
+class SearchResult(NamedTuple):
+    """How many fragments were found, and whether these are all: else there is too little memory."""
+
+    complete: bool
+    n_fragments: int
+
+
+class SortedKeys(NamedTuple):
+    """Working memory: keys in ascending order, each with the number it got when it was inserted.
+
+    A hash table whose hash is the first bits of a key, and in which whatever is passed over is smaller: read
+    from its beginning to its end it is sorted. The key 0 is a free bucket.
+    """
+
+    key: WordArray
+    number: IntArray
+
+    @classmethod
+    def make(cls, keys: int) -> Self:
+        """Return memory for so many keys: a table of at most four times their number, and what runs over."""
+        return cls(np.empty(5 * keys + 16, np.uint64), np.empty(5 * keys + 16, np.int32))
+
+
+@njit
+def hash_productions(
+    arity: IntArray, label: IntArray, label_key: WordArray, stack: IntArray, hash: WordArray
+) -> None:
+    """Compute the hash of every production of a tree; the stack is for nodes that wait for their parents."""
+    height = 0
+    for node in range(arity.size):
+        m = arity[node]
+        height -= m
+        if m > 0:
+            own = mix64(label_key[label[node]] + np.uint64(m + 1) * SALTED)
+            for i in range(height, height + m):
+                own = mix64(own + label_key[label[stack[i]]])
+            hash[node] = own
+        stack[height] = node
+        height += 1
+
+
+@njit
+def find_fragments(arity: IntArray, budget: int, found: FoundFragments) -> SearchResult:
+    """Find the bounded fragments of a tree whose productions are hashed."""
+    stack, first, last = found.stack, found.first, found.last
+    height, count, limit = 0, 0, found.sum.size
+    for node in range(arity.size):
+        m = arity[node]
+        height -= m
+        if m > 0:
+            if count == limit:
+                return SearchResult(False, count)
+            start = count
+            found.sum[count], found.cost[count], found.productions[count] = found.hash[node], 0, 1
+            found.position[count] = -1
+            count += 1
+            for i in range(m if m <= budget else 0):
+                child = stack[height + i]
+                if arity[child] == 0:
+                    continue
+                stop = count  # of the bases: what was found before this child is expanded
+                for part in range(first[child], last[child]):
+                    if found.cost[part] + m > budget:
+                        continue
+                    if count + stop - start > limit:
+                        return SearchResult(False, count)
+                    count = _expand(start, stop, part, i, m, budget, count, found)
+            first[node], last[node] = start, count
+        stack[height] = node
+        height += 1
+    return SearchResult(True, count)
+
+
+@njit
+def _expand(
+    start: int, stop: int, part: int, position: int, m: int, budget: int, count: int, found: FoundFragments
+) -> int:
+    """Expand one of m children by a part in every base that leaves budget for it; return the new count."""
+    cost, productions = found.cost[part] + m, found.productions[part]
+    below = mix64(found.sum[part] + np.uint64(position + 1) * GOLD)
+    for base in range(start, stop):
+        if found.cost[base] + cost <= budget:
+            found.sum[count] = found.sum[base] + below
+            found.cost[count] = found.cost[base] + cost
+            found.productions[count] = found.productions[base] + productions
+            found.base[count], found.part[count], found.position[count] = base, part, position
+            count += 1
+    return count
+
+
+@njit
+def key_of(sum: np.uint64) -> np.uint64:
+    """Return the key of a fragment, which is never 0."""
+    key = mix64(sum)
+    return key if key != FREE else ONE
+
+
+@njit
+def clear_keys(table: SortedKeys, keys: int) -> tuple[np.uint64, int]:
+    """Empty a table for so many keys; return by how much to shift a key, and how many buckets are in use."""
+    bits = 3
+    while 1 << bits < 2 * keys:
+        bits += 1
+    size = (1 << bits) + keys + 1
+    table.key[:size] = 0
+    return np.uint64(64 - bits), size
+
+
+@njit
+def insert_key(key: np.uint64, fresh: int, shift: np.uint64, table: SortedKeys) -> int:
+    """Return the number of a key: that which it has, or a fresh one."""
+    bucket = np.int64(key >> shift)
+    while table.key[bucket] != FREE and table.key[bucket] < key:
+        bucket += 1
+    if table.key[bucket] == key:
+        return int(table.number[bucket])
+    number = fresh
+    while table.key[bucket] != FREE:  # move the larger ones up
+        larger, its_number = table.key[bucket], table.number[bucket]
+        table.key[bucket], table.number[bucket] = key, number
+        key, number = larger, its_number
+        bucket += 1
+    table.key[bucket], table.number[bucket] = key, number
+    return fresh

@@ -1,0 +1,480 @@
+"""What lies beyond the budget as one dense vector, compiled: the sum of its fragments' vectors.
+
+``reference.dense_vector`` defines the vector of a fragment: a product of random signs of its
+productions, in which everything that comes from below passes through a mixer. So the sum over all fragments
+rooted at a node n with the children c1 … cm is
+
+    s(n) = P(n) ⊗ ∏ (1 + √λ Q_i s(c_i)),
+
+where P(n) are the signs of the node's production and Q_i is the mixer, turned by the position i. At nodes of
+more than three children, products of so many factors would scatter: there what is composed so far is mixed
+too, ``s ← s + √λ M(s) ⊗ Q_i s(c_i)`` for one child after the other.
+
+What must not be in the sum, the bounded fragments, is kept apart by cost: a node has one row for each cost up
+to the budget, besides the row of all its fragments, and they multiply as polynomials do, with the cost as the
+exponent. The fragment of cost 0 is the node's production: nothing but signs, and all that there is of a node
+with nothing to expand below it.
+
+In ``(S (A a) (B b))`` the rows of S are P(S) for cost 0, √λ P(S) ⊗ (Q_0 P(A) + Q_1 P(B)) for cost 2, nothing
+for costs 1 and 3, and for all fragments P(S) ⊗ (1 + √λ Q_0 P(A)) ⊗ (1 + √λ Q_1 P(B)). With a budget of 2 the
+rest is the last less the first two: λ P(S) ⊗ Q_0 P(A) ⊗ Q_1 P(B), the vector of the whole tree.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot._runtime.array_types import FloatArray, IntArray, Matrix, Row, SignWords, WordArray
+from treedot._runtime.hashing import GOLDEN, mix64
+from treedot._runtime.jit import njit
+from treedot._runtime.simd import LANES, flip, load, splat, store
+from treedot.vectors.chunks import ALL_DONE, TOO_MANY_OPEN, Ended, TreeArrays
+from treedot.vectors.dense import rescaling
+from treedot.vectors.dense.compositions import Mixer
+from treedot.vectors.dense.mixing import (
+    BUTTERFLY_FACTOR,
+    EDGE,
+    MIXER_BOUND,
+    Shuffle,
+    add_label,
+    mix_row,
+    mix_sign_words,
+    targets,
+)
+from treedot.vectors.sparse.bounded import hash_productions
+from treedot.vectors.sparse.reference import WIDE, child_mixer, node_mixer
+
+GOLD = np.uint64(GOLDEN)
+
+SLACK = 20  # of two, the power that rows may have without being scaled down: their bound is pessimistic
+MAX_VALUES = 2**28  # in the rows of open nodes
+ALL = 0  # among the rows of a node, the one of all its fragments; k is the one of cost k
+
+
+class Mixers(NamedTuple):
+    """The mixer of what comes from a child, and that of what a wide node has composed so far."""
+
+    child: Shuffle
+    node: Shuffle
+
+
+class NodeTable(NamedTuple):
+    """What is known of the nodes of one tree before anything is composed."""
+
+    stack: IntArray  # those that wait for their parents
+    hash: WordArray  # of the production
+    parent: IntArray
+    position: IntArray  # among its siblings
+    reach: IntArray  # the largest cost of a fragment rooted here, as far as it matters
+    slot: IntArray  # the node's number among the open ones, or -1
+
+
+class Unused(NamedTuple):
+    """Which numbers of rows or of open nodes are not in use: the first ``size[0]`` of ``numbers``."""
+
+    numbers: IntArray
+    size: IntArray
+
+
+class Pool(NamedTuple):
+    """Rows, which open nodes take and give back."""
+
+    rows: Matrix
+    unused: Unused
+
+
+class OpenNodes(NamedTuple):
+    """The nodes that some children are composed into: their productions' signs, and rows of the pool."""
+
+    signs: SignWords
+    row: IntArray  # by cost, that of ALL fragments first; -1 where there is none
+    exponent: IntArray  # of two, by which all rows are scaled down
+    bound: FloatArray  # of the magnitudes in all rows together
+    unused: Unused
+
+
+class Work(NamedTuple):
+    """Rows that are used while one child is composed into its parent."""
+
+    below: Matrix  # mixed rows of the child, by cost; those of ALL fragments first
+    above: Matrix  # mixed rows of a wide parent, likewise
+    edge: Row
+    moved: Shuffle  # the child's mixer at its position
+    signs: SignWords
+
+
+def make_mixers(size: int, seed: int) -> Mixers:
+    """Return the mixers as compiled code wants them."""
+    return Mixers(*(_shuffle(make(size, seed)) for make in (child_mixer, node_mixer)))
+
+
+def _shuffle(mixer: Mixer) -> Shuffle:
+    return Shuffle(targets(mixer), np.zeros(0, np.uint16), mixer.rotation)
+
+
+@njit
+def _prepare(arity: IntArray, budget: int, nodes: NodeTable) -> None:
+    """Note parents, positions and how far costs reach."""
+    stack, height = nodes.stack, 0
+    for node in range(arity.size):
+        m = arity[node]
+        height -= m
+        nodes.parent[node], nodes.reach[node], nodes.slot[node] = -1, 0, -1
+        for i in range(m):
+            child = stack[height + i]
+            nodes.parent[child], nodes.position[child] = node, i
+            if arity[child] > 0:
+                nodes.reach[node] = min(nodes.reach[node] + m + nodes.reach[child], budget + 1)
+        stack[height] = node
+        height += 1
+
+
+@njit
+def _write_production_signs(hash: np.uint64, out: SignWords) -> None:
+    """Write the random signs of a production, sixteen to a word."""
+    for k in range(out.size // 4):
+        bits = mix64(hash + np.uint64(k + 1) * GOLD)
+        for j in range(4):
+            out[4 * k + j] = np.uint16((bits >> np.uint64(16 * j)) & np.uint64(0xFFFF))
+
+
+@njit
+def _multiply(row: Row, z: Row, a: Any, b: Any) -> None:
+    """Row ← row ⊗ (a + b z)."""
+    for j in range(0, row.size, LANES):
+        store(row, j, load(row, j) * (splat(a) + splat(b) * load(z, j)))
+
+
+@njit
+def _sign_products(row: Row, signs: SignWords, z: Row, a: Any, b: Any) -> None:
+    """Row ← signs ⊗ (a + b z)."""
+    for k in range(signs.size):
+        store(row, LANES * k, flip(splat(a) + splat(b) * load(z, LANES * k), signs[k]))
+
+
+@njit
+def _add_products(row: Row, x: Row, z: Row, a: Any, b: Any) -> None:
+    """Row ← a row + b x ⊗ z."""
+    for j in range(0, row.size, LANES):
+        store(row, j, splat(a) * load(row, j) + splat(b) * load(x, j) * load(z, j))
+
+
+@njit
+def _add_sign_products(row: Row, signs: SignWords, z: Row, a: Any, b: Any) -> None:
+    """Row ← a row + b signs ⊗ z."""
+    for k in range(signs.size):
+        product = flip(splat(b) * load(z, LANES * k), signs[k])
+        store(row, LANES * k, splat(a) * load(row, LANES * k) + product)
+
+
+@njit
+def _add(row: Row, x: Row, b: Any) -> None:
+    """Row ← row + b x."""
+    for j in range(0, row.size, LANES):
+        store(row, j, load(row, j) + splat(b) * load(x, j))
+
+
+@njit
+def _add_both(row: Row, x: Row, b: Any, signs: SignWords, c: Any) -> None:
+    """Add b x + c signs to a row."""
+    for k in range(signs.size):
+        both = splat(b) * load(x, LANES * k) + flip(splat(c), signs[k])
+        store(row, LANES * k, load(row, LANES * k) + both)
+
+
+@njit
+def _take(unused: Unused) -> int:
+    """Return a number that is not in use, of which there is one."""
+    unused.size[0] -= 1
+    return int(unused.numbers[unused.size[0]])
+
+
+@njit
+def _give_back(unused: Unused, number: int) -> None:
+    unused.numbers[unused.size[0]] = number
+    unused.size[0] += 1
+
+
+@njit
+def _all_unused(n: int) -> Unused:
+    return Unused(np.arange(n), np.array([n]))
+
+
+@njit
+def _more_unused(unused: Unused) -> Unused:
+    """Return twice as many numbers; the new ones are not in use."""
+    n, count = unused.numbers.size, unused.size[0]
+    numbers = np.empty(2 * n, np.int64)
+    numbers[:count] = unused.numbers[:count]
+    numbers[count : count + n] = np.arange(n, 2 * n)
+    return Unused(numbers, np.array([count + n]))
+
+
+@njit
+def _larger_pool(pool: Pool) -> Pool:
+    """Return twice as many rows."""
+    n, size = pool.rows.shape
+    rows = np.empty((2 * n, size), pool.rows.dtype)
+    rows[:n] = pool.rows
+    return Pool(rows, _more_unused(pool.unused))
+
+
+@njit
+def _more_open(open: OpenNodes) -> OpenNodes:
+    """Return space for twice as many open nodes."""
+    n = open.exponent.size
+    more = OpenNodes(
+        np.empty((2 * n, open.signs.shape[1]), np.uint16),
+        np.full((2 * n, open.row.shape[1]), -1),
+        np.zeros(2 * n, np.int64),
+        np.zeros(2 * n),
+        _more_unused(open.unused),
+    )
+    more.signs[:n], more.row[:n] = open.signs, open.row
+    more.exponent[:n], more.bound[:n] = open.exponent, open.bound
+    return more
+
+
+@njit
+def _mix_child(
+    slot: int, hash: np.uint64, position: int, most: int,
+    open: OpenNodes, rows: Matrix, mixer: Shuffle, work: Work,
+) -> None:  # fmt: skip
+    """Mix the rows of a finished child that its parent needs: all fragments, and those of cost up to most."""
+    size = rows.shape[1]
+    for k in range(mixer.target.size):
+        at = mixer.target[k] + LANES * position
+        work.moved.target[k] = at if at < size else at - size
+    if slot < 0:
+        _write_production_signs(hash, work.signs)
+        mix_sign_words(work.signs, work.moved, work.below[ALL])
+        return
+    mix_row(rows[open.row[slot, ALL]], work.moved, work.edge, work.below[ALL])
+    if most >= 0:
+        mix_sign_words(open.signs[slot], work.moved, work.below[1])
+        for k in range(1, most + 1):
+            if open.row[slot, k] >= 0:
+                mix_row(rows[open.row[slot, k]], work.moved, work.edge, work.below[k + 1])
+
+
+@njit
+def encode(
+    trees: TreeArrays, budget: int, root_decay: float, mixers: Mixers, out: Matrix, log_lengths: FloatArray
+) -> Ended:
+    """Write for every tree the direction of its rest, a unit vector or zeros, and the log of its length."""
+    offsets, arity, label, label_key = trees
+    size = out.shape[1]
+    most = 0
+    for tree in range(offsets.size - 1):
+        most = max(most, offsets[tree + 1] - offsets[tree])
+    nodes = NodeTable(
+        np.empty(most, np.int32), np.empty(most, np.uint64), np.empty(most, np.int32),
+        np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.int32),
+    )  # fmt: skip
+    open = OpenNodes(
+        np.empty((8, size // LANES), np.uint16), np.full((8, budget + 1), -1),
+        np.zeros(8, np.int64), np.zeros(8), _all_unused(8),
+    )  # fmt: skip
+    pool = Pool(np.empty((16, size), out.dtype), _all_unused(16))
+    work = Work(
+        np.empty((budget + 2, size), out.dtype), np.empty((budget + 2, size), out.dtype),
+        np.empty(EDGE, out.dtype),
+        Shuffle(np.empty_like(mixers.child.target), mixers.child.signs, mixers.child.rotation),
+        np.empty(size // LANES, np.uint16),
+    )  # fmt: skip
+    total = np.empty(size, out.dtype)
+    b = out.dtype.type(root_decay)
+    for tree in range(offsets.size - 1):
+        here = slice(offsets[tree], offsets[tree + 1])
+        family = arity[here]  # how many children each node has
+        hash_productions(family, label[here], label_key, nodes.stack, nodes.hash)
+        _prepare(family, budget, nodes)
+        total[:] = 0
+        exponent = rescaling.NO_VALUE
+        for node in range(family.size):
+            if family[node] == 0:
+                continue
+            slot, above = nodes.slot[node], nodes.parent[node]
+            if nodes.reach[node] > budget:
+                exponent = _add_beyond(total, exponent, slot, open, pool.rows)
+            if above >= 0:
+                m = family[above]
+                if nodes.slot[above] < 0:
+                    if open.unused.size[0] == 0:
+                        open = _more_open(open)
+                    nodes.slot[above] = _open_node(nodes.hash[above], open)
+                while pool.unused.size[0] < budget + 1:
+                    if pool.rows.size > MAX_VALUES:
+                        return tree, TOO_MANY_OPEN
+                    pool = _larger_pool(pool)
+                position = nodes.position[node] % (size // LANES)
+                _mix_child(slot, nodes.hash[node], position, budget - m, open, pool.rows, mixers.child, work)
+                _compose(slot, nodes.slot[above], m, b, open, pool, mixers.node, work)
+            if slot >= 0:
+                _close_node(slot, open, pool)
+        log_lengths[tree] = _write_direction(total, exponent, out[tree])
+    return offsets.size - 1, ALL_DONE
+
+
+@njit
+def _add_beyond(total: Row, exponent: int, slot: int, open: OpenNodes, rows: Matrix) -> int:
+    """Add all fragments of a finished node less the bounded ones to the total; return its new exponent."""
+    scalar, row = rows.dtype.type, open.row[slot]
+    exponent, factor = rescaling.meet(total, exponent, open.exponent[slot])
+    scale = scalar(factor)
+    one = scalar(-factor * rescaling.power_of_two(-open.exponent[slot]))
+    _add_both(total, rows[row[ALL]], scale, open.signs[slot], one)
+    for cost in range(1, row.size):
+        if row[cost] >= 0:
+            _add(total, rows[row[cost]], -scale)
+    return exponent
+
+
+@njit
+def _open_node(hash: np.uint64, open: OpenNodes) -> int:
+    """Open a node with nothing but its production; return its number among the open ones."""
+    slot = _take(open.unused)
+    _write_production_signs(hash, open.signs[slot])
+    open.exponent[slot], open.bound[slot] = 0, 1.0
+    return slot
+
+
+@njit
+def _close_node(slot: int, open: OpenNodes, pool: Pool) -> None:
+    """Give back the rows of a node, and its number."""
+    row = open.row[slot]
+    for k in range(row.size):
+        if row[k] >= 0:
+            _give_back(pool.unused, row[k])
+            row[k] = -1
+    _give_back(open.unused, slot)
+
+
+@njit
+def _write_direction(total: Row, exponent: int, out: Row) -> float:
+    """Write a total as a unit vector, or zeros; return the log of its length, NaN if that is not finite."""
+    square = 0.0
+    for j in range(total.size):
+        square += np.float64(total[j]) * np.float64(total[j])  # float() would stay float32 when compiled
+    length = math.sqrt(square)
+    inverse = 1.0 / length if length > 0.0 else 0.0
+    for j in range(total.size):
+        out[j] = np.float64(total[j]) * inverse
+    if length == 0.0:
+        return -math.inf
+    if not math.isfinite(length):
+        return math.nan
+    return math.log(length) + exponent * math.log(2.0) - 0.5 * math.log(total.size)
+
+
+@njit
+def _compose(
+    slot: int, parent: int, m: int, b: Any, open: OpenNodes, pool: Pool, mixer: Shuffle, work: Work
+) -> None:
+    """Compose a child, whose mixed rows lie ready, into its parent."""
+    scalar = pool.rows.dtype.type
+    wide = m > WIDE
+    child_exponent = open.exponent[slot] if slot >= 0 else 0
+    below = open.bound[slot] if slot >= 0 else 1.0
+    a = scalar(rescaling.power_of_two(-child_exponent))
+    mixed = b * scalar(1 / (BUTTERFLY_FACTOR**2 if wide else BUTTERFLY_FACTOR))
+    if wide:
+        _mix_parent(parent, m, open, pool.rows, mixer, work)
+    _compose_bounded(slot, parent, m, a, mixed, open, pool, work)
+    _compose_all(parent, wide, a, mixed, open, pool, work)
+    open.exponent[parent] += child_exponent
+    open.bound[parent] *= float(a) + MIXER_BOUND * (MIXER_BOUND if wide else 1.0) * float(b) * below
+    if open.bound[parent] > rescaling.LARGE or open.exponent[parent] != 0:  # what was large may get small
+        _rescale(parent, open, pool.rows)
+
+
+@njit
+def _mix_parent(parent: int, m: int, open: OpenNodes, rows: Matrix, mixer: Shuffle, work: Work) -> None:
+    """Mix the rows of a wide parent that are multiplied by rows of its child."""
+    row, budget = open.row[parent], open.row.shape[1] - 1
+    if row[ALL] >= 0:
+        mix_row(rows[row[ALL]], mixer, work.edge, work.above[ALL])
+    if m <= budget or row[ALL] < 0:
+        mix_sign_words(open.signs[parent], mixer, work.above[1])
+    for k in range(1, budget - m + 1):
+        if row[k] >= 0:
+            mix_row(rows[row[k]], mixer, work.edge, work.above[k + 1])
+
+
+@njit
+def _compose_bounded(
+    slot: int, parent: int, m: int, a: Any, mixed: Any,
+    open: OpenNodes, pool: Pool, work: Work,
+) -> None:  # fmt: skip
+    """Compose the fragments of each cost: what is there, and products of costs that add up to it, with m."""
+    rows, row, signs = pool.rows, open.row[parent], open.signs[parent]
+    scalar = rows.dtype.type
+    one = scalar(rescaling.power_of_two(-open.exponent[parent]))  # what the signs count beside the rows
+    for cost in range(row.size - 1, 0, -1):  # from above, so that what is multiplied is still the old
+        scale = a  # of what is there, the first time that something is added
+        for inner in range(cost - m + 1):
+            outer = cost - m - inner
+            if outer > 0 and row[outer] < 0:
+                continue
+            if inner > 0 and (slot < 0 or open.row[slot, inner] < 0):
+                continue
+            z = work.below[ALL] if slot < 0 else work.below[inner + 1]
+            if row[cost] < 0:
+                row[cost] = _take(pool.unused)
+                rows[row[cost]][:] = 0
+            factor = mixed * a if inner == 0 else mixed  # signs are not scaled down, rows are
+            if outer == 0:
+                factor *= one
+            if m > WIDE:
+                _add_products(rows[row[cost]], work.above[outer + 1], z, scale, factor)
+            elif outer == 0:
+                _add_sign_products(rows[row[cost]], signs, z, scale, factor)
+            else:
+                _add_products(rows[row[cost]], rows[row[outer]], z, scale, factor)
+            scale = scalar(1)
+        if scale != scalar(1) and row[cost] >= 0:
+            for j in range(rows.shape[1]):
+                rows[row[cost], j] *= a
+
+
+@njit
+def _compose_all(
+    parent: int, wide: bool, a: Any, mixed: Any,
+    open: OpenNodes, pool: Pool, work: Work,
+) -> None:  # fmt: skip
+    """Compose all fragments: those without the child, and those with any of its fragments."""
+    row, signs, z = open.row[parent], open.signs[parent], work.below[ALL]
+    first = row[ALL] < 0
+    if first:
+        row[ALL] = _take(pool.unused)
+    whole = pool.rows[row[ALL]]
+    if not wide and first:
+        _sign_products(whole, signs, z, a, mixed)
+    elif not wide:
+        _multiply(whole, z, a, mixed)
+    else:
+        if first:
+            whole[:] = 0
+            add_label(whole, signs, whole.dtype.type(1))
+        _add_products(whole, work.above[1] if first else work.above[ALL], z, a, mixed)
+
+
+@njit
+def _rescale(slot: int, open: OpenNodes, rows: Matrix) -> None:
+    """Bring the rows of a node to a magnitude of about 1, all by the same power of two."""
+    top = 0.0
+    for k in range(open.row.shape[1]):
+        if open.row[slot, k] >= 0:
+            top = rescaling.larger_of(top, rescaling.largest(rows[open.row[slot, k]]))
+    if top > 0.0 and math.isfinite(top):
+        fraction, exponent = math.frexp(top)
+        if abs(exponent) > SLACK:
+            for k in range(open.row.shape[1]):
+                if open.row[slot, k] >= 0:
+                    rescaling.scale(rows[open.row[slot, k]], -exponent)
+            open.exponent[slot] += exponent
+            top = fraction
+    open.bound[slot] = top * open.row.shape[1]

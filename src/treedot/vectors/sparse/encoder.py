@@ -1,0 +1,257 @@
+"""Forest in, sparse rows out: the bounded fragments of every tree, and what lies beyond the budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from treedot._runtime.array_types import Array, FloatArray, WordArray
+from treedot._runtime.threads import open_threads
+from treedot.errors import ParameterError, RangeError
+from treedot.fragments.cost import fragment_cost
+from treedot.trees import Forest, Tree
+from treedot.vectors.chunks import (
+    ALL_DONE,
+    FRAGMENTS,
+    NOT_FINITE,
+    Chunk,
+    Ended,
+    IdleMemory,
+    NonZeros,
+    Rows,
+    SomeRows,
+    bytes_of,
+    check_forest,
+    in_chunks,
+    matrix_of,
+    rows_of,
+    run_to_end,
+)
+from treedot.vectors.sparse.bounded import fragment_key, label_keys
+from treedot.vectors.sparse.dictionary import DistinctFragments, ListMemory, distinct, joined, list_bounded
+from treedot.vectors.sparse.occurrences import Occurrences, find_occurrences
+from treedot.vectors.sparse.rest import BlockRest, DenseRest, RestRows, rest_of
+from treedot.vectors.sparse.rows import LearnedColumns, Part, RowMemory, RowsWithRest, Rules, write_rows
+from treedot.vectors.spec import SparseSpec, not_finite, too_large
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+FRAGMENTS_PER_NODE = 4  # that there is space for to begin with
+KEPT_LABELS = 1 << 20
+LABEL_BYTES = 160  # of a label that is kept: its text, its key and its place in the dictionary
+
+
+class Halves(NamedTuple):
+    """The rows of a chunk in two halves that are still to be scaled."""
+
+    chunk: Chunk
+    bounded: Rows
+    squares: FloatArray  # of bounded fragments, summed up
+    rest: RestRows
+
+
+class SparseEncoder:
+    """Turns forests into sparse matrices, one row per tree, as a spec says.
+
+    Parameters
+    ----------
+    spec : SparseSpec
+        What a row depends on.
+    learned : LearnedColumns, optional
+        What was learned from other trees: which fragments have columns, where the spec has no number of
+        columns, and weights.
+
+    Examples
+    --------
+    >>> from treedot.readers import read_trees
+    >>> forest = read_trees(["(S (NP Ann) (VP runs))", "(S (NP Bob) (VP runs))"])
+    >>> rows = SparseEncoder(SparseSpec(decay=0.5, damping="linear", normalize=False)).encode(forest)
+    >>> rows.shape
+    (2, 1048576)
+    >>> print(f"{(rows[0] @ rows[1].T).toarray()[0, 0]:.2f}")  # (VP runs), (S NP VP), (S NP (VP runs))
+    2.50
+    """
+
+    def __init__(self, spec: SparseSpec, learned: LearnedColumns | None = None) -> None:
+        if spec.n_features is None and learned is None:
+            raise ParameterError("n_features=None wants the keys of the fragments that have columns")
+        self.spec = spec
+        self.learned = LearnedColumns.make(np.zeros(0, np.uint64)) if learned is None else learned
+        # With a rest, rows are scaled when that is known too.
+        self._rules = Rules.make(spec, learned is not None, spec.normalize and spec.rest is None)
+        self._rest = rest_of(spec, self.n_explicit)
+        self._keys: dict[str, int] = {}
+        self._idle = IdleMemory(RowMemory.make)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the encoder keeps: keys of labels, what was learned, and working memory."""
+        return LABEL_BYTES * len(self._keys) + bytes_of(self.learned) + self._idle.nbytes
+
+    @property
+    def n_explicit(self) -> int:
+        """How many columns bounded fragments have."""
+        return int(self.learned.key.size) if self.spec.n_features is None else self.spec.n_features
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the rows have."""
+        return self.n_explicit + (0 if self._rest is None else self._rest.width)
+
+    def encode(
+        self, forest: Forest, log_norms: FloatArray | None = None, n_jobs: int | None = None
+    ) -> csr_matrix:
+        """Return the rows of all trees, columns ascending. Whatever the threads, the bytes are the same.
+
+        Parameters
+        ----------
+        forest : Forest
+            The trees.
+        log_norms : array, optional
+            For rows with a rest, the logarithm of √K(a, a) of every tree: a dense rest gets the length that
+            it should have, and rows are normalised by it. Without, everything keeps its own length.
+        n_jobs : int, optional
+            How many threads; -1 for as many as there are cores.
+        """
+        check_forest(forest)
+
+        keys, rest = self.label_keys(forest.labels), self._rest
+        parts: Sequence[SomeRows]
+        with open_threads(n_jobs, len(forest)) as threads:
+            if rest is None:
+                parts = in_chunks(lambda chunk: self._bounded_rows(chunk)[0], forest, keys, 16, threads)
+            else:  # which takes more memory while it is made
+                made = in_chunks(
+                    lambda chunk: self._halves(chunk, rest, log_norms is not None), forest, keys, 1, threads
+                )
+                parts = self._scaled(made, rest, log_norms)
+            return matrix_of(parts, self.n_columns, self.spec.dtype, threads)
+
+    def encode_fragment(self, fragment: Tree) -> csr_matrix:
+        """Return the row of one fragment: ±1 in its column, or its vector in the rest.
+
+        The row is empty where the fragment has no column.
+        """
+        if not fragment.children:
+            raise ParameterError(f"{fragment.label!r} is a single node, and fragments have more than one")
+        indices, values = np.zeros(0, np.int64), np.zeros(0)
+        if self.spec.budget is not None and fragment_cost(fragment) > self.spec.budget:
+            if self._rest is not None:
+                indices, values = self._rest.fragment(fragment)
+        else:
+            key = fragment_key(fragment, self.spec.seed)
+            if self.spec.n_features is None:
+                indices = np.flatnonzero(self.learned.key == np.uint64(key))
+                values = np.ones(indices.size)
+            else:
+                indices = np.array([key >> self.spec.shift])
+                values = np.array([-1.0 if key & 1 else 1.0])
+        row = Rows(np.array([indices.size]), indices.astype(np.int32), values)
+        return matrix_of([row], self.n_columns, self.spec.dtype)
+
+    def bounded_fragments(self, forest: Forest, n_jobs: int | None = None) -> DistinctFragments:
+        """Return the distinct bounded fragments of some trees, and how many trees hold each."""
+        check_forest(forest)
+        keys = self.label_keys(forest.labels)
+        with open_threads(n_jobs, len(forest)) as threads:
+            return joined(in_chunks(self._list_bounded, forest, keys, 1, threads))
+
+    def occurrences(self, forest: Forest, log_norm: float | None = None) -> Occurrences:
+        """Return the bounded fragments of the one tree of a forest, occurrence by occurrence.
+
+        With a rest, rows are divided by the exact length, whose logarithm is to be given.
+        """
+        check_forest(forest)
+        if len(forest) != 1:
+            raise ParameterError(f"occurrences are those of one tree, not of {len(forest)}")
+        chunk = Chunk(forest, self.label_keys(forest.labels), 0, 1)
+        length = None
+        if self._rest is not None:
+            divided = self.spec.normalize and log_norm is not None and log_norm > -math.inf
+            with np.errstate(over="ignore"):  # infinite: every value is 0 beside such a length
+                length = float(np.exp(log_norm or 0.0)) if divided else 1.0
+        return find_occurrences(chunk, self._rules, self.learned, length)
+
+    def label_keys(self, texts: tuple[str, ...]) -> WordArray:
+        """Return the keys of labels; those of the last calls are kept."""
+        known = self._keys
+        try:
+            return np.fromiter(map(known.__getitem__, texts), np.uint64, len(texts))
+        except KeyError:  # most labels come again and again, so that nothing is spent on others before
+            new = [text for text in texts if text not in known]
+        if len(known) + len(new) > KEPT_LABELS:  # other threads go on with the old ones
+            self._keys = known = {}
+            new = list(texts)
+        known.update(zip(new, label_keys(self.spec.seed, new).tolist(), strict=True))
+        return np.array([known[text] for text in texts], np.uint64)
+
+    def _bounded_rows(self, chunk: Chunk) -> tuple[Rows, FloatArray]:
+        """Return rows of bounded fragments, and the sums of squares of all their values."""
+        indptr, squares = np.zeros(chunk.n_trees + 1, np.int64), np.empty(chunk.n_trees)
+
+        def run(tree: int, memory: RowMemory, out: NonZeros) -> Ended:
+            return write_rows(chunk.arrays, tree, self._rules, self.learned, memory, out, indptr, squares)
+
+        memory = self._idle.take(chunk.most_nodes)
+        size = FRAGMENTS_PER_NODE * chunk.n_nodes + memory.fragments
+        dtype = self.spec.dtype if self._rest is None else "float64"
+        out: NonZeros = np.empty(size, np.int32), np.empty(size, dtype)
+        memory, out, (tree, why) = run_to_end(run, chunk, memory, out, self.spec.budget)
+        if why != ALL_DONE:
+            raise self._refused(chunk, tree, why)
+        self._idle.give_back(memory)
+        return rows_of(out, indptr), squares
+
+    def _list_bounded(self, chunk: Chunk) -> DistinctFragments:
+        """Return the distinct bounded fragments of a chunk."""
+        indptr = np.zeros(chunk.n_trees + 1, np.int64)
+
+        def run(tree: int, memory: ListMemory, out: tuple[Array, ...]) -> Ended:
+            listed = DistinctFragments._make(out)
+            return list_bounded(chunk.arrays, tree, self._rules.budget, memory, listed, indptr)
+
+        memory = ListMemory.make(chunk.most_nodes, FRAGMENTS)
+        out = DistinctFragments.make(FRAGMENTS_PER_NODE * chunk.n_nodes + FRAGMENTS)
+        _, out, _ = run_to_end(run, chunk, memory, out, self.spec.budget)
+        return distinct(DistinctFragments._make(column[: indptr[-1]] for column in out))
+
+    def _halves(self, chunk: Chunk, beyond: DenseRest | BlockRest, exact: bool) -> Halves:
+        """Return the rows of bounded fragments and the rests of a chunk."""
+        return Halves(chunk, *self._bounded_rows(chunk), beyond.encode(chunk, exact))
+
+    def _scaled(
+        self, parts: list[Halves], beyond: DenseRest | BlockRest, log_norms: FloatArray | None
+    ) -> list[RowsWithRest]:
+        """Return rows with their rests, both with the right length."""
+        if not parts:
+            return []
+        # For all trees at once: every step for a chunk of its own would keep other threads waiting.
+        squares = np.concatenate([part.squares for part in parts])
+        log_factors = np.concatenate([part.rest.log_factors for part in parts])
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            if log_norms is None:
+                rest_squares = np.concatenate([part.rest.squares for part in parts])
+                log_norms = 0.5 * np.logaddexp(np.log(squares), np.log(rest_squares) + 2 * log_factors)
+            else:
+                log_factors = beyond.exact_log_factors(log_factors, squares, log_norms)
+            log_scale = -log_norms if self.spec.normalize else np.zeros(squares.size)
+            log_scale[log_norms == -np.inf] = 0.0  # a tree without fragments
+            factor, rest_factor = np.exp(log_scale), np.exp(log_factors + log_scale)
+        found = []
+        for part in parts:
+            trees = slice(part.chunk.first, part.chunk.first + part.chunk.n_trees)
+            left = Part(*part.bounded, factor[trees])
+            right = Part(*part.rest.rows, rest_factor[trees], beyond.origin)
+            found.append(RowsWithRest(left, right, self._rules.limit, partial(self._refused, part.chunk)))
+        return found
+
+    def _refused(self, chunk: Chunk, tree: int, why: int) -> RangeError:
+        """Return the error of a row that cannot be written."""
+        error = not_finite if why == NOT_FINITE else too_large
+        return error(f"row of {chunk.name(tree)}", self.spec)

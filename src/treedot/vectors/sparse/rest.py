@@ -1,0 +1,135 @@
+"""What lies beyond the budget of a row, its *rest*: one dense vector, or blocks.
+
+Rests of large trees outgrow any floating-point type, so each comes with the logarithm of a factor.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot.errors import LimitError
+from treedot.trees import Tree
+from treedot.vectors.chunks import (
+    FRAGMENTS,
+    TOO_MANY_OPEN,
+    Chunk,
+    Ended,
+    IdleMemory,
+    NonZeros,
+    Rows,
+    rows_of,
+    run_to_end,
+)
+from treedot.vectors.sparse import block_rest, dense_rest
+from treedot.vectors.sparse.reference import BLOCK, block, dense_vector
+from treedot.vectors.sparse.rows import sums_of_squares
+from treedot.vectors.spec import SparseSpec, not_finite
+
+BLOCKS_PER_NODE = 2  # that there is space for to begin with
+
+
+class RestRows(NamedTuple):
+    """The rests of some rows, the logarithm of what each is to be multiplied by, and its sum of squares."""
+
+    rows: Rows
+    log_factors: FloatArray
+    squares: FloatArray  # before it is multiplied
+
+
+class DenseRest:
+    """Rests as one dense vector each, in ``width`` columns from ``origin`` on."""
+
+    def __init__(self, spec: SparseSpec, origin: int) -> None:
+        self.spec, self.origin, self.width = spec, origin, spec.rest_width
+        self._budget = int(spec.budget or 0)
+        self._mixers = dense_rest.make_mixers(spec.rest_size, spec.seed)
+
+    def encode(self, chunk: Chunk, exact: bool) -> RestRows:
+        """Return unit vectors, empty rows where nothing lies beyond the budget; the factors are lengths.
+
+        Sums of squares, which rounding leaves near 1, are left out where rows get their ``exact`` lengths.
+        """
+        vectors = np.empty((chunk.n_trees, self.width), self.spec.dtype)
+        log_lengths = np.empty(chunk.n_trees)
+        with np.errstate(over="ignore"):  # hashes wrap around
+            tree, why = dense_rest.encode(
+                chunk.arrays, self._budget, math.sqrt(self.spec.decay), self._mixers, vectors, log_lengths
+            )
+        if why == TOO_MANY_OPEN:
+            raise LimitError(
+                f"{chunk.name(tree)} has too many open nodes at a time for a dense rest: "
+                "use a smaller rest_size, or no rest"
+            )
+        if np.isnan(log_lengths).any():
+            tree = int(np.isnan(log_lengths).argmax())
+            raise not_finite(f"rest of {chunk.name(tree)}", self.spec)
+        held = log_lengths > -np.inf
+        vectors = vectors if held.all() else vectors[held]
+        rows = Rows(held * self.width, np.zeros(0, np.int32), vectors.ravel())
+        squares = np.zeros(0) if exact else sums_of_squares(rows.lengths, rows.values)
+        return RestRows(rows, log_lengths, squares)
+
+    def exact_log_factors(
+        self, log_factors: FloatArray, squares: FloatArray, log_norms: FloatArray
+    ) -> FloatArray:
+        """Return the factors that make whole rows as long as they should be: K(a, a), less squares."""
+        share = np.clip(1.0 - np.exp(np.log(squares) - 2 * log_norms), 0.0, 1.0)
+        return np.where(log_factors > -np.inf, log_norms + 0.5 * np.log(share), -np.inf)
+
+    def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
+        """Return columns and values of one fragment."""
+        return self.origin + np.arange(self.width), dense_vector(tree, self.width, self.spec.seed)
+
+
+class BlockRest:
+    """Rests in blocks of four values, in ``width`` columns from ``origin`` on."""
+
+    def __init__(self, spec: SparseSpec, origin: int) -> None:
+        self.spec, self.origin = spec, origin
+        self.width = spec.rest_width
+        self._shift = 65 - (self.width // BLOCK).bit_length()
+        self._budget = int(spec.budget or 0)
+        self._tables = block_rest.make_tables(spec.decay, self._budget, spec.seed)
+        self._idle = IdleMemory(block_rest.BlockMemory.make)
+
+    def encode(self, chunk: Chunk, exact: bool) -> RestRows:
+        """Return blocks, and the logarithms of powers of two; the same where lengths are ``exact``."""
+        indptr = np.zeros(chunk.n_trees + 1, np.int64)
+        log_factors, squares = np.empty((2, chunk.n_trees))
+
+        def run(tree: int, memory: block_rest.BlockMemory, out: NonZeros) -> Ended:
+            return block_rest.encode(
+                chunk.arrays, tree, self._budget, np.uint64(self._shift), self.origin, self._tables, memory,
+                out, indptr, log_factors, squares,
+            )  # fmt: skip
+
+        memory = self._idle.take(chunk.most_nodes)
+        size = BLOCK * (BLOCKS_PER_NODE * chunk.n_nodes + FRAGMENTS)
+        out: NonZeros = np.empty(size, np.int32), np.empty(size)
+        memory, out, _ = run_to_end(run, chunk, memory, out, self.spec.budget)
+        self._idle.give_back(memory)
+        return RestRows(rows_of(out, indptr), log_factors, squares)
+
+    def exact_log_factors(
+        self, log_factors: FloatArray, squares: FloatArray, log_norms: FloatArray
+    ) -> FloatArray:
+        """Return the factors as they are: blocks of the same fragment are equally long in all rows."""
+        return log_factors
+
+    def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
+        """Return columns and values of one fragment."""
+        key, vector = block(tree, self._budget, self.spec.seed)
+        sign = -1.0 if key & 1 else 1.0
+        values = sign * vector.view(np.float64) / math.sqrt(BLOCK // 2)
+        return self.origin + BLOCK * (key >> self._shift) + np.arange(BLOCK), values
+
+
+def rest_of(spec: SparseSpec, origin: int) -> DenseRest | BlockRest | None:
+    """Return what a spec asks for; its columns begin at ``origin``."""
+    if spec.rest is None:
+        return None
+    return DenseRest(spec, origin) if spec.rest == "dense" else BlockRest(spec, origin)

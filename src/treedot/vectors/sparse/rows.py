@@ -1,0 +1,318 @@
+"""From the bounded fragments of a tree to one sparse row: hashed columns, or those of a dictionary.
+
+The value of a fragment f that occurs c(f) times and has p(f) productions is √λ^(p(f) - 1) g(c(f)) w(f), where
+g is the damping and w a weight, 1 if none was learned. A hashed column is the first bits of the fragment's
+key, and the last bit gives its sign: where fragments collide, their values are added with random signs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from treedot._runtime.array_types import FloatArray, IntArray, Row, WordArray
+from treedot._runtime.jit import njit
+from treedot.errors import ParameterError
+from treedot.parameters import DAMPINGS
+from treedot.vectors.chunks import (
+    ALL_DONE,
+    NEEDS_MEMORY,
+    NEEDS_OUTPUT,
+    NOT_FINITE,
+    TOO_LARGE,
+    Ended,
+    NonZeros,
+    TreeArrays,
+)
+from treedot.vectors.sparse.bounded import (
+    FREE,
+    ONE,
+    FoundFragments,
+    SortedKeys,
+    clear_keys,
+    find_fragments,
+    hash_productions,
+    insert_key,
+    key_of,
+)
+from treedot.vectors.spec import SparseSpec
+
+UNBOUNDED = 2**30 - 1  # the budget where there is none: the sum of two costs still fits 32 bits
+MOST_PRODUCTIONS = 4096  # of a fragment: a tree with a larger one has too many fragments to list
+TABLED = 64  # counts whose damped values are looked up
+
+
+class LearnedColumns(NamedTuple):
+    """What was learned from other trees: sorted keys with a weight each, and the weight of all others.
+
+    The keys are those of the fragments that have columns or, where columns are hashed, the first bits of
+    keys, which are the columns themselves.
+    """
+
+    key: WordArray
+    start: IntArray  # where the keys with each value of the first bits begin
+    shift: np.uint64
+    weight: FloatArray
+    other: float
+
+    @classmethod
+    def make(cls, key: WordArray, weight: FloatArray | None = None, other: float = 1.0) -> Self:
+        """Index sorted keys."""
+        bits = max(1, int(key.size).bit_length())
+        limits = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
+        start = np.append(np.searchsorted(key, limits), key.size)
+        weight = np.ones(key.size) if weight is None else np.ascontiguousarray(weight, np.float64)
+        if weight.shape != key.shape:
+            raise ParameterError(f"there are {weight.size} weights for {key.size} columns")
+        return cls(np.ascontiguousarray(key), start, np.uint64(64 - bits), weight, float(other))
+
+
+class Rules(NamedTuple):
+    """What a spec says, as compiled code wants it."""
+
+    budget: int
+    normalize: bool
+    mask: np.uint64  # the bits of a key that make its column, all for a dictionary
+    shift: np.uint64  # from there to the column
+    learned: bool  # whether keys are looked up: for their columns, their weights or both
+    dictionary: bool  # whether columns are looked up
+    limit: float  # the largest value
+    weight: FloatArray  # of a fragment, by its productions
+    damped: FloatArray  # g of small counts
+    damping: int  # the index of g in DAMPINGS
+
+    @classmethod
+    def make(cls, spec: SparseSpec, learned: bool, normalize: bool) -> Self:
+        """Return the rules of a spec."""
+        budget = UNBOUNDED if spec.budget is None else spec.budget
+        shift = spec.shift
+        productions = np.arange(min(budget, MOST_PRODUCTIONS) + 2.0)
+        damping = DAMPINGS.index(spec.damping)
+        return cls(
+            budget,
+            normalize,
+            np.uint64((2**64 - 1) >> shift << shift),
+            np.uint64(shift),
+            learned,
+            spec.n_features is None,
+            float(np.finfo(spec.dtype).max),
+            np.power(math.sqrt(spec.decay), np.maximum(productions - 1.0, 0.0)),
+            np.array([damped(count, damping) for count in range(TABLED)]),
+            damping,
+        )
+
+
+class RowMemory(NamedTuple):
+    """Working memory for the fragments of one tree at a time."""
+
+    found: FoundFragments
+    table: SortedKeys
+    occurrences: IntArray  # of every distinct fragment, by its number
+    first: IntArray  # the first of them
+    value: FloatArray
+
+    @classmethod
+    def make(cls, nodes: int, fragments: int) -> Self:
+        """Return memory for trees of at most so many nodes and bounded fragments."""
+        occurrences, first = np.empty((2, fragments), np.int32)
+        found, table = FoundFragments.make(nodes, fragments), SortedKeys.make(fragments)
+        return cls(found, table, occurrences, first, np.empty(fragments))
+
+    @property
+    def nodes(self) -> int:
+        """For how many nodes of a tree there is memory."""
+        return self.found.stack.size
+
+    @property
+    def fragments(self) -> int:
+        """For how many fragments of a tree there is memory."""
+        return self.value.size
+
+
+@njit
+def write_rows(
+    trees: TreeArrays, tree: int, rules: Rules, learned: LearnedColumns, memory: RowMemory,
+    out: NonZeros, indptr: IntArray, squares: FloatArray,
+) -> Ended:  # fmt: skip
+    """Write the rows of the trees from ``tree`` on.
+
+    Row t stands in ``out`` from ``indptr[t]`` to ``indptr[t + 1]``, and ``squares[t]`` is the sum of the
+    squares of all its fragments' values, also of those that have no column.
+    """
+    offsets, arity, label, label_key = trees
+    indices, values = out
+    while tree < offsets.size - 1:
+        here = slice(offsets[tree], offsets[tree + 1])
+        hash_productions(arity[here], label[here], label_key, memory.found.stack, memory.found.hash)
+        complete, count = find_fragments(arity[here], rules.budget, memory.found)
+        if not complete:
+            return tree, NEEDS_MEMORY
+        start = indptr[tree]
+        if start + count > values.size:
+            return tree, NEEDS_OUTPUT
+        buckets = _count_distinct(count, memory)
+        size, square = _write_row(buckets, rules, learned, memory, indices[start:])
+        if not math.isfinite(square):
+            return tree, NOT_FINITE
+        factor = 1.0 / math.sqrt(square) if rules.normalize and square > 0.0 else 1.0
+        for k in range(size):
+            value = memory.value[k] * factor
+            if not abs(value) <= rules.limit:
+                return tree, TOO_LARGE
+            values[start + k] = value
+        squares[tree] = square
+        indptr[tree + 1] = start + size
+        tree += 1
+    return tree, ALL_DONE
+
+
+@njit
+def _count_distinct(count: int, memory: RowMemory) -> int:
+    """Sort the fragments of a tree and count equal ones; return how many buckets are in use."""
+    shift, buckets = clear_keys(memory.table, count)
+    distinct = 0
+    for k in range(count):
+        number = insert_key(key_of(memory.found.sum[k]), distinct, shift, memory.table)
+        if number == distinct:
+            memory.occurrences[number], memory.first[number] = 0, k
+            distinct += 1
+        memory.occurrences[number] += 1
+    return buckets
+
+
+@njit
+def _write_row(
+    buckets: int, rules: Rules, learned: LearnedColumns, memory: RowMemory, indices: IntArray
+) -> tuple[int, float]:
+    """Write the columns of one row and its values; return how many, and the sum of all squares."""
+    table = memory.table
+    size, square, last = 0, 0.0, -1
+    for bucket in range(buckets):
+        key = table.key[bucket]
+        if key == FREE:
+            continue
+        number = table.number[bucket]
+        value = rules.weight[memory.found.productions[memory.first[number]]] * _damped_count(
+            memory.occurrences[number], rules
+        )
+        column, has_column = int(np.int64(key >> rules.shift)), True
+        if rules.learned:
+            known, rank = _find_key(key & rules.mask, learned)
+            value *= learned.weight[rank] if known else learned.other
+            if rules.dictionary:
+                column, has_column = rank, known
+        square += value * value
+        if not has_column:
+            continue
+        if not rules.dictionary and key & ONE:
+            value = -value
+        if column == last:
+            memory.value[size - 1] += value
+        else:
+            indices[size], memory.value[size], last = column, value, column
+            size += 1
+    return size, square
+
+
+@njit
+def damped(count: int, damping: int) -> float:
+    """Return g(count), for the index of g in DAMPINGS."""
+    if damping == 0:
+        return float(count)
+    return math.sqrt(count) if damping == 1 else math.log1p(count)
+
+
+@njit
+def _damped_count(count: int, rules: Rules) -> float:
+    return rules.damped[count] if count < TABLED else damped(count, rules.damping)
+
+
+@njit
+def _find_key(key: np.uint64, learned: LearnedColumns) -> tuple[bool, int]:
+    """Return whether a key was learned, and its number among those that were."""
+    bucket = np.int64(key >> learned.shift)
+    for k in range(learned.start[bucket], learned.start[bucket + 1]):
+        if learned.key[k] == key:
+            return True, k
+    return False, 0
+
+
+@njit
+def sums_of_squares(lengths: IntArray, values: Row) -> FloatArray:
+    """Return the sum of the squares of the values of each row."""
+    sums, at = np.zeros(lengths.size), 0
+    for row in range(lengths.size):
+        for k in range(at, at + lengths[row]):
+            sums[row] += np.float64(values[k]) * np.float64(values[k])
+        at += lengths[row]
+    return sums
+
+
+class Part(NamedTuple):
+    """Part of some rows: how many non-zeros each has, their columns and values, and each row's factor.
+
+    Without columns, those of every row are neighbours, from ``origin`` on.
+    """
+
+    lengths: IntArray
+    indices: IntArray
+    values: Row
+    factor: FloatArray
+    origin: int = 0
+
+
+@njit
+def join_parts(left: Part, right: Part, limit: float, indices: IntArray, values: Row) -> Ended:
+    """Write rows that begin with one part and end with another."""
+    at, a, b = 0, 0, 0
+    for row in range(left.lengths.size):
+        fits, first, second = True, a, b
+        for _ in range(left.lengths[row]):
+            value = left.values[a] * left.factor[row]
+            fits &= abs(value) <= limit
+            indices[at], values[at] = left.indices[a], value
+            at, a = at + 1, a + 1
+        for k in range(right.lengths[row]):
+            value = right.values[b] * right.factor[row]
+            fits &= abs(value) <= limit
+            indices[at] = right.indices[b] if right.indices.size else right.origin + k
+            values[at] = value
+            at, b = at + 1, b + 1
+        if not fits:
+            finite = _finite(left.values[first:a], left.factor[row]) and _finite(
+                right.values[second:b], right.factor[row]
+            )
+            return row, TOO_LARGE if finite else NOT_FINITE
+    return left.lengths.size, ALL_DONE
+
+
+@njit
+def _finite(values: Row, factor: float) -> bool:
+    """Whether values are finite and their factor is a number, maybe too large a one."""
+    for value in values:
+        if not math.isfinite(value):
+            return False
+    return not math.isnan(factor)
+
+
+class RowsWithRest(NamedTuple):
+    """Rows of bounded fragments and their rests, which become one where they are written."""
+
+    left: Part
+    right: Part
+    limit: float  # the largest value
+    refused: Callable[[int, int], Exception]  # the error of a row, and why it cannot be written
+
+    @property
+    def lengths(self) -> IntArray:
+        """How many non-zeros each row has."""
+        return self.left.lengths + self.right.lengths
+
+    def write(self, indices: IntArray, values: Row) -> None:
+        """Write columns and values where they belong in a matrix."""
+        row, why = join_parts(self.left, self.right, self.limit, indices, values)
+        if why != ALL_DONE:
+            raise self.refused(row, why)

@@ -39,7 +39,7 @@ from treedot import (
     read_trees,
 )
 from treedot._storage.files import write_whole
-from treedot.kernels.base import TreeKernel
+from treedot.kernels.tree_kernel import TreeKernel
 from treedot.model.evaluation import wilson
 
 SAMPLE = 2000  # questions that settings are chosen with

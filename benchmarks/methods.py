@@ -21,7 +21,7 @@ from treedot import (
     TreeClassifier,
     dot_products,
 )
-from treedot.kernels.base import TreeKernel
+from treedot.kernels.tree_kernel import TreeKernel
 from treedot.learn.candidates import N_FEATURES
 
 THREADS = -1

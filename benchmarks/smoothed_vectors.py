@@ -32,8 +32,8 @@ from treedot import (
     WordVectors,
     dot_products,
 )
-from treedot.kernels.partial_delta import Families
-from treedot.kernels.similarity import similar_labels
+from treedot.kernels.label_similarity import similar_labels
+from treedot.kernels.partial.gram import Families
 from treedot.parameters import GAPS
 from treedot.vectors import DenseEncoder, DenseSpec
 from treedot.vectors.fidelity import different_pairs, projected, spearman

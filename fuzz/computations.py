@@ -35,7 +35,7 @@ from treedot import (
     dot_products,
     read_trees,
 )
-from treedot.kernels.label_selection import LabelSelectionKernel
+from treedot.models.rivals.label_selection import LabelSelectionKernel
 from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, GAPS, STARTS
 
 MAX_TREES = 64  # damage may make thousands of one, and a Gram matrix has the square

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from treedot import read_trees
-from treedot.kernels.label_selection import LabelSelectionKernel
+from treedot.models.rivals.label_selection import LabelSelectionKernel
 from treedot.trees import nodes
 from treedot.vectors import SparseEncoder, SparseSpec
 from treedot.vectors.sparse import encoder

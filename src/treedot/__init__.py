@@ -21,7 +21,7 @@ __version__ = "0.1.0.dev0"
 _HOME = {
     "BoundedTreeKernel": "treedot.kernels",
     "Clusters": "treedot.search",
-    "ColumnKernel": "treedot.kernels.columns",
+    "ColumnKernel": "treedot.kernels.combine.columns",
     "Comparison": "treedot.search",
     "DeviceError": "treedot.errors",
     "DistributedTreeVectorizer": "treedot.vectors",
@@ -32,22 +32,22 @@ _HOME = {
     "FragmentVectorizer": "treedot.vectors",
     "IncompleteError": "treedot.errors",
     "Kernel": "treedot.kernels.kernel",
-    "KernelProduct": "treedot.kernels.combinations",
-    "KernelSum": "treedot.kernels.combinations",
+    "KernelProduct": "treedot.kernels.combine.combinations",
+    "KernelSum": "treedot.kernels.combine.combinations",
     "KernelTransformer": "treedot.learn",
     "LimitError": "treedot.errors",
-    "LinearKernel": "treedot.kernels.columns",
+    "LinearKernel": "treedot.kernels.combine.columns",
     "LinearModel": "treedot.model",
     "MissingDependencyError": "treedot.errors",
     "ModelExplanation": "treedot.explanation",
-    "NormalizedKernel": "treedot.kernels.combinations",
+    "NormalizedKernel": "treedot.kernels.combine.combinations",
     "PairExplanation": "treedot.explanation",
     "ParameterError": "treedot.errors",
     "PartialTreeKernel": "treedot.kernels",
-    "PolynomialKernel": "treedot.kernels.combinations",
-    "RBFKernel": "treedot.kernels.combinations",
+    "PolynomialKernel": "treedot.kernels.combine.combinations",
+    "RBFKernel": "treedot.kernels.combine.combinations",
     "RangeError": "treedot.errors",
-    "ScaledKernel": "treedot.kernels.combinations",
+    "ScaledKernel": "treedot.kernels.combine.combinations",
     "RouteKernel": "treedot.kernels",
     "SmoothedPartialTreeKernel": "treedot.kernels",
     "SourceError": "treedot.errors",
@@ -57,15 +57,15 @@ _HOME = {
     "Tree": "treedot.trees",
     "TreeClassifier": "treedot.learn",
     "TreeIndex": "treedot.search",
-    "TreeKernel": "treedot.kernels.base",
+    "TreeKernel": "treedot.kernels.tree_kernel",
     "TreeSyntaxError": "treedot.errors",
     "TreedotError": "treedot.errors",
     "Vectors": "treedot.vectors",
-    "WordVectors": "treedot.word_vectors",
+    "WordVectors": "treedot.kernels.word_vectors",
     "align": "treedot.search",
     "cluster_trees": "treedot.search",
     "compare": "treedot.search",
-    "count_fragments": "treedot.fragments",
+    "count_fragments": "treedot.kernels.fragments",
     "dot_products": "treedot.vectors",
     "edit_distance": "treedot.search",
     "explain": "treedot.explanation",
@@ -74,7 +74,7 @@ _HOME = {
     "find_duplicates": "treedot.search",
     "iter_code": "treedot.readers.code",
     "iter_trees": "treedot.readers",
-    "list_fragments": "treedot.fragments",
+    "list_fragments": "treedot.kernels.fragments",
     "load_vectors": "treedot.vectors",
     "nearest": "treedot.search",
     "read_code": "treedot.readers.code",
@@ -187,7 +187,6 @@ if TYPE_CHECKING:
         explain_model,
         explain_pair,
     )
-    from treedot.fragments import count_fragments, list_fragments
     from treedot.kernels import (
         BoundedTreeKernel,
         PartialTreeKernel,
@@ -196,9 +195,8 @@ if TYPE_CHECKING:
         SubsetTreeKernel,
         SubtreeKernel,
     )
-    from treedot.kernels.base import TreeKernel
-    from treedot.kernels.columns import ColumnKernel, LinearKernel
-    from treedot.kernels.combinations import (
+    from treedot.kernels.combine.columns import ColumnKernel, LinearKernel
+    from treedot.kernels.combine.combinations import (
         KernelProduct,
         KernelSum,
         NormalizedKernel,
@@ -206,7 +204,10 @@ if TYPE_CHECKING:
         RBFKernel,
         ScaledKernel,
     )
+    from treedot.kernels.fragments.space import count_fragments, list_fragments
     from treedot.kernels.kernel import Kernel
+    from treedot.kernels.tree_kernel import TreeKernel
+    from treedot.kernels.word_vectors import WordVectors
     from treedot.learn import DualLinearSVC, KernelTransformer, TreeClassifier, train_files
     from treedot.model import LinearModel
     from treedot.readers import iter_trees, read_trees
@@ -231,7 +232,6 @@ if TYPE_CHECKING:
     from treedot.vectors import Vectors, dot_products, load_vectors, save_vectors
     from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
     from treedot.vectors.fragment_vectorizer import FragmentVectorizer
-    from treedot.word_vectors import WordVectors
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,7 @@ from strategies import random_forest, trees
 from treedot import DualLinearSVC, FragmentVectorizer, LimitError, RangeError, SubsetTreeKernel, Tree, explain
 from treedot.explanation import pair_shares
 from treedot.explanation.shares import node_shares
-from treedot.fragments.cost import fragment_cost
+from treedot.kernels.fragments.cost import fragment_cost
 from treedot.readers import read_tree
 from treedot.vectors.sparse.occurrences import fragment_at
 

@@ -18,9 +18,10 @@ from treedot import (
     Tree,
 )
 from treedot.errors import LimitError, ParameterError, RangeError
-from treedot.kernels import pairwise, reference
-from treedot.kernels.label_selection import LabelSelectionKernel
+from treedot.kernels import reference
 from treedot.kernels.normalisation import Norms, finish_triangle, norms_of
+from treedot.kernels.subset import pairwise
+from treedot.models.rivals.label_selection import LabelSelectionKernel
 
 EXACT = 1e-12
 DECAY = st.sampled_from([0.0, 0.3, 1.0])

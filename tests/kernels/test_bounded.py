@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from strategies import random_forest, trees
 from treedot import BoundedTreeKernel, KernelTransformer, SubsetTreeKernel, Tree
 from treedot.errors import LimitError, ParameterError
-from treedot.fragments.cost import fragment_cost
 from treedot.kernels import reference
+from treedot.kernels.fragments.cost import fragment_cost
 
 EXACT = 1e-12
 DECAY = st.sampled_from([0.0, 0.3, 1.0])

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from strategies import ANY_LABEL, corpus, random_forest, trees
 from treedot import Forest, SubsetTreeKernel, SubtreeKernel, Tree, count_fragments, read_trees
 from treedot.errors import LimitError, ParameterError, RangeError
-from treedot.fragments import list_fragments
 from treedot.kernels import reference
-from treedot.kernels.label_selection import LabelSelectionKernel
+from treedot.kernels.fragments import list_fragments
+from treedot.models.rivals.label_selection import LabelSelectionKernel
 
 DECAY = st.sampled_from([0.0, 0.3, 0.4, 1.0])
 FORESTS = st.lists(trees(max_leaves=7), min_size=1, max_size=4)

@@ -20,8 +20,8 @@ from treedot import (
     kernels,
 )
 from treedot.errors import LimitError, ParameterError
-from treedot.kernels.base import MAX_PAIRS, TreeKernel
-from treedot.kernels.label_selection import LabelSelectionKernel
+from treedot.kernels.tree_kernel import MAX_PAIRS, TreeKernel
+from treedot.models.rivals.label_selection import LabelSelectionKernel
 
 KERNELS = [
     SubsetTreeKernel(),

@@ -11,8 +11,8 @@ from treedot import (
     Tree,
 )
 from treedot.errors import LimitError, ParameterError, RangeError
-from treedot.kernels import setwise
-from treedot.kernels.label_selection import LabelSelectionKernel
+from treedot.kernels.subset import gram
+from treedot.models.rivals.label_selection import LabelSelectionKernel
 
 THREADS = (2, 3, 7)
 KERNELS = [
@@ -34,8 +34,8 @@ KERNELS = [
 @pytest.fixture(autouse=True)
 def _share_little_work(monkeypatch):
     """Give threads work that would not be worth their while."""
-    monkeypatch.setattr(setwise, "SHARED_WORK", 4)
-    monkeypatch.setattr(setwise, "PIECE", 2)
+    monkeypatch.setattr(gram, "SHARED_WORK", 4)
+    monkeypatch.setattr(gram, "PIECE", 2)
 
 
 @pytest.mark.large

@@ -15,8 +15,8 @@ from strategies import corpus, random_forest, trees
 from treedot import Forest, SubsetTreeKernel, Tree, read_trees
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels import reference
-from treedot.kernels.label_selection import LabelSelectionKernel, label_alignment
 from treedot.learn.label_selection_transformer import LabelSelectionTransformer, _relaxed, _rounded
+from treedot.models.rivals.label_selection import LabelSelectionKernel, label_alignment
 
 
 def label_parts(a, b, decay):

@@ -9,12 +9,12 @@ import pytest
 
 from treedot import SubsetTreeKernel, TreedotError, WordVectors, read_trees
 from treedot.errors import ParameterError
-from treedot.kernels.label_selection import LabelSelectionKernel
 from treedot.model.inputs import columns_of, described, restored
 from treedot.model.number_input import NumberInput
 from treedot.model.table import Columns, Table
 from treedot.model.text_input import TextInput
 from treedot.model.tree_inputs import DenseInput, FragmentInput, KernelInput
+from treedot.models.rivals.label_selection import LabelSelectionKernel
 from treedot.vectors import DenseSpec, SparseSpec
 from treedot.vectors.sparse.fragment_rows import FragmentRows
 

@@ -31,11 +31,11 @@ from treedot import (
 )
 from treedot._storage.safetensors import write_arrays
 from treedot._storage.seals import is_whole
+from treedot.kernels.word_vectors import WordVectors
 from treedot.readers.ranges import split_file
 from treedot.scale import Reading, part_file, plan
 from treedot.trees.arrow import pa, typed_columns
 from treedot.vectors.parts import DIGEST_KEY, SOURCE_KEY
-from treedot.word_vectors import WordVectors
 
 SPARSE = FragmentVectorizer(n_features=2**12)
 DENSE = DistributedTreeVectorizer(n_components=256)

@@ -29,8 +29,8 @@ from treedot import (
     save_vectors,
 )
 from treedot.errors import LimitError, ParameterError, SourceError
-from treedot.fragments import list_fragments
-from treedot.fragments.cost import fragment_cost
+from treedot.kernels.fragments import list_fragments
+from treedot.kernels.fragments.cost import fragment_cost
 from treedot.kernels.reference import bounded_fragment_values
 from treedot.vectors import clear_encoders
 from treedot.vectors.chunks import TOO_MANY_OPEN

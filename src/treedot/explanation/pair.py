@@ -11,7 +11,7 @@ import numpy as np
 from treedot.errors import ParameterError
 from treedot.explanation.pair_shares import kernel_shares
 from treedot.kernels import SubsetTreeKernel
-from treedot.kernels.base import unit
+from treedot.kernels.tree_kernel import unit
 from treedot.parameters import checked_integer
 from treedot.readers import read_tree
 from treedot.trees import Forest, Tree

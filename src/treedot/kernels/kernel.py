@@ -15,7 +15,7 @@ from treedot._runtime.array_types import FloatArray
 from treedot.errors import ParameterError
 
 if TYPE_CHECKING:
-    from treedot.kernels.combinations import KernelProduct, KernelSum, ScaledKernel
+    from treedot.kernels.combine.combinations import KernelProduct, KernelSum, ScaledKernel
 
 
 MAX_SHOWN = 400  # characters of a parameter
@@ -118,17 +118,17 @@ class Kernel(ABC):
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def __add__(self, other: Kernel) -> KernelSum:
-        from treedot.kernels.combinations import KernelSum
+        from treedot.kernels.combine.combinations import KernelSum
 
         return KernelSum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Kernel | float) -> KernelProduct | ScaledKernel:
-        from treedot.kernels.combinations import KernelProduct, ScaledKernel
+        from treedot.kernels.combine.combinations import KernelProduct, ScaledKernel
 
         return KernelProduct(self, other) if isinstance(other, Kernel) else ScaledKernel(self, other)
 
     def __rmul__(self, factor: float) -> ScaledKernel:
-        from treedot.kernels.combinations import ScaledKernel
+        from treedot.kernels.combine.combinations import ScaledKernel
 
         return ScaledKernel(self, factor)
 

@@ -9,8 +9,8 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.errors import LimitError
-from treedot.kernels.base import MAX_PAIRS, TreeKernel
 from treedot.kernels.features import feature_gram, feature_pairs
+from treedot.kernels.tree_kernel import MAX_PAIRS, TreeKernel
 from treedot.parameters import STARTS, checked_choice
 from treedot.trees import Forest
 from treedot.trees.derived import parents

@@ -11,10 +11,10 @@ from treedot._runtime.hashing import mix64
 from treedot._runtime.jit import njit
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels import toolkit_subtrees
-from treedot.kernels.base import MAX_PAIRS, TreeKernel, unit
 from treedot.kernels.features import feature_gram, feature_pairs, leaf_gram, leaf_pair, leaf_pairs
-from treedot.kernels.single_pair import label_keys
+from treedot.kernels.subset.one_pair import label_keys
 from treedot.kernels.toolkit_subtrees import RULES
+from treedot.kernels.tree_kernel import MAX_PAIRS, TreeKernel, unit
 from treedot.parameters import SUBTREE_CONVENTIONS, checked_choice, checked_flag
 from treedot.trees import Forest
 

@@ -9,8 +9,8 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray, WordArray
 from treedot._runtime.jit import njit
 from treedot._runtime.threads import ONE_THREAD, Threads
-from treedot.kernels.base import MATCHING, check_pairs, joined
-from treedot.kernels.single_pair import hash_production, label_keys
+from treedot.kernels.subset.one_pair import hash_production, label_keys
+from treedot.kernels.tree_kernel import MATCHING, check_pairs, joined
 from treedot.trees import Forest
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from treedot.errors import ParameterError
-from treedot.kernels.base import TreeKernel, checked_tree_kernel
+from treedot.kernels.tree_kernel import TreeKernel, checked_tree_kernel
 from treedot.learn.folds import by_kind
 from treedot.learn.vectorizer_input import VectorizerInput
 from treedot.model.inputs import Inputs

@@ -7,8 +7,8 @@ from typing import Any, Self
 from sklearn.base import clone
 
 from treedot.kernels import SubsetTreeKernel
-from treedot.kernels.base import checked_tree_kernel
 from treedot.kernels.kernel import Kernel
+from treedot.kernels.tree_kernel import checked_tree_kernel
 from treedot.vectors.transformers import KernelMatrixTransformer
 
 

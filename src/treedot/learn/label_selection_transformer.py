@@ -10,9 +10,9 @@ from scipy.optimize import linprog
 
 from treedot._runtime.threads import open_threads
 from treedot.errors import ParameterError
-from treedot.kernels.base import MAX_PAIRS
-from treedot.kernels.label_selection import LabelSelectionKernel, label_alignment, label_counts
+from treedot.kernels.tree_kernel import MAX_PAIRS
 from treedot.learn.one_vs_rest import one_vs_rest
+from treedot.models.rivals.label_selection import LabelSelectionKernel, label_alignment, label_counts
 from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import read_trees
 from treedot.trees import Forest

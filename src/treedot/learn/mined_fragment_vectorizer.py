@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from treedot.errors import ParameterError, SourceError
-from treedot.fragments.mining import BEAM, mine
 from treedot.kernels import SubsetTreeKernel
-from treedot.kernels.base import MAX_PAIRS
 from treedot.kernels.normalisation import over_norms
+from treedot.kernels.tree_kernel import MAX_PAIRS
 from treedot.learn.one_vs_rest import one_vs_rest, train_svms
+from treedot.models.rivals.mining import BEAM, mine
 from treedot.parameters import checked_integer, checked_positive, checked_share
 from treedot.readers import read_trees
 from treedot.trees import Tree

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.errors import SourceError
-from treedot.kernels.base import TreeKernel
+from treedot.kernels.tree_kernel import TreeKernel
 from treedot.learn.candidates import candidates
 from treedot.learn.folds import by_kind, checked_groups, split_folds
 from treedot.learn.one_vs_rest import checked_classes, class_costs, one_vs_rest

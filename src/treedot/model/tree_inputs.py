@@ -19,7 +19,8 @@ from treedot.kernels import (
     SubsetTreeKernel,
     SubtreeKernel,
 )
-from treedot.kernels.base import TreeKernel
+from treedot.kernels.tree_kernel import TreeKernel
+from treedot.kernels.word_vectors import WordVectors
 from treedot.model.model_input import StoredInput, check_arrays, entry, stored_column
 from treedot.model.table import Columns, Table
 from treedot.trees import Forest
@@ -28,7 +29,6 @@ from treedot.vectors.sparse.encoder import SparseEncoder
 from treedot.vectors.sparse.fitted_state import VectorizerState
 from treedot.vectors.sparse.fragment_rows import FragmentRows, encode_rows
 from treedot.vectors.spec import DenseSpec
-from treedot.word_vectors import WordVectors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -12,6 +12,7 @@ import numpy as np
 
 from treedot._storage.safetensors import read_arrays, write_arrays
 from treedot.errors import ParameterError, SourceError
+from treedot.kernels.word_vectors import WordVectors
 from treedot.readers import read_trees
 from treedot.scale.work import SMALL_TREE, Columns, Source
 from treedot.trees import Forest
@@ -20,7 +21,6 @@ from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 from treedot.vectors.parts import vector_columns, vector_metadata
 from treedot.vectors.spec import DenseSpec, spec_from_dict
 from treedot.vectors.writers import describe
-from treedot.word_vectors import WordVectors
 
 VECTORIZER = "_vectorizer"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from treedot._runtime.threads import thread_map
 from treedot.errors import ParameterError
-from treedot.kernels.base import checked_tree_kernel
+from treedot.kernels.tree_kernel import checked_tree_kernel
 from treedot.parameters import checked_integer
 from treedot.search import top_k
 from treedot.trees import Forest

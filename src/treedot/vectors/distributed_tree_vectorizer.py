@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from treedot.kernels.word_vectors import WordVectors
 from treedot.parameters import checked_integer
 from treedot.readers import read_tree, read_trees
 from treedot.vectors.dense.encoder import DenseEncoder
@@ -19,7 +20,6 @@ from treedot.vectors.dense.word_labels import WordLabels
 from treedot.vectors.encoder_cache import kept_encoder, trim_encoders
 from treedot.vectors.spec import DenseSpec, spec_of
 from treedot.vectors.transformers import StatelessTreeTransformer
-from treedot.word_vectors import WordVectors
 
 
 class DistributedTreeVectorizer(StatelessTreeTransformer):

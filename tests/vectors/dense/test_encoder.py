@@ -17,7 +17,7 @@ from strategies import all_trees, random_forest, trees
 from treedot import Forest, Tree, read_trees
 from treedot._runtime.jit import COMPILED
 from treedot.errors import ParameterError, RangeError, SpecMismatchError
-from treedot.fragments import list_fragments
+from treedot.kernels.fragments import list_fragments
 from treedot.vectors import DenseEncoder, DenseSpec
 from treedot.vectors.chunks import ALL_DONE, NOT_FINITE, TOO_LARGE
 from treedot.vectors.dense import encoder as encoder_module

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from treedot import Tree, read_trees
-from treedot.fragments.cost import fragment_cost
+from treedot.kernels.fragments.cost import fragment_cost
 from treedot.vectors import SparseEncoder, SparseSpec
 from treedot.vectors.sparse.bounded import (
     FoundFragments,

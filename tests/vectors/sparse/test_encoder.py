@@ -25,8 +25,8 @@ from treedot import (
     read_trees,
 )
 from treedot.errors import LimitError, ParameterError, RangeError, SpecMismatchError
-from treedot.fragments import list_fragments
-from treedot.fragments.cost import fragment_cost
+from treedot.kernels.fragments import list_fragments
+from treedot.kernels.fragments.cost import fragment_cost
 from treedot.kernels.reference import bounded_fragment_values
 from treedot.vectors import SparseEncoder, SparseSpec
 from treedot.vectors.fidelity import different_pairs, floor, spearman

@@ -13,13 +13,13 @@ import numpy as np
 from treedot._runtime.array_types import IntArray, Matrix
 from treedot._runtime.threads import Threads, open_threads
 from treedot.errors import ParameterError, SpecMismatchError
+from treedot.kernels.word_vectors import WordVectors
 from treedot.trees import Forest
 from treedot.vectors.chunks import ALL_DONE, NOT_FINITE, Ended, check_forest
 from treedot.vectors.dense.compositions import MixedProduct, ShuffledConvolution, ShuffledProduct
 from treedot.vectors.dense.label_table import LabelTable
 from treedot.vectors.dense.schedule import Schedule, make_schedule
 from treedot.vectors.spec import DenseSpec, not_finite, too_large
-from treedot.word_vectors import WordVectors
 
 PART_NODES = 1 << 16  # that are prepared at a time, at most; a larger tree is a part of its own
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from treedot._runtime.array_types import FloatArray, Matrix
 from treedot._runtime.jit import njit
+from treedot.kernels.word_vectors import WordVectors
 from treedot.vectors.dense.compositions import MixedProduct, Mixer
 from treedot.vectors.dense.mixing import EDGE, UNMIX, Shuffle, Sum, mix_plus, sign_words, targets
 from treedot.vectors.dense.partial import Labels, PartialEncoder
 from treedot.vectors.dense.word_labels import WordLabels
-from treedot.word_vectors import WordVectors
 
 
 class SmoothedEncoder(PartialEncoder):

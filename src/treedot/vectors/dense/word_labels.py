@@ -12,9 +12,9 @@ import numpy as np
 
 from treedot._runtime.array_types import BoolArray, FloatArray, IntArray
 from treedot.errors import ParameterError
+from treedot.kernels.word_vectors import WordVectors, part_of_speech
 from treedot.vectors.dense.compositions import MixedProduct, Mixer
 from treedot.vectors.dense.labels import bits, keys, permutation
-from treedot.word_vectors import WordVectors, part_of_speech
 
 ROTATIONS = (3, 7, 11)  # of the mixers: three rounds of sixteen spread an element over 4096 others
 KEPT = 64  # isometries: there are few parts of speech

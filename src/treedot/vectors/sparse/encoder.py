@@ -12,7 +12,7 @@ import numpy as np
 from treedot._runtime.array_types import Array, FloatArray, WordArray
 from treedot._runtime.threads import open_threads
 from treedot.errors import ParameterError, RangeError
-from treedot.fragments.cost import fragment_cost
+from treedot.kernels.fragments.cost import fragment_cost
 from treedot.trees import Forest, Tree
 from treedot.vectors.chunks import (
     ALL_DONE,

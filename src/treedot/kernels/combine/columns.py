@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from treedot._runtime.array_types import FloatArray
 from treedot.errors import ParameterError, SourceError
-from treedot.kernels.base import numbers_of_examples
-from treedot.kernels.combinations import checked_kernel
+from treedot.kernels.combine.combinations import checked_kernel
 from treedot.kernels.kernel import Kernel
+from treedot.kernels.tree_kernel import numbers_of_examples
 from treedot.trees import Forest
 
 

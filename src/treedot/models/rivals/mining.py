@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import BoolArray, FloatArray, IntArray
-from treedot.fragments.expansion import (
+from treedot.kernels.fragments.expansion import (
     Expandable,
     Extensions,
     Level,
@@ -24,7 +24,7 @@ from treedot.fragments.expansion import (
     first_level,
     occurrences,
 )
-from treedot.fragments.space import FragmentSpace, production_labels
+from treedot.kernels.fragments.space import FragmentSpace, production_labels
 from treedot.trees import Forest
 from treedot.trees.distinct import DistinctSubtrees
 from treedot.trees.nodes import Nodes

@@ -11,9 +11,9 @@ from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels.features import feature_gram
-from treedot.kernels.partial_delta import Families
-from treedot.kernels.similarity import LabelSimilarities
-from treedot.kernels.subsequences import Weights
+from treedot.kernels.label_similarity import LabelSimilarities
+from treedot.kernels.partial.gram import Families
+from treedot.kernels.partial.subsequences import Weights
 from treedot.trees import Forest
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit
-from treedot.kernels.delta_table import Layout
-from treedot.kernels.partial_delta import PartialDelta
-from treedot.kernels.subsequences import Side, Weights, sums_shape
+from treedot.kernels.partial.gram import PartialDelta
+from treedot.kernels.partial.subsequences import Side, Weights, sums_shape
+from treedot.kernels.subset.delta_table import Layout
 
 FAR = -2000  # powers of two that no float holds
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.threads import ONE_THREAD, PARTS, SHARED_PARTS, Span, Threads
-from treedot.kernels import delta_table, pairwise
-from treedot.kernels.base import ALL_FRAGMENTS, MATCHING, Limited, check_pairs
-from treedot.kernels.delta_table import UNBOUNDED, Layout
+from treedot.kernels.subset import delta_table, pairwise
+from treedot.kernels.subset.delta_table import UNBOUNDED, Layout
+from treedot.kernels.tree_kernel import ALL_FRAGMENTS, MATCHING, Limited, check_pairs
 from treedot.trees import Forest
 from treedot.trees.distinct import DistinctSubtrees
 from treedot.trees.nodes import Nodes

@@ -11,7 +11,7 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit
 from treedot.errors import LimitError, ParameterError
-from treedot.word_vectors import WordVectors
+from treedot.kernels.word_vectors import WordVectors
 
 Similarity = WordVectors | Callable[[str, str], float]
 

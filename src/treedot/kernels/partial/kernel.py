@@ -10,15 +10,15 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.threads import ONE_THREAD, Span, Threads
 from treedot.errors import LimitError
-from treedot.kernels import setwise
-from treedot.kernels.base import MATCHING, MAX_PAIRS, Limited, TreeKernel, joined
-from treedot.kernels.label_sums import label_gram, label_pairs
-from treedot.kernels.pairwise import Trees
-from treedot.kernels.partial_delta import Families, PartialDelta, shared_partial_delta
-from treedot.kernels.partial_log import log_sum
-from treedot.kernels.partial_pairs import sums_of_pairs, trees_by_family
-from treedot.kernels.partial_single import kernel_of_pair
-from treedot.kernels.subsequences import Side, Weights
+from treedot.kernels.partial.gram import Families, PartialDelta, shared_partial_delta
+from treedot.kernels.partial.label_sums import label_gram, label_pairs
+from treedot.kernels.partial.logs import log_sum
+from treedot.kernels.partial.one_pair import kernel_of_pair
+from treedot.kernels.partial.pairwise import sums_of_pairs, trees_by_family
+from treedot.kernels.partial.subsequences import Side, Weights
+from treedot.kernels.subset import gram
+from treedot.kernels.subset.pairwise import Trees
+from treedot.kernels.tree_kernel import MATCHING, MAX_PAIRS, Limited, TreeKernel, joined
 from treedot.parameters import GAPS, checked_choice, checked_integer, checked_not_negative, checked_share
 from treedot.trees import Forest
 
@@ -121,7 +121,7 @@ class PartialTreeKernel(TreeKernel):
     ) -> Iterator[PartialDelta]:
         """Cut a matrix into tiles of T that fit into memory."""
         make = partial(PartialDelta, nodes)
-        return setwise.cut(make, rows, columns, self.max_pairs, whole, what=self._limited())
+        return gram.cut(make, rows, columns, self.max_pairs, whole, what=self._limited())
 
     def _limited(self) -> Limited:
         """Return what a limit says of this kernel; only with a factor of 1 it is one of vectors, too."""

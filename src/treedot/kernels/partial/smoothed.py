@@ -8,17 +8,17 @@ from collections.abc import Mapping
 import numpy.typing as npt
 
 from treedot.errors import ParameterError
-from treedot.kernels.base import MATCHING, MAX_PAIRS, Limited
-from treedot.kernels.pairwise import Trees
-from treedot.kernels.partial import PartialTreeKernel, widest
-from treedot.kernels.partial_delta import Families, PartialDelta
-from treedot.kernels.partial_pairs import sides_of
-from treedot.kernels.partial_single import kernel_of_similar
-from treedot.kernels.similarity import Similarity, similar_labels
-from treedot.kernels.subsequences import Side
+from treedot.kernels.label_similarity import Similarity, similar_labels
+from treedot.kernels.partial.gram import Families, PartialDelta
+from treedot.kernels.partial.kernel import PartialTreeKernel, widest
+from treedot.kernels.partial.one_pair import kernel_of_similar
+from treedot.kernels.partial.pairwise import sides_of
+from treedot.kernels.partial.subsequences import Side
+from treedot.kernels.subset.pairwise import Trees
+from treedot.kernels.tree_kernel import MATCHING, MAX_PAIRS, Limited
+from treedot.kernels.word_vectors import WordVectors
 from treedot.parameters import checked_share
 from treedot.trees import Forest
-from treedot.word_vectors import WordVectors
 
 
 class SmoothedPartialTreeKernel(PartialTreeKernel):

@@ -9,10 +9,10 @@ import numpy as np
 
 from treedot._runtime.array_types import IntArray
 from treedot._runtime.jit import njit
-from treedot.kernels.pairwise import Scratch, Trees, match
-from treedot.kernels.similarity import LabelSimilarities
-from treedot.kernels.single_pair import label_key
-from treedot.kernels.subsequences import Side, Sums, Table, Weights, sum_many
+from treedot.kernels.label_similarity import LabelSimilarities
+from treedot.kernels.partial.subsequences import Side, Sums, Table, Weights, sum_many
+from treedot.kernels.subset.one_pair import label_key
+from treedot.kernels.subset.pairwise import Scratch, Trees, match
 from treedot.trees import Forest
 from treedot.trees.derived import child_lists, parents
 

@@ -13,10 +13,10 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.errors import ParameterError, RangeError
-from treedot.kernels import pairwise, setwise
-from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined, read_sides
 from treedot.kernels.normalisation import over_norms
-from treedot.kernels.subset import SubsetTreeKernel
+from treedot.kernels.subset import gram, pairwise
+from treedot.kernels.subset.kernel import SubsetTreeKernel
+from treedot.kernels.tree_kernel import MAX_PAIRS, TreeKernel, joined, read_sides
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 
@@ -69,24 +69,24 @@ class LabelSelectionKernel(TreeKernel):
         whose label is not selected; without Y each pair is counted once.
         """
         x, y = read_sides(X, Y)
-        return setwise.work(*self._joined(x, y), self.max_pairs)
+        return gram.work(*self._joined(x, y), self.max_pairs)
 
     def _joined(self, x: Forest, y: Forest | None) -> tuple[Nodes, int, int | None]:
         both, n_columns = joined(x, y)
         return Nodes(both, self.labels), len(x), n_columns
 
     def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
-        return setwise.gram(*self._joined(x, y), self.decay, self.max_pairs, threads=threads)
+        return gram.gram(*self._joined(x, y), self.decay, self.max_pairs, threads=threads)
 
     def _raw_pairs(
         self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
     ) -> FloatArray:
         nodes = Nodes(x, self.labels)
         trees = pairwise.trees_of(nodes)
-        return setwise.pairs(nodes, trees, rows, columns, self.decay, self.max_pairs, threads=threads)
+        return gram.pairs(nodes, trees, rows, columns, self.decay, self.max_pairs, threads=threads)
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
-        return setwise.log_pair(Nodes(x + y, self.labels), self.decay, self.max_pairs)
+        return gram.log_pair(Nodes(x + y, self.labels), self.decay, self.max_pairs)
 
 
 def label_counts(forest: Forest) -> IntArray:
@@ -104,12 +104,12 @@ def label_alignment(
     No Gram matrix is formed: the Δ of every pair of distinct subtrees is weighted by the trees that hold
     them, and the pairs i = j are taken off tree by tree.
     """
-    nodes, whole = Nodes(forest), forest.derived(setwise.shared_delta)
+    nodes, whole = Nodes(forest), forest.derived(gram.shared_delta)
     if normalize:
         own = SubsetTreeKernel(decay, max_pairs=max_pairs)._raw_diagonal(forest, threads)
         weights = over_norms(weights, np.sqrt(own))
     total: FloatArray = np.zeros(nodes.n_productions)
-    for tile in setwise.tiles(nodes, (0, len(forest)), None, max_pairs, whole):
+    for tile in gram.tiles(nodes, (0, len(forest)), None, max_pairs, whole):
         total += tile.production_sums(decay, weights, threads) * (1 if tile.symmetric else 2)
     own = pairwise.own_production_sums(nodes, (weights**2).sum(axis=1), decay, max_pairs)
     total, own = _by_label(forest, total), _by_label(forest, own)

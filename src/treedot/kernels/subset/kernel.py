@@ -10,9 +10,10 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.errors import ParameterError
-from treedot.fragments.space import write_out
-from treedot.kernels import pairwise, setwise, single_pair
-from treedot.kernels.base import (
+from treedot.kernels.features import gram_of, leaf_gram, leaf_pair, leaf_pairs
+from treedot.kernels.fragments.space import write_out
+from treedot.kernels.subset import gram, one_pair, pairwise
+from treedot.kernels.tree_kernel import (
     ALL_FRAGMENTS,
     MAX_PAIRS,
     TreeKernel,
@@ -21,7 +22,6 @@ from treedot.kernels.base import (
     read_sides,
     unit,
 )
-from treedot.kernels.features import gram_of, leaf_gram, leaf_pair, leaf_pairs
 from treedot.parameters import CONVENTIONS, checked_choice, checked_flag
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
@@ -109,7 +109,7 @@ class SubsetTreeKernel(TreeKernel):
         matching = _fast_work(nodes, len(x), n_columns)
         if self.algorithm == "FTK" or (algorithm == "FTK" and matching <= self.max_pairs):
             return matching
-        return setwise.work(nodes, len(x), n_columns, self.max_pairs)
+        return gram.work(nodes, len(x), n_columns, self.max_pairs)
 
     def _algorithm(self, x: Forest, y: Forest | None) -> str:
         if self.algorithm != "auto":
@@ -132,7 +132,7 @@ class SubsetTreeKernel(TreeKernel):
     def _raw_pair(self, x: Forest, y: Forest) -> float:
         if self.weighting == "distinct" or self.algorithm not in ("auto", "FTK"):
             return super()._raw_pair(x, y)
-        value = single_pair.sum_of_pair(x, y, self.decay, self.max_pairs)
+        value = one_pair.sum_of_pair(x, y, self.decay, self.max_pairs)
         if value is None:
             return super()._raw_pair(x, y)
         if self.leaves:
@@ -160,7 +160,7 @@ class SubsetTreeKernel(TreeKernel):
             )
             check_pairs(int(entries.max(initial=0)), self.max_pairs, ALL_FRAGMENTS)
             return raw
-        return setwise.pairs(Nodes(x), trees, rows, columns, self.decay, self.max_pairs, threads=threads)
+        return gram.pairs(Nodes(x), trees, rows, columns, self.decay, self.max_pairs, threads=threads)
 
     def _looped_gram(self, x: Forest, y: Forest | None, threads: Threads) -> FloatArray:
         both, n_columns = joined(x, y)
@@ -183,7 +183,7 @@ class SubsetTreeKernel(TreeKernel):
         if self.weighting == "distinct":
             value = float(self._raw_gram(x, y)[0, 0])
             return math.log(value) if value > 0 else -math.inf
-        result = setwise.log_pair(Nodes(x + y), self.decay, self.max_pairs)
+        result = gram.log_pair(Nodes(x + y), self.decay, self.max_pairs)
         if self.leaves:
             equal = leaf_pair(x, y)
             result = float(np.logaddexp(result, math.log(equal) if equal else -math.inf))
@@ -192,10 +192,8 @@ class SubsetTreeKernel(TreeKernel):
 
     def _shared_gram(self, x: Forest, y: Forest | None, threads: Threads) -> FloatArray:
         both, n_columns = joined(x, y)
-        whole = x.derived(setwise.shared_delta) if y is None else None
-        return setwise.gram(
-            Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole, threads=threads
-        )
+        whole = x.derived(gram.shared_delta) if y is None else None
+        return gram.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole, threads=threads)
 
 
 def _table_work(sizes: IntArray, n_rows: int, n_columns: int | None) -> int:

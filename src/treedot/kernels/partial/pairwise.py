@@ -7,9 +7,9 @@ import numpy as np
 from treedot._runtime.array_types import IntArray
 from treedot._runtime.jit import njit
 from treedot._runtime.threads import ONE_THREAD, Threads
-from treedot.kernels.pairwise import PairSums, Scratch, Trees, match, new_scratch, trees_of
-from treedot.kernels.partial_delta import Families
-from treedot.kernels.subsequences import Side, Sums, Table, Weights, make_sums, sum_many
+from treedot.kernels.partial.gram import Families
+from treedot.kernels.partial.subsequences import Side, Sums, Table, Weights, make_sums, sum_many
+from treedot.kernels.subset.pairwise import PairSums, Scratch, Trees, match, new_scratch, trees_of
 from treedot.trees import Forest
 
 

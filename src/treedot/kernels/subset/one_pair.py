@@ -16,8 +16,8 @@ import numpy as np
 from treedot._runtime.array_types import IntArray, WordArray
 from treedot._runtime.hashing import mix64
 from treedot._runtime.jit import njit
-from treedot.kernels.delta_table import UNBOUNDED, coefficients
-from treedot.kernels.pairwise import Scratch, Trees, fill, fill_bounded, match
+from treedot.kernels.subset.delta_table import UNBOUNDED, coefficients
+from treedot.kernels.subset.pairwise import Scratch, Trees, fill, fill_bounded, match
 from treedot.trees import Forest
 from treedot.trees.derived import child_lists, parents
 

@@ -7,8 +7,8 @@ import math
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.errors import ParameterError
-from treedot.kernels import pairwise, setwise, single_pair
-from treedot.kernels.base import MAX_PAIRS, TreeKernel, joined
+from treedot.kernels.subset import gram, one_pair, pairwise
+from treedot.kernels.tree_kernel import MAX_PAIRS, TreeKernel, joined
 from treedot.parameters import checked_integer
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
@@ -65,20 +65,20 @@ class BoundedTreeKernel(TreeKernel):
 
     def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
         both, n_columns = joined(x, y)
-        whole = x.derived(setwise.shared_delta) if y is None else None
-        return setwise.gram(
+        whole = x.derived(gram.shared_delta) if y is None else None
+        return gram.gram(
             Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole, self.budget, threads
         )
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
-        value = single_pair.sum_of_pair(x, y, self.decay, self.max_pairs, self.budget)
+        value = one_pair.sum_of_pair(x, y, self.decay, self.max_pairs, self.budget)
         return super()._raw_pair(x, y) if value is None else value
 
     def _raw_pairs(
         self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
     ) -> FloatArray:
         trees = x.derived(pairwise.trees_by_production)
-        return setwise.pairs(Nodes(x), trees, rows, columns, self.decay, self.max_pairs, self.budget, threads)
+        return gram.pairs(Nodes(x), trees, rows, columns, self.decay, self.max_pairs, self.budget, threads)
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
         value = self._raw_pair(x, y)

@@ -18,11 +18,8 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit
 from treedot._runtime.threads import ONE_THREAD, Threads
-from treedot.kernels import delta_table
-from treedot.kernels.delta_table import Layout
-from treedot.kernels.setwise import SubtreePairs
-from treedot.kernels.similarity import LabelSimilarities, equal_labels
-from treedot.kernels.subsequences import (
+from treedot.kernels.label_similarity import LabelSimilarities, equal_labels
+from treedot.kernels.partial.subsequences import (
     FEW,
     Below,
     Plan,
@@ -37,6 +34,9 @@ from treedot.kernels.subsequences import (
     sum_few,
     sum_many,
 )
+from treedot.kernels.subset import delta_table
+from treedot.kernels.subset.delta_table import Layout
+from treedot.kernels.subset.gram import SubtreePairs
 from treedot.trees import Forest
 from treedot.trees.distinct import Counts, DistinctSubtrees
 from treedot.trees.nodes import Nodes

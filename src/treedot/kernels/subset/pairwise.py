@@ -9,8 +9,8 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit
 from treedot._runtime.threads import ONE_THREAD, Threads
-from treedot.kernels.base import ALL_FRAGMENTS, check_pairs
-from treedot.kernels.delta_table import UNBOUNDED, coefficients, times_expanded
+from treedot.kernels.subset.delta_table import UNBOUNDED, coefficients, times_expanded
+from treedot.kernels.tree_kernel import ALL_FRAGMENTS, check_pairs
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 

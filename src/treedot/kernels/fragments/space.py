@@ -11,7 +11,7 @@ import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.errors import LimitError
-from treedot.fragments.expansion import (
+from treedot.kernels.fragments.expansion import (
     Extensions,
     expandable,
     extend,

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 from strategies import ANY_LABEL, random_forest, trees
 from treedot import Forest, Tree, list_fragments
 from treedot.errors import LimitError
-from treedot.fragments.mining import mine
-from treedot.fragments.space import count_fragments, write_out
+from treedot.kernels.fragments import count_fragments
+from treedot.kernels.fragments.space import write_out
 from treedot.kernels.reference import fragment_counts, fragment_values
+from treedot.models.rivals.mining import mine
 
 FORESTS = st.lists(trees(max_leaves=6), min_size=1, max_size=4)
 DECAY = st.sampled_from([0.0, 0.4, 1.0])

@@ -1,0 +1,1 @@
+"""Kernels made of kernels: sums, products, polynomials, columns of a table."""

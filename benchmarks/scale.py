@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.grammar import forests
 from treedot import DistributedTreeVectorizer, FragmentVectorizer, find_duplicates, scale
 from treedot._runtime.timing import timed
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.readers.ranges import split_file
 from treedot.scale.engines import LocalProcesses
 from treedot.scale.part_file import PartFile

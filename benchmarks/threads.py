@@ -28,8 +28,8 @@ from benchmarks.trees import CORPORA, corpus
 from treedot import Forest, SubsetTreeKernel
 from treedot._runtime.jit import njit
 from treedot.parameters import n_threads
-from treedot.readers.brackets import read_brackets, read_in_threads
-from treedot.readers.problems import OnBad
+from treedot.readers.brackets.reader import read_brackets, read_in_threads
+from treedot.readers.on_bad import OnBad
 from treedot.vectors import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
 
 ROUNDS = 3

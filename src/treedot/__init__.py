@@ -80,13 +80,13 @@ _HOME = {
     "read_code": "treedot.readers.code",
     "read_conllu": "treedot.readers.treebanks",
     "read_dot_bracket": "treedot.readers.treebanks",
-    "read_html": "treedot.readers.documents",
-    "read_json": "treedot.readers.documents",
-    "read_kelp": "treedot.readers.examples",
+    "read_html": "treedot.readers.documents.reader",
+    "read_json": "treedot.readers.documents.reader",
+    "read_kelp": "treedot.readers.kelp_svmlight",
     "read_newick": "treedot.readers.treebanks",
-    "read_svmlight": "treedot.readers.examples",
+    "read_svmlight": "treedot.readers.kelp_svmlight",
     "read_trees": "treedot.readers",
-    "read_xml": "treedot.readers.documents",
+    "read_xml": "treedot.readers.documents.reader",
     "save_vectors": "treedot.vectors",
     "similarity": "treedot.search",
     "train_files": "treedot.learn",
@@ -212,8 +212,8 @@ if TYPE_CHECKING:
     from treedot.model import LinearModel
     from treedot.readers import iter_trees, read_trees
     from treedot.readers.code import iter_code, read_code
-    from treedot.readers.documents import read_html, read_json, read_xml
-    from treedot.readers.examples import read_kelp, read_svmlight
+    from treedot.readers.documents.reader import read_html, read_json, read_xml
+    from treedot.readers.kelp_svmlight import read_kelp, read_svmlight
     from treedot.readers.treebanks import read_conllu, read_dot_bracket, read_newick
     from treedot.search import (
         Clusters,

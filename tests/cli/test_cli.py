@@ -25,8 +25,8 @@ from treedot import (
 )
 from treedot._storage.safetensors import write_arrays
 from treedot.cli import main
-from treedot.readers import pieces
-from treedot.readers.batch import Batch
+from treedot.readers.brackets import pieces
+from treedot.readers.brackets.batch import Batch
 from treedot.vectors import DenseEncoder, DenseSpec, load_vectors
 from treedot.vectors.files import read_description
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treedot import Forest, SourceError, read_trees
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.readers.ranges import FileRange, Reading, iter_range, split_file
 from treedot.trees.writers import forest_file
 

@@ -32,7 +32,7 @@ from treedot.model.labels import class_names, column_values
 from treedot.model.model_folder import check_model_target
 from treedot.model.table import Columns, finite_numbers, read_table, readable_rows
 from treedot.parameters import checked_integer
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.trees import Forest
 
 MISTAKES = 20  # that are listed

@@ -14,7 +14,7 @@ from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.errors import ParameterError
 from treedot.readers import read_trees
 from treedot.readers.objects import read_items
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.readers.tables import DEFAULT_COLUMN
 from treedot.trees import Forest
 

@@ -25,7 +25,7 @@ from treedot.parameters import (
     checked_choice,
     n_threads,
 )
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.trees import Forest, Tree
 
 __all__ = ["is_known", "iter_trees", "read_tree", "read_trees"]
@@ -140,7 +140,7 @@ def read_tree(thing: Any) -> Forest:
     if isinstance(thing, Tree):
         return Forest.from_tree(thing)
     if isinstance(thing, str):
-        from treedot.readers.brackets import read_cell
+        from treedot.readers.brackets.reader import read_cell
 
         found = read_cell(thing)
         if found is not None:
@@ -294,13 +294,13 @@ def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator
 
         return read_source(stream, name, kind, how.unit or "function", batch_size, on_bad)
     if kind == "brackets":
-        from treedot.readers.brackets import read_brackets, read_in_threads
+        from treedot.readers.brackets.reader import read_brackets, read_in_threads
 
         if how.n_jobs > 1:
             return _checked(read_in_threads(stream, name, batch_size, on_bad, how.n_jobs), name, how)
         return _checked(read_brackets(stream, name, batch_size, on_bad), name, how)
     if kind in DOCUMENTS:
-        from treedot.readers.documents import read_stream
+        from treedot.readers.documents.reader import read_stream
 
         return read_stream(stream, name, kind, how.unit, batch_size, on_bad)
     if kind in TREEBANKS:
@@ -308,7 +308,7 @@ def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator
 
         return _checked(read_treebank(stream, name, kind, how.unit, batch_size, on_bad), name, how)
     if kind in EXAMPLES:
-        from treedot.readers.examples import read_examples
+        from treedot.readers.kelp_svmlight import read_examples
 
         return _checked(read_examples(stream, name, kind, column, batch_size, on_bad), name, how)
     from treedot.readers import tables

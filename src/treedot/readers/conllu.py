@@ -9,8 +9,8 @@ from typing import IO, Any, NamedTuple
 
 from treedot._storage.files import MAX_LINE, read_lines
 from treedot.errors import SourceError
+from treedot.readers.on_bad import OnBad
 from treedot.readers.packer import PostOrderPacker
-from treedot.readers.problems import OnBad
 from treedot.readers.recognition import refuse_other_files
 from treedot.trees import Forest
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from treedot.errors import SourceError, TreeSyntaxError
-from treedot.readers.brackets import read_cells
-from treedot.readers.problems import OnBad
+from treedot.readers.brackets.reader import read_cells
+from treedot.readers.on_bad import OnBad
 from treedot.trees import Forest, Tree
 from treedot.trees.brackets import check_text
 from treedot.trees.forest import MAX_NODES

@@ -16,7 +16,7 @@ from treedot._pages.printable import first_few
 from treedot._storage.files import MAX_LINE, read_lines
 from treedot.errors import SourceError
 from treedot.readers.objects import read_items
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.readers.recognition import refuse_other_files
 from treedot.trees import Forest
 

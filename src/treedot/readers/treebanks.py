@@ -8,9 +8,9 @@ from typing import IO, Any
 from treedot.errors import SourceError
 from treedot.parameters import DEPENDENCY_TREES, checked_choice
 from treedot.readers import conllu, dot_bracket, newick
-from treedot.readers.documents import AT_A_TIME, Paths, read_files
+from treedot.readers.documents.reader import AT_A_TIME, Paths, read_files
 from treedot.readers.folders import OnSkip
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.trees import Forest
 
 __all__ = ["read_conllu", "read_dot_bracket", "read_newick", "read_stream"]

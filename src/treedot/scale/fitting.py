@@ -37,7 +37,7 @@ from treedot.model import LinearModel
 from treedot.model.labels import class_names
 from treedot.model.model_folder import check_model_target
 from treedot.parameters import checked_integer, checked_path
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.readers.ranges import Reading, checked_reading, iter_range
 from treedot.scale.engines import Engine, Task, opened
 from treedot.scale.fit_folder import TRAINING, FitFolder, Job, shard_name

@@ -31,7 +31,7 @@ from treedot.learn.coordinate_descent import PassFigures
 from treedot.learn.training_folder import ALPHA, FACTS, TREES, training_identity, write_json
 from treedot.learn.tree_blocks import BLOCK_TREES, Block, write_blocks
 from treedot.readers import read_trees
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.readers.ranges import iter_range
 from treedot.scale.fit_folder import TRAINING, FitFolder, Update, Weights, shard_name, shard_of
 from treedot.scale.plan import Plan

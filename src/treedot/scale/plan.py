@@ -25,7 +25,7 @@ from treedot.errors import ParameterError, SourceError, SpecMismatchError, Treed
 from treedot.parameters import checked_integer
 from treedot.readers import check_file_settings, check_settings, format_of, is_known
 from treedot.readers.folders import walk
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.readers.ranges import FileRange, Reading, iter_range, split_file
 from treedot.vectors.parts import (
     ANEW,

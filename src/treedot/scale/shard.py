@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from treedot._storage.files import reason, write_whole
 from treedot.errors import SourceError, TreedotError
 from treedot.parameters import checked_path
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.scale.encoding import Encoding
 from treedot.scale.pair_search import PairSearch
 from treedot.scale.part_file import PartFile, planned_types, source_metadata

@@ -13,7 +13,7 @@ import numpy as np
 from treedot._runtime.array_types import IntArray
 from treedot._runtime.jit import cache_folder
 from treedot._storage.locks import lock
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.readers.ranges import FileRange, Reading, iter_range
 from treedot.trees import Forest
 

@@ -17,7 +17,7 @@ from treedot.parameters import n_threads
 from treedot.readers.code.settings import MAX_BYTES, MAX_SECONDS, CodeSettings
 from treedot.readers.code.source_files import Outcome, as_utf8, parse_units, read_units
 from treedot.readers.folders import FoundFile, OnSkip, TooLargeError, walk
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.trees import Forest
 
 __all__ = ["CodeSettings", "iter_code", "parse_code", "read_code", "read_source"]

@@ -12,7 +12,7 @@ from treedot._storage.files import content_suffix, open_raw
 from treedot.errors import ParameterError, SourceError, TreeSyntaxError
 from treedot.parameters import DOCUMENT_UNITS, POLICIES, checked_choice
 from treedot.readers.folders import OnSkip, walk
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.trees import Forest
 
 __all__ = ["read_files", "read_html", "read_json", "read_stream", "read_xml"]
@@ -166,10 +166,10 @@ def read_stream(
     """Yield the trees of one file of a kind: ``"html"``, ``"xml"`` or ``"json"``."""
     unit = unit or "document"
     if kind == "json":
-        from treedot.readers.json_values import read_json_values
+        from treedot.readers.documents.json_values import read_json_values
 
         return read_json_values(stream, name, batch_size, on_bad, unit, (policies or VALUES)["values"])
-    from treedot.readers import markup
+    from treedot.readers.documents import markup
 
     if kind == "html":
         return markup.read_page(stream, name, on_bad, policies or MARKUP)

@@ -8,8 +8,8 @@ import numpy as np
 
 from treedot._runtime.array_types import IntArray
 from treedot._runtime.jit import inlined, njit
-from treedot.readers.token_table import SOME_KEY, Table, add, empty_table, find
-from treedot.readers.words import PADDING, Text, byte_at, label_bytes
+from treedot.readers.brackets.token_table import SOME_KEY, Table, add, empty_table, find
+from treedot.readers.brackets.words import PADDING, Text, byte_at, label_bytes
 
 # What the scanner stopped for.
 NO_ROOM = -1  # for more tokens in the table, or for more nodes or trees

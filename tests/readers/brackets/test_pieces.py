@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from treedot import ParameterError, SourceError, TreeSyntaxError, iter_trees, read_trees
 from treedot._runtime.threads import ONE_THREAD
-from treedot.readers import brackets, pieces
-from treedot.readers.problems import OnBad
-from treedot.readers.words import padded
+from treedot.readers.brackets import pieces, reader
+from treedot.readers.brackets.words import padded
+from treedot.readers.on_bad import OnBad
 
 TREES = [f"(S (NP (N w{i % 37})) (VP v{i % 7}))" for i in range(300)]
 
@@ -65,9 +65,9 @@ PIECES_OF_TEXT = st.sampled_from(
 @example(b"(a b)\n(c\n(d e))\n)\n(f g)", 2, True, 1, 1, 1 << 24)
 @example(b"\xef\xbb\xbf(a b) x", 2, False, 1, 1, 1 << 24)
 def test_threads_read_any_text_as_one_does(text, batch_size, skips, block, piece, most):
-    expected = outcome(brackets.read_brackets, text, batch_size, skips)
+    expected = outcome(reader.read_brackets, text, batch_size, skips)
     with in_small_pieces(block, piece, piece, most):
-        assert outcome(brackets.read_in_threads, text, batch_size, skips, 2) == expected
+        assert outcome(reader.read_in_threads, text, batch_size, skips, 2) == expected
 
 
 @given(
@@ -173,10 +173,10 @@ def test_a_damaged_file_is_read_up_to_the_damage(fault, place):
             seen.append(str(error))
         return seen
 
-    expected = outcome_of(brackets.read_brackets)
+    expected = outcome_of(reader.read_brackets)
     assert ("damaged" in expected[-1]) == (place == 290 or not fault)  # an error reads on a little
     with in_small_pieces(64, 500):
-        assert outcome_of(brackets.read_in_threads, 2) == expected
+        assert outcome_of(reader.read_in_threads, 2) == expected
 
 
 @pytest.mark.large

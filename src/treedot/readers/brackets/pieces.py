@@ -19,8 +19,8 @@ from treedot._runtime.jit import njit
 from treedot._runtime.threads import Threads
 from treedot._storage.files import read_chunk
 from treedot.errors import SourceError
+from treedot.readers.brackets.words import PADDING, Text, first_mark, marks, n_marks, padded
 from treedot.readers.recognition import refuse_other_files
-from treedot.readers.words import PADDING, Text, first_mark, marks, n_marks, padded
 
 CHUNK_BYTES = 1 << 18  # of the stream at a time
 READ_BYTES = 1 << 22  # before anything is done with them, or more for many threads

@@ -10,9 +10,9 @@ from xml.parsers import expat
 
 from treedot._storage.files import read_chunk
 from treedot.errors import SourceError, TreeSyntaxError, missing
-from treedot.readers.elements import Elements
+from treedot.readers.documents.elements import Elements
+from treedot.readers.on_bad import OnBad
 from treedot.readers.packer import MAX_TEXT
-from treedot.readers.problems import OnBad
 from treedot.readers.recognition import refuse_other_files
 from treedot.trees import Forest
 

@@ -10,8 +10,8 @@ from typing import IO, Any
 
 from treedot._storage.files import read_chunk
 from treedot.errors import SourceError, TreeSyntaxError
+from treedot.readers.on_bad import OnBad
 from treedot.readers.packer import MAX_TEXT, Packer
-from treedot.readers.problems import OnBad
 from treedot.readers.recognition import refuse_other_files
 from treedot.trees import Forest
 

@@ -18,8 +18,8 @@ from treedot import (
     read_trees,
     read_xml,
 )
-from treedot.readers import documents, json_values, markup
-from treedot.readers.problems import OnBad
+from treedot.readers.documents import json_values, markup, reader
+from treedot.readers.on_bad import OnBad
 
 DEEP = 100_000
 
@@ -27,8 +27,8 @@ DEEP = 100_000
 def trees(source, kind, unit=None, on_bad=None, **policies):
     """Return the forest of a text or bytes, as a file of some kind."""
     raw = source.encode() if isinstance(source, str) else source
-    defaults = documents.VALUES if kind == "json" else documents.MARKUP
-    forests = documents.read_stream(
+    defaults = reader.VALUES if kind == "json" else reader.MARKUP
+    forests = reader.read_stream(
         io.BytesIO(raw), "it", kind, unit, 1024, OnBad(on_bad), {**defaults, **policies}
     )
     return Forest.concat([Forest([], [], [0], []), *forests])
@@ -102,7 +102,7 @@ def test_pages_of_any_depth_are_read():
 
 def test_a_page_that_would_take_too_long_is_refused_before_it_does(monkeypatch):
     pytest.importorskip("lxml")
-    monkeypatch.setattr("treedot.readers.markup.MAX_STEPS", 1 << 28)
+    monkeypatch.setattr("treedot.readers.documents.markup.MAX_STEPS", 1 << 28)
     errors = []
     assert len(trees(b"<i>" * DEEP + b"</b>" * DEEP, "html", on_bad=errors.append)) == 0
     assert "elements are open" in str(errors[0])

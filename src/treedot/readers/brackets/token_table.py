@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from treedot._runtime.array_types import IntArray
 from treedot._runtime.jit import inlined, njit
-from treedot.readers.words import Text, first_bytes, scrambled, word_at
+from treedot.readers.brackets.words import Text, first_bytes, scrambled, word_at
 
 SOME_KEY = 0x1E3779B97F4A7C15  # for texts that are too short to do harm
 

@@ -9,9 +9,9 @@ from typing import IO, Any
 from treedot._pages.printable import first_few
 from treedot.errors import SourceError
 from treedot.parameters import checked_choice
-from treedot.readers.documents import AT_A_TIME, Paths, read_files
+from treedot.readers.documents.reader import AT_A_TIME, Paths, read_files
 from treedot.readers.folders import OnSkip
-from treedot.readers.problems import OnBad
+from treedot.readers.on_bad import OnBad
 from treedot.readers.tables import DEFAULT_COLUMN, Row, decoded, packed
 from treedot.trees import Forest
 from treedot.trees.exchange import CLASS, STRING, TREE, VECTOR, VectorText, features

@@ -10,10 +10,10 @@ import numpy as np
 
 from treedot._runtime.array_types import IntArray
 from treedot._runtime.threads import ONE_THREAD, Threads
-from treedot.readers import scanner
-from treedot.readers.scanner import Scan
-from treedot.readers.token_table import empty_table, larger_table, merge
-from treedot.readers.words import Text, padded
+from treedot.readers.brackets import scanner
+from treedot.readers.brackets.scanner import Scan
+from treedot.readers.brackets.token_table import empty_table, larger_table, merge
+from treedot.readers.brackets.words import Text, padded
 from treedot.trees import Forest
 from treedot.trees.brackets import unescape
 

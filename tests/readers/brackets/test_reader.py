@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import ANY_LABEL, random_forest, trees
 from treedot import Forest, Tree, iter_trees, read_trees
 from treedot.errors import ParameterError, SourceError, TreeSyntaxError
-from treedot.readers import brackets
+from treedot.readers.brackets import reader
 
 
 @given(st.lists(trees(ANY_LABEL), min_size=1, max_size=5))
@@ -89,7 +89,7 @@ def test_arrays_and_labels_are_those_of_a_plain_reader(given_trees, gap, chunk):
     text = gap.join(f"({tree})" for tree in given_trees)
     expected = plain_forest(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(brackets, "CHUNK_BYTES", chunk)
+        patch.setattr(reader, "CHUNK_BYTES", chunk)
         found = [read_trees(io.BytesIO(text.encode()))]
     if "\n" not in gap:
         found.append(read_trees([f"({tree})" for tree in given_trees]))
@@ -103,7 +103,7 @@ def test_arrays_and_labels_are_those_of_a_plain_reader(given_trees, gap, chunk):
 def test_files_are_refused_where_a_plain_reader_refuses_them(text, chunk):
     expected = plain_forest(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(brackets, "CHUNK_BYTES", chunk)
+        patch.setattr(reader, "CHUNK_BYTES", chunk)
         try:
             found = read_trees(io.BytesIO(text.encode()))
         except SourceError:
@@ -119,7 +119,7 @@ def test_there_is_room_for_as_many_nodes_and_trees_as_a_text_can_have(text):
 @pytest.mark.parametrize("chunk", [64, 4096, 1 << 20])
 def test_there_is_room_for_any_number_of_labels(monkeypatch, chunk):
     text = "".join(f"(tree{i % 7} a-rather-long-label-{i} w{i % 1000})\n" for i in range(2000))
-    monkeypatch.setattr(brackets, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(reader, "CHUNK_BYTES", chunk)
     forest = read_trees(io.BytesIO(text.encode()))
     assert forest == plain_forest(text)
     assert len(set(forest.labels)) == len(forest.labels) == 7 + 2000 + 1000
@@ -134,7 +134,7 @@ def test_batches_have_their_own_labels_and_no_others():
 @pytest.mark.parametrize("batch", [1, 2, 100])
 def test_errors_name_the_same_places_whatever_the_chunks_and_batches(monkeypatch, chunk, batch):
     text = "(ä b) (c d)\n(e f) (g h) stray-text (i j))\n (k l) (m".encode()
-    monkeypatch.setattr(brackets, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(reader, "CHUNK_BYTES", chunk)
     errors: list[SourceError] = []
     assert sum(map(len, iter_trees(io.BytesIO(text), batch_size=batch, on_bad=errors.append))) == 6
     assert [str(error) for error in errors] == [
@@ -146,7 +146,7 @@ def test_errors_name_the_same_places_whatever_the_chunks_and_batches(monkeypatch
 
 @pytest.mark.parametrize("chunk", [2, 1 << 20])
 def test_a_table_is_recognised_behind_blanks(monkeypatch, chunk):
-    monkeypatch.setattr(brackets, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(reader, "CHUNK_BYTES", chunk)
     with pytest.raises(TreeSyntaxError, match=r":3:1 .*if this is a table, give format='tsv'"):
         read_trees(io.BytesIO(b"\n  \nid\ttree\n1\t(a b)\n"))
 
@@ -161,7 +161,7 @@ def test_the_place_in_a_text_is_counted_from_its_beginning():
 def test_chunks_and_batches_do_not_matter(monkeypatch, chunk, batch):
     forest = random_forest(2, 10)
     text = "\n".join(tree.pretty(width=20) for tree in forest).encode()
-    monkeypatch.setattr(brackets, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(reader, "CHUNK_BYTES", chunk)
     parts = list(iter_trees(io.BytesIO(text), batch_size=batch))
     assert Forest.concat(parts) == forest
     assert max(map(len, parts)) <= batch
@@ -196,7 +196,7 @@ def test_bad_trees_can_be_left_out_and_are_reported(tmp_path, monkeypatch, chunk
     path.write_bytes(
         b"(S a)\n(S (b c)\n(S b)\nstray\n(S c)\n(S \xff) (S inline)\n))\n(S\n  d)\n(S e)\n(S (f)\n"
     )
-    monkeypatch.setattr(brackets, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(reader, "CHUNK_BYTES", chunk)
     errors: list[SourceError] = []
     forest = read_trees(path, on_bad=errors.append)
     assert list(map(str, forest)) == ["(S a)", "(S b)", "(S c)", "(S inline)", "(S d)", "(S e)"]
@@ -245,14 +245,14 @@ def test_the_bytes_looked_at_grow_with_the_size_of_a_file_of_errors(monkeypatch,
         if event == "c_call" and called.__name__ == "tobytes" and isinstance(array, np.ndarray):
             looked_at += array.nbytes
 
-    def scan(*arguments, scan=brackets.scanner.scan):
+    def scan(*arguments, scan=reader.scanner.scan):
         nonlocal looked_at
         found = scan(*arguments)
-        at_end = found.stop == brackets.scanner.OPEN
+        at_end = found.stop == reader.scanner.OPEN
         looked_at += arguments[0].size if at_end else max(found.position, found.used)
         return found
 
-    monkeypatch.setattr(brackets.scanner, "scan", scan)
+    monkeypatch.setattr(reader.scanner, "scan", scan)
     sizes = []
     for lines in (1000, 4000):
         looked_at = 0

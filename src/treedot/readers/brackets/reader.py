@@ -14,13 +14,13 @@ import numpy as np
 from treedot._runtime.threads import open_threads
 from treedot._storage.files import read_chunk
 from treedot.errors import SourceError, TreeSyntaxError
-from treedot.readers import scanner
-from treedot.readers.batch import Batch, Scanned
-from treedot.readers.pieces import UNKNOWN, Piece, Pieces, begin_text
-from treedot.readers.problems import OnBad
+from treedot.readers.brackets import scanner
+from treedot.readers.brackets.batch import Batch, Scanned
+from treedot.readers.brackets.pieces import UNKNOWN, Piece, Pieces, begin_text
+from treedot.readers.brackets.scanner import Scan
+from treedot.readers.brackets.words import PADDING, Text, padded
+from treedot.readers.on_bad import OnBad
 from treedot.readers.recognition import HEAD, table_hint
-from treedot.readers.scanner import Scan
-from treedot.readers.words import PADDING, Text, padded
 from treedot.trees import Forest
 
 CHUNK_BYTES = 1 << 18  # with what is made of it, it fits into the caches of a core

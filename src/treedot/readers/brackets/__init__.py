@@ -1,0 +1,1 @@
+"""Trees in brackets: found in text, scanned by compiled code, on all cores."""

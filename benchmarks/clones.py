@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from treedot import Forest, FragmentVectorizer, SubsetTreeKernel, read_trees
 from treedot._runtime.array_types import Array, FloatArray, IntArray
-from treedot.search.similarity import production_multisets, similarities
+from treedot.clones.similarity import production_multisets, similarities
 
 OTHERS = 200_000  # pairs
 FALSE_POSITIVES = 0.002

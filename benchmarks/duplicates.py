@@ -32,12 +32,13 @@ from benchmarks.planting import KINDS, plant, statements, variants
 from benchmarks.rivals import Pairs, Place, installed
 from treedot import Forest, find_duplicates
 from treedot._runtime.timing import timed
+from treedot.clones import DuplicateGroup
+from treedot.clones.duplicates import near_duplicates
+from treedot.clones.groups import all_groups, groups_of
+from treedot.clones.near_duplicates import NearDuplicates
+from treedot.clones.similarity import production_multisets, similarities
 from treedot.readers.code import read_code
-from treedot.search.duplicate_groups import DuplicateGroup, all_groups, groups_of
-from treedot.search.duplicates import near_duplicates
-from treedot.search.edit_distance import edit_distance
-from treedot.search.near_duplicates import NearDuplicates
-from treedot.search.similarity import production_multisets, similarities
+from treedot.search.tree_edit_distance import edit_distance
 
 TESTS = {"test", "tests", "idle_test"}
 OTHERS = {"site-packages", "dist-packages", "__pycache__"}

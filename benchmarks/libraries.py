@@ -25,7 +25,7 @@ from treedot._runtime.jit import njit
 from treedot._runtime.timing import timed
 from treedot._storage.safetensors import read_arrays, write_arrays
 from treedot.readers import folders
-from treedot.search.edit_distance import edit_distance
+from treedot.search.tree_edit_distance import edit_distance
 from treedot.trees.drawing import tree_html
 from treedot.vectors.dense import fourier
 

@@ -12,12 +12,12 @@ from fuzz.target import FileTarget, require
 from fuzz.tokens import CODE, mutate_text
 from treedot import Forest, Tree
 from treedot.cli import dups, parser
+from treedot.clones.baseline import read_baseline
+from treedot.clones.duplicates import near_duplicates
+from treedot.clones.identities import units_of
+from treedot.clones.near_duplicates import NearDuplicates
+from treedot.clones.new_duplicates import new_duplicates
 from treedot.readers.folders import walk
-from treedot.search.baseline import read_baseline
-from treedot.search.duplicates import near_duplicates
-from treedot.search.identities import units_of
-from treedot.search.near_duplicates import NearDuplicates
-from treedot.search.new_duplicates import new_duplicates
 
 SOURCE = "def f(x):\n    return [y + 1 for y in x if y]\n"
 FILES = [

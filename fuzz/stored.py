@@ -36,9 +36,9 @@ from treedot.cli.choices import describe_kernel
 from treedot.cli.facts import file_facts, printed
 from treedot.cli.find import search
 from treedot.cli.units import Reading
+from treedot.clones.baseline import read_baseline
 from treedot.scale.encoding import Encoding
 from treedot.scale.part_file import PartFile
-from treedot.search.baseline import read_baseline
 from treedot.vectors.parts import vector_columns
 from treedot.vectors.sparse.fitted_state import VectorizerState
 from treedot.vectors.writers import write_matrix

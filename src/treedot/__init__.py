@@ -167,6 +167,9 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from treedot.clones import similarity
+    from treedot.clones.duplicates import find_duplicates
+    from treedot.clones.groups import DuplicateGroup
     from treedot.errors import (
         DeviceError,
         IncompleteError,
@@ -218,15 +221,12 @@ if TYPE_CHECKING:
     from treedot.search import (
         Clusters,
         Comparison,
-        DuplicateGroup,
         TreeIndex,
         align,
         cluster_trees,
         compare,
-        edit_distance,
-        find_duplicates,
         nearest,
-        similarity,
+        tree_edit_distance,
     )
     from treedot.trees import Forest, Tree
     from treedot.vectors import Vectors, dot_products, load_vectors, save_vectors

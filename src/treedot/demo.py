@@ -15,16 +15,15 @@ import numpy as np
 from treedot._pages.page import figure, require_plots, table
 from treedot._runtime.timing import timed
 from treedot._storage.files import check_target, write_whole
+from treedot.clones.duplicates import MIN_NODES, find_duplicates
+from treedot.clones.report.findings import Finding, findings
+from treedot.clones.report.formats import duplicates_report
+from treedot.clones.report.html import html_report
 from treedot.errors import SourceError
 from treedot.kernels import SubsetTreeKernel
 from treedot.readers import read_trees
 from treedot.readers.code import CodeSettings, iter_code
 from treedot.readers.code.source_files import source_lines
-from treedot.report import duplicates_report
-from treedot.report.findings import Finding, findings
-from treedot.report.web import html_report
-from treedot.search import find_duplicates
-from treedot.search.duplicates import MIN_NODES
 from treedot.trees import Forest
 from treedot.vectors import dot_products
 from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer

@@ -16,8 +16,8 @@ from treedot import scale
 from treedot._storage.files import open_plain
 from treedot.cli import main
 from treedot.cli.facts import file_facts
+from treedot.clones.baseline import read_baseline
 from treedot.model.model_folder import read_model
-from treedot.search.baseline import read_baseline
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes"),

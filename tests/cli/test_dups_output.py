@@ -133,7 +133,7 @@ def the_hook():
 
 
 def test_limits_are_told(project, capsys, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("treedot.search.similarity"), "MAX_SIMILAR", 1)
+    monkeypatch.setattr(importlib.import_module("treedot.clones.similarity"), "MAX_SIMILAR", 1)
     for k in range(3):
         (project / f"c{k}.py").write_text(
             MEAN.replace("count += 1", "count += 1" + "\n            n()" * (k + 1))

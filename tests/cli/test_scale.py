@@ -134,7 +134,7 @@ def test_dups_writes_a_table_to_a_folder(table, tmp_path, capsys):
 
 
 def test_dups_tells_of_bad_trees_and_of_limits(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(sys.modules["treedot.search.similarity"], "MAX_SIMILAR", 2)
+    monkeypatch.setattr(sys.modules["treedot.clones.similarity"], "MAX_SIMILAR", 2)
     trees = [f"(f (a x) (b y) (c z) (d u) (e v) w{k})" for k in range(9)]
     (tmp_path / "t.jsonl").write_text("".join(f'{{"text": "{tree}"}}\n' for tree in [*trees, "(A"]))
     command = [

@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from strategies import random_forest
 from treedot import DualLinearSVC, FragmentVectorizer, Tree, explain, explain_pair
 from treedot.model.evaluation import evaluate
-from treedot.report.evaluation import EvaluationReport, Mistake, as_page
+from treedot.models.evaluation_report import EvaluationReport, Mistake, as_page
 
 CLASSES = np.array([f"a class with number {k}" for k in range(50)])
 HOSTILE = Tree.parse("(S (A </script><img\\x20src=x>) (B &amp;))")

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
 from treedot.model.evaluation import evaluate, margins, mcnemar, wilson
-from treedot.report.evaluation import EvaluationReport, Mistake, as_json, as_page, as_text
+from treedot.models.evaluation_report import EvaluationReport, Mistake, as_json, as_page, as_text
 
 CLASSES = np.array(["b", "a", "c"])
 PAIRS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1, max_size=30)

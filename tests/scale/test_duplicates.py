@@ -137,7 +137,7 @@ def test_limits_are_the_same(tmp_path, pool, monkeypatch):
     random.Random(0).shuffle(trees)
     for limit, most in (("MAX_SIMILAR", 5), ("MAX_COMPARED", 7)):
         with monkeypatch.context() as patch:
-            patch.setattr(sys.modules["treedot.search.similarity"], limit, most)
+            patch.setattr(sys.modules["treedot.clones.similarity"], limit, most)
             told, expected = [], []
             groups = find_duplicates(trees, on_limit=expected.append)
             found = scale.find_duplicates(

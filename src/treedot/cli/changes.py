@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from treedot.clones.identities import unit_keys
 from treedot.errors import SourceError
 from treedot.languages import language_of
 from treedot.readers.folders import IGNORE_FILES
-from treedot.search.identities import unit_keys
 from treedot.trees import Forest
 
 _PLAIN_FILES = (b"100644", b"100755")  # modes of git; others are links and submodules

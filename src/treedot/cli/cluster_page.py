@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from treedot._pages.page import page
-from treedot.report.text import count_of
+from treedot.clones.report.text import count_of
 from treedot.search import Clusters
 from treedot.trees import Forest
 

@@ -12,20 +12,20 @@ from treedot.cli.changes import Changes
 from treedot.cli.pipes import note, reader_may_leave
 from treedot.cli.progress import Count
 from treedot.cli.settings import apply_settings
+from treedot.clones.baseline import Baseline, read_baseline, unit_names, write_baseline
+from treedot.clones.duplicates import MIN_NODES, THRESHOLD, near_duplicates
+from treedot.clones.groups import DuplicateGroup, groups_of
+from treedot.clones.identities import units_of
+from treedot.clones.near_duplicates import NearDuplicates
+from treedot.clones.new_duplicates import new_duplicates
+from treedot.clones.report.formats import duplicates_report
+from treedot.clones.report.text import count_of
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import language_of
 from treedot.parameters import CODE_UNITS, REPORT_FORMATS, checked_choice, checked_integer
 from treedot.readers.code import CodeSettings, iter_code
 from treedot.readers.code.source_files import source_lines
 from treedot.readers.folders import Skipped
-from treedot.report import duplicates_report
-from treedot.report.text import count_of
-from treedot.search.baseline import Baseline, read_baseline, unit_names, write_baseline
-from treedot.search.duplicate_groups import DuplicateGroup, groups_of
-from treedot.search.duplicates import MIN_NODES, THRESHOLD, near_duplicates
-from treedot.search.identities import units_of
-from treedot.search.near_duplicates import NearDuplicates
-from treedot.search.new_duplicates import new_duplicates
 from treedot.trees import Forest
 
 SETTINGS: dict[str, type] = {

@@ -29,10 +29,10 @@ from treedot.cli.units import (
     real_path,
     report_skipped,
 )
+from treedot.clones.report.text import count_of
 from treedot.errors import ParameterError, SourceError
 from treedot.parameters import checked_integer
 from treedot.readers.folders import Skipped
-from treedot.report.text import count_of
 from treedot.trees import Forest
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ def _named(forests: Iterable[Forest], name: Callable[[str], str]) -> Iterator[Fo
 
 def search(options: argparse.Namespace) -> None:
     """Print the units of an index that are most like a query."""
-    from treedot.search import TreeIndex, similarity
+    from treedot.clones import similarity
+    from treedot.search import TreeIndex
 
     found = TreeIndex.open(options.index)
     checked_integer("-k", options.k, at_least=1)

@@ -139,7 +139,7 @@ def predict(options: argparse.Namespace) -> None:
 
 def evaluate(options: argparse.Namespace) -> None:
     """Print how good a model is, and how it compares with a second one."""
-    from treedot.report.evaluation import EvaluationReport, Mistake, as_json, as_page, as_text
+    from treedot.models.evaluation_report import EvaluationReport, Mistake, as_json, as_page, as_text
 
     model = LinearModel.load(options.model)
     other = LinearModel.load(options.against) if options.against else None

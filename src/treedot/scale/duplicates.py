@@ -28,6 +28,12 @@ import numpy as np
 
 from treedot._runtime.array_types import Array, IntArray
 from treedot._storage.locks import lock
+from treedot.clones.duplicates import MIN_NODES, THRESHOLD, OnLimit, checked_settings
+from treedot.clones.groups import DuplicateGroup, groups_of
+from treedot.clones.information import Information
+from treedot.clones.near_duplicates import Compared, NearDuplicates
+from treedot.clones.places import PLACE
+from treedot.clones.similarity import Multisets, SimilarPairs
 from treedot.parameters import checked_path
 from treedot.readers.ranges import Reading
 from treedot.scale.pair_index import PairIndex
@@ -37,12 +43,6 @@ from treedot.scale.plan import Plan
 from treedot.scale.production_lists import ProductionLists
 from treedot.scale.run import OnDone, Paths, Workers, planned, run
 from treedot.scale.status import DUPLICATES, PAIRS, is_complete
-from treedot.search.duplicate_groups import DuplicateGroup, groups_of
-from treedot.search.duplicates import MIN_NODES, THRESHOLD, OnLimit, checked_settings
-from treedot.search.information import Information
-from treedot.search.near_duplicates import Compared, NearDuplicates
-from treedot.search.places import PLACE
-from treedot.search.similarity import Multisets, SimilarPairs
 from treedot.vectors.inverted_index import locate
 
 GROUPED_BY = (*PLACE, "blurred")  # columns that groups depend on

@@ -23,9 +23,9 @@ from treedot._runtime.jit import njit
 from treedot._storage.files import open_plain
 from treedot._storage.growing_array import GrowingArray
 from treedot._storage.seals import new_hash
+from treedot.clones.production_keys import RarestFirst, content_order, low_bits, n_cells
+from treedot.clones.similarity import Multisets, PrefixIndex, index_of, indexed_lengths, turned
 from treedot.errors import SourceError
-from treedot.search.production_keys import RarestFirst, content_order, low_bits, n_cells
-from treedot.search.similarity import Multisets, PrefixIndex, index_of, indexed_lengths, turned
 
 ARRAYS = ("elements", "bounds", "index_elements", "index_start", "index_trees", "tree_row", "copies")
 SORTED_AT_A_TIME = 1 << 22  # entries of the index, about

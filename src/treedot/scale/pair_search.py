@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from treedot._storage.files import write_folder
+from treedot.clones.similarity import BLOCK, partners, production_multisets, similar_pairs
 from treedot.errors import SourceError
 from treedot.readers import read_trees
 from treedot.readers.ranges import Reading
 from treedot.scale.pair_index import PairIndex, file_digests, write_pair_index
 from treedot.scale.plan import Input, Plan, Shard
 from treedot.scale.work import SMALL_TREE, Columns, Source
-from treedot.search.similarity import BLOCK, partners, production_multisets, similar_pairs
 
 PAIRS_KEY = b"treedot.pairs"
 TREES_OF_A_TASK = 1 << 14

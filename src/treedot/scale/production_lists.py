@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from treedot.clones.places import PLACE, Places
+from treedot.clones.production_keys import element_keys, production_keys, tree_keys
+from treedot.clones.similarity import occurrences
 from treedot.readers import read_trees
 from treedot.scale.part_file import check_names
 from treedot.scale.work import SMALL_TREE, Columns, Source, taken
-from treedot.search.places import PLACE, Places
-from treedot.search.production_keys import element_keys, production_keys, tree_keys
-from treedot.search.similarity import occurrences
 from treedot.trees import Forest
 
 DUPLICATES_KEY = b"treedot.duplicates"

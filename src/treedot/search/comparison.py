@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
+from treedot.clones.similarity import multiset_similarity, similarity
 from treedot.errors import LimitError
 from treedot.readers import read_tree
-from treedot.search.edit_distance import edit_distance
-from treedot.search.similarity import multiset_similarity, similarity
+from treedot.search.tree_edit_distance import edit_distance
 from treedot.trees import Forest
 
 

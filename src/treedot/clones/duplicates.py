@@ -1,0 +1,125 @@
+"""Groups of near-duplicates among many trees, those that matter most first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treedot._runtime.array_types import IntArray
+from treedot.clones.groups import DuplicateGroup, groups_of
+from treedot.clones.information import Information
+from treedot.clones.near_duplicates import Compared, NearDuplicates
+from treedot.clones.production_keys import content_order, tree_keys
+from treedot.clones.similarity import production_multisets, similar_pairs
+from treedot.parameters import checked_integer, checked_positive, checked_share
+from treedot.readers import read_trees
+from treedot.trees import Forest
+
+THRESHOLD = 0.7
+MIN_NODES = 40
+
+OnLimit = Callable[[int], object]
+
+
+def find_duplicates(
+    trees: Any,
+    *,
+    threshold: float = THRESHOLD,
+    min_nodes: int = MIN_NODES,
+    n_jobs: int | None = None,
+    on_limit: OnLimit | None = None,
+) -> list[DuplicateGroup]:
+    """Return the groups of near-duplicates among trees, those that matter most first.
+
+    Two trees are near-duplicates if their similarity, the share of productions (a node's label with its
+    children's labels) of either that occur in both, is at least ``threshold + 0.1``; or at least
+    ``threshold`` where what they share is rare enough to rule out chance, 50 bits (see ``DuplicateGroup``).
+    Groups come from complete linkage: every two members are near-duplicates. Trees of one file that overlap,
+    as their columns ``file``, ``start`` and ``end`` say, are not duplicates of each other, and a group that
+    lies inside another one is left out. So a pair of near-duplicates need not be in a group together.
+
+    The order of the trees does not matter: where pairs are equally similar, the content of the trees decides
+    which is joined first. Equal trees on the same lines of a file are interchangeable; one of them is taken.
+
+    All pairs are compared, exactly, up to two limits that keep the work proportional to the number of
+    trees: a tree is compared with at most 10,000 others that are no larger, and found to be similar to at
+    most 500, beginning with those that share what is rarest; equal trees count once. The limits are met where
+    thousands of trees are alike but not equal, as in generated code.
+
+    Parameters
+    ----------
+    trees : Forest, or anything that ``read_trees`` reads
+    threshold : float
+        Above 0, at most 1.
+    min_nodes : int
+        Smaller trees are left out.
+    n_jobs : int, optional
+        Threads; -1 for one per core. The groups do not depend on it.
+    on_limit : callable, optional
+        Called with the number of trees that met a limit, where any did: of these, not all near-duplicates may
+        be found.
+
+    Examples
+    --------
+    >>> trees = ["(f (a x y) (b z) (c z))", "(g (d u) (e v))", "(f (a x y) (b z))"]
+    >>> for group in find_duplicates(trees, min_nodes=5, threshold=0.3):
+    ...     print(group.members, group.similarity, group.band)
+    (0, 2) 0.4 similar
+    """
+    return groups_of(
+        near_duplicates(
+            read_trees(trees), threshold=threshold, min_nodes=min_nodes, n_jobs=n_jobs, on_limit=on_limit
+        )
+    )
+
+
+def near_duplicates(
+    forest: Forest,
+    *,
+    threshold: float = THRESHOLD,
+    min_nodes: int = MIN_NODES,
+    n_jobs: int | None = None,
+    on_limit: OnLimit | None = None,
+) -> NearDuplicates:
+    """Return which trees are near-duplicates of which; the parameters are those of ``find_duplicates``."""
+    threshold, min_nodes = checked_settings(threshold, min_nodes)
+    numbers = np.flatnonzero(forest.sizes >= min_nodes)
+    distinct, copies = _distinct(forest, numbers)
+    multisets = production_multisets(distinct)
+    pairs = similar_pairs(multisets, threshold, n_jobs)
+    if pairs.n_limited and on_limit is not None:
+        on_limit(pairs.n_limited)
+    compared = Compared(forest.sizes, forest.columns, copies, multisets, _information(distinct))
+    return NearDuplicates(compared, pairs, threshold)
+
+
+def _distinct(forest: Forest, numbers: IntArray) -> tuple[Forest, list[list[int]]]:
+    """Return the distinct ones of some trees, in an order by content, and the numbers of their copies."""
+    some = forest if len(numbers) == len(forest) else forest[numbers]
+    _, first, kind = np.unique(some.root_subtree, return_index=True, return_inverse=True)
+    sizes = np.bincount(some.tree_of_node[some.arity > 0], minlength=len(some))
+    order = content_order(sizes[first], tree_keys(some)[first])
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    kind = rank[kind]
+    ends = np.cumsum(np.bincount(kind, minlength=len(order)))[:-1]
+    by_kind = numbers[np.argsort(kind, kind="stable")]
+    return some[first[order]], [part.tolist() for part in np.split(by_kind, ends)] if len(order) else []
+
+
+def checked_settings(threshold: float, min_nodes: int) -> tuple[float, int]:
+    """Return the settings of a search for duplicates, where they make sense."""
+    threshold = checked_share("threshold", checked_positive("threshold", threshold))
+    return threshold, checked_integer("min_nodes", min_nodes, at_least=2)
+
+
+def _information(forest: Forest) -> Information:
+    """Return what the productions of different trees tell."""
+    inner = forest.production >= 0
+    pairs = np.unique(forest.tree_of_node[inner] * np.int64(forest.n_productions) + forest.production[inner])
+    tree, productions = np.divmod(pairs, max(1, forest.n_productions))
+    bounds = np.searchsorted(tree, np.arange(len(forest) + 1))
+    frequency = np.bincount(productions, minlength=forest.n_productions)
+    return Information(productions, bounds, frequency, len(forest))

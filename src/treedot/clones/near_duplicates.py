@@ -1,0 +1,95 @@
+"""Which trees are near-duplicates of which: groups, baselines and gates are made of this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot._runtime.array_types import IntArray
+from treedot.clones.information import Information
+from treedot.clones.places import Places
+from treedot.clones.similarity import Multisets, SimilarPairs
+
+MARGIN = 0.1  # above the threshold: there the similarity is enough without rare productions
+ENOUGH_BITS = 50.0  # with so many in common, a similarity below that is no coincidence either
+
+
+class Compared(NamedTuple):
+    """Trees that were compared, equal ones as one: everything that decides how they are grouped.
+
+    Distinct trees are in the order of ``content_order``, so that it does not matter which came first.
+    """
+
+    nodes: IntArray  # of every tree
+    columns: Mapping[str, Sequence[Any]]  # of the trees: their places, names and literals
+    copies: list[list[int]]  # of every distinct tree, the numbers of the equal ones, ascending
+    multisets: Multisets  # of the distinct trees
+    information: Information
+
+
+class NearDuplicates:
+    """The pairs of near-duplicates among trees.
+
+    Parameters
+    ----------
+    trees : Compared
+    pairs : SimilarPairs
+        All pairs of distinct trees whose similarity is at least the threshold.
+    threshold : float
+
+    Attributes
+    ----------
+    near : SimilarPairs
+        Pairs of distinct trees that are near-duplicates, at least one copy of each apart from the other.
+    too_common : SimilarPairs
+        The pairs that are similar but share too little that is rare.
+    kind : array of int
+        The distinct tree that each tree equals; -1 where it was not compared.
+    """
+
+    def __init__(self, trees: Compared, pairs: SimilarPairs, threshold: float) -> None:
+        self.trees, self.places = trees, Places(trees.columns, len(trees.nodes))
+        is_near = pairs.similarity >= min(1.0, threshold + MARGIN)
+        bits = trees.information.shared_by_two(pairs.a[~is_near], pairs.b[~is_near])
+        is_near[~is_near] = bits >= ENOUGH_BITS
+        self.near = _not_overlapping(pairs.where(is_near), self.places, trees.copies)
+        self.too_common = pairs.where(~is_near)
+        self.kind = np.full(len(trees.nodes), -1, np.int64)
+        for number, copies in enumerate(trees.copies):
+            self.kind[copies] = number
+
+    def in_content_order(self, members: Sequence[int]) -> list[int]:
+        """Return trees in an order that depends on what they are; equal ones as they come."""
+        texts = self.trees.columns.get("blurred")
+        return sorted(members, key=lambda i: (self.kind[i], "" if texts is None else _text(texts[i])))
+
+    def partners(self) -> Iterator[list[tuple[float, int]]]:
+        """Yield for every distinct tree the distinct trees of its near-duplicates, the most similar first.
+
+        A tree with copies is its own best partner.
+        """
+        found = [[(1.0, k)] if len(copies) > 1 else [] for k, copies in enumerate(self.trees.copies)]
+        for a, b, similarity in zip(*(column.tolist() for column in self.near[:3]), strict=True):
+            found[a].append((similarity, b))
+            found[b].append((similarity, a))
+        for some in found:
+            yield sorted(some, key=lambda partner: (-partner[0], partner[1]))
+
+
+def _not_overlapping(pairs: SimilarPairs, places: Places, copies: Sequence[Sequence[int]]) -> SimilarPairs:
+    """Leave out pairs of trees all of whose copies are parts of each other."""
+    file = places.file[[numbers[0] for numbers in copies]]
+    keep = file[pairs.a] != file[pairs.b]
+    for k in np.flatnonzero(~keep).tolist():
+        keep[k] = not places.all_overlap(copies[pairs.a[k]], copies[pairs.b[k]])
+    return pairs.where(keep)
+
+
+def _text(blurred: Any) -> str:
+    """Return names and literals as a text, the same for arrays and lists of them."""
+    try:
+        return repr(np.asarray(blurred).tolist())
+    except ValueError:  # lists in a list, of several lengths
+        return repr(blurred)

@@ -1,0 +1,109 @@
+"""New near-duplicates: groups, and pairs in no group, that are not known, or of trees that have changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from treedot.clones.baseline import Baseline, Label
+from treedot.clones.groups import DuplicateGroup, all_groups, group_of_two, outermost
+from treedot.clones.identities import Unit
+from treedot.clones.near_duplicates import NearDuplicates
+
+
+class _State(NamedTuple):
+    """Everything that decides about a tree."""
+
+    label: Label | None
+    is_changed: bool
+
+
+_IsAsked = Callable[[_State, _State], bool]  # whether a tree is to be reported by its near-duplicate
+
+
+def new_duplicates(
+    found: NearDuplicates,
+    *,
+    known: Baseline | None = None,
+    units: Sequence[Unit] = (),
+    changed: Sequence[bool] | None = None,
+) -> list[DuplicateGroup]:
+    """Return the groups that hold a new pair, and the best new pair of each tree that is in none of them.
+
+    A pair is new if the baseline does not know it, and one of the two has changed. Groups come from complete
+    linkage, so a near-duplicate of one member of a group need not be in the group, nor in any. No tree with
+    a new partner is missing: where its best one is not in a group with it, the two are a group of their own.
+
+    Parameters
+    ----------
+    found : NearDuplicates
+    known : Baseline, optional
+        One of version 1 does not know pairs that are in no group. So these are left out, unless ``changed``
+        is given.
+    units : sequence of Unit
+        The trees as a baseline knows them.
+    changed : sequence of bool, optional
+        Of every tree, whether it is new or changed; by default, any may be.
+    """
+    labels = [None] * len(found.kind) if known is None else known.labels(found, units)
+    states = [_State(label, changed is None or changed[i]) for i, label in enumerate(labels)]
+
+    def is_asked(one: _State, other: _State) -> bool:
+        if known is not None and known.knows(one.label, other.label):
+            return False
+        # Where all may have changed, a known tree is not reported for each new one that is like it.
+        return one.is_changed and (changed is not None or one.label is None or other.label is not None)
+
+    groups = [group for group in all_groups(found) if _holds_asked(group, states, is_asked)]
+    if known is None or known.knows_pairs or changed is not None:
+        groups += _best_pairs(found, states, is_asked, groups)
+    return outermost(found, groups)
+
+
+def _holds_asked(group: DuplicateGroup, states: Sequence[_State], is_asked: _IsAsked) -> bool:
+    counts = Counter(states[i] for i in group.members)
+    return any(is_asked(x, y) for x in counts for y in counts if x != y or counts[x] > 1)
+
+
+def _best_pairs(
+    found: NearDuplicates, states: Sequence[_State], is_asked: _IsAsked, groups: Sequence[DuplicateGroup]
+) -> list[DuplicateGroup]:
+    """Return trees with their best partners, where no best one is in a group with them."""
+    by_state: list[dict[_State, list[int]]] = []
+    for copies in found.trees.copies:
+        some: dict[_State, list[int]] = {}
+        for i in copies:
+            some.setdefault(states[i], []).append(i)
+        by_state.append(some)
+    number = {i: k for k, group in enumerate(groups) for i in group.members}
+    best: dict[tuple[int, int], float] = {}
+    for kind, partners in enumerate(found.partners()):
+        for state, trees in by_state[kind].items():
+            asked = [
+                (similarity, others)
+                for similarity, partner in partners
+                for other, others in by_state[partner].items()
+                if is_asked(state, other)
+            ]
+            for i in trees:
+                for j, similarity in _best(found, i, asked, number):
+                    best[min(i, j), max(i, j)] = similarity
+    return [group_of_two(found, i, j, similarity) for (i, j), similarity in sorted(best.items())]
+
+
+def _best(
+    found: NearDuplicates, i: int, asked: Sequence[tuple[float, Sequence[int]]], group: dict[int, int]
+) -> Iterator[tuple[int, float]]:
+    """Yield the best partner of a tree, unless one that is as similar is in a group with it."""
+    best: tuple[int, float] | None = None
+    for similarity, others in asked:
+        if best is not None and similarity < best[1]:
+            break
+        for j in others:
+            if i != j and not found.places.overlap(i, j):
+                if i in group and group[i] == group.get(j):
+                    return
+                best = best or (j, similarity)
+    if best is not None:
+        yield best

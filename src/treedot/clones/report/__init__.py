@@ -1,0 +1,5 @@
+"""The groups of near-duplicates as text, JSON, SARIF, Markdown and a page."""
+
+from treedot.clones.report.formats import duplicates_report
+
+__all__ = ["duplicates_report"]

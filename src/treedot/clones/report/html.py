@@ -1,0 +1,93 @@
+"""Reports as one self-contained HTML page: groups to filter and to sort, their sources side by side.
+
+The groups travel as JSON inside the page. The script beside this module lists them, and aligns and marks two
+sources when a group is opened, so that thousands of groups stay quick.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from treedot._pages.page import page
+from treedot._pages.printable import printable
+from treedot.clones.report.findings import MAX_LINES, Finding, Member
+from treedot.clones.report.json_sarif import figures
+from treedot.clones.report.text import count_of
+
+_INTRODUCTION = """
+<details class="words"><summary>What the words mean</summary><dl>
+<dt>similarity</dt><dd>Of all constructs in either of two members (a node of the syntax with its children,
+names and literals aside), the share that is in both, for the two that are least alike.</dd>
+<dt>identical, renamed, near, similar</dt><dd>Everything is the same; all but names and literals is; the
+similarity is at least 0.8; it is lower.</dd>
+<dt>shape alone</dt><dd>What is shared is common, and names and literals differ: often nothing to act on.</dd>
+<dt>score</dt><dd>What could be saved: how rare the shared constructs are, in bits, times the similarity,
+times the copies beyond the first.</dd>
+</dl></details>
+"""
+
+_CONTROLS = """
+<form class="controls" role="search" aria-label="Groups">
+<label class="grow">File or name <input type="search" name="text" autocomplete="off"></label>
+<label>Band <select name="band"><option value="">all</option></select></label>
+<label>Lowest score <input type="number" name="score" min="0" step="any" value="0"></label>
+<label>Order <select name="order">
+<option value="rank">as ranked</option><option value="score">score</option>
+<option value="similarity">similarity</option><option value="nodes">size</option>
+<option value="copies">copies</option><option value="file">file</option>
+</select></label>
+<output name="count"></output>
+</form>
+<noscript><p>A script inside this page shows the groups: allow it, or make the report as text.</p></noscript>
+<div id="groups"></div>
+<button type="button" id="more" hidden>Show more</button>
+"""
+
+
+def html_report(title: str, found: Sequence[Finding], after: str = "") -> str:
+    """Return a page that makes no requests and needs no other file, with more HTML after the groups."""
+    members = sum(len(finding.members) for finding in found)
+    body = f"<p>{count_of(len(found), 'group')} with {count_of(members, 'member')}.</p>"
+    if found:
+        body += _INTRODUCTION + group_list([_item(finding) for finding in found])
+    return page(printable(title), body + after, _resource("page.css"))
+
+
+def group_list(items: Sequence[dict[str, Any]]) -> str:
+    """Return the part of a page that lists groups: its controls, the data and the script."""
+    # Inside a script, "<" could begin its end; as an escape it means the same.
+    data = json.dumps(items, separators=(",", ":")).replace("<", "\\u003c")
+    script = f"<script>\n{_resource('page.js')}</script>"
+    return f'{_CONTROLS}<script type="application/json" id="data">{data}</script>\n{script}'
+
+
+def _item(finding: Finding) -> dict[str, Any]:
+    return {
+        "rank": finding.rank,
+        "title": finding.title,
+        "facts": finding.facts,
+        "difference": str(finding.difference or ""),
+        "other": finding.other,
+        **{key: value for key, value in figures(finding).items() if key in _ORDERS},
+        "members": [_copy(member) for member in finding.members],
+    }
+
+
+_ORDERS = ("band", "score", "similarity", "nodes")  # what the page filters and sorts by
+
+
+def _copy(member: Member) -> dict[str, Any]:
+    cut = member.end - member.start + 1 - MAX_LINES
+    return {
+        "place": member.place,
+        "name": printable(member.name),
+        "start": member.start,
+        "lines": [*member.lines, *([f"… {cut} more lines"] if cut > 0 else [])],
+    }
+
+
+def _resource(name: str) -> str:
+    return files("treedot.clones.report").joinpath(name).read_text(encoding="utf-8")

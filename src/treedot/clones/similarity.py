@@ -1,0 +1,353 @@
+"""How similar two trees are, as a share that people understand; and all pairs that are similar enough.
+
+The similarity is the Jaccard similarity of the multisets of productions: how many occur in both trees, out of
+how many occur in either. Two trees that are similar share one of their *rarest* productions, and their sizes
+are alike. So all pairs are found by comparing each tree only with those that share one of its rarest (prefix
+filtering: Bayardo, Ma & Srikant 2007; Xiao et al. 2008), by an inverted index of those alone: none is missed.
+
+Thousands of trees that are all alike have millions of pairs. So a tree is compared with a limited number of
+others, and only until it is similar to enough of them: the work grows with the trees, not with their square.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot._runtime.array_types import Array, FloatArray, IntArray
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import thread_map
+from treedot.clones.production_keys import RarestFirst, element_keys, low_bits, n_cells, production_keys
+from treedot.readers import read_tree
+from treedot.trees import Forest
+from treedot.vectors.inverted_index import locate, runs
+
+BLOCK = 512  # trees that one task looks up
+MAX_COMPARED = 10_000  # trees that one is compared with; among 100,000 functions of packages, at most 3,200
+MAX_SIMILAR = 500  # trees that one is found to be similar to; among the same, at most 100
+ROUNDING = 1e-9  # on the safe side where a bound is computed from a threshold
+
+
+class Multisets(NamedTuple):
+    """The productions of every tree as ascending numbers, the rarest first.
+
+    The second occurrence of a production in a tree is another element than its first, and so on: then two
+    multisets have as much in common as the two lists have numbers in common.
+    """
+
+    elements: IntArray
+    bounds: IntArray  # of tree i: from bounds[i] to bounds[i + 1]
+
+    @property
+    def sizes(self) -> IntArray:
+        """The number of productions of every tree."""
+        return np.diff(self.bounds)
+
+    def of(self, trees: IntArray) -> Multisets:
+        """Return the multisets of some trees."""
+        return self.first(trees, self.sizes[trees])
+
+    def first(self, trees: IntArray, counts: IntArray) -> Multisets:
+        """Return the rarest elements of some trees, so many of each."""
+        bounds = np.concatenate([[0], np.cumsum(counts)])
+        places = np.arange(bounds[-1]) - np.repeat(bounds[:-1] - self.bounds[trees], counts)
+        return Multisets(self.elements[places], bounds)
+
+
+class PrefixIndex(NamedTuple):
+    """The trees, by size, that have an element among their rarest.
+
+    Of ``elements[k]``, these are ``trees[start[k]:start[k + 1]]``. Elements are *turned*: the bits that say
+    how rare they are come last, and others, which are random, first. So ranges of them are equally large.
+    """
+
+    elements: IntArray  # each once, turned and ascending
+    start: IntArray
+    trees: IntArray
+
+    def lists(self, elements: IntArray) -> tuple[IntArray, IntArray]:
+        """Return where the lists of some elements begin and end."""
+        first, last = np.zeros((2, len(elements)), np.int64)
+        known, k = locate(turned(elements), self.elements)
+        first[known], last[known] = self.start[k], self.start[k + 1]
+        return first, last
+
+
+class SimilarPairs(NamedTuple):
+    """Pairs of trees, a < b, in ascending order, and their similarity."""
+
+    a: IntArray
+    b: IntArray
+    similarity: FloatArray
+    n_limited: int = 0  # trees that were not compared with all others, because of the limits
+
+    def where(self, keep: Array) -> SimilarPairs:
+        """Return some of the pairs."""
+        return SimilarPairs(self.a[keep], self.b[keep], self.similarity[keep], self.n_limited)
+
+
+def similarity(a: Any, b: Any) -> float:
+    """Return the share of the productions of either tree that occur in both: Σ min(n, m) / Σ max(n, m).
+
+    A production is a node's label with its children's labels; n and m are the numbers of its occurrences in
+    the two trees. A tree that is a single leaf has no productions; it has the similarity 1 with an equal
+    leaf and 0 with any other tree. Productions are compared by 62-bit hashes.
+
+    Parameters
+    ----------
+    a, b : Tree, str, list or Forest
+        The two trees: a ``Tree``, bracket text, nested lists, or a ``Forest`` of one tree. A ``Tree`` or
+        ``Forest`` keeps its hashes, so that comparing it again takes a few microseconds.
+
+    Returns
+    -------
+    float
+        The similarity, from 0 to 1.
+
+    Raises
+    ------
+    ParameterError
+        If ``a`` or ``b`` is not exactly one tree.
+
+    See Also
+    --------
+    find_duplicates : All similar trees of a set.
+    compare : The similarity of two trees and where they differ.
+
+    Examples
+    --------
+    >>> similarity("(f (a x) (b y))", "(f (a x) (b z))")
+    0.5
+    """
+    x, y = read_tree(a), read_tree(b)
+    elements, others = x.derived(_element_set), y.derived(_element_set)
+    if not elements and not others:  # two leaves
+        return float(x.labels[x.label[0]] == y.labels[y.label[0]])
+    both = len(elements & others)
+    return both / (len(elements) + len(others) - both)
+
+
+def _element_set(forest: Forest) -> frozenset[int]:
+    """Return the multiset of the productions of a one-tree forest as a set of keys, the same in all forests.
+
+    The second occurrence of a production is another element than its first, and so on.
+    """
+    _, production, occurrence = occurrences(forest)
+    return frozenset(element_keys(production_keys(forest)[production], occurrence).tolist())
+
+
+def multiset_similarity(a: IntArray, b: IntArray) -> float:
+    """Return the Jaccard similarity of two multisets of numbers; 1 where both are empty."""
+    if np.array_equal(a, b):
+        return 1.0
+    (x, n), (y, m) = np.unique(a, return_counts=True), np.unique(b, return_counts=True)
+    _, i, j = np.intersect1d(x, y, assume_unique=True, return_indices=True)
+    both = int(np.minimum(n[i], m[j]).sum())
+    return both / (len(a) + len(b) - both)
+
+
+def production_multisets(forest: Forest) -> Multisets:
+    """Return the multiset of every tree's productions."""
+    tree, production, occurrence = occurrences(forest)
+    keys = production * (occurrence.max(initial=0) + 1) + occurrence
+    _, first, element, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    rank = np.empty(len(counts), np.int64)
+    named = element_keys(production_keys(forest)[production[first]], occurrence[first])
+    rank[np.argsort(_rarest_first(named, counts), kind="stable")] = np.arange(len(counts))
+    element = rank[element]
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(tree, minlength=len(forest)))])
+    return Multisets(element[np.lexsort((element, tree))], bounds)
+
+
+def occurrences(forest: Forest) -> tuple[IntArray, IntArray, IntArray]:
+    """Return tree, production and number, from 0, of each occurrence of a production; tree by tree."""
+    inner = forest.production >= 0
+    tree, production = forest.tree_of_node[inner], forest.production[inner].astype(np.int64)
+    order = np.lexsort((production, tree))
+    tree, production = tree[order], production[order]
+    places = np.arange(len(tree))
+    is_first = np.ones(len(tree), bool)
+    is_first[1:] = (np.diff(tree) != 0) | (np.diff(production) != 0)
+    return tree, production, places - np.maximum.accumulate(np.where(is_first, places, 0))
+
+
+def _rarest_first(keys: IntArray, counts: IntArray) -> IntArray:
+    """Return the place of elements in an order that depends on the trees alone, not on their own order."""
+    cells = n_cells(int(counts.sum()))
+    in_cells = np.bincount(keys >> low_bits(cells), counts, cells)
+    return RarestFirst(in_cells.astype(np.int32)).numbers(keys)
+
+
+def similarities(multisets: Multisets, a: IntArray, b: IntArray) -> FloatArray:
+    """Return the similarity of given pairs: of all productions in either tree, the share that is in both."""
+    return _similarities(multisets.elements, multisets.bounds, np.asarray(a), np.asarray(b))
+
+
+def similar_pairs(multisets: Multisets, threshold: float, n_jobs: int | None = None) -> SimilarPairs:
+    """Return all pairs of trees whose similarity is at least ``threshold``, which is above 0.
+
+    A tree without productions is similar to none. A tree is compared with at most 10,000 others that are no
+    larger than it, and found to be similar to at most 500, beginning with those that share what is rarest.
+    """
+    order = np.argsort(multisets.sizes, kind="stable")
+    by_size = multisets.of(order)
+    index = prefix_index(by_size, threshold)
+    for array in (*by_size, index.trees):  # as files are: compiled code has one version for both
+        array.setflags(write=False)
+    tasks = range(0, len(order), BLOCK)
+
+    def looked_up(start: int) -> Partners:
+        end = min(start + BLOCK, len(order))
+        return partners(by_size, index, range(start, end), threshold, np.full(end, -1, np.int32))
+
+    with thread_map(n_jobs, len(tasks)) as run:
+        found = [NO_PARTNERS, *run(looked_up, tasks)]
+    a, b, similarity, limited = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    a, b = order[a], order[b]
+    a, b = np.minimum(a, b), np.maximum(a, b)
+    order = np.lexsort((b, a))
+    return SimilarPairs(a[order], b[order], similarity[order], len(limited))
+
+
+class Partners(NamedTuple):
+    """Trees, by size, and those before them that they are similar to."""
+
+    tree: IntArray
+    partner: IntArray
+    similarity: FloatArray
+    limited: IntArray  # trees that were not compared with all others
+
+
+NO_PARTNERS = Partners(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
+
+
+def prefix_index(by_size: Multisets, threshold: float) -> PrefixIndex:
+    """Return the index of trees, by size."""
+    trees = np.arange(len(by_size.sizes))
+    lengths = indexed_lengths(by_size.sizes, threshold)
+    return index_of(turned(by_size.first(trees, lengths).elements), np.repeat(trees, lengths))
+
+
+def turned(elements: IntArray) -> IntArray:
+    """Return numbers of 63 bits with their last 32 bits first."""
+    return (elements & ((1 << 32) - 1)) << 31 | elements >> 32
+
+
+def index_of(elements: IntArray, trees: IntArray) -> PrefixIndex:
+    """Return the index in which trees, ascending, have these elements, which are turned."""
+    order = np.argsort(elements, kind="stable")
+    distinct, start = runs(elements[order])
+    return PrefixIndex(distinct, start, trees[order])
+
+
+def indexed_lengths(sizes: IntArray, threshold: float) -> IntArray:
+    """Return how many of their rarest elements trees are to be found by.
+
+    Where y is no larger than x, they have at least 2t / (1 + t) · |y| elements in common.
+    """
+    return _lengths(sizes, 2 * threshold / (1 + threshold))
+
+
+def _lengths(sizes: IntArray, share: float) -> IntArray:
+    """Return how many elements have one among them that is in both, where such a share of all is."""
+    return np.minimum(sizes, sizes - np.ceil(share * sizes - ROUNDING).astype(np.int64) + 1)
+
+
+def partners(
+    by_size: Multisets, index: PrefixIndex, block: range, threshold: float, seen: IntArray
+) -> Partners:
+    """Return the trees of a block, and the smaller ones that they are similar to.
+
+    ``seen`` is for notes of trees up to the end of the block; it begins with -1.
+    """
+    trees = np.arange(block.start, block.stop)
+    sizes = by_size.bounds[trees + 1] - by_size.bounds[trees]
+    rarest = by_size.first(trees, _lengths(sizes, threshold))
+    first, last = index.lists(rarest.elements)
+    room = min(block.stop, MAX_SIMILAR)
+    found, similarity = np.empty(room, np.int64), np.empty(room)
+    parts, limited = [NO_PARTNERS[:3]], []
+    for x, begin, end in zip(block, rarest.bounds[:-1], rarest.bounds[1:], strict=True):
+        lists = (index.trees, first[begin:end], last[begin:end])
+        n, is_limited = _partners(
+            x, by_size.elements, by_size.bounds, *lists, threshold, MAX_COMPARED, seen, found, similarity
+        )
+        parts.append((np.full(n, x), found[:n].copy(), similarity[:n].copy()))
+        if is_limited:
+            limited.append(x)
+    tree, partner, values = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Partners(tree, partner, values, np.array(limited, np.int64))
+
+
+@njit
+def _partners(
+    x: int,
+    elements: IntArray,
+    bounds: IntArray,
+    trees: IntArray,
+    first: IntArray,
+    last: IntArray,
+    threshold: float,
+    max_compared: int,
+    seen: IntArray,
+    found: IntArray,
+    similarity: FloatArray,
+) -> tuple[int, bool]:
+    """Write down the trees before x that are similar to it, as many as there is room for.
+
+    Lists, from ``first`` to ``last``, have the trees that share one of x's rarest elements. Each that is
+    large enough is compared once, beginning with the rarest, and the trees nearest in size. Return how many
+    were found, and whether a limit was met.
+    """
+    size = bounds[x + 1] - bounds[x]
+    smallest = threshold * size - ROUNDING
+    compared = n = 0
+    for k in range(len(first)):
+        start, end = first[k], last[k]
+        for place in range(start + np.searchsorted(trees[start:end], x) - 1, start - 1, -1):
+            y = trees[place]
+            if bounds[y + 1] - bounds[y] < smallest:
+                break
+            if seen[y] == x:
+                continue
+            if compared == max_compared or n == len(found):
+                return n, True
+            seen[y] = x
+            compared += 1
+            value = _similarity(elements, bounds, x, y, threshold)
+            if value >= threshold:
+                found[n], similarity[n] = y, value
+                n += 1
+    return n, False
+
+
+@njit
+def _similarities(elements: IntArray, bounds: IntArray, a: IntArray, b: IntArray) -> FloatArray:
+    result = np.zeros(len(a))
+    for k in range(len(a)):
+        result[k] = _similarity(elements, bounds, a[k], b[k], 0.0)
+    return result
+
+
+@njit
+def _similarity(elements: IntArray, bounds: IntArray, a: int, b: int, threshold: float) -> float:
+    """Return the similarity of two trees; 0 where it is below the threshold."""
+    i, j, end_i, end_j = bounds[a], bounds[b], bounds[a + 1], bounds[b + 1]
+    either = (end_i - i) + (end_j - j)
+    needed = threshold / (1 + threshold) * either - ROUNDING
+    spare_i, spare_j = end_i - i - needed, end_j - j - needed  # elements that may have no partner
+    both = 0
+    while i < end_i and j < end_j and spare_i >= 0 and spare_j >= 0:
+        x, y = elements[i], elements[j]
+        if x == y:
+            both += 1
+            i += 1
+            j += 1
+        elif x < y:
+            spare_i -= 1
+            i += 1
+        else:
+            spare_j -= 1
+            j += 1
+    return both / (either - both) if both >= max(needed, 1) else 0.0

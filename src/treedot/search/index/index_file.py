@@ -1,0 +1,212 @@
+"""The file of an index: the inverted index of the rows, and the trees, written and read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from treedot._runtime.array_types import IntArray
+from treedot._runtime.jit import njit
+from treedot._storage.files import open_plain
+from treedot._storage.safetensors import mapped_arrays, write_arrays
+from treedot.errors import SourceError, SpecMismatchError, TreedotError
+from treedot.search.index.inverted_index_writer import InvertedIndexWriter, Lists
+from treedot.trees import Forest
+from treedot.trees.packed import PackedTrees, PackedWriter
+from treedot.vectors.files import INDEX_FORMAT, check_is
+from treedot.vectors.sparse.fitted_state import VectorizerState
+
+if TYPE_CHECKING:
+    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+
+VERSION = 1
+
+BATCH = 4096  # trees that are turned into rows at a time
+
+
+class IndexFile(NamedTuple):
+    """What an index file holds, mapped into memory."""
+
+    vectorizer: FragmentVectorizer
+    reading: dict[str, Any]  # how the trees were read, as far as whoever wrote them said so
+    trees: PackedTrees
+    lists: Lists
+    identity: tuple[int, ...]  # as of ``identity_of``
+
+
+def identity_of(path: Path) -> tuple[int, ...] | None:
+    """Return what distinguishes a file from another one that takes its name; None where there is none."""
+    try:
+        return _identity(path.stat())
+    except OSError:
+        return None
+
+
+def _identity(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def write_index(
+    target: Path,
+    vectorizer: FragmentVectorizer,
+    forests: Iterable[Forest],
+    *,
+    reading: Mapping[str, Any],
+    kept: tuple[IndexFile, IntArray] | None = None,
+    check: Callable[[], object] = lambda: None,
+    n_jobs: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> None:
+    """Write the index of some rows of another one, where there is one, and of the trees after them.
+
+    Rows that are kept are not made again. ``check`` is called when all is ready to take its place.
+    """
+    fast = _with_threads(vectorizer, n_jobs)
+    with InvertedIndexWriter(target) as lists, PackedWriter(target) as trees:
+        if kept is not None:
+            old, rows = kept
+            check_order(old.lists, len(old.trees), target)
+            lists.add_lists(old.lists, rows, len(old.trees))
+            for start in range(0, rows.size, BATCH):
+                with stored_trees(target):
+                    forest = old.trees.take(rows[start : start + BATCH])
+                trees.add(forest)
+        for forest in forests:
+            lists.add(fast.transform(forest))
+            trees.add(forest)
+            if progress is not None:
+                progress(lists.n_rows)
+        if not lists.n_rows:
+            raise SourceError("there is no tree to make an index of")
+        state = vectorizer._state()
+        description = {
+            "format": INDEX_FORMAT,
+            "version": VERSION,
+            "fingerprint": state.fingerprint,
+            "vectorizer": state.settings,
+            "reading": dict(reading),
+            "trees": lists.n_rows,
+        }
+        groups: dict[str, Mapping[str, Any]] = {
+            "trees": trees.finish(),
+            "lists": lists.finish(n_jobs),
+            "vectorizer": state.arrays,
+        }
+        arrays = {f"{group}.{name}": array for group in groups for name, array in groups[group].items()}
+        check()
+        write_arrays(target, description, arrays)
+
+
+def read_index(path: str | os.PathLike[str]) -> IndexFile:
+    """Map an index file into memory, or raise where it is not one, or does not fit together."""
+    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+
+    try:
+        with open_plain(path) as file:
+            identity = _identity(os.fstat(file.fileno()))
+            description, arrays = mapped_arrays(file, path)
+    except SourceError:
+        check_is(path, "TreeIndex.open")
+        raise
+    if description.get("format") != INDEX_FORMAT:
+        check_is(path, "TreeIndex.open")
+    if description.get("format") != INDEX_FORMAT:
+        raise SourceError(f"{path} is not an index of trees: make one with TreeIndex.build")
+    if description.get("version") != VERSION:
+        raise SourceError(
+            f"{path} is an index of version {description.get('version')!r}, "
+            f"and this is version {VERSION}: build it again"
+        )
+    try:
+        vectorizer = FragmentVectorizer._of_state(
+            VectorizerState(description["vectorizer"], _group(arrays, "vectorizer"))
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SourceError(f"{path} is damaged: its vectorizer cannot be rebuilt: {error}") from error
+    if vectorizer.fingerprint != description.get("fingerprint"):
+        raise SpecMismatchError(
+            f"{path} was made by a vectorizer with the fingerprint {description.get('fingerprint')!r}, "
+            f"but its settings now give {vectorizer.fingerprint!r}: it is damaged, or another version "
+            "of treedot made it; build it again"
+        )
+    reading = description.get("reading", {})
+    try:
+        trees = PackedTrees(_group(arrays, "trees"))
+        lists = _checked_lists(_group(arrays, "lists"))
+    except SourceError as error:
+        raise SourceError(f"{path} is damaged: {error}") from None
+    if not isinstance(reading, dict):
+        raise SourceError(f"{path} is damaged: how its trees were read is not a JSON object")
+    if len(trees) != description.get("trees"):
+        raise SourceError(f"{path} is damaged: it holds {len(trees)} trees, not {description.get('trees')!r}")
+    return IndexFile(vectorizer, reading, trees, lists, identity)
+
+
+@contextlib.contextmanager
+def stored_trees(path: Path) -> Iterator[None]:
+    """Say of the file what does not make sense in the trees that are taken out of it."""
+    try:
+        yield
+    except TreedotError as error:
+        raise SourceError(f"{path}: {error}") from None
+    except (ValueError, RecursionError) as error:  # text that is not UTF-8 or not JSON
+        raise SourceError(f"{path}: the stored trees are damaged: {error}") from None
+
+
+def check_order(lists: Lists, n_rows: int, path: Path) -> None:
+    """Raise where columns, or the rows in a list, do not ascend, or a row is not there."""
+    if (
+        not (np.diff(lists.start) >= 0).all()
+        or not (np.diff(lists.column) > 0).all()
+        or not _ascend(lists.start, lists.row, n_rows)
+    ):
+        raise SourceError(f"{path} is damaged: a list of rows is out of order; build it again")
+
+
+@njit
+def _ascend(start: IntArray, row: IntArray, n_rows: int) -> bool:
+    for number in range(start.size - 1):
+        last = -1
+        for k in range(start[number], start[number + 1]):
+            if not last < row[k] < n_rows:
+                return False
+            last = row[k]
+    return True
+
+
+def _group(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
+    """Return the arrays of one part of the file, by the rest of their names."""
+    before = f"{group}."
+    return {name.removeprefix(before): array for name, array in arrays.items() if name.startswith(before)}
+
+
+def _checked_lists(arrays: Mapping[str, np.ndarray]) -> Lists:
+    """Return the arrays of the lists, or raise where they do not fit together."""
+    for name, types in {
+        "column": ("i4", "i8"),
+        "start": ("i8",),
+        "row": ("i4",),
+        "value": ("f4", "f8"),
+    }.items():
+        if name not in arrays or arrays[name].dtype.str[1:] not in types or arrays[name].ndim != 1:
+            raise SourceError(f"the array {name!r} is missing or of another type")
+    lists = Lists(*(arrays[name] for name in Lists._fields))
+    ends = lists.start.size == lists.column.size + 1 and lists.start[0] == 0
+    if not ends or not lists.start[-1] == lists.row.size == lists.value.size:
+        raise SourceError("the lists of rows do not end where they should")
+    return lists
+
+
+def _with_threads(vectorizer: FragmentVectorizer, n_jobs: int | None) -> FragmentVectorizer:
+    """Return the vectorizer, made to use some threads where it does not say how many."""
+    if n_jobs is None or vectorizer.n_jobs is not None:
+        return vectorizer
+    fast = copy(vectorizer)
+    fast.n_jobs = n_jobs
+    return fast

@@ -1,0 +1,100 @@
+"""The rows of an inverted index with the largest dot products: exact, one query's lists at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treedot._runtime.jit import njit
+from treedot._runtime.threads import thread_map
+from treedot.errors import SourceError
+from treedot.parameters import n_threads
+from treedot.search import top_k
+from treedot.search.index.inverted_index_writer import Lists
+from treedot.search.top_k import keep_best
+from treedot.vectors.inverted_index import locate
+
+BLOCK = 1 << 15  # rows whose sums are in the cache together
+
+
+def best_rows(
+    lists: Lists, n_rows: int, queries: Any, k: int, n_jobs: int | None, path: Path
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the best rows for each query: queries in parallel, or, of a few, parts of the rows.
+
+    What does not make sense in the lists is said of the file that they come from.
+    """
+    threads = n_threads(n_jobs)
+    count = queries.shape[0]
+    parts = 1 if count >= threads else threads
+    step = max(1, -(-n_rows // parts))
+    places = [_places(lists, queries[i], path) for i in range(count)]
+
+    def task(which: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        query, first_row = which
+        rows, values = top_k.empty(1, k)
+        last_row = min(first_row + step, n_rows)
+        sound = _search(
+            *places[query], lists.row, lists.value, first_row, last_row, n_rows, rows[0], values[0]
+        )
+        if not sound:
+            raise SourceError(
+                f"{path}: a list of rows is out of order, or a product is not finite; "
+                "build it again, with normalize=True if rows are not normalised"
+            )
+        return rows, values
+
+    tasks = [(query, first) for query in range(count) for first in range(0, n_rows, step)]
+    with thread_map(n_jobs, len(tasks)) as run_all:
+        found = list(run_all(task, tasks))
+    rows, values = top_k.empty(count, k * parts)
+    for (query, first), (some_rows, some_values) in zip(tasks, found, strict=True):
+        here = slice(first // step * k, (first // step + 1) * k)
+        rows[query, here], values[query, here] = some_rows[0], some_values[0]
+    return top_k.ranked(rows, values, k)
+
+
+def _places(lists: Lists, query: Any, path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return where the lists of a row's columns start and end, and the row's values."""
+    known, number = locate(query.indices.astype(lists.column.dtype), lists.column)
+    first, last = lists.start[number], lists.start[number + 1]
+    if not ((first >= 0) & (first <= last) & (last <= lists.row.size)).all():
+        raise SourceError(f"{path} is damaged: a list of rows leads out of the file; build it again")
+    return first, last, query.data[known].astype(np.float64)
+
+
+@njit
+def _search(
+    first: np.ndarray, last: np.ndarray, weight: np.ndarray, posting_row: np.ndarray, value: np.ndarray,
+    first_row: int, last_row: int, n_rows: int, rows: np.ndarray, values: np.ndarray,
+) -> bool:  # fmt: skip
+    """Add up a query's lists for some rows and keep the best; return whether the lists are sound.
+
+    Rows are taken in blocks whose sums stay in the cache; each list is read once, from block to block. A
+    list that does not ascend stops the reading, so that nothing is ever written outside of the block.
+    """
+    place = first.copy()
+    if first_row > 0:
+        for j in range(place.size):
+            place[j] += np.searchsorted(posting_row[first[j] : last[j]], first_row)
+    line = np.empty(min(BLOCK, last_row - first_row))
+    for block in range(first_row, last_row, BLOCK):
+        size = min(BLOCK, last_row - block)
+        line[:] = 0
+        for j in range(place.size):
+            x, k, end = weight[j], place[j], last[j]
+            while k < end:
+                row = np.int64(posting_row[k]) - block
+                if row < 0 or row >= size:
+                    break
+                line[row] += x * np.float64(value[k])
+                k += 1
+            place[j] = k
+        if not keep_best(line[:size], block, rows, values):
+            return False
+    for j in range(place.size):
+        if place[j] < last[j] and (last_row == n_rows or posting_row[place[j]] < last_row):
+            return False
+    return True

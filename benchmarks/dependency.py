@@ -40,7 +40,7 @@ from treedot import (
 )
 from treedot._storage.files import write_whole
 from treedot.kernels.tree_kernel import TreeKernel
-from treedot.model.evaluation import wilson
+from treedot.models.evaluation import wilson
 
 SAMPLE = 2000  # questions that settings are chosen with
 DECAYS = (0.05, 0.1, 0.2, 0.4, 0.8)

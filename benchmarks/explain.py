@@ -20,9 +20,9 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.timing import seconds
 from treedot import Forest, FragmentVectorizer, explain, read_trees
-from treedot.explanation.linear import LinearFunction
-from treedot.explanation.removal import pruned
-from treedot.model.table import Table
+from treedot.models.explain.linear import LinearFunction
+from treedot.models.explain.removal import pruned
+from treedot.models.inputs.table import Table
 
 TIMED = 60  # nodes of the question whose explanation is timed, as nearly as there is one
 

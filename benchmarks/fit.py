@@ -1,6 +1,6 @@
 """Compare ways to train on files: ``python -m benchmarks.fit [--data DIR] [--trees N] [--splits N]``.
 
-How many points of accuracy ``train_files`` after five passes, and ``treedot.scale.fit`` after ten rounds of
+How many points of accuracy ``train_files`` after five passes, and ``treedot.batch.fit`` after ten rounds of
 four partitions, are above or below ``LinearSVC`` on the same rows: of the TREC questions where a folder of
 corpora is named, and of generated trees with errors, for several splits. Then what partitions cost: two
 workers against one, bytes, and memory.
@@ -26,10 +26,10 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.scale import LOOP, count_up, peak_memory, ratio, spent
 from benchmarks.streaming import labelled
-from treedot import Forest, FragmentVectorizer, LinearModel, read_trees, scale, train_files
+from treedot import Forest, FragmentVectorizer, LinearModel, batch, read_trees, train_files
 from treedot._runtime.timing import Stopwatch, timed
-from treedot.learn.streaming import Progress
-from treedot.scale.engines import LocalProcesses
+from treedot.batch.engines import LocalProcesses
+from treedot.models.training.streaming import Progress
 from treedot.trees.writers import forest_file
 
 PARTITIONS, ROUNDS, PASSES = 4, 10, 5
@@ -92,7 +92,7 @@ def trained(what: Labelled, train: Any, test: Any, C: float, folder: Path) -> li
     streamed = train_files(table, "class", checkpoint=folder / "training", max_passes=PASSES, **settings)
     settings |= {"partitions": PARTITIONS, "rounds": ROUNDS}
     with ThreadPoolExecutor(1) as pool:  # any engine trains the same model
-        fitted = scale.fit(table, folder / "model", client=pool, label="class", **settings)
+        fitted = batch.fit(table, folder / "model", client=pool, label="class", **settings)
     shutil.rmtree(folder / "training")
     shutil.rmtree(folder / "model")
     others, truth = what.trees[test], what.classes[test]
@@ -156,7 +156,7 @@ def workers(folder: Path, count: int) -> None:
 
 def fit(source: Path, out: Path, pool: Any, watch: Watch) -> LinearModel:
     settings: dict[str, Any] = {"decay": DECAY, "C": 1.0, "partitions": PARTITIONS, "rounds": 3}
-    return scale.fit(source, out, None, pool, label="class", progress=watch, **settings)
+    return batch.fit(source, out, None, pool, label="class", progress=watch, **settings)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.methods import KERNELS, METHODS, Result, applies
 from benchmarks.tasks import TASKS, Task, read_task
 from treedot._storage.files import write_whole
-from treedot.model.evaluation import mcnemar, wilson
+from treedot.models.evaluation import mcnemar, wilson
 
 LARGE = 6000  # trees
 

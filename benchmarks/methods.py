@@ -22,7 +22,7 @@ from treedot import (
     dot_products,
 )
 from treedot.kernels.tree_kernel import TreeKernel
-from treedot.learn.candidates import N_FEATURES
+from treedot.models.training.candidates import N_FEATURES
 
 THREADS = -1
 

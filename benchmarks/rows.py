@@ -32,8 +32,8 @@ from treedot import (
     nearest,
 )
 from treedot._runtime.jit import njit
-from treedot.learn.one_vs_rest import one_vs_rest, train_svms
-from treedot.model.linear_model import best_class
+from treedot.models.linear_model import best_class
+from treedot.models.training.one_vs_rest import one_vs_rest, train_svms
 from treedot.vectors import SparseEncoder, SparseSpec
 from treedot.vectors.fidelity import spearman
 from treedot.vectors.sparse.bounded import FoundFragments, find_fragments, hash_productions

@@ -25,15 +25,15 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.grammar import forests
-from treedot import DistributedTreeVectorizer, FragmentVectorizer, find_duplicates, scale
+from treedot import DistributedTreeVectorizer, FragmentVectorizer, batch, find_duplicates
 from treedot._runtime.timing import timed
+from treedot.batch.engines import LocalProcesses
+from treedot.batch.part_file import PartFile
+from treedot.batch.plan import Plan
+from treedot.batch.shard import do_shard, load_work
+from treedot.batch.work import Source
 from treedot.readers.on_bad import OnBad
 from treedot.readers.ranges import split_file
-from treedot.scale.engines import LocalProcesses
-from treedot.scale.part_file import PartFile
-from treedot.scale.plan import Plan
-from treedot.scale.shard import do_shard, load_work
-from treedot.scale.work import Source
 
 SMALL = 500  # shards of one tree each
 ROUNDS = 3
@@ -59,7 +59,7 @@ def two_against_one(source: Path, folder: Path, trees: int) -> None:
         for turn, (count, pool) in itertools.product(range(ROUNDS + 1), ((1, one), (2, two))):
             out = folder / f"{count}-{turn}"
             before = spent(pool, count)
-            encode = partial(scale.encode, source, out, FragmentVectorizer(), pool, shard_size=size)
+            encode = partial(batch.encode, source, out, FragmentVectorizer(), pool, shard_size=size)
             begin = time.process_time()
             _, took = timed(encode)
             planned = time.process_time() - begin
@@ -108,7 +108,7 @@ def start(folder: Path) -> None:
     few = folder / "start.mrg"
     few.write_text("(S (NP Ann) (VP runs))\n")
     with LocalProcesses(1) as pool:
-        _, took = timed(lambda: scale.encode(few, folder / "start", FragmentVectorizer(), pool))
+        _, took = timed(lambda: batch.encode(few, folder / "start", FragmentVectorizer(), pool))
         _, processor = pool.submit(processor_time).result()
     print(f"start: {took:.1f} s until the first part is there, {processor:.1f} s of processor time")
 
@@ -128,7 +128,7 @@ def planning(source: Path, folder: Path) -> None:
 def shard(source: Path, folder: Path) -> None:
     """Measure what one shard costs beside its trees, and what writing costs beside the rest."""
     out = folder / "one"
-    scale.plan_encode(source, out, FragmentVectorizer(), shard_size=source.stat().st_size // 4)
+    batch.plan_encode(source, out, FragmentVectorizer(), shard_size=source.stat().st_size // 4)
     do_shard(str(out), 0)
     planned = Plan.load(out)
     work, first = load_work(out, planned.work), planned.shards[1]
@@ -151,7 +151,7 @@ def shard(source: Path, folder: Path) -> None:
 
     few = folder / "few.mrg"
     few.write_text("(S (NP Ann) (VP runs))\n" * SMALL)
-    shards = scale.plan_encode(few, folder / "few", FragmentVectorizer(), shard_size=1)
+    shards = batch.plan_encode(few, folder / "few", FragmentVectorizer(), shard_size=1)
     took = cpu(lambda: [do_shard(str(folder / "few"), k) for k in range(shards)])
     print(
         f"overhead: {1000 * took / shards:.2f} ms of processor time for each of {shards} shards of one tree"
@@ -181,7 +181,7 @@ def memory(folder: Path, trees: int) -> None:
     for name, (kind, count, vectorizer) in kinds.items():
         source = write_trees(folder / "memory.mrg", kind, count)
         with LocalProcesses(1) as pool:
-            done = scale.encode(source, folder / "memory", vectorizer, pool)
+            done = batch.encode(source, folder / "memory", vectorizer, pool)
             peak = pool.submit(peak_memory).result()
         size = sum(path.stat().st_size for path in (folder / "memory").iterdir())
         print(f"memory: {peak:.2f} GB at most, {name}, {size / done.rows:,.0f} bytes a row", flush=True)
@@ -235,7 +235,7 @@ Found = tuple[
 def by_workers(source: Path) -> Found:
     """Find near-duplicates by two processes."""
     with LocalProcesses(2) as pool:
-        find = partial(scale.find_duplicates, source, source.with_suffix(""), pool, min_nodes=MIN_NODES)
+        find = partial(batch.find_duplicates, source, source.with_suffix(""), pool, min_nodes=MIN_NODES)
         table, took = timed(find)
         workers = dict(future.result() for future in [pool.submit(time_and_peak) for _ in range(8)])
     row, group = table["row"].to_numpy(), table["group"].to_numpy()

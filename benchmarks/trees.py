@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from treedot import Forest, read_html, read_json, read_trees
-from treedot.demo import standard_library
+from treedot.cli.demo import standard_library
 
 CORPORA = {  # file, column
     "questions": ("qc_train.tsv.gz", "tree"),

@@ -22,11 +22,11 @@ from unittest import mock
 
 from fuzz.mutations import mutate
 from fuzz.target import Target, require
-from treedot import FragmentVectorizer, TreeClassifier, TreedotError, load_vectors, scale, train_files
-from treedot.learn import block_visits, streaming, tree_blocks
-from treedot.learn.training_folder import TrainingFolder
-from treedot.scale import pair_search
-from treedot.scale.fit_folder import FitFolder
+from treedot import FragmentVectorizer, TreeClassifier, TreedotError, batch, load_vectors, train_files
+from treedot.batch import pair_search
+from treedot.batch.fit_folder import FitFolder
+from treedot.models.training import block_visits, streaming, tree_blocks
+from treedot.models.training.training_folder import TrainingFolder
 
 PAGES = (512, 4096)
 ROWS = FragmentVectorizer(n_features=2**8)
@@ -83,7 +83,7 @@ def _fit(source: Path, folder: Path) -> Any:
     out = folder.with_name("model")
     shutil.rmtree(out, ignore_errors=True)
     how: dict[str, Any] = {"label": "label", "rounds": 3, "partitions": 2, "shard_size": 400}
-    scale.fit(source, out, ROWS, Here(), checkpoint=folder, **how, **SETTINGS)
+    batch.fit(source, out, ROWS, Here(), checkpoint=folder, **how, **SETTINGS)
     return _content(out)
 
 
@@ -106,25 +106,25 @@ def _encode(source: Path, folder: Path) -> Any:
         expected = ROWS.transform(source)
         require((rows != expected).nnz == 0, "damaged vectors are read")
     _look(folder)
-    scale.encode(source, folder, ROWS, Here(), shard_size=1000)
+    batch.encode(source, folder, ROWS, Here(), shard_size=1000)
     return _results(folder)
 
 
 def _predict(source: Path, folder: Path) -> Any:
     _look(folder)
-    scale.predict(source, folder, source.with_name("predictor"), Here(), shard_size=1000)
+    batch.predict(source, folder, source.with_name("predictor"), Here(), shard_size=1000)
     return _results(folder)
 
 
 def _duplicates(source: Path, folder: Path) -> Any:
     _look(folder)
-    scale.find_duplicates(source, folder, Here(), threshold=0.3, min_nodes=3, shard_size=1000)
+    batch.find_duplicates(source, folder, Here(), threshold=0.3, min_nodes=3, shard_size=1000)
     return _results(folder)
 
 
 def _look(folder: Path) -> None:
     with contextlib.suppress(TreedotError):
-        scale.status(folder)
+        batch.status(folder)
 
 
 def _content(folder: Path) -> dict[str, bytes]:

@@ -35,7 +35,7 @@ from treedot import (
     TreeClassifier,
 )
 from treedot._storage.safetensors import read_arrays, write_arrays
-from treedot.model.model_folder import CONFIG, WEIGHTS, digest_of_config, digest_of_file
+from treedot.models.model_folder import CONFIG, WEIGHTS, digest_of_config, digest_of_file
 from treedot.vectors import DenseSpec
 from treedot.vectors.sparse.fitted_state import VectorizerState
 

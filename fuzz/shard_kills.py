@@ -30,9 +30,9 @@ from unittest import mock
 
 from benchmarks.grammar import forests
 
-from treedot import FragmentVectorizer, IncompleteError, scale
-from treedot.scale import liveness
-from treedot.scale.engines import LocalProcesses
+from treedot import FragmentVectorizer, IncompleteError, batch
+from treedot.batch import liveness
+from treedot.batch.engines import LocalProcesses
 
 TREES, SHARDS, WORKERS = 60_000, 24, 2
 FILES = ("_treedot.json", "_vectorizer", "_pairs")
@@ -63,10 +63,10 @@ class Attacked:
         workers = WORKERS if client is None else None
         if self.work == "encode":
             vectorizer = FragmentVectorizer()
-            scale.encode(self.source, out, vectorizer, client, workers=workers, shard_size=self.size)
+            batch.encode(self.source, out, vectorizer, client, workers=workers, shard_size=self.size)
         else:
             how: dict[str, Any] = {"workers": workers, "shard_size": self.size, "min_nodes": 10}
-            scale.find_duplicates(self.source, out, client, threshold=0.5, **how)
+            batch.find_duplicates(self.source, out, client, threshold=0.5, **how)
 
     def parts(self, out: Path) -> dict[str, bytes]:
         """Return the parts that are there, those of pairs, and the result."""

@@ -31,14 +31,14 @@ from treedot import (
     save_vectors,
 )
 from treedot._storage.safetensors import read_arrays, write_arrays
+from treedot.batch.encoding import Encoding
+from treedot.batch.part_file import PartFile
 from treedot.cli import parser
 from treedot.cli.choices import describe_kernel
 from treedot.cli.facts import file_facts, printed
 from treedot.cli.find import search
 from treedot.cli.units import Reading
 from treedot.clones.baseline import read_baseline
-from treedot.scale.encoding import Encoding
-from treedot.scale.part_file import PartFile
 from treedot.vectors.parts import vector_columns
 from treedot.vectors.sparse.fitted_state import VectorizerState
 from treedot.vectors.writers import write_matrix

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from treedot.learn.one_vs_rest import one_vs_rest, train_svms
-from treedot.model.linear_model import best_class
+from treedot.models.linear_model import best_class
+from treedot.models.training.one_vs_rest import one_vs_rest, train_svms
 from treedot.vectors.products import dot_products
 
 

@@ -17,9 +17,9 @@ from paper.section import Drawing, Section, Table, panel, spread
 from paper.settings import SIZE, Settings
 from treedot._runtime.timing import Stopwatch, timed
 from treedot.kernels import SubsetTreeKernel
-from treedot.learn.label_selection_transformer import LabelSelectionTransformer
-from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
 from treedot.models.rivals.label_selection import LabelSelectionKernel
+from treedot.models.rivals.label_selection_transformer import LabelSelectionTransformer
+from treedot.models.rivals.mined_fragment_vectorizer import MinedFragmentVectorizer
 from treedot.trees import Forest
 from treedot.vectors import FragmentVectorizer
 

@@ -15,9 +15,9 @@ from paper.record import Record, Step, alone
 from paper.section import Drawing, Section, Table, panel
 from paper.settings import SIZE, Settings
 from treedot.kernels import SubsetTreeKernel
-from treedot.learn.label_selection_transformer import LabelSelectionTransformer
-from treedot.learn.mined_fragment_vectorizer import MinedFragmentVectorizer
 from treedot.models.rivals.label_selection import LabelSelectionKernel
+from treedot.models.rivals.label_selection_transformer import LabelSelectionTransformer
+from treedot.models.rivals.mined_fragment_vectorizer import MinedFragmentVectorizer
 from treedot.vectors import DenseEncoder, DenseSpec
 
 TITLE = "Table 1: how time and memory grow"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import treedot
-from treedot import encode, report, scale
+from treedot import encode, report
 from treedot.cli import main
 from treedot.cli.dups import SETTINGS
 from treedot.vectors import fidelity, gpu

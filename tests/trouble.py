@@ -4,8 +4,8 @@ import os
 import signal
 from pathlib import Path
 
-from treedot.scale import do_shard
-from treedot.scale.partition import do_partition
+from treedot.batch.partition import do_partition
+from treedot.batch.shard import do_shard
 
 POISONED, UNLUCKY = 1, 4  # shards
 

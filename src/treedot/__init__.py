@@ -25,23 +25,23 @@ _HOME = {
     "Comparison": "treedot.search",
     "DeviceError": "treedot.errors",
     "DistributedTreeVectorizer": "treedot.vectors",
-    "DualLinearSVC": "treedot.learn",
+    "DualLinearSVC": "treedot.models",
     "DuplicateGroup": "treedot.search",
-    "Explanation": "treedot.explanation",
+    "Explanation": "treedot.models.explain",
     "Forest": "treedot.trees",
     "FragmentVectorizer": "treedot.vectors",
     "IncompleteError": "treedot.errors",
     "Kernel": "treedot.kernels.kernel",
     "KernelProduct": "treedot.kernels.combine.combinations",
     "KernelSum": "treedot.kernels.combine.combinations",
-    "KernelTransformer": "treedot.learn",
+    "KernelTransformer": "treedot.models",
     "LimitError": "treedot.errors",
     "LinearKernel": "treedot.kernels.combine.columns",
-    "LinearModel": "treedot.model",
+    "LinearModel": "treedot.models",
     "MissingDependencyError": "treedot.errors",
-    "ModelExplanation": "treedot.explanation",
+    "ModelExplanation": "treedot.models.explain",
     "NormalizedKernel": "treedot.kernels.combine.combinations",
-    "PairExplanation": "treedot.explanation",
+    "PairExplanation": "treedot.models.explain",
     "ParameterError": "treedot.errors",
     "PartialTreeKernel": "treedot.kernels",
     "PolynomialKernel": "treedot.kernels.combine.combinations",
@@ -55,7 +55,7 @@ _HOME = {
     "SubsetTreeKernel": "treedot.kernels",
     "SubtreeKernel": "treedot.kernels",
     "Tree": "treedot.trees",
-    "TreeClassifier": "treedot.learn",
+    "TreeClassifier": "treedot.models",
     "TreeIndex": "treedot.search",
     "TreeKernel": "treedot.kernels.tree_kernel",
     "TreeSyntaxError": "treedot.errors",
@@ -68,9 +68,9 @@ _HOME = {
     "count_fragments": "treedot.kernels.fragments",
     "dot_products": "treedot.vectors",
     "edit_distance": "treedot.search",
-    "explain": "treedot.explanation",
-    "explain_model": "treedot.explanation",
-    "explain_pair": "treedot.explanation",
+    "explain": "treedot.models.explain",
+    "explain_model": "treedot.models.explain",
+    "explain_pair": "treedot.models.explain",
     "find_duplicates": "treedot.search",
     "iter_code": "treedot.readers.code",
     "iter_trees": "treedot.readers",
@@ -89,7 +89,7 @@ _HOME = {
     "read_xml": "treedot.readers.documents.reader",
     "save_vectors": "treedot.vectors",
     "similarity": "treedot.search",
-    "train_files": "treedot.learn",
+    "train_files": "treedot.models",
 }
 
 __all__ = [
@@ -182,14 +182,6 @@ if TYPE_CHECKING:
         TreedotError,
         TreeSyntaxError,
     )
-    from treedot.explanation import (
-        Explanation,
-        ModelExplanation,
-        PairExplanation,
-        explain,
-        explain_model,
-        explain_pair,
-    )
     from treedot.kernels import (
         BoundedTreeKernel,
         PartialTreeKernel,
@@ -211,8 +203,14 @@ if TYPE_CHECKING:
     from treedot.kernels.kernel import Kernel
     from treedot.kernels.tree_kernel import TreeKernel
     from treedot.kernels.word_vectors import WordVectors
-    from treedot.learn import DualLinearSVC, KernelTransformer, TreeClassifier, train_files
-    from treedot.model import LinearModel
+    from treedot.models.dual_linear_svc import DualLinearSVC
+    from treedot.models.explain.decision import Explanation, explain
+    from treedot.models.explain.model import ModelExplanation, explain_model
+    from treedot.models.explain.pair import PairExplanation, explain_pair
+    from treedot.models.kernel_transformer import KernelTransformer
+    from treedot.models.linear_model import LinearModel
+    from treedot.models.training.streaming import train_files
+    from treedot.models.tree_classifier import TreeClassifier
     from treedot.readers import iter_trees, read_trees
     from treedot.readers.code import iter_code, read_code
     from treedot.readers.documents.reader import read_html, read_json, read_xml

@@ -104,7 +104,7 @@ def test_a_signal_that_is_ignored_stays_so():
 WORKERS = """
 import os, signal, sys, time
 from treedot._runtime.ending import take_signals
-from treedot.scale.engines import LocalProcesses
+from treedot.batch.engines import LocalProcesses
 
 take_signals()
 pool = LocalProcesses(2)

@@ -97,7 +97,7 @@ def test_a_folder_that_takes_no_files_is_an_error_of_the_target(capsys):
 
 def test_the_demo_knows_before_its_work_that_its_report_cannot_be_written(capsys, monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr("treedot.demo.units", lambda *_: pytest.fail("it worked"))
+    monkeypatch.setattr("treedot.cli.demo.units", lambda *_: pytest.fail("it worked"))
     (tmp_path / "file").touch()
     for folder in [
         tmp_path / "file",

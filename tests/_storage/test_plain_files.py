@@ -12,12 +12,12 @@ import pytest
 
 import treedot as td
 from strategies import random_forest
-from treedot import scale
+from treedot import batch
 from treedot._storage.files import open_plain
 from treedot.cli import main
 from treedot.cli.facts import file_facts
 from treedot.clones.baseline import read_baseline
-from treedot.model.model_folder import read_model
+from treedot.models.model_folder import read_model
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes"),
@@ -80,7 +80,7 @@ def test_what_is_no_plain_file_is_not_cut_into_shards(tmp_path, kind):
     for name in ("t.mrg", "t.tsv", "t.parquet", "t.arrow"):
         put(kind, tmp_path / name)
         with pytest.raises(td.SourceError, match=rf"{name}: it is a {kind}, not a plain file"):
-            scale.plan_encode(tmp_path / name, tmp_path / "out", td.FragmentVectorizer())
+            batch.plan_encode(tmp_path / name, tmp_path / "out", td.FragmentVectorizer())
 
 
 def test_trees_may_come_from_a_pipe(tmp_path):

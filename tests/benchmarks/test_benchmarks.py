@@ -83,7 +83,7 @@ def _hurry(monkeypatch):
         threads, "multiprocessing", SimpleNamespace(get_context=lambda _: multiprocessing.dummy)
     )
     monkeypatch.setattr(scale, "LocalProcesses", ThreadPoolExecutor)
-    monkeypatch.setattr("treedot.scale.engines.LocalProcesses", ThreadPoolExecutor)
+    monkeypatch.setattr("treedot.batch.engines.LocalProcesses", ThreadPoolExecutor)
     monkeypatch.setattr(scale, "ROUNDS", 1)
     monkeypatch.setattr(scale, "SMALL", 2)
     monkeypatch.setattr(scale, "LOOP", 10)
@@ -99,8 +99,10 @@ def _hurry(monkeypatch):
     monkeypatch.setattr(fit, "PARTITIONS", 2)
     monkeypatch.setattr(fit, "ROUNDS", 1)
     monkeypatch.setattr(fit, "LOOP", 10)
-    monkeypatch.setattr("treedot.learn.training_settings.N_FEATURES", 2**12)
-    monkeypatch.setattr("treedot.learn.tree_blocks.BLOCK_TREES", 64)  # partitions have blocks of their own
+    monkeypatch.setattr("treedot.models.training.training_settings.N_FEATURES", 2**12)
+    monkeypatch.setattr(
+        "treedot.models.training.tree_blocks.BLOCK_TREES", 64
+    )  # partitions have blocks of their own
     monkeypatch.setattr(growth, "NODES", (10, 20))
     monkeypatch.setattr(growth, "SIZES", (256, 512))
     monkeypatch.setattr(growth, "COUNTS", (2, 4))

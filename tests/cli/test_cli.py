@@ -66,7 +66,7 @@ def test_the_suffix_of_a_file_of_dense_vectors_needs_no_other_option(trees, tmp_
 
 @pytest.mark.parametrize("vectors", [[], ["--vectors", "dense"]])
 def test_encode_makes_vectors_of_partial_trees(trees, tmp_path, capsys, monkeypatch, vectors):
-    monkeypatch.setattr("treedot.scale.engines.LocalProcesses", ThreadPoolExecutor)
+    monkeypatch.setattr("treedot.batch.engines.LocalProcesses", ThreadPoolExecutor)
     forest, path = trees
     target = tmp_path / "v.npy"
     partial = ["--kernel", "partial", "--mu", "0.3", "--gaps", "span", "--max-length", "3"]

@@ -30,7 +30,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 import numpy as np
 import treedot as td
-import treedot.scale
+import treedot.batch
 from treedot.cli import main
 
 trees = [f"(S (NP (D the) (N tree{k % 7})) (VP (V grows) (A (B b{k % 3}))))" for k in range(40)]

@@ -8,16 +8,16 @@ from unittest import mock
 
 import pytest
 
-from treedot import FragmentVectorizer, LinearModel, scale, train_files
+from treedot import FragmentVectorizer, LinearModel, batch, train_files
 from treedot.cli import main
-from treedot.learn.training_folder import TrainingFolder
+from treedot.models.training.training_folder import TrainingFolder
 
 QUESTIONS = "docs/examples/questions.tsv"
 
 
 @pytest.fixture(autouse=True)
 def _few_columns(monkeypatch):
-    monkeypatch.setattr("treedot.learn.training_settings.N_FEATURES", 2**12)
+    monkeypatch.setattr("treedot.models.training.training_settings.N_FEATURES", 2**12)
 
 
 @pytest.fixture
@@ -106,11 +106,11 @@ def test_what_was_interrupted_goes_on_and_says_after_which_pass(command, tmp_pat
 def test_a_kill_before_the_checkpoint_is_removed_leaves_it_to_the_next_run(
     command, tmp_path, monkeypatch, more
 ):
-    monkeypatch.setattr("treedot.scale.engines.LocalProcesses", ThreadPoolExecutor)
+    monkeypatch.setattr("treedot.batch.engines.LocalProcesses", ThreadPoolExecutor)
     train = [*command[:-2], *more] if more else [*command, "--passes", "2"]
     with monkeypatch.context() as patch:
         removed = mock.Mock(side_effect=KeyboardInterrupt)
-        patch.setattr("treedot.learn.training_folder.remove_folder", removed)
+        patch.setattr("treedot.models.training.training_folder.remove_folder", removed)
         assert main(train) == 130
     assert sorted(os.listdir(tmp_path)) == ["model", "training"]
     written = LinearModel.load(tmp_path / "model").weights.tobytes()
@@ -146,7 +146,7 @@ def test_what_was_begun_otherwise_is_told_with_what_to_do(command, tmp_path, cap
 @pytest.fixture
 def by_many(tmp_path, monkeypatch):
     """Return a command that trains by many processes, for which threads stand in."""
-    monkeypatch.setattr("treedot.scale.engines.LocalProcesses", ThreadPoolExecutor)
+    monkeypatch.setattr("treedot.batch.engines.LocalProcesses", ThreadPoolExecutor)
     return ["train", "docs/examples/quest*.tsv", "--label", "label", "-o", str(tmp_path / "model"),
             "--decay", "0.4", "--C", "1", "--workers", "2"]  # fmt: skip
 
@@ -155,7 +155,7 @@ def test_workers_train_what_scale_fit_trains(by_many, tmp_path, capsys):
     assert main([*by_many, "--rounds", "3", "--partitions", "4", "--balanced", "--budget", "3"]) == 0
     assert os.listdir(tmp_path) == ["model"]
     with ThreadPoolExecutor(1) as pool:
-        wanted = scale.fit(
+        wanted = batch.fit(
             QUESTIONS, tmp_path / "other", FragmentVectorizer(n_features=2**12, budget=3), pool,
             label="label", decay=0.4, C=1, class_weight="balanced", rounds=3, partitions=4,
         )  # fmt: skip
@@ -172,7 +172,7 @@ def test_workers_train_what_scale_fit_trains(by_many, tmp_path, capsys):
 
 def test_what_workers_did_not_finish_goes_on(by_many, tmp_path, capsys, monkeypatch):
     command = [*by_many, "--partitions", "2", "--rounds", "3", "--checkpoint", str(tmp_path / "work")]
-    add_up = scale.fitting.add_up
+    add_up = batch.fitting.add_up
 
     def interrupted(folder, rounds):
         if rounds == 1:
@@ -180,7 +180,7 @@ def test_what_workers_did_not_finish_goes_on(by_many, tmp_path, capsys, monkeypa
         return add_up(folder, rounds)
 
     with monkeypatch.context() as patch:
-        patch.setattr("treedot.scale.fitting.add_up", interrupted)
+        patch.setattr("treedot.batch.fitting.add_up", interrupted)
         assert main(command) == 130
     assert f"the same command resumes from {tmp_path / 'work'}" in capsys.readouterr().err
     assert main([*command[:-2]]) == 0

@@ -14,10 +14,10 @@ from treedot._pages.printable import printable
 from treedot._runtime.ending import interruption, take_signals
 from treedot._storage.compression import unpacking_large
 from treedot._storage.files import reason
+from treedot.cli.batch_options import add_many_duplicates, add_scale_options, add_status_command
 from treedot.cli.find_options import add_dups_command, add_find_commands, add_unpacking
 from treedot.cli.learn_options import add_learn_commands
 from treedot.cli.pipes import ignore_closed_output, note, standard_streams
-from treedot.cli.scale_options import add_many_duplicates, add_scale_options, add_status_command
 from treedot.errors import TreedotError
 from treedot.parameters import (
     CODE_UNITS,

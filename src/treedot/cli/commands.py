@@ -21,6 +21,7 @@ from treedot._runtime.jit import COMPILED, cache_folder
 from treedot._runtime.threads import thread_map
 from treedot._runtime.timing import timed
 from treedot._storage.files import check_target, reason, write_whole
+from treedot.cli.batch import duplicate_parts, encode_parts, wants_parts
 from treedot.cli.choices import (
     check_options,
     describe_kernel,
@@ -32,7 +33,6 @@ from treedot.cli.facts import file_facts, printed, tree_facts
 from treedot.cli.pipes import binary_output, note
 from treedot.cli.progress import Progress
 from treedot.cli.reading import Skipped, batches, read_all, streamed
-from treedot.cli.scale import duplicate_parts, encode_parts, wants_parts
 from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.parameters import checked_integer
 from treedot.readers import is_known
@@ -272,7 +272,7 @@ def _check_part(name: str, module: str, purpose: str, how: str) -> None:
 
 def demo(options: argparse.Namespace) -> None:
     """Write the demonstration report."""
-    from treedot.demo import run
+    from treedot.cli.demo import run
 
     checked_integer("--functions", options.functions, at_least=50)
     run(Path(options.out), options.functions)

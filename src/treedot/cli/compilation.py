@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 import treedot as td
+from treedot.batch.pair_index import put_sorted
 from treedot.parameters import COMPOSITIONS, DTYPES, RESTS
 from treedot.readers.ranges import split_file
-from treedot.scale.pair_index import put_sorted
 from treedot.trees import Forest
 from treedot.vectors.gpu.operations import list_operations
 

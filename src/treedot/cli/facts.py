@@ -16,8 +16,8 @@ from treedot._runtime.hashing import GOLDEN, WORD, mix_words
 from treedot._storage.files import check_plain, read_plain
 from treedot._storage.safetensors import begins_as_arrays, read_arrays
 from treedot.errors import SourceError
-from treedot.model import LinearModel
-from treedot.model.model_folder import CONFIG
+from treedot.models.linear_model import LinearModel
+from treedot.models.model_folder import CONFIG
 from treedot.trees import Forest
 from treedot.vectors import files
 from treedot.vectors.files import read_description, summarize
@@ -68,7 +68,7 @@ def _model_facts(path: Path) -> dict[str, Any]:
 
 
 def _parts_facts(path: Path) -> dict[str, Any]:
-    from treedot.scale import status
+    from treedot.batch import status
 
     found, work = status(path), read_plan(path)["work"]
     facts = {

@@ -19,18 +19,18 @@ from treedot import __version__
 from treedot._pages.printable import printable, printable_json
 from treedot._runtime.array_types import FloatArray
 from treedot._storage.files import check_target, write_whole
+from treedot.cli.batch import predict_parts, wants_parts, wants_workers
 from treedot.cli.choices import check_options, make_kernel, make_vectorizer
 from treedot.cli.pipes import show
 from treedot.cli.progress import Counted
 from treedot.cli.reading import Skipped, batches
-from treedot.cli.scale import predict_parts, wants_parts, wants_workers
 from treedot.errors import ParameterError, SourceError
-from treedot.model import LinearModel
-from treedot.model.evaluation import evaluate as compare
-from treedot.model.evaluation import margins, mcnemar
-from treedot.model.labels import class_names, column_values
-from treedot.model.model_folder import check_model_target
-from treedot.model.table import Columns, finite_numbers, read_table, readable_rows
+from treedot.models.classes import class_names, column_values
+from treedot.models.evaluation import evaluate as compare
+from treedot.models.evaluation import margins, mcnemar
+from treedot.models.inputs.table import Columns, finite_numbers, read_table, readable_rows
+from treedot.models.linear_model import LinearModel
+from treedot.models.model_folder import check_model_target
 from treedot.parameters import checked_integer
 from treedot.readers.on_bad import OnBad
 from treedot.trees import Forest
@@ -40,12 +40,12 @@ MISTAKES = 20  # that are listed
 
 def train(options: argparse.Namespace) -> None:
     """Train a model, and write it to a folder."""
-    from treedot.learn import TreeClassifier
-    from treedot.learn.candidates import N_FEATURES
+    from treedot.models.training.candidates import N_FEATURES
+    from treedot.models.tree_classifier import TreeClassifier
 
     if options.checkpoint is not None or wants_workers(options):
         from treedot.cli.train_files import train_on_files
-        from treedot.learn.training_settings import N_FEATURES as FEWER
+        from treedot.models.training.training_settings import N_FEATURES as FEWER
 
         train_on_files(options, _settings(options, FEWER))
         return
@@ -82,7 +82,7 @@ def train(options: argparse.Namespace) -> None:
 
 def _settings(options: argparse.Namespace, n_features: int) -> dict[str, Any]:
     """Return the parameters of a ``TreeClassifier`` that the options give."""
-    from treedot.learn.tree_classifier import COSTS, DECAYS
+    from treedot.models.tree_classifier import COSTS, DECAYS
 
     passes = {} if options.passes is None else {"max_passes": options.passes}
     return {
@@ -193,7 +193,7 @@ def _class_column(model: LinearModel, other: LinearModel | None, options: argpar
 
 def explain(options: argparse.Namespace) -> None:
     """Print what a model's decision about one tree is made of."""
-    from treedot.explanation import explain as taken_apart
+    from treedot.models.explain.decision import explain as taken_apart
 
     if options.html is not None:
         check_target(Path(options.html), options.tree)

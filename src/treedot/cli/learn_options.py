@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from treedot.cli.batch_options import add_fit_options, add_scale_options
 from treedot.cli.find_options import AddCommand
-from treedot.cli.scale_options import add_fit_options, add_scale_options
 
 MODEL_HELP = "a folder that treedot train wrote"
 

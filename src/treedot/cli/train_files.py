@@ -10,15 +10,15 @@ from typing import Any
 from treedot import __version__
 from treedot._pages.printable import printable
 from treedot._runtime.ending import Advice
+from treedot.cli.batch import train_by_many, wants_workers
 from treedot.cli.pipes import show
 from treedot.cli.progress import Passes
 from treedot.cli.reading import Skipped
-from treedot.cli.scale import train_by_many, wants_workers
 from treedot.errors import ParameterError
-from treedot.learn.streaming import held_training
-from treedot.learn.training_folder import check_apart, is_written, save_model
-from treedot.model import LinearModel
-from treedot.model.model_folder import check_model_target
+from treedot.models.linear_model import LinearModel
+from treedot.models.model_folder import check_model_target
+from treedot.models.training.streaming import held_training
+from treedot.models.training.training_folder import check_apart, is_written, save_model
 
 
 def train_on_files(options: argparse.Namespace, settings: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from treedot._pages.page import page, table
 from treedot._pages.printable import printable
-from treedot.model.evaluation import Evaluation, McNemar
+from treedot.models.evaluation import Evaluation, McNemar
 from treedot.trees import Tree
 from treedot.trees.drawing import STYLE as TREE_STYLE
 from treedot.trees.drawing import tree_html

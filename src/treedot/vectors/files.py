@@ -81,7 +81,7 @@ def save_vectors(
 def load_vectors(path: str | os.PathLike[str], *, unpack_large: bool = False) -> Vectors:
     """Read vectors and how they were made, from a file that ``save_vectors`` or ``treedot encode`` wrote.
 
-    A folder of parts, as ``treedot.scale.encode`` writes it, is read as one file. Dense vectors in ``.npy``
+    A folder of parts, as ``treedot.batch.encode`` writes it, is read as one file. Dense vectors in ``.npy``
     are mapped into memory, not loaded. A file whose description is missing,
     damaged, or contradicts the matrix is refused; plain matrices are for ``numpy.load`` and
     ``scipy.sparse.load_npz``.

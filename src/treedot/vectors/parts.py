@@ -5,7 +5,7 @@ A dense vector is a fixed-size list in the column ``vector``; a sparse row is tw
 the vectors under ``treedot.spec``, as in Parquet, and under ``treedot.columns`` how many columns they have.
 
 A folder of parts holds one file for each range of the trees' files, and ``_treedot.json``, which lists them.
-``treedot.scale`` writes it. The metadata of a part's last record batch holds the digest of the part, and the
+``treedot.batch`` writes it. The metadata of a part's last record batch holds the digest of the part, and the
 list holds its own: damaged files are refused. Folders of older versions have no digests; they are still read.
 """
 

@@ -1,0 +1,242 @@
+"""Near-duplicates among the trees of many files: the groups that ``find_duplicates`` finds in memory.
+
+Two trees that are similar share one of their rarest productions. What is rare is known when all trees have
+been read, so this takes two rounds of tasks, and one process has something to do between and after them:
+
+1. Each shard becomes a part that lists the productions of its trees, by keys of their labels' texts.
+2. From these lists one process makes an index, files that are mapped into memory (``pair_index``).
+3. Each range of trees of the index is looked up in it: the compiled search of ``search.similarity``, in
+   the same order and with the same limits as in memory, finds the smaller trees that are similar
+   (``pair_search``).
+4. One process makes groups of the pairs, as in memory, of the trees that are in any pair alone.
+
+Productions and trees are equal if their keys are: of 2^62 and 2^128 values. But for that, pairs,
+similarities and groups are the same to the last bit. A task needs memory for its shard, or for its range and
+four bytes for each tree that is smaller; the index is in the file cache. The one process needs up to half a
+gigabyte to count productions, some 100 bytes for each tree, and what grouping needs in memory for those trees
+that have near-duplicates.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot._runtime.array_types import Array, IntArray
+from treedot._storage.locks import lock
+from treedot.batch.pair_index import PairIndex
+from treedot.batch.pair_search import A_LIMIT, is_planned, plan_pair_search
+from treedot.batch.part_file import check_parts, read_part, with_files, write_result
+from treedot.batch.plan import Plan
+from treedot.batch.production_lists import ProductionLists
+from treedot.batch.run import OnDone, Paths, Workers, planned, run
+from treedot.batch.status import DUPLICATES, PAIRS, is_complete
+from treedot.clones.duplicates import MIN_NODES, THRESHOLD, OnLimit, checked_settings
+from treedot.clones.groups import DuplicateGroup, groups_of
+from treedot.clones.information import Information
+from treedot.clones.near_duplicates import Compared, NearDuplicates
+from treedot.clones.places import PLACE
+from treedot.clones.similarity import Multisets, SimilarPairs
+from treedot.parameters import checked_path
+from treedot.readers.ranges import Reading
+from treedot.vectors.inverted_index import locate
+
+GROUPED_BY = (*PLACE, "blurred")  # columns that groups depend on
+AS_IT_COMES = Reading()
+FILTER_BITS = 24
+CHUNK = 1 << 22  # elements that are read at a time
+
+
+def find_duplicates(
+    paths: Paths,
+    out: str | os.PathLike[str],
+    client: Any = None,
+    *,
+    threshold: float = THRESHOLD,
+    min_nodes: int = MIN_NODES,
+    workers: int | None = None,
+    share: tuple[int, int] = (1, 1),
+    reading: Reading = AS_IT_COMES,
+    shard_size: int | None = None,
+    on_done: OnDone | None = None,
+    on_limit: OnLimit | None = None,
+) -> Any:
+    """Find the groups of near-duplicates among the trees of many files: those of ``find_duplicates``.
+
+    The groups, their order and all figures are those that ``treedot.find_duplicates`` gives for all trees at
+    once, limits included. The work grows with the trees and with the pairs that share something rare, not
+    with the square of the trees. The parameters that are not listed are those of ``encode``.
+
+    Parameters
+    ----------
+    paths : path, or iterable of paths
+        Files of trees, patterns and folders. Source code is taken with its names and literals.
+    out : path
+        The folder to write to.
+    threshold, min_nodes, on_limit
+        As of ``treedot.find_duplicates``.
+    share : (int, int)
+        ``(3, 64)`` does the third of 64 shares. There are two rounds of work: where all shares have done the
+        first one, calls for the same shares do the second.
+
+    Returns
+    -------
+    found : pyarrow.Table, or None
+        A row for every member, group by group, those that matter most first: ``group``, from 0; its
+        ``similarity``, ``agreement``, ``bits`` and ``band``; ``row``, the number of the tree among all
+        inputs, from 0, by which members are ordered; its ``nodes``, the columns that came with it, and its
+        ``file``. The same is in ``duplicates.arrow`` in the folder. None where other shares are not done yet;
+        the last one to be done finds all.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from treedot import batch
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "trees.mrg").write_text("(f (a x y) (b z) (c z)) (g (d u) (e v)) (f (a x y) (b z))")
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     found = scale.find_duplicates(
+    ...         folder / "*.mrg", folder / "found", pool, min_nodes=5, threshold=0.3
+    ...     )
+    >>> print(found.select(["group", "row", "similarity", "band"]).to_pylist())
+    [{'group': 0, 'row': 0, 'similarity': 0.4, 'band': 'similar'},
+     {'group': 0, 'row': 2, 'similarity': 0.4, 'band': 'similar'}]
+    """
+    by, folder = Workers(client, workers, share), checked_path("out", out)
+    by.check()
+    work = ProductionLists(*checked_settings(threshold, min_nodes))
+    plan = planned(paths, folder, work, reading, shard_size)
+    run(folder, plan, by, on_done)
+    if not is_complete(folder, plan):
+        return None
+    with lock(folder / PAIRS):
+        if not is_planned(folder / PAIRS, plan):
+            parts = [folder / shard.part for shard in plan.shards]
+            check_parts(parts, plan.sealed)  # before the long work: the result is a table of all of them
+            plan_pair_search(parts, folder / PAIRS, plan)
+    pair_plan = Plan.load(folder / PAIRS)
+    run(folder / PAIRS, pair_plan, by, on_done)
+    if not is_complete(folder / PAIRS, pair_plan):
+        return None
+    return _merge(folder, plan, pair_plan, on_limit)
+
+
+def _merge(folder: Path, plan: Plan, pair_plan: Plan, on_limit: OnLimit | None) -> Any:
+    """Write the groups to a file in their folder; return them, a table of Arrow."""
+    index = PairIndex.load(folder / PAIRS, pair_plan.work["files"])
+    pairs = _Pairs.read(folder / PAIRS / shard.part for shard in pair_plan.shards)
+    if pairs.n_limited and on_limit is not None:
+        on_limit(pairs.n_limited)
+    kinds, rows, copies = _involved(index, pairs)
+    members, files = _members(folder, plan, rows)
+    multisets = index.by_size.of(kinds)
+    compared = Compared(
+        members["nodes"].to_numpy(),
+        {name: members[name].to_pylist() for name in GROUPED_BY if name in members.column_names},
+        copies,
+        multisets,
+        _information(index, multisets),
+    )
+    near = NearDuplicates(compared, pairs.among(kinds), plan.work["threshold"])
+    found = _table(groups_of(near), members, files)
+    write_result(folder / DUPLICATES, found)
+    return found
+
+
+class _Pairs(NamedTuple):
+    """Similar pairs of trees, by their places in the index, and how many trees met a limit."""
+
+    tree: IntArray
+    partner: IntArray
+    similarity: Array
+    n_limited: int
+
+    @classmethod
+    def read(cls, parts: Iterable[Path]) -> _Pairs:
+        columns = [np.zeros((2, 0), np.int64)], [np.zeros(0)]
+        for part in parts:
+            table, _ = read_part(part, sealed=True)
+            columns[0].append(np.stack([table["tree"].to_numpy(), table["partner"].to_numpy()]))
+            columns[1].append(table["similarity"].to_numpy())
+        (tree, partner), similarity = np.concatenate(columns[0], axis=1), np.concatenate(columns[1])
+        keep = partner != A_LIMIT
+        return cls(tree[keep], partner[keep], similarity[keep], int(np.count_nonzero(~keep)))
+
+    def among(self, kinds: IntArray) -> SimilarPairs:
+        """Return the pairs by the numbers of kinds of trees, which are given by their places, ascending."""
+        a, b = (np.searchsorted(kinds, x) for x in (self.partner, self.tree))
+        order = np.lexsort((b, a))
+        return SimilarPairs(a[order], b[order], self.similarity[order], self.n_limited)
+
+
+def _involved(index: PairIndex, pairs: _Pairs) -> tuple[IntArray, IntArray, list[list[int]]]:
+    """Return the trees that are in pairs or have copies: of different ones the places; rows; copies.
+
+    Different trees are in the order of the index, by size and content, as in memory. Rows are ascending, and
+    copies are numbers of rows.
+    """
+    first, other = index.copies.T
+    place = np.empty(int(index.tree_row.max(initial=-1)) + 1, np.int64)
+    place[index.tree_row] = np.arange(len(index.tree_row))
+    kinds = np.unique(np.concatenate([pairs.tree, pairs.partner, place[first]]))
+    kind_rows = index.tree_row[kinds]
+    rows = np.sort(np.concatenate([kind_rows, other]))
+    copies = [[k] for k in np.searchsorted(rows, kind_rows).tolist()]
+    for kind, number in zip(np.searchsorted(kinds, place[first]), np.searchsorted(rows, other), strict=True):
+        copies[kind].append(int(number))
+    return kinds, rows, copies
+
+
+def _members(folder: Path, plan: Plan, rows: IntArray) -> tuple[Any, list[str]]:
+    """Return what parts say of some of their rows, ascending, counted over all of them; and their files."""
+    from treedot.trees.arrow import clear_errors, pa
+
+    none = pa.array([], pa.int64())
+    chosen, files, before, n_trees = [pa.table({"row": none, "nodes": none})], list[str](), 0, 0
+    for shard in plan.shards:
+        table, trees = read_part(folder / shard.part, plan.sealed)
+        first, last = np.searchsorted(rows, [before, before + len(table)])
+        some = table.drop(["tree_key", "productions"]).take(rows[first:last] - before)
+        chosen.append(some.set_column(0, "row", pa.array(some["row"].to_numpy() + n_trees)))
+        files += [plan.inputs[shard.file].path] * len(some)
+        before, n_trees = before + len(table), n_trees + trees
+    with clear_errors("the columns of the trees"):
+        return pa.concat_tables(chosen, promote_options="permissive").combine_chunks(), files
+
+
+def _information(index: PairIndex, multisets: Multisets) -> Information:
+    """Return what the productions of some trees tell, by their frequency in all."""
+    is_first = multisets.elements & 1 == 0  # occurrence of a production in its tree
+    wanted, productions = np.unique(multisets.elements[is_first], return_inverse=True)
+    bounds = np.concatenate([[0], np.cumsum(is_first)])[multisets.bounds]
+    may_be_wanted, frequency = np.zeros(1 << FILTER_BITS, np.bool_), np.zeros(len(wanted), np.int64)
+    may_be_wanted[_filtered(wanted)] = True
+    for start in range(0, len(index.by_size.elements), CHUNK):
+        elements = index.by_size.elements[start : start + CHUNK]
+        elements = elements[may_be_wanted[_filtered(elements)]]
+        _, number = locate(elements, wanted)
+        frequency += np.bincount(number, minlength=len(wanted))
+    return Information(productions, bounds, frequency, len(index.tree_row))
+
+
+def _filtered(elements: IntArray) -> IntArray:
+    """Return some bits of elements, which are random but for the last one."""
+    return elements & ((1 << FILTER_BITS) - 1)
+
+
+def _table(groups: list[DuplicateGroup], members: Any, files: list[str]) -> Any:
+    """Return a table with a row for every member of every group."""
+    from treedot.trees.arrow import pa
+
+    each = [(number, group, i) for number, group in enumerate(groups) for i in group.members]
+    kinds = {"similarity": pa.float64(), "agreement": pa.float64(), "bits": pa.float64(), "band": pa.string()}
+    made = {"group": pa.array([number for number, _, _ in each], pa.int64())}
+    for name, kind in kinds.items():
+        made[name] = pa.array([getattr(group, name) for _, group, _ in each], kind)
+    chosen = with_files(members, files).take(pa.array([i for _, _, i in each], pa.int64()))
+    return pa.table({**made, **{name: chosen[name] for name in chosen.column_names}})

@@ -1,0 +1,108 @@
+"""The work of encoding: trees to vectors."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treedot._storage.safetensors import read_arrays, write_arrays
+from treedot.batch.work import SMALL_TREE, Columns, Source
+from treedot.errors import ParameterError, SourceError
+from treedot.kernels.word_vectors import WordVectors
+from treedot.readers import read_trees
+from treedot.trees import Forest
+from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
+from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+from treedot.vectors.parts import vector_columns, vector_metadata
+from treedot.vectors.spec import DenseSpec, spec_from_dict
+from treedot.vectors.writers import describe
+
+VECTORIZER = "_vectorizer"
+
+
+class Encoding:
+    """Trees to vectors."""
+
+    left_out = ()
+    reads_trees = True
+
+    def __init__(self, vectorizer: Any) -> None:
+        if not isinstance(vectorizer, (FragmentVectorizer, DistributedTreeVectorizer)):
+            raise ParameterError(
+                "vectorizer must be a FragmentVectorizer or a DistributedTreeVectorizer, not "
+                f"{type(vectorizer).__name__}"
+            )
+        if getattr(vectorizer, "device", "cpu") != "cpu":
+            raise ParameterError("parts are made by processors: leave out device, or use GpuEncoder")
+        self._vectorizer = copy.copy(vectorizer)
+        self._vectorizer.n_jobs = 1  # there is a process for every core
+        self._spec = self._vectorizer.spec  # not of the other: a file of word vectors is read once
+        self.fingerprint = str(getattr(vectorizer, "fingerprint", self._spec.fingerprint))
+
+    @classmethod
+    def load(cls, folder: Path, vectors: dict[str, Any]) -> Encoding:
+        """Return what ``save`` put into a folder, for vectors as they are described there."""
+        spec = spec_from_dict({name: x for name, x in vectors.items() if name != "learned"})
+        if not isinstance(spec, DenseSpec):
+            return cls(FragmentVectorizer.load(folder / VECTORIZER))
+        words = None if spec.similarity is None else _kept_words(folder / VECTORIZER, spec.similarity)
+        return cls(DistributedTreeVectorizer._of_spec(spec, words))
+
+    @property
+    def vectors(self) -> dict[str, Any]:
+        """How the vectors are made, as JSON values."""
+        return describe(self._spec, self.fingerprint)
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """All that determines a row, as JSON values."""
+        return {"task": "encode", "fingerprint": self.fingerprint, "vectors": self.vectors}
+
+    def save(self, folder: Path) -> None:
+        """Put into a folder what the vectorizer has learned, or its word vectors."""
+        if isinstance(self._vectorizer, FragmentVectorizer):
+            self._vectorizer.save(folder / VECTORIZER)
+        elif self._vectorizer._words is not None:
+            write_arrays(folder / VECTORIZER, {}, self._vectorizer._words.arrays())
+
+    @cached_property
+    def metadata(self) -> dict[bytes, bytes]:
+        """What parts say of how they were made."""
+        width = self.transform(read_trees([SMALL_TREE])).shape[1]
+        return vector_metadata(self._spec, self.fingerprint, width)
+
+    def transform(self, forest: Forest) -> Any:
+        """Return the vectors of some trees."""
+        return self._vectorizer.transform(forest)
+
+    @property
+    def row_bytes(self) -> int:
+        """How much memory each row takes at least, whatever its tree."""
+        dense = self._spec.n_components if isinstance(self._spec, DenseSpec) else 2 * self._spec.rest_width
+        return int(dense * np.dtype(self._spec.dtype).itemsize)
+
+    def batches(self, source: Source) -> Iterator[tuple[Columns, Columns]]:
+        """Yield the vectors of a shard as columns of Arrow, and the columns that came with the trees."""
+        for forest, others in source.pieces(self.row_bytes):
+            yield vector_columns(self.transform(forest)), others
+
+    def warm_up(self) -> None:
+        """Load and compile what ``batches`` needs."""
+        self.transform(read_trees([SMALL_TREE]))
+
+
+def _kept_words(path: Path, fingerprint: str) -> WordVectors:
+    """Return the word vectors of a folder, or raise where they are not those that it names."""
+    arrays = read_arrays(path)[1]
+    try:
+        words = WordVectors.from_arrays(arrays)
+    except SourceError as error:
+        raise SourceError(f"{path} is damaged: {error}") from None
+    if words.fingerprint != fingerprint:
+        raise SourceError(f"{path} is damaged: its word vectors are not those that the folder names")
+    return words

@@ -1,0 +1,328 @@
+"""Training on the trees of many files by many processes, on one machine or on many."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treedot import __version__
+from treedot._storage.files import remove_folder, remove_stale
+from treedot.batch.engines import Engine, Task, opened
+from treedot.batch.fit_folder import TRAINING, FitFolder, Job, shard_name
+from treedot.batch.outcomes import first_failure, outcomes
+from treedot.batch.partition import add_up, do_partition, labelled, pack_shard
+from treedot.batch.plan import SHARD_SIZE, Plan, find_inputs
+from treedot.batch.shard import Outcome
+from treedot.errors import IncompleteError, ParameterError
+from treedot.models.classes import class_names
+from treedot.models.linear_model import LinearModel
+from treedot.models.model_folder import check_model_target
+from treedot.models.training.streaming import Progress
+from treedot.models.training.training_folder import (
+    REQUEST,
+    TREES,
+    check_apart,
+    check_request,
+    is_written,
+    save_model,
+    sole_training,
+    write_json,
+)
+from treedot.models.training.training_settings import (
+    choose,
+    chosen_spec,
+    described_settings,
+    make_classifier,
+    make_model,
+    make_problems,
+)
+from treedot.models.tree_classifier import COSTS, DECAYS, TreeClassifier
+from treedot.parameters import checked_integer, checked_path
+from treedot.readers.on_bad import OnBad
+from treedot.readers.ranges import Reading, checked_reading, iter_range
+
+ROUNDS = 10
+VISITS = 5
+TREES_OF_A_PARTITION = 1 << 14  # at least, where the number of partitions is not given
+MAX_PARTITIONS = 16
+SHARDS_OF_A_PARTITION = 4  # at least, so that partitions can be dealt out in many ways
+AS_IT_COMES = Reading()
+PLANNED = "the plan of its trees"  # in the request: the plan's fingerprint
+
+Tell = Callable[[Progress], object]
+
+
+def fit(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    vectorizer: Any = None,
+    client: Any = None,
+    *,
+    label: str,
+    decay: Any = DECAYS,
+    C: Any = COSTS,
+    cv: int = 5,
+    class_weight: Any = None,
+    random_state: int = 0,
+    rounds: int = ROUNDS,
+    visits: int = VISITS,
+    partitions: int | None = None,
+    workers: int | None = None,
+    reading: Reading = AS_IT_COMES,
+    shard_size: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    on_done: Callable[[Outcome, int], object] | None = None,
+    progress: Tell | None = None,
+) -> LinearModel:
+    """Train a linear model on the trees of many files, or of one large file: a folder of a model.
+
+    It minimises what ``TreeClassifier`` and ``train_files`` minimise, by CoCoA+ (Ma et al. 2015): the trees
+    are dealt out to K partitions, anew in every round. From the weights w of all, each partition solves for
+    the α of its own trees, by the steps of dual coordinate descent, as if all partitions changed w as it
+    does; then the changes of w are added up. That converges to the optimum of the whole problem, which means
+    of models that were trained apart do not.
+
+    The trees are read once and kept packed in a work folder, 100 bytes for one of 30 nodes; each round
+    encodes them again. There every task leaves its result, under the name of round and partition: a
+    training that was ended goes on with the same call, any worker can take any partition, and the model is
+    the same to the byte whoever does the work, and however many there are.
+
+    Parameters
+    ----------
+    paths : path, or iterable of paths
+        Files of trees, patterns such as ``"shards/*.parquet"``, and folders.
+    out : path
+        The folder of the model.
+    vectorizer : FragmentVectorizer, optional
+        What makes rows. It hashes, by default into ``2**22`` columns, which all have weights.
+    client : optional
+        Who does the work: None for processes of this machine, a Dask client, the module ``ray``, or any
+        ``concurrent.futures.Executor``. All machines must reach files and folders by the same paths.
+    label : str
+        The column that holds the classes, which are taken as texts.
+    decay, C, cv, class_weight, random_state
+        As of ``TreeClassifier``. Where there are several λ or C, they are chosen on a random sample of
+        20,000 trees, by this process.
+    rounds : int
+        How often the partitions exchange what they have found.
+    visits : int
+        How often each tree is visited in a round: more of them make rounds longer, and fewer needed.
+    partitions : int, optional
+        K, the number of partitions, which are the tasks of a round. By default one for every 16,384 trees, at
+        most 16; more take more rounds. The model depends on it.
+    workers : int, optional
+        Local processes, each with one thread; by default one for every core.
+    reading : Reading
+        How the trees are read: ``Reading(format, column, unit, skip_bad)``.
+    shard_size : int, optional
+        Bytes of a file that are read by one task; by default 16 MiB, or less where there are ``partitions``.
+    checkpoint : path, optional
+        The work folder, by default ``out`` with ``.training`` behind it. It is removed when the model is
+        written.
+    overwrite : bool
+        Replace the model if there is one.
+    on_done : callable, optional
+        Called with the ``Outcome`` of every shard that is read, and how many there are to read.
+    progress : callable, optional
+        Called with a ``Progress``, in which passes are rounds, after every task and every round.
+
+    Returns
+    -------
+    LinearModel
+        The model that was written: the mean over all visits of the last round. ``facts["training"]["gap"]``
+        is the duality gap when that round began, divided by P.
+
+    Raises
+    ------
+    IncompleteError
+        Some tasks failed; what all others found is kept.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from treedot import FragmentVectorizer, batch
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     model = scale.fit(
+    ...         "docs/examples/questions.tsv", folder / "model", FragmentVectorizer(n_features=2**14), pool,
+    ...         label="label", decay=0.2, C=1, partitions=2,
+    ...     )
+    >>> print(*model.predict(["(SBARQ (WHNP (WP Who)) (SQ (VBD wrote) (NP (NNP Hamlet))))"]))
+    person
+    """
+    target = checked_path("out", out)
+    usual = Path(f"{target}.training")
+    folder = usual if checkpoint is None else checked_path("checkpoint", checkpoint)
+    check_model_target(target, overwrite or is_written(folder, target))
+    check_apart(target, folder)
+    settings = {"decay": decay, "C": C, "cv": cv, "class_weight": class_weight, "random_state": random_state}
+    classifier = make_classifier({"vectorizer": vectorizer, **settings})
+    request = {
+        **described_settings(classifier),
+        "label": label,
+        "rounds": checked_integer("rounds", rounds, at_least=1),
+        "visits": checked_integer("visits", visits, at_least=1),
+        "partitions": None if partitions is None else checked_integer("partitions", partitions, at_least=1),
+    }
+    opened_folder = _opened_folder(folder, request, paths, reading, shard_size)
+    with opened(client, workers) as engine, opened_folder:
+        training = _Training(Path(os.path.abspath(folder)), engine, progress or (lambda _: None))
+        training.read(on_done)
+        with _removed_on_error(folder):
+            training.begin(classifier, request)
+        model = training.run()
+        save_model(model, target, folder, overwrite)
+    return model
+
+
+@contextlib.contextmanager
+def _opened_folder(
+    folder: Path, request: dict[str, Any], paths: Any, reading: Reading, shard_size: int | None
+) -> Iterator[None]:
+    """Hold a work folder, made now if there is none; one that is of another training is refused."""
+    label, partitions = request["label"], request["partitions"]
+    inputs = find_inputs(paths, checked_reading(reading).format, folder)
+    work = {"task": "fit", "label": label}
+
+    def fill(aside: Path) -> None:
+        size = shard_size
+        if size is None and partitions is not None:
+            total = sum(source.size for source in inputs)
+            size = min(SHARD_SIZE, max(1, total // (partitions * SHARDS_OF_A_PARTITION)))
+        plan = Plan.make(work, reading, size, inputs)
+        _check_label(plan, label)
+        (aside / TREES).mkdir()
+        plan.save(aside / TREES)
+        write_json(aside / REQUEST, {**request, PLANNED: plan.fingerprint})
+
+    with sole_training(folder, fill):
+        plan = Plan.load(folder / TREES)
+        check_request(folder, {**request, PLANNED: plan.fingerprint})
+        size = plan.shard_size if shard_size is None else shard_size
+        plan.check_same(Plan(work, reading, size, inputs, ()), folder)
+        yield
+
+
+def _check_label(plan: Plan, label: str) -> None:
+    """Raise where the first tree has no class; known before the work."""
+    on_bad = OnBad((lambda _: None) if plan.reading.skip_bad else None)
+    for shard in plan.shards:
+        path = plan.inputs[shard.file].path
+        for trees, columns in iter_range(path, shard.range, plan.reading, 1, on_bad):
+            class_names(labelled(trees, columns, label), label)
+            return
+
+
+@contextlib.contextmanager
+def _removed_on_error(folder: Path) -> Iterator[None]:
+    """Remove a work folder of trees that cannot be trained on."""
+    try:
+        yield
+    except ParameterError:
+        remove_folder(folder)
+        raise
+
+
+class _Training:
+    """What is done in a work folder, by an engine."""
+
+    def __init__(self, path: Path, engine: Engine, tell: Tell) -> None:
+        self._path, self._engine, self._tell = path, engine, tell
+        self._plan = Plan.load(path / TREES)
+        self._folder = FitFolder(path)
+        remove_stale(path)
+        remove_stale(path / TREES)
+
+    def read(self, on_done: Callable[[Outcome, int], object] | None) -> None:
+        """Pack the trees of all shards that are not packed yet."""
+        numbers = range(len(self._plan.shards))
+        left = [number for number in numbers if not (self._path / TREES / shard_name(number)).exists()]
+        trees = 0
+        for outcome in self._all_done(pack_shard, [(number,) for number in left], self._plan.where):
+            trees += outcome.rows
+            self._tell(Progress(-1, trees, 0, np.inf))
+            if on_done is not None:
+                on_done(outcome, len(left))
+
+    def begin(self, classifier: TreeClassifier, request: dict[str, Any]) -> None:
+        """Choose settings and write down what partitions need, where that is not done yet."""
+        if (self._path / TRAINING).exists():
+            return
+        shards = [self._folder.read_facts(number) for number in range(len(self._plan.shards))]
+        trees = self._folder.packed(shards)
+        problems = make_problems(classifier, trees.facts)
+        blocks, n_trees = len(trees.facts.sizes), sum(trees.facts.sizes)
+        usual = min(max(1, n_trees // TREES_OF_A_PARTITION), MAX_PARTITIONS, blocks)
+        partitions = request["partitions"] or usual
+        if partitions > blocks:
+            raise ParameterError(
+                f"{n_trees} trees in {blocks} block(s) are too few for {partitions} partitions: give fewer, "
+                "or a smaller shard_size"
+            )
+        choice = choose(trees, classifier)
+        self._folder.write_job(
+            Job(
+                shards=shards,
+                choice=choice,
+                spec=chosen_spec(classifier, choice).to_dict(),
+                targets=problems.targets.tolist(),
+                cost=(problems.cost * choice["C"]).tolist(),
+                seed=request["random_state"],
+                partitions=partitions,
+                rounds=request["rounds"],
+                visits=request["visits"],
+            )
+        )
+
+    def run(self) -> LinearModel:
+        """Do all rounds that are left, and return the model."""
+        job, facts = self._folder.job, self._folder.trees.facts
+        of_trees, done = sum(facts.sizes), self._folder.rounds_done()
+        found = self._folder.read_weights(done)
+        self._tell(Progress(done, 0, of_trees, float(found.gap.max())))
+        for rounds in range(done, job.rounds):
+            gap = float(found.gap.max())
+            numbers = range(job.partitions)
+            left = [n for n in numbers if not self._folder.update_path(rounds + 1, n).exists()]
+            trees = sum(self._folder.n_trees(rounds, number) for number in numbers if number not in left)
+            tasks = [(rounds, number) for number in left]
+            for outcome in self._all_done(do_partition, tasks, "partition {}".format):
+                trees += outcome.rows
+                self._tell(Progress(rounds, trees, of_trees, gap))
+            found = add_up(self._folder, rounds)
+            self._tell(Progress(rounds + 1, 0, of_trees, float(found.gap.max())))
+        training = {
+            **job.choice,
+            "gap": float(found.gap.max()),
+            "rounds": job.rounds,
+            "partitions": job.partitions,
+        }
+        data = {"trees": of_trees, "digest": facts.digest, "label": self._plan.work["label"]}
+        classes = np.unique(np.array(facts.names, str))
+        known = {"training": training, "data": data, "treedot": __version__}
+        return make_model(self._folder.spec, classes, found.weights, found.bias, known)
+
+    def _all_done(
+        self, function: Callable[..., Outcome], tasks: list[Task], name: Callable[[int], str]
+    ) -> Iterator[Outcome]:
+        """Yield the outcomes of all tasks; raise at the end where some failed."""
+        folder, failed = os.fspath(self._path), list[Outcome]()
+        for outcome in outcomes(self._engine, function, [(folder, *task) for task in tasks]):
+            if outcome.error:
+                failed.append(outcome)
+            else:
+                yield outcome
+        remove_stale(self._path)
+        if failed:
+            raise IncompleteError(
+                f"{len(failed)} of {len(tasks)} tasks failed ({first_failure(failed, name)}); the results of "
+                f"the others are kept in {folder}. Run it again to try only these, or delete the folder to "
+                "start again with other files"
+            )

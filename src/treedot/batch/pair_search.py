@@ -1,0 +1,110 @@
+"""The second work of finding near-duplicates: trees of an index to the smaller ones that are similar."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treedot._storage.files import write_folder
+from treedot.batch.pair_index import PairIndex, file_digests, write_pair_index
+from treedot.batch.plan import Input, Plan, Shard
+from treedot.batch.work import SMALL_TREE, Columns, Source
+from treedot.clones.similarity import BLOCK, partners, production_multisets, similar_pairs
+from treedot.errors import SourceError
+from treedot.readers import read_trees
+from treedot.readers.ranges import Reading
+
+PAIRS_KEY = b"treedot.pairs"
+TREES_OF_A_TASK = 1 << 14
+INDEX = Input("elements.bin", 0, 0)  # no time and no folder: the same trees give the same bytes
+A_LIMIT = -1  # in place of a partner: the tree was not compared with all others
+
+
+class PairSearch:
+    """Trees of an index, by size, to those before them that are similar.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the index is.
+    description : mapping
+        The threshold, and the digests of the files.
+    """
+
+    left_out = ()
+    reads_trees = False
+
+    def __init__(self, folder: Path, description: dict[str, Any]) -> None:
+        self._folder, self.description = folder, description
+
+    def save(self, folder: Path) -> None:
+        """Put nothing into a folder: the index is there."""
+
+    @cached_property
+    def metadata(self) -> dict[bytes, bytes]:
+        """What parts say of how they were made."""
+        return {PAIRS_KEY: json.dumps(self.description).encode()}
+
+    @cached_property
+    def _index(self) -> PairIndex:
+        return PairIndex.load(self._folder, self.description["files"])
+
+    def batches(self, source: Source) -> Iterator[tuple[Columns, Columns]]:
+        """Yield the pairs of a range of trees."""
+        from treedot.trees.arrow import pa
+
+        by_size, index, *_ = self._index
+        begin, end = source.range.begin, source.range.end
+        seen = np.full(end, -1, np.int32)
+        for start in range(begin, end, BLOCK):
+            block = range(start, min(start + BLOCK, end))
+            found = partners(by_size, index, block, self.description["threshold"], seen)
+            limits = np.full(len(found.limited), A_LIMIT)
+            yield (
+                {
+                    "tree": pa.array(np.concatenate([found.tree, found.limited])),
+                    "partner": pa.array(np.concatenate([found.partner, limits])),
+                    "similarity": pa.array(np.concatenate([found.similarity, np.zeros(len(limits))])),
+                },
+                {},
+            )
+            source.n_trees += len(block)
+
+    def warm_up(self) -> None:
+        """Load and compile what ``batches`` needs."""
+        similar_pairs(production_multisets(read_trees([SMALL_TREE, SMALL_TREE])), 0.5)
+
+
+def is_planned(folder: Path, of: Plan) -> bool:
+    """Tell whether a folder has the plan of a search among the parts of another one, and its whole index."""
+    try:
+        plan = Plan.load(folder)
+    except SourceError:  # none, or a damaged one: it is made anew
+        return False
+    return plan.work == _description(of, file_digests(folder))
+
+
+def _description(of: Plan, files: dict[str, str]) -> dict[str, Any]:
+    return {
+        "task": "similar pairs",
+        "order": "content",  # of trees of one size; an index without this has them as they were read
+        "fingerprint": of.fingerprint,
+        "threshold": of.work["threshold"],
+        "files": files,
+    }
+
+
+def plan_pair_search(parts: list[Path], folder: Path, of: Plan) -> None:
+    """Make the folder of a search among the parts of a plan: an index, and a plan of ranges of its trees."""
+    with write_folder(folder) as aside:
+        write_pair_index(parts, aside, of.work["threshold"])
+        n_trees = (aside / "tree_row.bin").stat().st_size // 8
+        ends = [*range(TREES_OF_A_TASK, n_trees, TREES_OF_A_TASK), n_trees]
+        shards = [Shard(0, end - 1 - (end - 1) % TREES_OF_A_TASK, end, 0, 0) for end in ends if n_trees]
+        work = _description(of, file_digests(aside))
+        Plan(work, Reading(), TREES_OF_A_TASK, (INDEX,), tuple(shards)).save(aside)

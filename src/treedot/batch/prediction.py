@@ -1,0 +1,113 @@
+"""The work of predicting: trees, or rows of a table with trees, to classes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from treedot._storage.files import read_plain, write_whole
+from treedot.batch.work import SMALL_TREE, Columns, Source, taken
+from treedot.errors import ParameterError, SourceError
+from treedot.models.inputs.table import Table, read_table, readable_rows
+from treedot.models.linear_model import LinearModel
+from treedot.models.model_folder import CONFIG, WEIGHTS
+from treedot.readers import read_trees
+from treedot.readers.ranges import Reading, checked_reading
+from treedot.trees import Forest
+
+MODEL = "_model"
+MODEL_KEY = b"treedot.model"
+
+
+class Prediction:
+    """Trees, or rows of a table with trees, to classes, by a model, and to scores where they are wanted."""
+
+    reads_trees = True
+
+    def __init__(self, model: str | os.PathLike[str], scores: bool) -> None:
+        self._folder, self._scores = Path(model), scores
+        self._model = LinearModel.load(model)
+        self._reads = self._model.reads
+        self._digest = str(json.loads(read_plain(self._folder / CONFIG))["digest"])
+
+    def reading(self, asked: Reading) -> Reading:
+        """Return how the first column of trees is read, where the model has named columns."""
+        if not self._reads.are_named:
+            return asked
+        if checked_reading(asked).column is not None:
+            named = ", ".join(map(str, self._reads.trees))
+            raise ParameterError(f"the model reads trees from the columns {named}: leave out column")
+        return asked._replace(column=self._reads.trees[0])
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """All that determines a row, as JSON values."""
+        return {"task": "predict", "fingerprint": self._digest, "scores": self._scores}
+
+    def save(self, folder: Path) -> None:
+        """Copy the model, file by file and whole: other processes may be doing the same."""
+        (folder / MODEL).mkdir(exist_ok=True)
+        for name in (CONFIG, WEIGHTS):
+            with write_whole(folder / MODEL / name) as aside:
+                shutil.copyfile(self._folder / name, aside)
+
+    @cached_property
+    def metadata(self) -> dict[bytes, bytes]:
+        """What parts say of how they were made."""
+        return {MODEL_KEY: json.dumps(self.description).encode()}
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The columns of trees beside the first one."""
+        return tuple(map(str, self._reads.trees[1:]))
+
+    def batches(self, source: Source) -> Iterator[tuple[Columns, Columns]]:
+        """Yield the classes of a shard as columns of Arrow, and the columns that came with the trees."""
+        for forest, others in self._rows(source):
+            yield self._predicted(self._table(forest, others, source.n_trees)), others
+
+    def _rows(self, source: Source) -> Iterator[tuple[Forest, Columns]]:
+        """Yield the rows of a shard; where bad trees are left out, those of all columns of trees."""
+        start = source.range
+        where = f"{source.path} after line {start.lines}" if start.lines else source.path
+        for forest, others in source.pieces():
+            first = start.rows + source.n_trees
+            good = readable_rows(others, self._reads, len(forest), source.on_bad, where, first)
+            if good.size < len(forest):
+                yield forest[good], {name: taken(values, good) for name, values in others.items()}
+            else:
+                yield forest, others
+
+    def _predicted(self, table: Table) -> Columns:
+        from treedot.trees.arrow import pa
+
+        scores = self._model.scores(table, n_jobs=1)
+        kind = pa.array(self._model.classes.tolist()).type
+        made = {"predicted": pa.array(self._model.best(scores).tolist(), kind)}
+        if self._scores:
+            width = 1 if self._model.classes.size == 2 else self._model.classes.size
+            made["scores"] = pa.FixedSizeListArray.from_arrays(pa.array(scores.reshape(-1)), width)
+        return made
+
+    def _table(self, forest: Forest, others: Columns, first_row: int) -> Table:
+        if not self._reads.are_named:
+            return read_table(forest, self._reads)
+        if not len(forest):  # then there are no others either
+            others = dict.fromkeys([*self.left_out, *self._reads.numbers, *self._reads.texts], ())
+        try:
+            return read_table({**others, self._reads.trees[0]: forest}, self._reads, first_row)
+        except ParameterError as error:
+            raise SourceError(f"{error} (row 1 is where the shard begins)") from None
+
+    def warm_up(self) -> None:
+        """Load and compile what ``batches`` needs."""
+        trees, numbers, texts = self.left_out, self._reads.numbers, self._reads.texts
+        others = (
+            dict.fromkeys(trees, (SMALL_TREE,)) | dict.fromkeys(numbers, (0,)) | dict.fromkeys(texts, ("",))
+        )
+        self._predicted(self._table(read_trees([SMALL_TREE]), others, 0))

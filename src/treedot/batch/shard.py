@@ -1,0 +1,173 @@
+"""The shard function: one range of a file to one part. It knows no engine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import traceback
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+from treedot._storage.files import reason, write_whole
+from treedot.batch.encoding import Encoding
+from treedot.batch.pair_search import PairSearch
+from treedot.batch.part_file import PartFile, planned_types, source_metadata
+from treedot.batch.plan import Plan, Shard
+from treedot.batch.prediction import MODEL, Prediction
+from treedot.batch.production_lists import ProductionLists
+from treedot.batch.work import Source, Work, first_to_compile
+from treedot.errors import SourceError, TreedotError
+from treedot.parameters import checked_path
+from treedot.readers.on_bad import OnBad
+from treedot.vectors.dense.label_table import small_tables
+from treedot.vectors.encoder_cache import clear_encoders
+from treedot.vectors.parts import PLAN
+
+LABEL_BYTES = 3 << 27  # of the vectors of labels: 384 MiB
+MAX_MESSAGES = 20  # about trees that were left out, of one shard
+
+
+class Outcome(NamedTuple):
+    """What became of a shard: a part of so many rows, or an error."""
+
+    shard: int
+    rows: int = 0
+    error: str = ""
+    skipped: int = 0  # trees that could not be read
+    messages: tuple[str, ...] = ()  # about the first of them
+
+
+def do_shard(folder: str, number: int) -> Outcome:
+    """Make one part of a folder, by one thread; it appears whole or not at all.
+
+    This is all that an engine has to call, anywhere where the folder and the inputs can be reached. Errors
+    are returned, and written to the folder for ``status``: one shard that fails is no reason to end others.
+
+    Parameters
+    ----------
+    folder : str
+        The folder that ``plan_encode`` or ``plan_predict`` made.
+    number : int
+        Which shard, from 0.
+    """
+    try:
+        job = _job(folder)
+        shard = job.shard(number)
+        job.warm_up(shard)
+        done = job.write_part(number)
+    except Exception as error:
+        known = isinstance(error, (TreedotError, OSError, MemoryError))
+        text = reason(error) or type(error).__name__ if known else traceback.format_exc()
+        note_failure(folder, number, text)
+        return Outcome(number, error=text)
+    with contextlib.suppress(OSError):
+        failure_file(Path(folder), shard).unlink(missing_ok=True)
+    return done
+
+
+def note_failure(folder: str, number: int, error: str) -> None:
+    """Write down why a shard failed; where that cannot be written, the outcome still says it."""
+    with contextlib.suppress(TreedotError, OSError):
+        shard = Plan.load(checked_path("folder", folder)).shard(number)
+        with write_whole(failure_file(Path(folder), shard), sweep=False) as aside:
+            aside.write_text(error + "\n", encoding="utf-8", errors="backslashreplace")
+
+
+def failure_file(folder: Path, shard: Shard) -> Path:
+    """Return where it is written why a shard failed."""
+    return folder / shard.part.replace("part-", "_failed-").replace(".arrow", ".txt")
+
+
+class _Job:
+    """The plan of a folder and its work, loaded once in a process.
+
+    What was kept for another folder is dropped, and label tables are small: a process has one gigabyte.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        clear_encoders()
+        self._folder, self._plan = folder, Plan.load(folder)
+        self._work = load_work(folder, self._plan.work)
+        self._planned = _without(planned_types(self._plan), self._work.left_out)
+        self._lock, self._is_warm = Lock(), False
+
+    def shard(self, number: int) -> Shard:
+        """Return a shard."""
+        return self._plan.shard(number)
+
+    def _source(self, shard: Shard, on_bad: OnBad) -> Source:
+        return Source(self._plan.inputs[shard.file].path, shard.range, self._plan.reading, on_bad)
+
+    def warm_up(self, shard: Shard) -> None:
+        """Compile what shards need, where it is not compiled yet: one process of a machine before the others.
+
+        To compile takes seconds, and many processes that do so at once have crashed by what they wrote to
+        the same files.
+        """
+        with self._lock:
+            if self._is_warm:
+                return
+            with first_to_compile():
+                with small_tables(LABEL_BYTES):
+                    self._work.warm_up()
+                if self._work.reads_trees:
+                    with contextlib.suppress(TreedotError):  # which the shard itself will tell
+                        next(self._source(shard, OnBad(lambda _: None)).pieces())
+            self._is_warm = True
+
+    def write_part(self, number: int) -> Outcome:
+        """Write the part of a shard."""
+        shard, errors = self.shard(number), list[SourceError]()
+        source = self._plan.inputs[shard.file]
+        source.check_unchanged()
+        metadata = self._work.metadata | source_metadata(self._plan, shard)
+        trees = self._source(shard, OnBad(errors.append if self._plan.reading.skip_bad else None))
+        with (
+            write_whole(self._folder / shard.part, sweep=False) as aside,
+            PartFile(aside, metadata, self._planned) as part,
+        ):
+            for made, columns in self._work.batches(trees):
+                part.write(made, _without(columns, self._work.left_out))
+            part.n_trees = trees.n_trees
+            source.check_unchanged()
+        return Outcome(number, part.rows, "", len(errors), tuple(map(str, errors[:MAX_MESSAGES])))
+
+
+def _job(folder: str) -> _Job:
+    plan = checked_path("folder", folder) / PLAN
+    try:
+        found = os.stat(plan)
+    except OSError as error:
+        raise SourceError(f"cannot open {plan}: {reason(error)}") from None
+    return _loaded(folder, found.st_mtime_ns, found.st_ino)
+
+
+@lru_cache(maxsize=1)
+def _loaded(folder: str, *version: int) -> _Job:
+    return _Job(Path(folder))
+
+
+def load_work(folder: Path, description: dict[str, Any]) -> Work:
+    """Return the work that was saved in a folder."""
+    work: Work
+    match description.get("task"):
+        case "encode":
+            work = Encoding.load(folder, description["vectors"])
+        case "predict":
+            work = Prediction(folder / MODEL, scores=bool(description["scores"]))
+        case "duplicates":
+            work = ProductionLists(description["threshold"], description["min_nodes"])
+        case "similar pairs":
+            work = PairSearch(folder, description)
+        case other:
+            raise SourceError(f"{folder} is of a work that this treedot does not know: {other!r}")
+    if work.description != description:
+        raise SourceError(f"{folder} is damaged: what it was made with is not what its plan says")
+    return work
+
+
+def _without(columns: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: values for name, values in columns.items() if name not in names}

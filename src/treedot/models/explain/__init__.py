@@ -1,0 +1,21 @@
+"""Why: which nodes and fragments a score or a kernel comes from."""
+
+from treedot.models.explain.decision import Explanation, FragmentShare, TreeValues, explain
+from treedot.models.explain.model import ClassFragments, FragmentWeight, ModelExplanation, explain_model
+from treedot.models.explain.pair import PairExplanation, SharedFragment, explain_pair
+from treedot.models.explain.removal import Removal
+
+__all__ = [
+    "ClassFragments",
+    "Explanation",
+    "FragmentShare",
+    "FragmentWeight",
+    "ModelExplanation",
+    "PairExplanation",
+    "Removal",
+    "SharedFragment",
+    "TreeValues",
+    "explain",
+    "explain_model",
+    "explain_pair",
+]

@@ -1,0 +1,190 @@
+"""Linear models of rows of fragments: which inputs, which weights, which bias."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC, NuSVC
+from sklearn.utils.validation import check_is_fitted
+
+from treedot._pages.printable import first_few
+from treedot.errors import ParameterError
+from treedot.models.inputs.inputs import Inputs, columns_of, spans
+from treedot.models.inputs.model_input import ModelInput
+from treedot.models.inputs.table import Columns, Table, read_table
+from treedot.models.inputs.vectorizer_input import VectorizerInput, from_stored
+from treedot.models.linear_model import LinearModel
+from treedot.models.training.folds import to_csr
+from treedot.models.tree_classifier import TreeClassifier
+from treedot.readers import read_tree
+from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+
+WANTED = "a TreeClassifier, or a Pipeline of a FragmentVectorizer and a linear model, such as LinearSVC"
+
+
+class Part(NamedTuple):
+    """An input of a model, and from an array of its columns to their weights, one row for each score."""
+
+    input: ModelInput
+    weights_at: Callable[[np.ndarray], np.ndarray]
+
+    @property
+    def column(self) -> str | None:
+        """The tree column, for an input of trees."""
+        return self.input.reads.trees[0]
+
+    @property
+    def vectorizer(self) -> FragmentVectorizer | None:
+        """What makes rows of trees; None for numbers and texts."""
+        return self.input.vectorizer if isinstance(self.input, VectorizerInput) else None
+
+    def scores(self, table: Table) -> np.ndarray:
+        """Return what the input adds to the scores of every example."""
+        rows = to_csr(self.input.transform(table))
+        columns, number = np.unique(rows.indices, return_inverse=True)  # the weights of all may be gigabytes
+        narrow = csr_matrix((rows.data.astype(float), number, rows.indptr), (len(table), columns.size))
+        return np.asarray(narrow @ self.weights_at(columns).T)
+
+
+class LinearFunction(NamedTuple):
+    """A linear function of rows: one score for each class, or one number.
+
+    Attributes
+    ----------
+    parts : list of Part
+        The inputs, with their weights.
+    bias : array
+        One number for each score.
+    classes : list, optional
+        In the order of the scores; two classes have one score, which is positive for the second. None for a
+        model that predicts numbers.
+    """
+
+    parts: list[Part]
+    bias: np.ndarray
+    classes: list[Any] | None
+
+    @classmethod
+    def of(cls, model: Any) -> Self:
+        """Take a fitted model of trees apart, or raise where it is something else."""
+        if isinstance(model, TreeClassifier):
+            check_is_fitted(model)
+            return cls._of_inputs(
+                model.inputs_, model.columns_, model.weights_, model.intercept_, model.classes_
+            )
+        if isinstance(model, LinearModel):
+            inputs = [from_stored(each) for each in model.inputs]
+            return cls._of_inputs(inputs, model.columns, model.weights, model.bias, model.classes)
+        if not isinstance(model, Pipeline):
+            raise ParameterError(f"what can be explained is {WANTED}, not {type(model).__name__}")
+        steps = [step for _, step in model.steps if step not in (None, "passthrough")]
+        if len(steps) != 2:
+            named = ", ".join(type(step).__name__ for step in steps)
+            raise ParameterError(f"what can be explained is {WANTED}, not one of {named}")
+        return cls._of_steps(VectorizerInput(None, steps[0]), steps[1])
+
+    @classmethod
+    def _of_inputs(
+        cls, inputs: Inputs, columns: np.ndarray, weights: np.ndarray, bias: np.ndarray, classes: np.ndarray
+    ) -> Self:
+        parts = [
+            Part(_checked(each), partial(_listed, which, own.T))
+            for each, which, own in spans(inputs, columns, weights)
+        ]
+        return cls(parts, bias, classes.tolist())
+
+    @classmethod
+    def _of_steps(cls, rows: VectorizerInput, linear: Any) -> Self:
+        name = type(linear).__name__
+        check_is_fitted(linear)
+        if not (hasattr(linear, "coef_") and hasattr(linear, "intercept_")):
+            raise ParameterError(f"{name} has no weights (coef_, intercept_): take {WANTED}")
+        coef = linear.coef_ if issparse(linear.coef_) else np.atleast_2d(linear.coef_)
+        classes = np.asarray(linear.classes_).tolist() if hasattr(linear, "classes_") else None
+        wanted = 1 if classes is None or len(classes) == 2 else len(classes)
+        if coef.shape[0] != wanted or (
+            wanted > 1 and isinstance(linear, (SVC, NuSVC))
+        ):  # class against class
+            raise ParameterError(f"{name} has no row of weights for each class: take {WANTED}")
+        bias = np.broadcast_to(np.asarray(linear.intercept_, float), coef.shape[:1])
+        part = Part(_checked(rows), partial(_sparse if issparse(coef) else _dense, coef))
+        return cls([part], bias, classes)
+
+    @property
+    def reads(self) -> Columns:
+        """The names of the columns that examples are made of."""
+        return columns_of([part.input for part in self.parts])
+
+    @property
+    def trees(self) -> list[Part]:
+        """The parts that are trees."""
+        return [part for part in self.parts if part.vectorizer is not None]
+
+    def read_one(self, example: Any) -> Table:
+        """Read one example: a tree; where columns have names, the values by name, or a table of one row."""
+        if not self.reads.are_named:
+            return Table({None: read_tree(example)})
+        if isinstance(example, Mapping):
+            example = {name: [value] for name, value in example.items()}
+        table = read_table(example, self.reads)
+        if len(table) != 1:
+            raise ParameterError(f"expected one example, found {len(table)}")
+        return table
+
+    def scores(self, table: Table) -> np.ndarray:
+        """Return the scores of every example; for two classes, of the second alone."""
+        return self.bias + sum(part.scores(table) for part in self.parts)
+
+    def best(self, scores: np.ndarray) -> np.ndarray:
+        """Return the number of the class that wins for each row of scores."""
+        return (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+
+    def target(self, wanted: Any, scores: np.ndarray) -> tuple[int, int, float]:
+        """Return a class, the row of its weights and their sign; by default the class that wins."""
+        if self.classes is None:
+            if wanted is not None:
+                raise ParameterError("this model predicts numbers, not classes: leave out the target")
+            return 0, 0, 1.0
+        if wanted is not None and wanted not in self.classes:
+            raise ParameterError(f"there is no class {wanted!r}: choose one of {first_few(self.classes)}")
+        number = int(self.best(scores)[0]) if wanted is None else self.classes.index(wanted)
+        if self.bias.size == 1:
+            return number, 0, 1.0 if number == 1 else -1.0
+        return number, number, 1.0
+
+
+def _checked(each: ModelInput) -> ModelInput:
+    if not each.reads.trees or isinstance(getattr(each, "vectorizer", None), FragmentVectorizer):
+        return each
+    made_by = getattr(each, "vectorizer", getattr(each, "kernel", None))
+    raise ParameterError(
+        "a model is explained by its fragments, so its rows must be those of a FragmentVectorizer, "
+        f"not of {type(made_by).__name__}"
+    )
+
+
+def _dense(coef: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    return np.asarray(coef[:, columns], float)
+
+
+def _sparse(coef: Any, columns: np.ndarray) -> np.ndarray:
+    coef = coef.tocsr()
+    if not coef.has_canonical_format:
+        coef = coef.copy()
+        coef.sum_duplicates()  # and sort columns
+    rows = [slice(*coef.indptr[k : k + 2]) for k in range(coef.shape[0])]
+    return np.concatenate([_listed(coef.indices[row], coef.data[None, row], columns) for row in rows])
+
+
+def _listed(known: np.ndarray, weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return the weights of columns where they are known for some, in ascending order, and else 0."""
+    rank = np.searchsorted(known, columns)
+    there = rank < np.searchsorted(known, columns, side="right")
+    found = np.zeros((weights.shape[0], columns.size))
+    found[:, there] = weights[:, rank[there]]
+    return found

@@ -1,0 +1,107 @@
+"""Explanations as text: the tree with a line for every inner node, coloured by its value for terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from treedot._pages.printable import printable
+from treedot.models.explain.decision import Explanation, FragmentShare
+from treedot.models.explain.model import FragmentWeight, ModelExplanation
+from treedot.models.explain.pair import PairExplanation, SharedFragment
+from treedot.trees import Forest, Tree
+
+DEEPEST = 30  # levels that lines are indented for
+LONGEST = 120  # characters of a subtree in a sentence
+FOR, AGAINST = (195, 153, 117, 75), (224, 217, 210, 203)  # backgrounds of 256 colours, faint to strong
+BLACK, RESET = "\x1b[38;5;16m", "\x1b[0m"
+
+
+def explanation_text(found: Explanation, color: bool) -> str:
+    """Return an explanation as text."""
+    lines = [decision_words(found)]
+    for column, tree, values in found.trees:
+        lines += [""] if column is None else ["", f"{printable(column)}:"]
+        lines += _tree_lines(tree, values.tolist(), color)
+    for title, fragments in (("for", found.supporting), ("against", found.opposing)):
+        if fragments:
+            lines += ["", f"{title}:", *map(_fragment_line, fragments)]
+    says = flip_words(found)
+    return "\n".join([*lines, *(["", says] if says else [])])
+
+
+def pair_text(found: PairExplanation, color: bool) -> str:
+    """Return what two trees share as text."""
+    lines = [f"kernel {found.value:.6g}"]
+    lines += [f"{name} {value:+.3f}" for name, value in found.others.items()]
+    for tree, values in ((found.a, found.values_a), (found.b, found.values_b)):
+        lines += ["", *_tree_lines(tree, values.tolist(), color)]
+    lines += ["", "shared:", *map(_fragment_line, found.fragments), f"  {found.unlisted:+.3f}  all others"]
+    return "\n".join(lines)
+
+
+def model_text(found: ModelExplanation) -> str:
+    """Return what a model has learned as text."""
+    parts = [extent_words(found)]
+    for name, (supporting, opposing) in found.fragments.items():
+        title = [] if name is None else [printable(str(name))]
+        parts.append("\n".join([*title, *map(_fragment_line, [*supporting, *opposing])]))
+    return "\n\n".join(parts)
+
+
+def extent_words(found: ModelExplanation) -> str:
+    """Return where fragments were looked for, in a few words."""
+    stopped = "" if found.complete else "; more were not looked at"
+    return f"{found.n_fragments:,} fragments of {found.n_trees:,} trees{stopped}"
+
+
+def decision_words(found: Explanation) -> str:
+    """Return what is explained and what it is the sum of, in a few words."""
+    what = "Prediction" if found.target is None else f"Class {printable(str(found.target))}, score"
+    parts = ", ".join(f"{printable(name)} {value:+.3f}" for name, value in found.parts)
+    return f"{what} {found.score:+.3f} = {parts}"
+
+
+def flip_words(found: Explanation) -> str:
+    """Return what removal changes the decision, in a sentence; nothing where none was looked for."""
+    if not found.flip_sought:
+        return ""
+    if found.flip is None:
+        return "The decision stays the same whichever subtree is removed."
+    decision, leaf = printable(str(found.flip.decision)), printable(str(Tree(found.flip.subtree.label)))
+    subtree = printable(str(found.flip.subtree))
+    subtree = subtree if len(subtree) <= LONGEST else subtree[:LONGEST] + " …"
+    where = "" if found.flip.column is None else f" in {printable(found.flip.column)}"
+    return f"With {leaf} in the place of {subtree}{where} the decision would be {decision}."
+
+
+def _fragment_line(share: FragmentShare | SharedFragment | FragmentWeight) -> str:
+    column = getattr(share, "column", None)
+    where = "" if column is None else f"{printable(column)}: "
+    return f"  {share.value:+.3f}  {where}{printable(str(share.fragment))}"
+
+
+def _tree_lines(tree: Tree, values: Sequence[float], color: bool) -> Iterator[str]:
+    """Yield a line for every node, the root first; children that are all leaves stand behind their parent."""
+    forest = Forest.from_tree(tree)
+    start, child = forest.children
+    texts = [printable(forest.labels[k]) for k in forest.label]
+    largest = max(map(abs, values)) or 1.0
+    waiting = [(forest.n_nodes - 1, 0)]
+    while waiting:
+        node, level = waiting.pop()
+        family = child[start[node] : start[node + 1]].tolist()
+        together = not forest.arity[family].any()
+        text = " ".join(texts[k] for k in [node, *(family if together else ())])
+        value = f"  {values[node]:+.3f}" if family else ""
+        strength = values[node] / largest if color else 0.0
+        yield "  " * min(level, DEEPEST) + _coloured(text, strength) + value
+        waiting += [] if together else [(k, level + 1) for k in reversed(family)]
+
+
+def _coloured(text: str, strength: float) -> str:
+    """Return a text on a colour for a strength from -1 to 1."""
+    if abs(strength) < 0.05:
+        return text
+    ramp = FOR if strength > 0 else AGAINST
+    number = ramp[min(int(abs(strength) * len(ramp)), len(ramp) - 1)]
+    return f"{BLACK}\x1b[48;5;{number}m{text}{RESET}"

@@ -1,0 +1,146 @@
+"""Explanations as HTML: the tree with its values as colours, its words, and the strongest fragments."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treedot._pages.page import page
+from treedot._pages.printable import printable
+from treedot.models.explain.decision import Explanation, FragmentShare
+from treedot.models.explain.model import FragmentWeight, ModelExplanation
+from treedot.models.explain.pair import PairExplanation, SharedFragment
+from treedot.models.explain.text import decision_words, extent_words, flip_words
+from treedot.trees import Forest, Tree
+from treedot.trees.drawing import DARKEST, STYLE, tree_html
+
+MAX_WORDS = 500
+
+EXPLANATION_STYLE = f"""{STYLE}
+.words {{ line-height: 2.2; overflow-wrap: anywhere }}
+.words span {{ padding: 0.2em 0.3em; border-radius: 4px }}
+.words {{ width: fit-content; margin: 1rem auto }}
+.fragments {{ display: flex; flex-wrap: wrap; gap: 0.6rem; margin: 0.5rem 0 }}
+.fragments > div {{ max-width: 100%; box-sizing: border-box; padding: 0.4rem 0.8rem; text-align: center }}
+.fragments > div {{ border: 1px solid var(--line, #8884); border-radius: 6px }}
+.fragments b {{ display: block; margin-bottom: 0.4rem; font-variant-numeric: tabular-nums }}
+"""
+
+_MEANING = """
+<details><summary>What the numbers mean</summary>
+<p>The score is a sum over the fragments of the tree: connected pieces in which every node has all of its
+children or none. What a fragment adds is divided equally among its occurrences, and then among their inner
+nodes; the value of a node is the sum of its shares, its Shapley value. Length and damping of the row are held
+fixed. A word is coloured as the node that it hangs from.</p></details>
+"""
+
+_PAIR_MEANING = """
+<details><summary>What the numbers mean</summary>
+<p>The kernel is a sum over the fragments that both trees hold: connected pieces in which every node has all
+of its children or none. What a fragment adds is divided equally among the inner nodes of its occurrences; the
+value of a node is the sum of its shares, its Shapley value with the other tree fixed. All fragments count,
+large and small; the list has the strongest of the small ones.</p></details>
+"""
+
+
+def explanation_page(found: Explanation) -> str:
+    """Return a whole page that explains a decision."""
+    what = "this prediction" if found.target is None else str(found.target)
+    return page(f"Why {printable(what)}?", _explanation(found), EXPLANATION_STYLE)
+
+
+def explanation_body(found: Explanation) -> str:
+    """Return what notebooks show."""
+    return f"<style>{EXPLANATION_STYLE}</style>{_explanation(found)}"
+
+
+def pair_page(found: PairExplanation) -> str:
+    """Return a whole page on what two trees share."""
+    return page("What two trees share", _pair(found), EXPLANATION_STYLE)
+
+
+def pair_body(found: PairExplanation) -> str:
+    """Return what notebooks show."""
+    return f"<style>{EXPLANATION_STYLE}</style>{_pair(found)}"
+
+
+def model_body(found: ModelExplanation) -> str:
+    """Return what notebooks show."""
+    parts = [f"<style>{EXPLANATION_STYLE}</style><p>{extent_words(found)}</p>"]
+    for name, (supporting, opposing) in found.fragments.items():
+        title = "" if name is None else html.escape(printable(str(name)))
+        parts += [*_strongest(f"For {title}", supporting), *_strongest(f"Against {title}", opposing)]
+    return "\n".join(parts)
+
+
+def _explanation(found: Explanation) -> str:
+    largest = max(float(abs(one.node_values).max()) for one in found.trees)
+    return "\n".join(
+        [
+            f'<p class="says">{html.escape(decision_words(found))}</p>',
+            f"<p>{html.escape(flip_words(found))}</p>",
+            *(_drawn(one.tree, one.node_values, largest, one.column) for one in found.trees),
+            *_strongest("For", found.supporting),
+            *_strongest("Against", found.opposing),
+            _MEANING,
+        ]
+    )
+
+
+def _drawn(tree: Tree, values: np.ndarray, largest: float, column: str | None = None) -> str:
+    """Return a tree and its words; what has the largest value of all trees has the strongest colour."""
+    title = "" if column is None else f"<h2>{html.escape(printable(column))}</h2>"
+    return f"{title}{tree_html(tree, values.tolist(), largest)}{_words(tree, values.tolist(), largest)}"
+
+
+def _pair(found: PairExplanation) -> str:
+    sides = (found.a, found.values_a), (found.b, found.values_b)
+    largest = max(float(abs(values).max()) for _, values in sides)
+    others = [f"<p>{html.escape(name)}: {value:+.3f}</p>" for name, value in found.others.items()]
+    pictures = [f"<div>{_drawn(tree, values, largest)}</div>" for tree, values in sides]
+    return "\n".join(
+        [
+            f'<p class="says">The kernel is {found.value:.6g}.</p>',
+            *others,
+            f'<div class="beside">{"".join(pictures)}</div>',
+            *_strongest("Shared fragments", found.fragments),
+            f"<p>All others: {found.unlisted:+.3f}</p>",
+            _PAIR_MEANING,
+        ]
+    )
+
+
+def _strongest(title: str, shares: Sequence[FragmentShare | SharedFragment | FragmentWeight]) -> list[str]:
+    if not shares:
+        return []
+    drawn = [f"<div><b>{_times(share)}</b>{tree_html(share.fragment)}</div>" for share in shares]
+    return [f"<h2>{title}</h2>", f'<div class="fragments">{"".join(drawn)}</div>']
+
+
+def _times(share: Any) -> str:
+    counts = [len(nodes) for name, nodes in share._asdict().items() if name.startswith("nodes")]
+    often = " × ".join(map(str, counts)) if counts != [1] * len(counts) else ""
+    column = getattr(share, "column", None)
+    where = "" if column is None else f", {html.escape(printable(column))}"
+    return f"{share.value:+.3f}{f', {often} times' if often else ''}{where}"
+
+
+def _words(tree: Tree, values: Sequence[float], largest: float) -> str:
+    """Return the leaves from left to right, each in the colour of its parent."""
+    forest = Forest.from_tree(tree)
+    leaves = [k for k in range(forest.n_nodes) if forest.arity[k] == 0 and forest.parent[k] >= 0]
+    words = [_word(forest, k, values[forest.parent[k]], largest or 1.0) for k in leaves[:MAX_WORDS]]
+    more = f" and {len(leaves) - MAX_WORDS:,} more" if len(leaves) > MAX_WORDS else ""
+    return f'<p class="words">{" ".join(words)}{more}</p>'
+
+
+def _word(forest: Forest, leaf: int, value: float, largest: float) -> str:
+    text = html.escape(printable(forest.labels[forest.label[leaf]]))
+    name = html.escape(printable(forest.labels[forest.label[forest.parent[leaf]]]), quote=True)
+    color = "var(--accent, #3b82b8)" if value > 0 else "var(--bad, #d05a40)"
+    share = 100 * DARKEST * abs(value) / largest
+    style = f"background: color-mix(in srgb, {color} {share:.0f}%, transparent)"
+    return f'<span style="{style}" title="{name}: {value:+.4g}">{text}</span>'

@@ -1,0 +1,92 @@
+"""All inputs of a model, side by side: their scores, and how they are written down."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treedot._runtime.array_types import Array, FloatArray, IntArray
+from treedot.errors import RangeError, SourceError
+from treedot.models.inputs.model_input import ModelInput, StoredInput
+from treedot.models.inputs.number_input import NumberInput
+from treedot.models.inputs.table import Columns, Table
+from treedot.models.inputs.text_input import TextInput
+from treedot.models.inputs.tree_inputs import DenseInput, FragmentInput, KernelInput
+
+KINDS: dict[str, type[StoredInput]] = {
+    kind.kind: kind for kind in (FragmentInput, DenseInput, KernelInput, NumberInput, TextInput)
+}
+MAX_INPUTS = 1000
+
+Inputs = Sequence[ModelInput]
+
+
+def columns_of(inputs: Inputs) -> Columns:
+    """Return the names of all columns that inputs read."""
+    if len(inputs) == 1:
+        return inputs[0].reads
+    return Columns._make(sum(names, ()) for names in zip(*(each.reads for each in inputs), strict=True))
+
+
+def spans(inputs: Inputs, columns: IntArray, weights: Array) -> Iterator[tuple[ModelInput, IntArray, Array]]:
+    """Yield every input, which columns of its rows have weights, and these."""
+    if len(inputs) == 1:
+        yield inputs[0], columns, weights
+        return
+    first = start = 0
+    for each in inputs:
+        end = first + each.width
+        stop = int(np.searchsorted(columns, end))
+        yield each, columns[start:stop] - first, weights[start:stop]
+        first, start = end, stop
+
+
+def linear_scores(
+    inputs: Inputs, table: Table, columns: IntArray, weights: Array, bias: FloatArray,
+    n_jobs: int | None = None,
+) -> FloatArray:  # fmt: skip
+    """Return ``w · x + b`` of examples, whose other columns weigh nothing; one score each for two classes."""
+    scores: FloatArray = bias
+    with np.errstate(over="ignore", invalid="ignore"):
+        for each, which, own in spans(inputs, columns, weights):
+            scores = scores + each.scores(table, which, own, n_jobs)
+        if not math.isfinite(scores.sum()):
+            _check_finite(scores)
+    return scores[:, 0] if bias.size == 1 else scores
+
+
+def _check_finite(scores: FloatArray) -> None:
+    bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+    if bad.size:
+        raise RangeError(f"the scores of example {bad[0] + 1} are too large for a float: look at its numbers")
+
+
+def described(inputs: Sequence[StoredInput]) -> tuple[list[dict[str, Any]], dict[str, Array]]:
+    """Return inputs as JSON values and arrays, which ``restored`` makes inputs of again."""
+    arrays = {
+        f"input{k}.{name}": array for k, each in enumerate(inputs) for name, array in each.arrays().items()
+    }
+    return [{"kind": each.kind, **each.config()} for each in inputs], arrays
+
+
+def restored(configs: Sequence[Any], arrays: Mapping[str, Array]) -> list[StoredInput]:
+    """Return the inputs that ``described`` wrote down; what makes no sense is refused."""
+    if not 1 <= len(configs) <= MAX_INPUTS:
+        raise SourceError(f"it has {len(configs)} inputs, and not 1 to {MAX_INPUTS}")
+    made, left = [], dict(arrays)
+    for k, config in enumerate(configs):
+        kind = KINDS.get(str(config.get("kind"))) if isinstance(config, dict) else None
+        if kind is None:
+            raise SourceError(f"an input is of a kind that is not known: {', '.join(KINDS)} are")
+        own = {name: left.pop(name) for name in list(left) if name.startswith(f"input{k}.")}
+        made.append(kind.restored(config, {n.removeprefix(f"input{k}."): x for n, x in own.items()}))
+    if left:
+        raise SourceError(f"it has arrays that belong to no input: {', '.join(list(left)[:3])}")
+    trees, numbers, texts = columns_of(made)
+    every = [*trees, *numbers, *texts]
+    if not trees or len(set(every)) != len(every) or (None in every and len(every) > 1):
+        raise SourceError("its inputs read no trees, or a column twice, or one without a name")
+    return made

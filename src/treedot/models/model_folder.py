@@ -1,0 +1,225 @@
+"""The folder of a model: ``config.json`` and ``weights.safetensors``, checked before they are believed.
+
+The configuration holds the inputs, the classes, what else is known of the model, and two digests: of the
+weights' file, and of all else in the configuration. So what was damaged, cut short, or put together from two
+models is refused. Nothing in it is a path, and nothing is executed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot._runtime.array_types import Array
+from treedot._storage.files import check_parent, existing_folder, open_plain, read_plain, write_folder
+from treedot._storage.locks import lock
+from treedot._storage.safetensors import read_arrays, write_arrays
+from treedot.errors import ParameterError, SourceError, TreedotError
+from treedot.models.inputs.inputs import Inputs, described, restored, spans
+from treedot.models.inputs.model_input import StoredInput
+
+CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+FORMAT, VERSION = "treedot model", 2
+MAX_CONFIG = 1 << 26  # bytes
+MAX_CLASSES = 1 << 20
+ATTEMPTS = 100  # to read a folder that others replace
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "columns": np.dtype(np.int64),
+    "weights": np.dtype(np.float32),
+    "bias": np.dtype(np.float64),
+}
+
+
+def write_model(
+    path: str | os.PathLike[str],
+    inputs: Sequence[StoredInput],
+    classes: Array,
+    arrays: Mapping[str, Array],
+    facts: Mapping[str, Any],
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write the folder of a model; with ``overwrite``, in the place of another model."""
+    target = Path(path)
+    if classes.dtype.kind not in "Uiub" and not all(type(label) is str for label in classes.tolist()):
+        raise ParameterError(f"a model's classes are texts or integers, not {classes.dtype}: change y")
+    configs, learned = described(inputs)
+    typed = {name: np.ascontiguousarray(arrays[name], dtype) for name, dtype in DTYPES.items()}
+    with _replaceable(target, overwrite), write_folder(target) as aside:
+        write_arrays(aside / WEIGHTS, {"file": FORMAT}, typed | learned)
+        config = {
+            "format": FORMAT,
+            "version": VERSION,
+            "inputs": configs,
+            "classes": classes.tolist(),
+            "facts": dict(facts),
+            "weights": digest_of_file(aside / WEIGHTS),
+        }
+        config["digest"] = digest_of_config(config)
+        text = json.dumps(config, ensure_ascii=False, indent=2, allow_nan=False)
+        (aside / CONFIG).write_text(text + "\n", encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _replaceable(target: Path, overwrite: bool) -> Iterator[None]:
+    """Hold a place that a model may be written to: no other process writes one there meanwhile."""
+    check_model_target(target, overwrite)
+    with lock(target):
+        check_model_target(target, overwrite)
+        yield
+
+
+def check_model_target(target: Path, overwrite: bool) -> None:
+    """Raise where something is in the way that is not to be replaced; known before the work."""
+    check_parent(target)
+    found = existing_folder(target)
+    if found.exists() and not (overwrite and _is_model(found)):
+        what = "is a model: overwrite=True replaces it" if _is_model(found) else "is no model"
+        raise SourceError(f"cannot write {target}: it exists, and {what}")
+
+
+def _is_model(folder: Path) -> bool:
+    """Return whether a folder holds a model, of any version and perhaps damaged, and nothing else."""
+    try:
+        names = set(os.listdir(folder))
+        config = read_plain(folder / CONFIG, 200) if CONFIG in names else b""
+    except (OSError, SourceError):
+        return False
+    return names <= {CONFIG, WEIGHTS} and b'"format": "treedot' in config
+
+
+class StoredModel(NamedTuple):
+    """What the folder of a model holds."""
+
+    inputs: list[StoredInput]
+    classes: Array
+    columns: Array
+    weights: Array
+    bias: Array
+    facts: dict[str, Any]
+
+
+def read_model(path: str | os.PathLike[str]) -> StoredModel:
+    """Return what a folder holds, checked.
+
+    Where another model takes its place meanwhile, the new one is read: never one file of each.
+    """
+    for _ in range(ATTEMPTS):
+        before = _identity(path)
+        try:
+            found = _read_folder(existing_folder(path))
+        except (SourceError, OSError) as error:
+            if _identity(path) == before:
+                raise SourceError(f"cannot read the model {os.fspath(path)}: {error}") from None
+        else:
+            if _identity(path) == before:
+                return found
+    raise SourceError(f"cannot read the model {os.fspath(path)}: it is being replaced again and again")
+
+
+def _identity(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_ctime_ns
+
+
+def _read_folder(folder: Path) -> StoredModel:
+    if not folder.is_dir():
+        raise SourceError("there is no such folder")
+    config = _read_config(_regular(folder / CONFIG))
+    weights = _regular(folder / WEIGHTS)
+    if digest_of_file(weights) != config["weights"]:
+        raise SourceError(f"{WEIGHTS} is damaged, or of another model")
+    classes = _checked_classes(config["classes"])
+    try:
+        _, arrays = read_arrays(weights)
+        linear = {name: array for name, array in arrays.items() if not name.startswith("input")}
+        inputs = restored(config["inputs"], {n: x for n, x in arrays.items() if n not in linear})
+        _check_arrays(linear, 1 if classes.size == 2 else classes.size, inputs)
+    except TreedotError as error:
+        raise SourceError(str(error)) from None
+    return StoredModel(inputs, classes, linear["columns"], linear["weights"], linear["bias"], config["facts"])
+
+
+def _regular(path: Path) -> Path:
+    """Return the path of a file that is one itself: a link could lead anywhere."""
+    if path.is_symlink() or not path.is_file():
+        raise SourceError(f"{path.name} is missing, or no plain file")
+    return path
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    """Return a configuration that is as it was written."""
+    text = read_plain(path, MAX_CONFIG + 1)
+    if len(text) > MAX_CONFIG:
+        raise SourceError(f"{CONFIG} is larger than {MAX_CONFIG >> 20} MiB")
+    try:
+        config = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{CONFIG} is not JSON, or cut short: {error}") from None
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise SourceError(f"{CONFIG} is not that of a treedot model")
+    if config.get("version") != VERSION:
+        raise SourceError(
+            f"{CONFIG} has version {config.get('version')!r}, and this treedot reads {VERSION}: train again"
+        )
+    if config.pop("digest", None) != digest_of_config(config):
+        raise SourceError(f"{CONFIG} was changed after it was written: its digest is another")
+    kinds = {"inputs": list, "classes": list, "facts": dict, "weights": str}
+    if not all(isinstance(config.get(name), kind) for name, kind in kinds.items()):
+        raise SourceError(f"{CONFIG} lacks one of {', '.join(kinds)}")
+    return config
+
+
+def _checked_classes(values: list[Any]) -> Array:
+    kinds = {type(value) for value in values}
+    if len(kinds) != 1 or not kinds <= {str, int, bool} or not 2 <= len(set(values)) == len(values):
+        raise SourceError("its classes are not two or more different texts, or integers")
+    if len(values) > MAX_CLASSES:
+        raise SourceError(f"it has more than {MAX_CLASSES} classes")
+    classes = np.array(values)
+    if classes.dtype.kind not in "Uiub":
+        raise SourceError("its classes are integers of more than 64 bits")
+    return classes
+
+
+def _check_arrays(arrays: Mapping[str, Array], problems: int, inputs: Inputs) -> None:
+    """Raise where arrays are not those of a model: shapes, columns in order and in range, all finite."""
+    if {name: array.dtype for name, array in arrays.items()} != DTYPES:
+        raise SourceError(f"{WEIGHTS} does not hold {', '.join(DTYPES)} with their types")
+    columns, weights, bias = (arrays[name] for name in DTYPES)
+    if columns.ndim != 1 or weights.shape != (columns.size, problems) or bias.shape != (problems,):
+        raise SourceError(f"{WEIGHTS} has arrays whose shapes do not fit {problems} score(s)")
+    width = sum(each.width for each in inputs)
+    if columns.size and (columns[0] < 0 or columns[-1] >= width or (np.diff(columns) <= 0).any()):
+        raise SourceError(f"{WEIGHTS} has columns that are out of order or range")
+    for each, which, _ in spans(inputs, columns, weights):
+        if each.is_dense and which.size != each.width:
+            raise SourceError(
+                f"{WEIGHTS} has not one weight for each of the {each.width} columns of an input"
+            )
+    if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
+        raise SourceError(f"{WEIGHTS} has weights that are not finite")
+
+
+def digest_of_file(path: Path) -> str:
+    """Return the digest of a file, in hexadecimal."""
+    with open_plain(path) as file:
+        return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).hexdigest()
+
+
+def digest_of_config(config: Mapping[str, Any]) -> str:
+    """Return the digest of a configuration that has none yet."""
+    text = json.dumps(config, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

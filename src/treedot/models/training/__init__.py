@@ -1,0 +1,1 @@
+"""How linear models are trained: in memory, file by file, and with settings chosen by cross-validation."""

@@ -1,0 +1,147 @@
+"""What is trained on files of trees: the settings, checked; the problems; and the model that comes of it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from treedot._runtime.array_types import Array, FloatArray, IntArray, Matrix
+from treedot.errors import ParameterError
+from treedot.models.inputs.tree_inputs import FragmentInput
+from treedot.models.linear_model import LinearModel
+from treedot.models.training.block_visits import key_of, shuffled
+from treedot.models.training.candidates import Candidate, candidates
+from treedot.models.training.one_vs_rest import class_costs
+from treedot.models.training.tree_blocks import Block, BlockFacts
+from treedot.models.tree_classifier import TreeClassifier
+from treedot.parameters import checked_integer, checked_positive
+from treedot.trees import Forest
+from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+from treedot.vectors.sparse.fragment_rows import FragmentRows
+from treedot.vectors.spec import SparseSpec
+
+N_FEATURES = 2**22
+MAX_WEIGHTS = 2**30  # all columns have weights, whether or not they occur
+SAMPLE = 20_000  # trees that settings are chosen on
+
+
+class LabelledTrees(Protocol):
+    """Trees with classes, in blocks."""
+
+    @property
+    def facts(self) -> BlockFacts:
+        """What is known of all of them."""
+
+    def block(self, number: int) -> Block:
+        """Return a block."""
+
+
+class Problems(NamedTuple):
+    """The problems of one class against the rest; a single one for two classes."""
+
+    classes: Array  # ascending
+    targets: IntArray  # the number of the class on the positive side of each problem
+    cost: FloatArray  # (problems, 2), for C = 1
+
+
+def make_classifier(settings: dict[str, Any]) -> TreeClassifier:
+    """Return what holds the settings of a training on files; by default there are fewer columns."""
+    classifier = TreeClassifier(**settings)
+    if classifier.vectorizer is None and classifier.kernel is None:
+        classifier.vectorizer = FragmentVectorizer(n_features=N_FEATURES)
+    return classifier
+
+
+def described_settings(classifier: TreeClassifier) -> dict[str, Any]:
+    """Return the settings that a model depends on, checked, as JSON values."""
+    choices, costs = candidates(classifier)
+    specs = [row_spec(choice) for choice in choices]
+    checked_positive("tol", classifier.tol)
+    checked_integer("max_passes", classifier.max_passes, at_least=1)
+    weight = classifier.class_weight
+    if isinstance(weight, dict):
+        weight = {str(name): checked_positive("class_weight", value) for name, value in weight.items()}
+    else:
+        class_costs(weight, np.arange(2), np.ones(2))
+    return {
+        "decay": [spec.decay for spec in specs],
+        "rows": [spec.fingerprint for spec in specs],
+        "C": costs,
+        "cv": checked_integer("cv", classifier.cv, at_least=2) if len(specs) * len(costs) > 1 else None,
+        "class_weight": weight,
+        "random_state": checked_integer("random_state", classifier.random_state),
+    }
+
+
+def row_spec(choice: Candidate) -> SparseSpec:
+    """Return the settings of rows that are streamed; those that need all trees in memory are refused."""
+    vectorizer: Any
+    vectorizer, *others = (getattr(each, "vectorizer", None) for each in choice.inputs)
+    plain = isinstance(vectorizer, FragmentVectorizer) and vectorizer.n_features is not None
+    plain = plain and vectorizer.rest is None and vectorizer.idf is False
+    if others or choice.inputs[0].reads.are_named or not plain:
+        raise ParameterError(
+            "a training that may be killed is one on the trees of one column (column=…), as rows with hashed "
+            "columns, no rest and no idf, as FragmentVectorizer with n_features=2**22 makes them: train on "
+            "all else in memory"
+        )
+    spec: SparseSpec = vectorizer.spec
+    return spec
+
+
+def make_problems(classifier: TreeClassifier, facts: BlockFacts) -> Problems:
+    """Return the problems of some trees; raise where they cannot be trained on."""
+    classes, order = np.unique(np.array(facts.names, str), return_index=True)
+    if classes.size < 2:
+        raise ParameterError(f"there must be trees of at least two classes: all are of {facts.names}")
+    targets = order[1:] if classes.size == 2 else order
+    spec = row_spec(candidates(classifier)[0][0])
+    if (spec.n_features or 0) * targets.size > MAX_WEIGHTS:
+        raise ParameterError(
+            f"{spec.n_features} columns are too many for {classes.size} classes, since all have weights: "
+            "give a vectorizer with fewer n_features"
+        )
+    cost = class_costs(classifier.class_weight, classes, np.array(facts.counts)[order])
+    return Problems(classes, targets, cost)
+
+
+def choose(trees: LabelledTrees, classifier: TreeClassifier) -> dict[str, Any]:
+    """Return λ and C: the only ones, or those that are best on a sample."""
+    choices, costs = candidates(classifier)
+    if len(choices) * len(costs) == 1:
+        return {"decay": choices[0].decay, "C": costs[0], "trials": []}
+    sample, numbers = _sample(trees, int(classifier.random_state))
+    chosen = TreeClassifier(**{**classifier.get_params(deep=False), "max_passes": 1000})
+    chosen.fit(sample, np.array(trees.facts.names)[numbers])
+    trials = [trial._asdict() for trial in chosen.trials_]
+    return {"decay": chosen.decay_, "C": chosen.C_, "trials": trials}
+
+
+def _sample(trees: LabelledTrees, seed: int) -> Block:
+    """Return random trees of every block, and the first tree of every class."""
+    share = -(-SAMPLE // len(trees.facts.sizes))
+    met, parts = 0, []
+    for number in range(len(trees.facts.sizes)):
+        forest, classes = trees.block(number)
+        chosen = shuffled(len(forest), key_of(seed, number))[:share]
+        # Classes have numbers in the order in which they were met.
+        new = [np.flatnonzero(classes == name)[0] for name in range(met, max(met, classes.max() + 1))]
+        met += len(new)
+        which = np.unique([*chosen.tolist(), *new])
+        parts.append(Block(forest[which], classes[which]))
+    return Block(Forest.concat(part.trees for part in parts), np.concatenate([p.classes for p in parts]))
+
+
+def chosen_spec(classifier: TreeClassifier, choice: dict[str, Any]) -> SparseSpec:
+    """Return the settings of rows that go with the λ that was chosen."""
+    specs = map(row_spec, candidates(classifier)[0])
+    return next(spec for spec in specs if spec.decay == choice["decay"])
+
+
+def make_model(
+    spec: SparseSpec, classes: Array, weights: Matrix, bias: FloatArray, facts: dict[str, Any]
+) -> LinearModel:
+    """Return the model of weights of all columns; it has those that are not 0."""
+    used = np.flatnonzero(weights.any(axis=1))
+    return LinearModel([FragmentInput(None, FragmentRows(spec))], classes, used, weights[used], bias, facts)

@@ -1,0 +1,355 @@
+"""From labelled trees to a linear model, its settings chosen by cross-validation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot.errors import SourceError
+from treedot.kernels.tree_kernel import TreeKernel
+from treedot.models.classes import check_labels
+from treedot.models.inputs.inputs import columns_of, linear_scores
+from treedot.models.inputs.table import Columns, Table, check_trees, read_table
+from treedot.models.inputs.vectorizer_input import VectorizerInput, from_stored, to_stored
+from treedot.models.linear_model import LinearModel, best_class
+from treedot.models.training.candidates import candidates
+from treedot.models.training.folds import by_kind, checked_groups, split_folds
+from treedot.models.training.one_vs_rest import checked_classes, class_costs, one_vs_rest
+from treedot.models.training.sample_weight import checked_sample_weight
+from treedot.models.training.training import Task, Trial, make_trainer, train, try_all, warn_of_gap
+from treedot.parameters import checked_decay, checked_positive, checked_share
+from treedot.vectors.transformers import TreeInput
+
+DECAYS = (0.1, 0.2, 0.4)
+COSTS = (1.0, 10.0, 100.0)
+
+
+class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
+    """A classifier of trees: sparse rows of fragments and a linear support vector machine.
+
+    Scores are ``w · x + b``, one class against the rest, where x is the row of an example and w, b minimise
+    ``½ (‖w‖² + b²) + Σ C max(0, 1 - y (w · x + b))²``, with the squared hinge loss of ``LinearSVC``. Where
+    several λ or C are given, those with the best accuracy in cross-validation are taken. Trees are encoded
+    once for every λ, and the columns that occur alone get weights.
+
+    An example is a tree, or the row of a table with several trees, numbers and texts. Then x is made of one
+    part for each: the row of a tree, of length 1; a number less its mean, divided by its standard deviation;
+    the words and pairs of words of a text, of length 1. So every part counts alike to begin with.
+
+    For probabilities, ``sklearn.calibration.CalibratedClassifierCV`` takes it as it takes any classifier.
+
+    Parameters
+    ----------
+    tree_columns, number_columns, text_columns : list of str, default=None
+        The columns of a table that examples are made of; by default, examples are trees. With numbers or
+        texts alone given, the trees are in the column ``tree``.
+    vectorizer : transformer, default=None
+        What makes rows of trees; by default a ``FragmentVectorizer`` of ``2**30`` columns, in which hardly
+        any two fragments collide. Every tree column has a clone of its own. It may be a ``Pipeline``; and a
+        ``ColumnTransformer``, with a frame for X and without the names of columns above.
+    kernel : TreeKernel, default=None
+        In place of a vectorizer, an exact kernel, such as ``SubsetTreeKernel(normalize=True)``: the same
+        problem is solved on the Gram matrix (for several parts, the sum of theirs), and the support vectors
+        are kept. Take a normalised one, which C fits to, and at most some thousand trees.
+    decay : float, sequence of float, or None, default=(0.1, 0.2, 0.4)
+        λ, or those to choose from, also of vectorizers that are nested in others. None leaves it as it is.
+    C : float or sequence of float, default=(1.0, 10.0, 100.0)
+        The cost of errors, or those to choose from: of those equally good, the smallest.
+    cv : int, default=5
+        Folds of the cross-validation. They are stratified by class.
+    class_weight : dict or "balanced", default=None
+        What C is multiplied by for each class, as in ``LinearSVC``.
+    tol : float, default=1e-2
+        Training ends when the duality gap is at most this share of what is minimised.
+    max_passes : int, default=1000
+        The most passes over the rows; a ``ConvergenceWarning`` says where they were too few.
+    random_state : int, default=0
+        The seed of the order in which examples are visited.
+    n_jobs : int, default=None
+        Threads; -1 for all cores. The model is the same to the byte.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes.
+    decay_, C_ : float
+        The settings that were taken.
+    trials_ : list of Trial
+        The settings that were tried, with their accuracy; empty where there was nothing to choose.
+    inputs_ : list of ModelInput
+        What makes the rows: one for each tree column, with its ``vectorizer`` or ``kernel``, one for all
+        numbers and one for each text column.
+    columns_, weights_, intercept_ : arrays
+        The columns that have weights, ascending; their weights, one column for each class (one in all for
+        two); and the biases.
+    gap_ : float
+        The largest duality gap of any class, as a share of what is minimised.
+
+    See Also
+    --------
+    LinearModel : The trained model without scikit-learn.
+    train_files : Train on more trees than memory holds.
+    DualLinearSVC : The same problem on rows, in a pipeline.
+
+    References
+    ----------
+    C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi and S. Sundararajan (2008), *A dual coordinate descent
+    method for large-scale linear SVM*, ICML.
+
+    Examples
+    --------
+    >>> from treedot import TreeClassifier, read_trees
+    >>> questions = read_trees("docs/examples/questions.tsv")
+    >>> model = TreeClassifier(decay=(0.2, 0.4), C=(1, 10)).fit(questions, questions.columns["label"])
+    >>> print(*model.predict(["(SBARQ (WHNP (WP Who)) (SQ (VBD wrote) (NP (NNP Hamlet))))"]))
+    person
+
+    Two trees and a number:
+
+    >>> pairs = {
+    ...     "text": ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a))", "(T (C c))"],
+    ...     "hypothesis": ["(S (A a))", "(S (B c))", "(S (B b))", "(S (A a))"],
+    ...     "overlap": [1.0, 1.0, 0.0, 0.1],
+    ... }
+    >>> model = TreeClassifier(
+    ...     tree_columns=["text", "hypothesis"], number_columns=["overlap"], decay=0.4, C=1
+    ... )
+    >>> print(*model.fit(pairs, ["yes", "yes", "no", "no"]).predict(pairs))
+    yes yes no no
+    """
+
+    def __init__(
+        self,
+        *,
+        tree_columns: Any = None,
+        number_columns: Any = None,
+        text_columns: Any = None,
+        vectorizer: Any = None,
+        kernel: TreeKernel | None = None,
+        decay: Any = DECAYS,
+        C: Any = COSTS,
+        cv: int = 5,
+        class_weight: Any = None,
+        tol: float = 1e-2,
+        max_passes: int = 1000,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.tree_columns = tree_columns
+        self.number_columns = number_columns
+        self.text_columns = text_columns
+        self.vectorizer = vectorizer
+        self.kernel = kernel
+        self.decay = decay
+        self.C = C
+        self.cv = cv
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_passes = max_passes
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Self:
+        """Choose the settings, and train with them on all examples.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            As ``read_trees`` takes it; with named columns, a frame, an Arrow table, a dictionary of columns,
+            a ``Forest`` with columns or a file.
+        y : sequence of length n_examples
+            The class of each example.
+        sample_weight : sequence of float of length n_examples, or float, default=None
+            The factor of C of each example; None is 1 for all. A weight of 2 counts as two copies of the
+            example, and a weight of 0 as if it were not there: a class all of whose examples have weight 0
+            is not one of ``classes_``. Weights also count in the accuracy of the cross-validation, in
+            ``class_weight="balanced"`` and in the means and deviations of numbers; the folds, and the
+            vectorizers that learn from trees (``idf=True``), count every example once.
+        groups : sequence of length n_examples, default=None
+            Examples of one group, such as those of one document, are never on both sides of a fold. With one
+            ``decay`` and one ``C`` there are no folds, and groups have no effect.
+        progress : callable, default=None
+            Called with the number of trials that are done, and of all, for each fold.
+
+        Returns
+        -------
+        self : TreeClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        ParameterError
+            If a setting is invalid; if ``y``, ``sample_weight`` or ``groups`` has the wrong length; if a
+            weight is negative or not finite, or all are 0; if fewer than two classes are left.
+        SourceError
+            If X cannot be read.
+
+        See Also
+        --------
+        train_files : Train on more trees than memory holds.
+        sklearn.svm.LinearSVC : Solves the same problem on rows.
+        """
+        (choices, costs), trainer = candidates(self), make_trainer(self)
+        table = self._table(X, self._columns())
+        check_trees(table, self._columns())
+        groups = None if groups is None else checked_groups(groups, len(table))
+        task, used = self._task(table, y, checked_sample_weight(sample_weight, len(table)))
+        self.trials_, chosen = list[Trial](), 0
+        if len(choices) * len(costs) > 1:
+            folds = split_folds(task.y, self.cv, None if groups is None else groups[used])
+            self.trials_ = try_all(choices, costs, task, folds, trainer, self.n_jobs, progress)
+            chosen = int(np.argmax([trial.accuracy for trial in self.trials_]))
+        candidate, self.C_ = choices[chosen // len(costs)], costs[chosen % len(costs)]
+        trained = train(candidate, self.C_, task, trainer, self.n_jobs)
+        self.classes_, self.decay_ = task.classes, candidate.decay
+        self.inputs_, self.columns_ = trained.inputs, trained.columns
+        self.weights_ = trained.weights.astype(np.float32)
+        self.intercept_, self.gap_ = trained.fit.bias, float(trained.fit.gap.max())
+        warn_of_gap(trained.fit, self.tol)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the score of every example for each class, or for the second of two.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            As ``fit`` takes it.
+
+        Returns
+        -------
+        scores : array of shape (n_examples, n_classes), or (n_examples,) for two classes
+            ``w · x + b``.
+        """
+        check_is_fitted(self)
+        table = self._table(X, columns_of(self.inputs_))
+        return linear_scores(self.inputs_, table, self.columns_, self.weights_, self.intercept_, self.n_jobs)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of every example, that with the largest score.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            As ``fit`` takes it.
+
+        Returns
+        -------
+        classes : array of shape (n_examples,)
+            The predicted classes.
+        """
+        scores = self.decision_function(X)
+        return best_class(self.classes_, scores)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of examples whose class is right.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            As ``fit`` takes it.
+        y : sequence of length n_examples
+            The true classes.
+        sample_weight : sequence of float of length n_examples, default=None
+            How much each example counts.
+
+        Returns
+        -------
+        accuracy : float
+            From 0 to 1.
+        """
+        return super().score(X, y, sample_weight)
+
+    def to_model(self, facts: dict[str, Any] | None = None) -> LinearModel:
+        """Return all that a prediction needs; ``facts`` are kept with it, as JSON values."""
+        check_is_fitted(self)
+        known = {
+            "C": self.C_,
+            "decay": self.decay_,
+            "gap": self.gap_,
+            "trials": [trial._asdict() for trial in self.trials_],
+        }
+        return LinearModel(
+            [to_stored(each) for each in self.inputs_], self.classes_, self.columns_, self.weights_,
+            self.intercept_, {"training": known, **(facts or {})},
+        )  # fmt: skip
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to a folder, which appears whole or not at all; see ``LinearModel``."""
+        self.to_model().save(path, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a folder that ``save`` wrote; one that is damaged is refused."""
+        return cls._of_model(LinearModel.load(path), path)
+
+    @classmethod
+    def _of_model(cls, model: LinearModel, path: str | os.PathLike[str]) -> Self:
+        try:
+            training = model.facts["training"]
+            C, gap = checked_positive("C", training["C"]), float(training["gap"])
+            decay = _checked_decay(training["decay"])
+            trials = [_checked_trial(**trial) for trial in training["trials"]]
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise SourceError(
+                f"cannot read the model {path}: it does not say how a TreeClassifier was trained; "
+                "LinearModel.load needs less"
+            ) from None
+        inputs = [from_stored(each) for each in model.inputs]
+        trees, numbers, texts = map(list, model.reads)
+        kernels, _ = by_kind(inputs)
+        vectorizers = [each.vectorizer for each in inputs if isinstance(each, VectorizerInput)]
+        made = cls(
+            tree_columns=trees if model.reads.are_named else None,
+            number_columns=numbers or None,
+            text_columns=texts or None,
+            vectorizer=None if kernels else vectorizers[0],
+            kernel=kernels[0].kernel if kernels else None,
+            decay=decay,
+            C=C,
+        )
+        made.inputs_, made.classes_, made.columns_ = inputs, model.classes, model.columns
+        made.weights_, made.intercept_ = model.weights, model.bias
+        made.decay_, made.C_, made.gap_, made.trials_ = decay, C, gap, trials
+        return made
+
+    def _columns(self) -> Columns:
+        return Columns.make(self.tree_columns, self.number_columns, self.text_columns)
+
+    def _table(self, X: Any, columns: Columns) -> Table:
+        """Return the examples; a frame of several columns that have no names here is for the vectorizer."""
+        is_frame = hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 and X.shape[1] > 1
+        return Table({None: X}) if is_frame and not columns.are_named else read_table(X, columns)
+
+    def _task(self, table: Table, y: Any, sample_weight: FloatArray) -> tuple[Task, IntArray]:
+        """Return what is to be learned, and which examples it has: those whose weight is not 0."""
+        check_labels(np.asarray(y, object).ravel().tolist())
+        y, used = checked_classes(y, len(table)), np.flatnonzero(sample_weight)
+        if used.size < len(table):
+            table, y, sample_weight = table.take(used), y[used], sample_weight[used]
+        classes, sides = one_vs_rest(y, len(table))
+        counts = np.bincount(np.unique(y, return_inverse=True)[1], sample_weight)
+        costs = class_costs(self.class_weight, classes, counts)
+        return Task(table, y, classes, sample_weight, sides.T, costs), used
+
+
+def _checked_decay(decay: Any) -> float | None:
+    return None if decay is None else checked_decay(decay)
+
+
+def _checked_trial(decay: Any, C: Any, accuracy: Any) -> Trial:
+    return Trial(_checked_decay(decay), checked_positive("C", C), checked_share("accuracy", accuracy))

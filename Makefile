@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE  # without bytecode, every process of the tests
 # Workers fill the cores: threads of BLAS beside them would only wait for each other.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 # Of the readers, those of brackets and of the units of source code have compiled code.
-CORE := $(addprefix tests/,trees readers/test_brackets.py readers/test_pieces.py readers/code/test_units.py algebra fragments encode kernels)
+CORE := $(addprefix tests/,trees readers/brackets readers/code/test_units.py _runtime/test_hashing.py vectors/dense vectors/sparse vectors/test_encoders.py vectors/test_spec.py kernels)
 
 help: ## List the tasks
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s%s\n", $$1, $$2}'

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 
 from treedot._runtime.timing import timed
 from treedot.languages import LANGUAGES, language_of
-from treedot.readers.code import CodeSettings, read_code, treesitter
+from treedot.readers import CodeSettings, read_code
+from treedot.readers.code import treesitter
 from treedot.readers.folders import read_file, walk
 
 ROUNDS = 3

@@ -30,15 +30,9 @@ from scipy.sparse import csr_array
 from sklearn.decomposition import TruncatedSVD
 from sklearn.svm import SVC
 
-from treedot import (
-    Forest,
-    PartialTreeKernel,
-    SmoothedPartialTreeKernel,
-    SubsetTreeKernel,
-    TreeClassifier,
-    read_trees,
-)
+from treedot import Forest, PartialTreeKernel, SubsetTreeKernel, TreeClassifier, read_trees
 from treedot._storage.files import write_whole
+from treedot.kernels import SmoothedPartialTreeKernel
 from treedot.kernels.tree_kernel import TreeKernel
 from treedot.models.evaluation import wilson
 

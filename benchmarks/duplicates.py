@@ -37,7 +37,7 @@ from treedot.clones.duplicates import near_duplicates
 from treedot.clones.groups import all_groups, groups_of
 from treedot.clones.near_duplicates import NearDuplicates
 from treedot.clones.similarity import production_multisets, similarities
-from treedot.readers.code import read_code
+from treedot.readers import read_code
 from treedot.search.tree_edit_distance import edit_distance
 
 TESTS = {"test", "tests", "idle_test"}

@@ -21,7 +21,7 @@ from typing import TypeVar
 import numpy as np
 
 from treedot import Forest, FragmentVectorizer, TreeIndex, nearest, read_trees
-from treedot.readers.code import CodeSettings, iter_code
+from treedot.readers import CodeSettings, iter_code
 
 T = TypeVar("T")
 

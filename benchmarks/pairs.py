@@ -17,16 +17,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.trees import benchmark_forest
-from treedot import (
-    BoundedTreeKernel,
-    Forest,
-    PartialTreeKernel,
-    SubsetTreeKernel,
-    SubtreeKernel,
-    Tree,
-    similarity,
-)
+from treedot import Forest, PartialTreeKernel, SubsetTreeKernel, SubtreeKernel, Tree, similarity
 from treedot._runtime.timing import Stopwatch
+from treedot.kernels import BoundedTreeKernel
 from treedot.readers import read_tree, read_trees
 
 N_PAIRS = 500

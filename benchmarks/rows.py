@@ -24,7 +24,6 @@ from benchmarks.timing import seconds
 from benchmarks.trees import JSON, PYTHON, benchmark_forest
 from treedot import (
     DistributedTreeVectorizer,
-    DualLinearSVC,
     Forest,
     FragmentVectorizer,
     SubsetTreeKernel,
@@ -32,6 +31,7 @@ from treedot import (
     nearest,
 )
 from treedot._runtime.jit import njit
+from treedot.models import DualLinearSVC
 from treedot.models.linear_model import best_class
 from treedot.models.training.one_vs_rest import one_vs_rest, train_svms
 from treedot.vectors import SparseEncoder, SparseSpec

@@ -23,15 +23,8 @@ from benchmarks.dependency import CLASS, read_questions, word_vectors
 from benchmarks.ends import sample
 from benchmarks.fidelity import measure
 from benchmarks.partial_vectors import normalised
-from treedot import (
-    DistributedTreeVectorizer,
-    Forest,
-    PartialTreeKernel,
-    SmoothedPartialTreeKernel,
-    TreeClassifier,
-    WordVectors,
-    dot_products,
-)
+from treedot import DistributedTreeVectorizer, Forest, PartialTreeKernel, TreeClassifier, dot_products
+from treedot.kernels import SmoothedPartialTreeKernel, WordVectors
 from treedot.kernels.label_similarity import similar_labels
 from treedot.kernels.partial.gram import Families
 from treedot.parameters import GAPS

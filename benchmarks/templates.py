@@ -22,7 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from treedot import Forest, FragmentVectorizer, cluster_trees, read_html, read_trees
+from treedot import Forest, FragmentVectorizer, cluster_trees, read_trees
+from treedot.readers import read_html
 
 NOISE = -1
 ROUNDS = 3

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from treedot import Forest, read_html, read_json, read_trees
+from treedot import Forest, read_trees
 from treedot.cli.demo import standard_library
+from treedot.readers import read_html, read_json
 
 CORPORA = {  # file, column
     "questions": ("qc_train.tsv.gz", "tree"),

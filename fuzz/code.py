@@ -17,7 +17,7 @@ from fuzz.tokens import mutate_text
 from treedot import Forest, read_code
 from treedot.languages import LANGUAGES
 from treedot.parameters import CODE_UNITS, POLICIES
-from treedot.readers.code import CodeSettings, parse_code
+from treedot.readers import CodeSettings, parse_code
 
 MAX_SECONDS = 2.0  # for one text: there are some on which a parser works for hours
 

@@ -14,28 +14,24 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from paper.rivals.label_selection import LabelSelectionKernel
 
 from fuzz.mutations import mutate
 from fuzz.target import Target, require
 from fuzz.trees import large_trees, random_trees
 from treedot import (
-    BoundedTreeKernel,
     DistributedTreeVectorizer,
     Forest,
     FragmentVectorizer,
-    Kernel,
     PartialTreeKernel,
-    RouteKernel,
-    SmoothedPartialTreeKernel,
     SubsetTreeKernel,
     SubtreeKernel,
     Tree,
     TreedotError,
-    WordVectors,
     dot_products,
     read_trees,
 )
-from treedot.models.rivals.label_selection import LabelSelectionKernel
+from treedot.kernels import BoundedTreeKernel, Kernel, RouteKernel, SmoothedPartialTreeKernel, WordVectors
 from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, GAPS, STARTS
 
 MAX_TREES = 64  # damage may make thousands of one, and a Gram matrix has the square

@@ -12,8 +12,9 @@ from fuzz.readers import check_forest, check_reader, check_round_trip
 from fuzz.seeds import read_seeds
 from fuzz.target import FileTarget, Target, require
 from fuzz.tokens import CODE, MARKUP, Syntax, mutate_text
-from treedot import Forest, TreedotError, read_html, read_json, read_xml
+from treedot import Forest, TreedotError
 from treedot.parameters import DOCUMENT_UNITS, POLICIES
+from treedot.readers import read_html, read_json, read_xml
 
 
 def choose(data: bytes, choices: Mapping[str, tuple[str, ...]]) -> dict[str, str]:

@@ -25,16 +25,16 @@ from fuzz.readers import seed_trees
 from fuzz.stored import check_facts
 from fuzz.target import Target, require
 from treedot import (
-    BoundedTreeKernel,
     DistributedTreeVectorizer,
     Forest,
     FragmentVectorizer,
     LinearModel,
-    SourceError,
     SubsetTreeKernel,
     TreeClassifier,
 )
 from treedot._storage.safetensors import read_arrays, write_arrays
+from treedot.errors import SourceError
+from treedot.kernels import BoundedTreeKernel
 from treedot.models.model_folder import CONFIG, WEIGHTS, digest_of_config, digest_of_file
 from treedot.vectors import DenseSpec
 from treedot.vectors.sparse.fitted_state import VectorizerState

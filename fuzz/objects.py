@@ -13,7 +13,8 @@ import numpy as np
 from fuzz.readers import check_forest, check_round_trip
 from fuzz.target import Target, require
 from fuzz.trees import LABELS, random_tree
-from treedot import SourceError, read_trees
+from treedot import read_trees
+from treedot.errors import SourceError
 
 
 class Labelled:

@@ -30,9 +30,10 @@ from unittest import mock
 
 from benchmarks.grammar import forests
 
-from treedot import FragmentVectorizer, IncompleteError, batch
+from treedot import FragmentVectorizer, batch
 from treedot.batch import liveness
 from treedot.batch.engines import LocalProcesses
+from treedot.errors import IncompleteError
 
 TREES, SHARDS, WORKERS = 60_000, 24, 2
 FILES = ("_treedot.json", "_vectorizer", "_pairs")

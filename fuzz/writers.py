@@ -27,8 +27,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot import Forest, SourceError, Tree, TreeIndex
+from treedot import Forest, Tree, TreeIndex
 from treedot.cli import main as treedot
+from treedot.errors import SourceError
 
 KINDS = ("add", "update", "remove", "remove locked", "command")
 WEIGHTS = (5, 3, 2, 2, 1)  # a command takes longest

@@ -12,7 +12,7 @@ from paper.methods import COLOURS, DENSE
 from paper.record import Record, Step, alone
 from paper.section import Drawing, Section, Table, panel
 from paper.settings import SIZE, Settings
-from treedot.kernels.fragments import count_fragments, list_fragments
+from treedot.kernels import count_fragments, list_fragments
 from treedot.trees import Forest, Tree
 from treedot.vectors.dense import properties
 from treedot.vectors.dense.compositions import ALGEBRAS

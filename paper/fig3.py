@@ -13,13 +13,13 @@ from paper.classify import as_bits, choose_cost, classified, folded, mcnemar
 from paper.corpora import Corpora
 from paper.methods import BOUNDED, COLOURS, DENSE, METHODS, Method
 from paper.record import Record, Step, alone
+from paper.rivals.label_selection import LabelSelectionKernel
+from paper.rivals.label_selection_transformer import LabelSelectionTransformer
+from paper.rivals.mined_fragment_vectorizer import MinedFragmentVectorizer
 from paper.section import Drawing, Section, Table, panel, spread
 from paper.settings import SIZE, Settings
 from treedot._runtime.timing import Stopwatch, timed
 from treedot.kernels import SubsetTreeKernel
-from treedot.models.rivals.label_selection import LabelSelectionKernel
-from treedot.models.rivals.label_selection_transformer import LabelSelectionTransformer
-from treedot.models.rivals.mined_fragment_vectorizer import MinedFragmentVectorizer
 from treedot.trees import Forest
 from treedot.vectors import FragmentVectorizer
 

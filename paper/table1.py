@@ -12,12 +12,12 @@ from paper.corpora import Corpora
 from paper.growing import Group, growing
 from paper.methods import COLOURS, MIXED
 from paper.record import Record, Step, alone
+from paper.rivals.label_selection import LabelSelectionKernel
+from paper.rivals.label_selection_transformer import LabelSelectionTransformer
+from paper.rivals.mined_fragment_vectorizer import MinedFragmentVectorizer
 from paper.section import Drawing, Section, Table, panel
 from paper.settings import SIZE, Settings
 from treedot.kernels import SubsetTreeKernel
-from treedot.models.rivals.label_selection import LabelSelectionKernel
-from treedot.models.rivals.label_selection_transformer import LabelSelectionTransformer
-from treedot.models.rivals.mined_fragment_vectorizer import MinedFragmentVectorizer
 from treedot.vectors import DenseEncoder, DenseSpec
 
 TITLE = "Table 1: how time and memory grow"

@@ -24,8 +24,7 @@ from paper.methods import (
 from paper.record import Record, Step, alone
 from paper.section import Drawing, Section, Table, compared, panel, spread
 from paper.settings import SIZE, Settings
-from treedot.kernels import SubsetTreeKernel
-from treedot.kernels.fragments import count_fragments
+from treedot.kernels import SubsetTreeKernel, count_fragments
 from treedot.trees import Forest
 from treedot.vectors import FragmentVectorizer
 from treedot.vectors.fidelity import error_over_floor, projected, spearman

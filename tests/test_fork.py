@@ -5,9 +5,9 @@ import os
 import threading
 
 import pytest
+from paper.rivals.label_selection import LabelSelectionKernel
 
 from treedot import read_trees
-from treedot.models.rivals.label_selection import LabelSelectionKernel
 from treedot.trees import nodes
 from treedot.vectors import SparseEncoder, SparseSpec
 from treedot.vectors.sparse import encoder

@@ -20,7 +20,7 @@ for name, algebra in ALGEBRAS.items():
     expected = np.array([reference.distributed_tree(tree, algebra(256), 0.4) for tree in forest])
     assert np.allclose(found, expected, atol=1e-5), name
 from treedot.vectors import SparseEncoder, SparseSpec
-from treedot.kernels.fragments import list_fragments
+from treedot.kernels import list_fragments
 for rest in (None, "dense", "blocks"):
     spec = SparseSpec(4096, 0.5, 2, "linear", rest, 256, normalize=False, dtype="float64")
     encoder = SparseEncoder(spec)

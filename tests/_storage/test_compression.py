@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, save_npz
 
-from treedot import FragmentVectorizer, SourceError, WordVectors, load_vectors, read_trees
+from treedot import FragmentVectorizer, load_vectors, read_trees
 from treedot._storage import compression
 from treedot.cli import main
+from treedot.errors import SourceError
+from treedot.kernels import WordVectors
 from treedot.vectors.files import read_matrix
 
 LINE = b"(S (NP (DT a) (NN tree)) (VP grows))\n"

@@ -14,10 +14,10 @@ import pytest
 
 from fuzz import kills
 from strategies import random_forest
-from treedot import SourceError
 from treedot._storage.files import write_folder, write_whole
 from treedot._storage.growing_array import GrowingArray
 from treedot.cli import main
+from treedot.errors import SourceError
 
 COMMAND = [sys.executable, "-m", "treedot"]
 DENSE = ["--vectors", "dense", "-d", "1024"]
@@ -25,7 +25,7 @@ KILLED = ["rows.npz", "dense.npy", "weights"]
 
 
 def test_the_temporary_file_of_a_killed_process_is_removed_by_the_next(tmp_path):
-    code = "import os; from treedot._storage.files import write_whole\nwith write_whole('v.npy'): os.kill(os.getpid(), 9)"
+    code = "import os; from treedot._storage.files import write_whole\nwith write_whole('v.npy'): os.abort()"
     for name in ("v.npy", "v.npy.b"):
         subprocess.run([sys.executable, "-c", code.replace("v.npy", name)], cwd=tmp_path)
     stale = {path.name.rsplit(".", 2)[0] for path in tmp_path.iterdir()}

@@ -50,7 +50,7 @@ def put(kind, path):
 def test_what_is_no_plain_file_is_refused_by_its_name(tmp_path, name, kind):
     put(kind, tmp_path / name)
     for read in READERS[name]:
-        with pytest.raises(td.SourceError, match=rf"{name}: it is a {kind}, not a plain file"):
+        with pytest.raises(td.errors.SourceError, match=rf"{name}: it is a {kind}, not a plain file"):
             read(tmp_path / name)
     if name != "baseline.json":
         assert main(["info", str(tmp_path / name)]) == 1
@@ -66,12 +66,12 @@ def test_a_model_that_holds_no_plain_file_is_refused(tmp_path, capsys, member, k
     td.TreeClassifier(decay=0.4, C=1).fit(FOREST, ["a", "b"] * 6).save(tmp_path / "m")
     FOREST.write_brackets(tmp_path / "t.mrg")
     put(kind, tmp_path / "m" / member)
-    with pytest.raises(td.SourceError, match=rf"m: {member} is missing, or no plain file"):
+    with pytest.raises(td.errors.SourceError, match=rf"m: {member} is missing, or no plain file"):
         read_model(tmp_path / "m")
     for command in (["info", "m"], ["predict", "m", "t.mrg"]):
         assert main([command[0], *(str(tmp_path / name) for name in command[1:])]) == 1
         assert member in capsys.readouterr().err
-    with pytest.raises(td.SourceError, match=r"cannot write .*m: it exists"):
+    with pytest.raises(td.errors.SourceError, match=r"cannot write .*m: it exists"):
         td.TreeClassifier(decay=0.4, C=1).fit(FOREST, ["a", "b"] * 6).save(tmp_path / "m")
 
 
@@ -79,7 +79,7 @@ def test_a_model_that_holds_no_plain_file_is_refused(tmp_path, capsys, member, k
 def test_what_is_no_plain_file_is_not_cut_into_shards(tmp_path, kind):
     for name in ("t.mrg", "t.tsv", "t.parquet", "t.arrow"):
         put(kind, tmp_path / name)
-        with pytest.raises(td.SourceError, match=rf"{name}: it is a {kind}, not a plain file"):
+        with pytest.raises(td.errors.SourceError, match=rf"{name}: it is a {kind}, not a plain file"):
             batch.plan_encode(tmp_path / name, tmp_path / "out", td.FragmentVectorizer())
 
 
@@ -109,5 +109,5 @@ def test_a_link_to_a_plain_file_is_opened(tmp_path):
     (tmp_path / "b").symlink_to("a")
     with open_plain(tmp_path / "b") as file:
         assert file.read() == b"x"
-    with pytest.raises(td.SourceError, match="it is a folder, not a plain file"):
+    with pytest.raises(td.errors.SourceError, match="it is a folder, not a plain file"):
         open_plain(tmp_path)

@@ -17,18 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from strategies import random_forest
-from treedot import (
-    Forest,
-    IncompleteError,
-    ParameterError,
-    SourceError,
-    SpecMismatchError,
-    Tree,
-    batch,
-    find_duplicates,
-)
+from treedot import Forest, Tree, batch, find_duplicates
 from treedot.batch import Reading
 from treedot.batch.pair_search import plan_pair_search
+from treedot.errors import IncompleteError, ParameterError, SourceError, SpecMismatchError
 from treedot.trees.arrow import pa
 
 FIGURES = ("similarity", "agreement", "bits", "band")

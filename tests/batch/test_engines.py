@@ -23,11 +23,12 @@ pytest.importorskip("pyarrow")
 
 from components import component
 from strategies import random_forest
-from treedot import FragmentVectorizer, IncompleteError, batch
+from treedot import FragmentVectorizer, batch
 from treedot._runtime.jit import COMPILED
 from treedot.batch import clusters, liveness
 from treedot.batch.engines import LocalProcesses
 from treedot.cli import main
+from treedot.errors import IncompleteError
 from trouble import POISONED, deadly_shard
 
 VECTORIZER = FragmentVectorizer(n_features=2**12)

@@ -13,20 +13,11 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from components import component
-from treedot import (
-    FragmentVectorizer,
-    IncompleteError,
-    LinearModel,
-    ParameterError,
-    SourceError,
-    TreeClassifier,
-    batch,
-    read_trees,
-    train_files,
-)
+from treedot import FragmentVectorizer, LinearModel, TreeClassifier, batch, read_trees, train_files
 from treedot.batch import Reading, fitting, partition
 from treedot.batch.engines import LocalProcesses
 from treedot.batch.fit_folder import FitFolder
+from treedot.errors import IncompleteError, ParameterError, SourceError
 from treedot.models.training import block_visits, streaming, training_settings, tree_blocks
 from trouble import deadly_partition
 

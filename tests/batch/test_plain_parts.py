@@ -34,12 +34,12 @@ def test_a_folder_of_parts_that_holds_no_plain_file_is_refused(tmp_path, capsys,
     assert batch.do_shard(str(out), 0).error == ""
     (part,) = out.glob("part-*")
     put(kind, part)
-    with pytest.raises(td.SourceError, match=rf"part-.*: it is a {kind}, not a plain file"):
+    with pytest.raises(td.errors.SourceError, match=rf"part-.*: it is a {kind}, not a plain file"):
         td.load_vectors(out)
     assert batch.status(out).missing == [part.name]
     assert "it is not a plain file" in batch.do_shard(str(out), 0).error
     put(kind, out / "_treedot.json")
-    with pytest.raises(td.SourceError, match=rf"_treedot\.json: it is a {kind}, not a plain file"):
+    with pytest.raises(td.errors.SourceError, match=rf"_treedot\.json: it is a {kind}, not a plain file"):
         read_plan(out)
     assert main(["info", str(out)]) == 1
     assert "_treedot.json" in capsys.readouterr().err
@@ -50,7 +50,7 @@ def test_files_of_a_search_for_duplicates_that_are_no_plain_files_are_made_anew_
     sizes = dict.fromkeys(ARRAYS, 8)
     put(kind, tmp_path / "elements.bin")
     assert file_digests(tmp_path) == {}
-    with pytest.raises(td.SourceError, match=rf"elements\.bin: it is a {kind}, not a plain file"):
+    with pytest.raises(td.errors.SourceError, match=rf"elements\.bin: it is a {kind}, not a plain file"):
         PairIndex.load(tmp_path, sizes)
 
 
@@ -58,5 +58,5 @@ def test_files_of_a_search_for_duplicates_that_are_no_plain_files_are_made_anew_
 def test_files_of_a_training_that_are_no_plain_files_are_refused(tmp_path, kind):
     for name in ("facts.json", "request.json"):
         put(kind, tmp_path / name)
-        with pytest.raises(td.SourceError, match=rf"{name}.* not a plain file"):
+        with pytest.raises(td.errors.SourceError, match=rf"{name}.* not a plain file"):
             read_json(tmp_path / name)

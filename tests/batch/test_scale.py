@@ -20,11 +20,7 @@ from strategies import random_forest
 from treedot import (
     DistributedTreeVectorizer,
     FragmentVectorizer,
-    IncompleteError,
     LinearModel,
-    ParameterError,
-    SourceError,
-    SpecMismatchError,
     TreeClassifier,
     batch,
     load_vectors,
@@ -32,6 +28,7 @@ from treedot import (
 from treedot._storage.safetensors import write_arrays
 from treedot._storage.seals import is_whole
 from treedot.batch import Reading, part_file, plan
+from treedot.errors import IncompleteError, ParameterError, SourceError, SpecMismatchError
 from treedot.kernels.word_vectors import WordVectors
 from treedot.readers.ranges import split_file
 from treedot.trees.arrow import pa, typed_columns

@@ -5,8 +5,9 @@ import subprocess
 
 import pytest
 
-from treedot import SourceError, read_code
+from treedot import read_code
 from treedot.cli.changes import Changes
+from treedot.errors import SourceError
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 

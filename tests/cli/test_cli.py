@@ -12,12 +12,9 @@ from scipy.sparse import load_npz
 
 from strategies import random_forest
 from treedot import (
-    BoundedTreeKernel,
     DistributedTreeVectorizer,
     FragmentVectorizer,
     PartialTreeKernel,
-    RouteKernel,
-    SmoothedPartialTreeKernel,
     SubsetTreeKernel,
     SubtreeKernel,
     TreeIndex,
@@ -25,6 +22,7 @@ from treedot import (
 )
 from treedot._storage.safetensors import write_arrays
 from treedot.cli import main
+from treedot.kernels import BoundedTreeKernel, RouteKernel, SmoothedPartialTreeKernel
 from treedot.readers.brackets import pieces
 from treedot.readers.brackets.batch import Batch
 from treedot.vectors import DenseEncoder, DenseSpec, load_vectors

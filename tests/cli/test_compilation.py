@@ -74,7 +74,7 @@ for vectorizer in (
     td.FragmentVectorizer(rest="dense", normalize=False),
 ):
     rows = vectorizer.fit_transform(forest[::2], labels[::2])
-    td.DualLinearSVC().fit(rows, labels[::2]).predict(vectorizer.transform(forest[[1, 3]]))
+    td.models.DualLinearSVC().fit(rows, labels[::2]).predict(vectorizer.transform(forest[[1, 3]]))
 index.add(forest[:3])
 index.remove([0])
 td.cluster_trees(forest)
@@ -82,11 +82,12 @@ td.cluster_trees(forest, vectorizer=td.FragmentVectorizer(n_features=None).fit(f
 td.compare(forest[0], forest[1])
 td.find_duplicates(forest)
 td.KernelTransformer().fit(forest).transform(forest[:3])
-for kernel in (td.PartialTreeKernel(), td.SmoothedPartialTreeKernel(lambda a, b: 0.1), td.RouteKernel()):
+smoothed = td.kernels.SmoothedPartialTreeKernel(lambda a, b: 0.1)
+for kernel in (td.PartialTreeKernel(), smoothed, td.kernels.RouteKernel()):
     (kernel + 2 * td.SubtreeKernel()).gram(forest)
     kernel.pairs(forest, [0, 1], [1, 2])
     kernel(forest[0], "(S (NP a))")
-td.list_fragments(forest[0]), td.count_fragments(forest[0])
+td.kernels.list_fragments(forest[0]), td.kernels.count_fragments(forest[0])
 with ThreadPoolExecutor(1) as pool:
     for name, vectorizer in (("s", td.FragmentVectorizer()), ("d", td.DistributedTreeVectorizer())):
         td.scale.encode(["t.mrg", "t.tsv"], f"{name}-rows", vectorizer, pool, shard_size=999)

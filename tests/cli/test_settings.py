@@ -4,8 +4,8 @@ from argparse import Namespace
 
 import pytest
 
-from treedot import SourceError
 from treedot.cli.settings import apply_settings
+from treedot.errors import SourceError
 
 NAMES = {"min_nodes": int, "threshold": float, "exclude": list, "format": str}
 

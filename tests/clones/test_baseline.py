@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from strategies import random_forest
-from treedot import Forest, SourceError, Tree, similarity
+from treedot import Forest, Tree, similarity
 from treedot.clones.baseline import read_baseline, unit_names, write_baseline
 from treedot.clones.duplicates import near_duplicates
 from treedot.clones.identities import unit_keys, units_of
 from treedot.clones.new_duplicates import new_duplicates
+from treedot.errors import SourceError
 
 A, B, C = random_forest(3, 3, 80)
 PARTS = [Tree(f"s{k}", ["x"]) for k in range(60)]

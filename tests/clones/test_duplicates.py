@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies import random_forest, trees
-from treedot import Forest, ParameterError, Tree, find_duplicates, similarity
+from treedot import Forest, Tree, find_duplicates, similarity
 from treedot.clones.near_duplicates import ENOUGH_BITS, MARGIN
 from treedot.clones.places import PLACE
+from treedot.errors import ParameterError
 
 
 def with_places(forest: Forest, places: list[tuple[str, int, int]]) -> Forest:

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treedot import Forest, ParameterError, Tree, find_duplicates
+from treedot import Forest, Tree, find_duplicates
 from treedot.clones.places import Places
+from treedot.errors import ParameterError
 
 lines = st.integers(1, 8)
 spans = st.lists(st.tuples(st.sampled_from("ab"), lines, lines).map(lambda s: (s[0], min(s[1:]), max(s[1:]))))

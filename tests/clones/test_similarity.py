@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import ANY_LABEL, all_trees, trees
-from treedot import Forest, ParameterError, Tree, similarity
+from treedot import Forest, Tree, similarity
 from treedot.clones.similarity import Multisets, production_multisets, similar_pairs
+from treedot.errors import ParameterError
 
 similarity_module = importlib.import_module("treedot.clones.similarity")
 

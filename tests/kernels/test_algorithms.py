@@ -5,23 +5,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paper.rivals.label_selection import LabelSelectionKernel
 
 from strategies import SimilarTags, random_forest, trees
-from treedot import (
-    BoundedTreeKernel,
-    Forest,
-    PartialTreeKernel,
-    RouteKernel,
-    SmoothedPartialTreeKernel,
-    SubsetTreeKernel,
-    SubtreeKernel,
-    Tree,
-)
+from treedot import Forest, PartialTreeKernel, SubsetTreeKernel, SubtreeKernel, Tree
 from treedot.errors import LimitError, ParameterError, RangeError
-from treedot.kernels import reference
+from treedot.kernels import BoundedTreeKernel, RouteKernel, SmoothedPartialTreeKernel, reference
 from treedot.kernels.normalisation import Norms, finish_triangle, norms_of
 from treedot.kernels.subset import pairwise
-from treedot.models.rivals.label_selection import LabelSelectionKernel
 
 EXACT = 1e-12
 DECAY = st.sampled_from([0.0, 0.3, 1.0])

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import random_forest, trees
-from treedot import BoundedTreeKernel, KernelTransformer, SubsetTreeKernel, Tree
+from treedot import KernelTransformer, SubsetTreeKernel, Tree
 from treedot.errors import LimitError, ParameterError
-from treedot.kernels import reference
+from treedot.kernels import BoundedTreeKernel, reference
 from treedot.kernels.fragments.cost import fragment_cost
 
 EXACT = 1e-12

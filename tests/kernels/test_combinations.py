@@ -16,24 +16,26 @@ from sklearn.svm import SVC
 
 from strategies import random_forest, trees
 from treedot import (
-    BoundedTreeKernel,
-    ColumnKernel,
     Forest,
     FragmentVectorizer,
-    KernelProduct,
-    KernelSum,
     KernelTransformer,
-    LinearKernel,
-    NormalizedKernel,
     PartialTreeKernel,
-    PolynomialKernel,
-    RBFKernel,
-    ScaledKernel,
     SubsetTreeKernel,
     SubtreeKernel,
     dot_products,
 )
 from treedot.errors import ParameterError, RangeError, SourceError
+from treedot.kernels import (
+    BoundedTreeKernel,
+    ColumnKernel,
+    KernelProduct,
+    KernelSum,
+    LinearKernel,
+    NormalizedKernel,
+    PolynomialKernel,
+    RBFKernel,
+    ScaledKernel,
+)
 
 EXACT = 1e-12
 SUBSET, PARTIAL = SubsetTreeKernel(0.4), PartialTreeKernel(0.5)

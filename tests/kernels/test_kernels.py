@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paper.rivals.label_selection import LabelSelectionKernel
 
 from strategies import ANY_LABEL, corpus, random_forest, trees
-from treedot import Forest, SubsetTreeKernel, SubtreeKernel, Tree, count_fragments, read_trees
+from treedot import Forest, SubsetTreeKernel, SubtreeKernel, Tree, read_trees
 from treedot.errors import LimitError, ParameterError, RangeError
-from treedot.kernels import reference
-from treedot.kernels.fragments import list_fragments
-from treedot.models.rivals.label_selection import LabelSelectionKernel
+from treedot.kernels import count_fragments, list_fragments, reference
 
 DECAY = st.sampled_from([0.0, 0.3, 0.4, 1.0])
 FORESTS = st.lists(trees(max_leaves=7), min_size=1, max_size=4)

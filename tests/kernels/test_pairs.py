@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import ANY_LABEL, random_forest, trees
-from treedot import BoundedTreeKernel, Forest, SubsetTreeKernel, SubtreeKernel, Tree
+from treedot import Forest, SubsetTreeKernel, SubtreeKernel, Tree
 from treedot.errors import LimitError, ParameterError, RangeError
-from treedot.kernels import reference
+from treedot.kernels import BoundedTreeKernel, reference
 from treedot.parameters import SUBTREE_CONVENTIONS
 
 SETTINGS = [
@@ -121,7 +121,8 @@ def test_what_does_not_fit_goes_the_long_way():
 CODE = """
 import sys
 sys.modules["numba"] = None  # as if it were not installed
-from treedot import BoundedTreeKernel, SubsetTreeKernel, SubtreeKernel
+from treedot.kernels import BoundedTreeKernel
+from treedot import SubsetTreeKernel, SubtreeKernel
 a, b = "(S (NP (DT a) (NN tree)) (VP grows))", "(S (NP (DT a) (NN bird)) (VP sings))"
 print(SubsetTreeKernel(0.5)(a, b), BoundedTreeKernel(0.5, budget=2)(a, b))
 print(SubtreeKernel(0.5)(a, b), SubtreeKernel(0.5, convention="kelp", leaves=True)(a, b))

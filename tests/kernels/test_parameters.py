@@ -7,21 +7,14 @@ import re
 
 import numpy as np
 import pytest
+from paper.rivals.label_selection import LabelSelectionKernel
 from sklearn.base import BaseEstimator, clone
 
 from strategies import SimilarTags
-from treedot import (
-    BoundedTreeKernel,
-    PartialTreeKernel,
-    RouteKernel,
-    SmoothedPartialTreeKernel,
-    SubsetTreeKernel,
-    SubtreeKernel,
-    kernels,
-)
+from treedot import PartialTreeKernel, SubsetTreeKernel, SubtreeKernel, kernels
 from treedot.errors import LimitError, ParameterError
+from treedot.kernels import BoundedTreeKernel, RouteKernel, SmoothedPartialTreeKernel
 from treedot.kernels.tree_kernel import MAX_PAIRS, TreeKernel
-from treedot.models.rivals.label_selection import LabelSelectionKernel
 
 KERNELS = [
     SubsetTreeKernel(),

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import random_forest, trees
-from treedot import KernelTransformer, PartialTreeKernel, SmoothedPartialTreeKernel, Tree
+from treedot import KernelTransformer, PartialTreeKernel, Tree
 from treedot.errors import LimitError, ParameterError, RangeError
-from treedot.kernels import reference
+from treedot.kernels import SmoothedPartialTreeKernel, reference
 
 EXACT = 1e-12
 FORESTS = st.lists(trees(max_leaves=7), min_size=1, max_size=4)

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import random_forest, trees
-from treedot import RouteKernel, Tree
+from treedot import Tree
 from treedot.errors import LimitError, ParameterError
-from treedot.kernels import reference
+from treedot.kernels import RouteKernel, reference
 
 EXACT = 1e-12
 FORESTS = st.lists(trees(max_leaves=7), min_size=1, max_size=4)

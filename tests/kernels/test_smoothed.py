@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import random_forest, trees
-from treedot import KernelTransformer, PartialTreeKernel, SmoothedPartialTreeKernel, Tree, WordVectors
+from treedot import KernelTransformer, PartialTreeKernel, Tree
 from treedot.errors import LimitError, ParameterError, RangeError
-from treedot.kernels import reference
+from treedot.kernels import SmoothedPartialTreeKernel, WordVectors, reference
 
 EXACT = 1e-12
 WORDS = WordVectors({"A::n": [1, 0], "B::n": [3, 4], "C": [-1, 0.2], "a::v": [1, 1], "b::v": [1, 0.9]})

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paper.rivals.mining import mine
 
 from strategies import ANY_LABEL, random_forest, trees
-from treedot import Forest, Tree, list_fragments
+from treedot import Forest, Tree
 from treedot.errors import LimitError
-from treedot.kernels.fragments import count_fragments
+from treedot.kernels import count_fragments, list_fragments
 from treedot.kernels.fragments.space import write_out
 from treedot.kernels.reference import fragment_counts, fragment_values
-from treedot.models.rivals.mining import mine
 
 FORESTS = st.lists(trees(max_leaves=6), min_size=1, max_size=4)
 DECAY = st.sampled_from([0.0, 0.4, 1.0])

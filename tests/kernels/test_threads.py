@@ -1,18 +1,11 @@
 import pytest
+from paper.rivals.label_selection import LabelSelectionKernel
 
 from strategies import SimilarTags, random_forest
-from treedot import (
-    BoundedTreeKernel,
-    PartialTreeKernel,
-    RouteKernel,
-    SmoothedPartialTreeKernel,
-    SubsetTreeKernel,
-    SubtreeKernel,
-    Tree,
-)
+from treedot import PartialTreeKernel, SubsetTreeKernel, SubtreeKernel, Tree
 from treedot.errors import LimitError, ParameterError, RangeError
+from treedot.kernels import BoundedTreeKernel, RouteKernel, SmoothedPartialTreeKernel
 from treedot.kernels.subset import gram
-from treedot.models.rivals.label_selection import LabelSelectionKernel
 
 THREADS = (2, 3, 7)
 KERNELS = [

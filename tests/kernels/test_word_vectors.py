@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from treedot import SmoothedPartialTreeKernel, WordVectors
 from treedot.errors import ParameterError, SourceError
+from treedot.kernels import SmoothedPartialTreeKernel, WordVectors
 
 VECTORS = {"dog": [3.0, 4.0], "cat": [4.0, 3.0], "run::v": [0.0, 1.0]}
 

@@ -17,19 +17,17 @@ from sklearn.svm import LinearSVC
 
 from strategies import random_forest
 from treedot import (
-    BoundedTreeKernel,
     DistributedTreeVectorizer,
     FragmentVectorizer,
     LinearModel,
-    ParameterError,
-    RangeError,
-    SourceError,
     SubsetTreeKernel,
     TreeClassifier,
     explain,
     explain_model,
     read_trees,
 )
+from treedot.errors import ParameterError, RangeError, SourceError
+from treedot.kernels import BoundedTreeKernel
 from treedot.models.inputs.model_input import with_columns
 from treedot.models.inputs.table import Table
 from treedot.models.inputs.text_input import TextInput

@@ -6,7 +6,8 @@ from scipy.sparse import csr_matrix
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from treedot import DualLinearSVC, FragmentVectorizer
+from treedot import FragmentVectorizer
+from treedot.models import DualLinearSVC
 
 TREES = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
 

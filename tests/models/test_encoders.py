@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from strategies import random_forest
-from treedot import DistributedTreeVectorizer, FragmentVectorizer, WordVectors
+from treedot import DistributedTreeVectorizer, FragmentVectorizer
+from treedot.kernels import WordVectors
 from treedot.vectors import DenseSpec, clear_encoders, encoder_cache
 
 

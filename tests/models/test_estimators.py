@@ -5,6 +5,8 @@ import pickle
 
 import numpy as np
 import pytest
+from paper.rivals.label_selection_transformer import LabelSelectionTransformer
+from paper.rivals.mined_fragment_vectorizer import MinedFragmentVectorizer
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
@@ -15,8 +17,6 @@ import treedot
 from strategies import random_forest
 from treedot import Forest, Vectors
 from treedot.errors import ParameterError
-from treedot.models.rivals.label_selection_transformer import LabelSelectionTransformer
-from treedot.models.rivals.mined_fragment_vectorizer import MinedFragmentVectorizer
 from treedot.vectors import DenseSpec
 
 KINDS = [
@@ -31,7 +31,11 @@ VARIANTS = {
     "DistributedTreeVectorizer": [
         {"n_components": 256},
         {"n_components": 256, "kernel": "partial"},
-        {"n_components": 256, "kernel": "smoothed", "similarity": treedot.WordVectors({"a": [1.0, 2.0]})},
+        {
+            "n_components": 256,
+            "kernel": "smoothed",
+            "similarity": treedot.kernels.WordVectors({"a": [1.0, 2.0]}),
+        },
     ],
     "FragmentVectorizer": [
         {"n_features": 1024},

@@ -6,15 +6,16 @@ import pickle
 
 import numpy as np
 import pytest
+from paper.rivals.label_selection import LabelSelectionKernel
 
-from treedot import SubsetTreeKernel, TreedotError, WordVectors, read_trees
+from treedot import SubsetTreeKernel, TreedotError, read_trees
 from treedot.errors import ParameterError
+from treedot.kernels import WordVectors
 from treedot.models.inputs.inputs import columns_of, described, restored
 from treedot.models.inputs.number_input import NumberInput
 from treedot.models.inputs.table import Columns, Table
 from treedot.models.inputs.text_input import TextInput
 from treedot.models.inputs.tree_inputs import DenseInput, FragmentInput, KernelInput
-from treedot.models.rivals.label_selection import LabelSelectionKernel
 from treedot.vectors import DenseSpec, SparseSpec
 from treedot.vectors.sparse.fragment_rows import FragmentRows
 

@@ -9,7 +9,6 @@ from sklearn.svm import SVC, LinearSVC
 
 from strategies import random_forest
 from treedot import (
-    BoundedTreeKernel,
     DistributedTreeVectorizer,
     Forest,
     KernelTransformer,
@@ -18,6 +17,7 @@ from treedot import (
     Tree,
 )
 from treedot.errors import ParameterError
+from treedot.kernels import BoundedTreeKernel
 
 
 def labelled():

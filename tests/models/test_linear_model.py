@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from treedot import LinearModel, SourceError, TreeClassifier, read_trees
+from treedot import LinearModel, TreeClassifier, read_trees
 from treedot._storage import files
 from treedot._storage.safetensors import write_arrays
 from treedot.cli import main
-from treedot.errors import ParameterError
+from treedot.errors import ParameterError, SourceError
 from treedot.models import model_folder
 
 
@@ -123,7 +123,7 @@ def test_a_model_that_cannot_be_written_leaves_nothing(trained, tmp_path):
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next(trained, tmp_path):
-    code = "import os; from treedot._storage.files import write_folder\nwith write_folder('m'): os.kill(os.getpid(), 9)"
+    code = "import os; from treedot._storage.files import write_folder\nwith write_folder('m'): os.abort()"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False)
     (left,) = os.listdir(tmp_path)
     assert left.startswith(".m.")

@@ -10,13 +10,13 @@ from sklearn.svm import LinearSVC
 from strategies import random_forest
 from treedot import (
     DistributedTreeVectorizer,
-    DualLinearSVC,
     FragmentVectorizer,
-    ParameterError,
     SubsetTreeKernel,
     TreeClassifier,
     read_trees,
 )
+from treedot.errors import ParameterError
+from treedot.models import DualLinearSVC
 
 EXACT = {"tol": 1e-14, "max_passes": 50_000}
 TREES = {

@@ -11,16 +11,8 @@ from benchmarks.streaming import labelled
 from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
-from treedot import (
-    Forest,
-    FragmentVectorizer,
-    LinearModel,
-    ParameterError,
-    SourceError,
-    TreeClassifier,
-    read_trees,
-    train_files,
-)
+from treedot import Forest, FragmentVectorizer, LinearModel, TreeClassifier, read_trees, train_files
+from treedot.errors import ParameterError, SourceError
 from treedot.models.model_folder import digest_of_config
 from treedot.models.training import block_visits, streaming, training_settings, tree_blocks
 from treedot.models.training.coordinate_descent import Descent, PassFigures, Rows, visit_rows

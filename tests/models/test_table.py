@@ -5,7 +5,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from treedot import Forest, ParameterError, SourceError, Tree, read_trees
+from treedot import Forest, Tree, read_trees
+from treedot.errors import ParameterError, SourceError
 from treedot.models.inputs.table import Columns, read_table
 
 PAIRS = {

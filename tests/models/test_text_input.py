@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treedot._runtime.hashing import keys
 from treedot.models.inputs.table import Table
 from treedot.models.inputs.text_input import BITS, TextInput, ngrams
-from treedot.vectors.dense.labels import keys
 
 
 def rows_of(*texts):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from strategies import random_forest
-from treedot import ParameterError, SourceError
+from treedot.errors import ParameterError, SourceError
 from treedot.models.training import tree_blocks
 from treedot.models.training.training_folder import State, read_json, training_folder
 

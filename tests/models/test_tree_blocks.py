@@ -6,7 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from strategies import ANY_LABEL, random_forest, trees
-from treedot import Forest, ParameterError, SourceError
+from treedot import Forest
+from treedot.errors import ParameterError, SourceError
 from treedot.models.training import tree_blocks
 from treedot.models.training.tree_blocks import read_block, write_blocks
 

@@ -12,11 +12,11 @@ from strategies import random_forest
 from treedot import (
     DistributedTreeVectorizer,
     FragmentVectorizer,
-    ParameterError,
     SubsetTreeKernel,
     TreeClassifier,
     read_trees,
 )
+from treedot.errors import ParameterError
 from treedot.models.inputs.table import Table
 from treedot.models.inputs.vectorizer_input import VectorizerInput
 from treedot.models.training import folds

@@ -4,8 +4,10 @@ import io
 
 import pytest
 
-from treedot import LinearModel, SourceError, TreeClassifier, read_kelp, read_svmlight, read_trees
+from treedot import LinearModel, TreeClassifier, read_trees
 from treedot.cli import main
+from treedot.errors import SourceError
+from treedot.readers import read_kelp, read_svmlight
 
 SVMLIGHT = """\
 # made for a test

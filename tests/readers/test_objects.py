@@ -11,12 +11,12 @@ from treedot import (
     SubsetTreeKernel,
     Tree,
     iter_trees,
-    list_fragments,
     load_vectors,
     read_trees,
     save_vectors,
 )
 from treedot.errors import ParameterError, SourceError
+from treedot.kernels import list_fragments
 from treedot.readers import read_tree
 
 

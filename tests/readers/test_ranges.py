@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treedot import Forest, SourceError, read_trees
+from treedot import Forest, read_trees
+from treedot.errors import SourceError
 from treedot.readers.on_bad import OnBad
 from treedot.readers.ranges import FileRange, Reading, iter_range, split_file
 from treedot.trees.writers import forest_file

@@ -6,16 +6,10 @@ import pickle
 import numpy as np
 import pytest
 
-from treedot import (
-    DistributedTreeVectorizer,
-    FragmentVectorizer,
-    SourceError,
-    TreeIndex,
-    read_trees,
-    save_vectors,
-)
+from treedot import DistributedTreeVectorizer, FragmentVectorizer, TreeIndex, read_trees, save_vectors
 from treedot._storage.safetensors import write_arrays
 from treedot.cli import main
+from treedot.errors import SourceError
 
 TREES = ["(a b)", "(a (b c))"]
 

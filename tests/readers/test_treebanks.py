@@ -9,19 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import ANY_LABEL, corpus, trees
-from treedot import (
-    Forest,
-    ParameterError,
-    SourceError,
-    Tree,
-    iter_trees,
-    read_conllu,
-    read_dot_bracket,
-    read_kelp,
-    read_newick,
-    read_trees,
-)
-from treedot.readers import newick
+from treedot import Forest, Tree, iter_trees, read_trees
+from treedot.errors import ParameterError, SourceError
+from treedot.readers import newick, read_conllu, read_dot_bracket, read_kelp, read_newick
 from treedot.readers.folders import Skipped
 
 SENTENCE = """\

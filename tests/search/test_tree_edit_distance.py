@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 
 from strategies import random_tree, trees
-from treedot import LimitError, Tree, align, edit_distance
+from treedot import Tree, edit_distance
+from treedot.errors import LimitError
+from treedot.search import align
 from treedot.search.tree_edit_distance import MAX_NODES
 
 

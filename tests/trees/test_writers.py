@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import ANY_LABEL, trees
-from treedot import Forest, ParameterError, SourceError, read_trees
+from treedot import Forest, read_trees
+from treedot.errors import ParameterError, SourceError
 from treedot.trees import writers
 from treedot.trees.writers import forest_file
 

@@ -10,15 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from strategies import random_forest
-from treedot import (
-    DistributedTreeVectorizer,
-    LinearModel,
-    SmoothedPartialTreeKernel,
-    TreeClassifier,
-    WordVectors,
-    read_trees,
-)
+from treedot import DistributedTreeVectorizer, LinearModel, TreeClassifier, read_trees
 from treedot.errors import ParameterError
+from treedot.kernels import SmoothedPartialTreeKernel, WordVectors
 from treedot.kernels.reference import partial_tree_values
 from treedot.vectors import DenseEncoder, DenseSpec
 

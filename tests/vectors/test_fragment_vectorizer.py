@@ -15,9 +15,7 @@ from sklearn.svm import LinearSVC
 
 from strategies import corpus, random_forest, trees
 from treedot import (
-    BoundedTreeKernel,
     DistributedTreeVectorizer,
-    DualLinearSVC,
     Forest,
     FragmentVectorizer,
     SubsetTreeKernel,
@@ -29,9 +27,10 @@ from treedot import (
     save_vectors,
 )
 from treedot.errors import LimitError, ParameterError, SourceError
-from treedot.kernels.fragments import list_fragments
+from treedot.kernels import BoundedTreeKernel, list_fragments
 from treedot.kernels.fragments.cost import fragment_cost
 from treedot.kernels.reference import bounded_fragment_values
+from treedot.models import DualLinearSVC
 from treedot.vectors import clear_encoders
 from treedot.vectors.chunks import TOO_MANY_OPEN
 from treedot.vectors.sparse.fitted_state import VectorizerState

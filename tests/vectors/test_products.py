@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, random_array
 
 from treedot import dot_products
+from treedot._runtime.sorted_arrays import order_of
 from treedot.errors import ParameterError
-from treedot.vectors.inverted_index import order_of
 
 
 def sparse(rows, columns, density, seed):

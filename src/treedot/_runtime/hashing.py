@@ -1,4 +1,4 @@
-"""SplitMix64: how 64-bit words are scrambled, for arrays, for compiled code and for Python's integers.
+"""Hash texts to 128-bit keys, and scramble 64-bit words by SplitMix64: the same bits on every machine.
 
 Steele, Lea & Flood (2014), *Fast splittable pseudorandom number generators*. Word ``i`` of the stream that
 belongs to a key is ``mix(key + i * GOLDEN)``.
@@ -6,10 +6,13 @@ belongs to a key is ``mix(key + i * GOLDEN)``.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from treedot._runtime.array_types import WordArray
 from treedot._runtime.jit import njit
 
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
@@ -36,3 +39,27 @@ def mix(x: int) -> int:
     """
     with np.errstate(over="ignore"):  # products wrap around
         return int(mix_words(np.uint64(x & WORD)))
+
+
+def keys(seed: int, texts: Iterable[str], domain: str) -> WordArray:
+    """Return the 128-bit keys of texts as an array of shape ``(n, 2)``.
+
+    ``domain`` keeps apart what must be independent (a label's vector, a shuffle).
+    """
+    person = domain.encode()
+    salt = (seed % 2**128).to_bytes(16, "little")
+    digests = [
+        hashlib.blake2b(
+            text.encode("utf-8", "surrogatepass"), digest_size=16, salt=salt, person=person
+        ).digest()
+        for text in texts
+    ]
+    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64).reshape(-1, 2)
+
+
+def words(key: WordArray, count: int) -> WordArray:
+    """Return the first ``count`` random words of every key, shape ``(n, count)``."""
+    counter = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GOLDEN)
+    mixed = mix_words(key[:, :1] + counter)
+    found: WordArray = mix_words(mixed ^ key[:, 1:])
+    return found

@@ -211,8 +211,8 @@ def _is_file(source: Any, path: Path) -> bool:
 def _locked(path: Path, *, folder: bool = False) -> Iterator[None]:
     """Make an empty private file, or a folder, and hold a lock on it where the system has such locks.
 
-    The lock marks the file itself as in use, for ``remove_stale``. ``treedot._storage.locks`` cannot do that: its
-    lock is a second file, which would outlive a killed process and would need a sweep of its own.
+    The lock marks the file itself as in use, for ``remove_stale``. ``locks`` cannot do that: its lock is a
+    second file, which would outlive a killed process and would need a sweep of its own.
     """
     while True:
         if folder:

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import Array, IntArray
+from treedot._runtime.sorted_arrays import locate
 from treedot._storage.locks import lock
 from treedot.batch.pair_index import PairIndex
 from treedot.batch.pair_search import A_LIMIT, is_planned, plan_pair_search
@@ -43,7 +44,6 @@ from treedot.clones.places import PLACE
 from treedot.clones.similarity import Multisets, SimilarPairs
 from treedot.parameters import checked_path
 from treedot.readers.ranges import Reading
-from treedot.vectors.inverted_index import locate
 
 GROUPED_BY = (*PLACE, "blurred")  # columns that groups depend on
 AS_IT_COMES = Reading()

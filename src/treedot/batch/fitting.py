@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from treedot import __version__
 from treedot._storage.files import remove_folder, remove_stale
+from treedot._version import __version__
 from treedot.batch.engines import Engine, Task, opened
 from treedot.batch.fit_folder import TRAINING, FitFolder, Job, shard_name
 from treedot.batch.outcomes import first_failure, outcomes

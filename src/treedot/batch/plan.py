@@ -17,16 +17,16 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from treedot import __version__
 from treedot._pages.printable import first_few
 from treedot._runtime.threads import thread_map
 from treedot._storage.files import check_parent, path_list, reason, write_whole
+from treedot._version import __version__
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
 from treedot.parameters import checked_integer
-from treedot.readers import check_file_settings, check_settings, format_of, is_known
 from treedot.readers.folders import walk
 from treedot.readers.on_bad import OnBad
 from treedot.readers.ranges import FileRange, Reading, iter_range, split_file
+from treedot.readers.sources import check_file_settings, check_settings, format_of, is_known
 from treedot.vectors.parts import (
     ANEW,
     CHECKSUM,

@@ -9,11 +9,11 @@ from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
-from treedot import __version__
 from treedot._pages.printable import printable
 from treedot._runtime.ending import interruption, take_signals
 from treedot._storage.compression import unpacking_large
 from treedot._storage.files import reason
+from treedot._version import __version__
 from treedot.cli.batch_options import add_many_duplicates, add_scale_options, add_status_command
 from treedot.cli.find_options import add_dups_command, add_find_commands, add_unpacking
 from treedot.cli.learn_options import add_learn_commands

@@ -90,7 +90,7 @@ def duplicate_parts(options: argparse.Namespace) -> None:
     from treedot.batch.plan import find_inputs
     from treedot.batch.status import DUPLICATES
     from treedot.languages import LANGUAGES
-    from treedot.readers import format_of
+    from treedot.readers.sources import format_of
 
     for name in FOR_SOURCE_CODE:
         value = getattr(options, name)

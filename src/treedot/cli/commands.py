@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from treedot import __version__
 from treedot._pages.printable import printable_json
 from treedot._runtime.jit import COMPILED, cache_folder
 from treedot._runtime.threads import thread_map
 from treedot._runtime.timing import timed
 from treedot._storage.files import check_target, reason, write_whole
+from treedot._version import __version__
 from treedot.cli.batch import duplicate_parts, encode_parts, wants_parts
 from treedot.cli.choices import (
     check_options,
@@ -35,9 +35,9 @@ from treedot.cli.progress import Progress
 from treedot.cli.reading import Skipped, batches, read_all, streamed
 from treedot.errors import ParameterError, RangeError, SourceError
 from treedot.parameters import checked_integer
-from treedot.readers import is_known
 from treedot.readers.folders import Skipped as LeftOut
 from treedot.readers.folders import walk
+from treedot.readers.sources import is_known
 from treedot.trees.writers import check_suffix, forest_file
 from treedot.vectors.products import dot_products
 from treedot.vectors.spec import DenseSpec, SparseSpec

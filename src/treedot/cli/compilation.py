@@ -67,7 +67,7 @@ def _read(forest: Forest) -> None:
         td.read_trees(Path(folder, "values.json"))
     for name in ("depth", "sizes", "root_subtree", "distinct_subtrees", "n_productions", "arity"):
         getattr(forest, name)
-    td.count_fragments(forest[0])
+    td.kernels.count_fragments(forest[0])
     forest[1:]
     forest[[0, 2]]
 
@@ -80,13 +80,13 @@ def _kernels(forest: Forest) -> None:
         td.SubtreeKernel(),
         td.SubtreeKernel(normalize=True),
         td.SubtreeKernel(convention="kelp"),
-        td.BoundedTreeKernel(),
-        td.BoundedTreeKernel(normalize=True),
+        td.kernels.BoundedTreeKernel(),
+        td.kernels.BoundedTreeKernel(normalize=True),
         td.PartialTreeKernel(),
         td.PartialTreeKernel(normalize=True, terminal_factor=2),
-        td.SmoothedPartialTreeKernel(td.WordVectors({"a": [1.0], "b": [1.0]})),
-        td.SmoothedPartialTreeKernel(lambda a, b: 0.5, normalize=True, terminal_factor=2),
-        td.RouteKernel(),
+        td.kernels.SmoothedPartialTreeKernel(td.kernels.WordVectors({"a": [1.0], "b": [1.0]})),
+        td.kernels.SmoothedPartialTreeKernel(lambda a, b: 0.5, normalize=True, terminal_factor=2),
+        td.kernels.RouteKernel(),
     ):
         kernel(TREES[0], TREES[1])
         kernel(forest[0], forest[1])
@@ -145,7 +145,7 @@ def _products(forest: Forest) -> None:
             td.nearest(vectors, vectors[:2], k=1)
             td.nearest(vectors[:1], vectors, k=1)
             td.nearest(vectors, k=1, rerank=td.SubsetTreeKernel(normalize=True), trees=forest)
-            td.DualLinearSVC().fit(vectors, CLASSES).predict(vectors)
+            td.models.DualLinearSVC().fit(vectors, CLASSES).predict(vectors)
 
 
 def _wide(forest: Forest, dtype: str) -> Any:
@@ -174,7 +174,7 @@ def _duplicates(forest: Forest) -> None:
     td.find_duplicates(forest, min_nodes=2, threshold=0.1)
     put_sorted(*np.zeros((4, 2), np.int64))
     td.similarity(TREES[0], TREES[1])
-    td.align(TREES[0], TREES[1])
+    td.search.align(TREES[0], TREES[1])
 
 
 def _clusters(forest: Forest) -> None:
@@ -205,6 +205,6 @@ def _training() -> None:
 def _explanations() -> None:
     from sklearn.pipeline import make_pipeline
 
-    model = make_pipeline(td.FragmentVectorizer(), td.DualLinearSVC()).fit(TREES, CLASSES)
+    model = make_pipeline(td.FragmentVectorizer(), td.models.DualLinearSVC()).fit(TREES, CLASSES)
     td.explain(model, TREES[0])
     td.explain_pair(TREES[0], TREES[1])

@@ -21,8 +21,7 @@ from treedot.clones.report.formats import duplicates_report
 from treedot.clones.report.html import html_report
 from treedot.errors import SourceError
 from treedot.kernels import SubsetTreeKernel
-from treedot.readers import read_trees
-from treedot.readers.code import CodeSettings, iter_code
+from treedot.readers import CodeSettings, iter_code, read_trees
 from treedot.readers.code.source_files import source_lines
 from treedot.trees import Forest
 from treedot.vectors import dot_products

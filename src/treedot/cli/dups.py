@@ -23,7 +23,7 @@ from treedot.clones.report.text import count_of
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import language_of
 from treedot.parameters import CODE_UNITS, REPORT_FORMATS, checked_choice, checked_integer
-from treedot.readers.code import CodeSettings, iter_code
+from treedot.readers import CodeSettings, iter_code
 from treedot.readers.code.source_files import source_lines
 from treedot.readers.folders import Skipped
 from treedot.trees import Forest

@@ -15,10 +15,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from treedot import __version__
 from treedot._pages.printable import printable, printable_json
 from treedot._runtime.array_types import FloatArray
 from treedot._storage.files import check_target, write_whole
+from treedot._version import __version__
 from treedot.cli.batch import predict_parts, wants_parts, wants_workers
 from treedot.cli.choices import check_options, make_kernel, make_vectorizer
 from treedot.cli.pipes import show

@@ -7,9 +7,9 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-from treedot import __version__
 from treedot._pages.printable import printable
 from treedot._runtime.ending import Advice
+from treedot._version import __version__
 from treedot.cli.batch import train_by_many, wants_workers
 from treedot.cli.pipes import show
 from treedot.cli.progress import Passes

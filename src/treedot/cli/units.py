@@ -16,8 +16,7 @@ from treedot._storage.files import standard_input
 from treedot.cli.pipes import note
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
-from treedot.readers import iter_trees, read_trees
-from treedot.readers.code import CodeSettings, iter_code, parse_code
+from treedot.readers import CodeSettings, iter_code, iter_trees, parse_code, read_trees
 from treedot.readers.documents.reader import read_html
 from treedot.readers.folders import OnSkip, Skipped, walk
 from treedot.trees import Forest

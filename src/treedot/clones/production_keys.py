@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from treedot._runtime.array_types import IntArray, WordArray
-from treedot._runtime.hashing import GOLDEN, mix_words
+from treedot._runtime.hashing import GOLDEN, keys, mix_words
+from treedot._runtime.sorted_arrays import order_of
 from treedot.trees import Forest
-from treedot.vectors.dense.labels import keys
-from treedot.vectors.inverted_index import order_of
 
 KEY_BITS = 63
 CELL_BITS = (16, 24)  # at least, at most

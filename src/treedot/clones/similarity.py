@@ -17,11 +17,11 @@ import numpy as np
 
 from treedot._runtime.array_types import Array, FloatArray, IntArray
 from treedot._runtime.jit import njit
+from treedot._runtime.sorted_arrays import locate, runs
 from treedot._runtime.threads import thread_map
 from treedot.clones.production_keys import RarestFirst, element_keys, low_bits, n_cells, production_keys
 from treedot.readers import read_tree
 from treedot.trees import Forest
-from treedot.vectors.inverted_index import locate, runs
 
 BLOCK = 512  # trees that one task looks up
 MAX_COMPARED = 10_000  # trees that one is compared with; among 100,000 functions of packages, at most 3,200

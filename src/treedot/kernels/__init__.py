@@ -1,17 +1,5 @@
-"""The exact kernels, which the vectors are measured against."""
+"""The exact kernels, and what can be made of them: sums, products, kernels of several columns."""
 
-from treedot.kernels.partial.kernel import PartialTreeKernel
-from treedot.kernels.partial.smoothed import SmoothedPartialTreeKernel
-from treedot.kernels.route import RouteKernel
-from treedot.kernels.subset.bounded import BoundedTreeKernel
-from treedot.kernels.subset.kernel import SubsetTreeKernel
-from treedot.kernels.subtree import SubtreeKernel
+from treedot._runtime.lazy import exports
 
-__all__ = [
-    "BoundedTreeKernel",
-    "PartialTreeKernel",
-    "RouteKernel",
-    "SmoothedPartialTreeKernel",
-    "SubsetTreeKernel",
-    "SubtreeKernel",
-]
+__getattr__, __dir__, __all__ = exports(__name__, __file__)

@@ -74,7 +74,8 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.pipeline import make_pipeline
-    >>> from treedot import DistributedTreeVectorizer, DualLinearSVC
+    >>> from treedot import DistributedTreeVectorizer
+    >>> from treedot.models import DualLinearSVC
     >>> trees = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
     >>> model = make_pipeline(DistributedTreeVectorizer(), DualLinearSVC())
     >>> print(*model.fit(trees, ["S", "S", "T", "T"]).predict(["(T (A e) (C e))"]))
@@ -165,6 +166,7 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
         columns, coef = _dense_weights(self.coef_)
         X = _with_columns(X, columns)
+        scores: np.ndarray
         if isinstance(X, np.ndarray):
             scores = X @ coef.T
         else:  # class by class: scipy would first copy all weights, transposed

@@ -61,11 +61,12 @@ class KernelTransformer(KernelMatrixTransformer):
         nested = any(name.startswith("kernel__") for name in params)
         if nested and params.get("kernel", self.kernel) is None:
             params["kernel"] = _default()
-        return super().set_params(**params)
+        super().set_params(**params)
+        return self
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name, and with ``deep`` those of the kernel, of the default one too."""
-        params = super().get_params(deep)
+        params: dict[str, Any] = super().get_params(deep)
         if deep and self.kernel is None:
             params |= {f"kernel__{name}": value for name, value in _default().get_params().items()}
         return params

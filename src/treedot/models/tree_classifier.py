@@ -272,7 +272,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         accuracy : float
             From 0 to 1.
         """
-        return super().score(X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     def to_model(self, facts: dict[str, Any] | None = None) -> LinearModel:
         """Return all that a prediction needs; ``facts`` are kept with it, as JSON values."""

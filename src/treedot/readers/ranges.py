@@ -20,9 +20,9 @@ from treedot._runtime.jit import njit
 from treedot._storage.compression import COMPRESSED
 from treedot._storage.files import open_plain, read_lines
 from treedot.errors import ParameterError
-from treedot.readers import format_of, iter_file
 from treedot.readers.brackets.reader import read_brackets
 from treedot.readers.on_bad import OnBad
+from treedot.readers.sources import format_of, iter_file
 from treedot.readers.tables import read_jsonl, read_record_batches, read_tsv
 from treedot.trees import Forest
 

@@ -156,6 +156,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
     @property
     def _words(self) -> WordVectors | None:
         """The similarity as word vectors, made of the same object only once: a file may be large."""
+        words: WordVectors | None
         given, words = self.__dict__.get("_read", (None, None))
         if given is not self.similarity:
             words = None if self.similarity is None else WordVectors.of(self.similarity)

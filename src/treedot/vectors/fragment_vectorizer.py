@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from treedot._runtime.sorted_arrays import locate
 from treedot.errors import ParameterError, SourceError
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_tree, read_trees
 from treedot.trees import Forest, Tree
 from treedot.vectors.encoder_cache import kept_encoder, trim_encoders
-from treedot.vectors.inverted_index import locate
 from treedot.vectors.sparse.dictionary import FragmentDictionary
 from treedot.vectors.sparse.encoder import SparseEncoder
 from treedot.vectors.sparse.fitted_state import VectorizerState

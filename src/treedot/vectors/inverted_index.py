@@ -8,6 +8,7 @@ import numpy as np
 
 from treedot._runtime.array_types import Array, FloatArray, IntArray, Row
 from treedot._runtime.jit import njit
+from treedot._runtime.sorted_arrays import order_of, runs
 from treedot._runtime.threads import thread_map
 from treedot.errors import ParameterError
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 
 TILE = 256  # rows of products at a time
-DIGIT = 11  # bits by which columns are sorted at a time: three times for 2^30 columns
 
 
 class PostingLists(NamedTuple):
@@ -104,55 +104,6 @@ def real_rows(rows: Any) -> csr_matrix:
     if found.dtype.kind not in "fiub":
         raise ParameterError(f"rows must hold real numbers, not {found.dtype}")
     return found if found.dtype in (np.float32, np.float64) else found.astype(np.float64)
-
-
-def locate(wanted: Array, known: Array) -> tuple[IntArray, IntArray]:
-    """Return which of some values stand in a sorted array, and where.
-
-    Examples
-    --------
-    >>> locate(np.array([7, 1, 9, 3]), np.array([3, 5, 7]))
-    (array([0, 3]), array([2, 0]))
-    """
-    where = np.searchsorted(known, wanted)
-    which = np.flatnonzero(where < known.size)
-    which = which[known[where[which]] == wanted[which]]
-    return which, where[which]
-
-
-def runs(columns: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct values of a sorted array, and where each begins (with the end of all)."""
-    changes = np.flatnonzero(columns[1:] != columns[:-1]) + 1
-    start = np.concatenate([[0], changes, [columns.size]]) if columns.size else np.zeros(1, np.int64)
-    return columns[start[:-1]], start
-
-
-def order_of(columns: IntArray) -> IntArray:
-    """Return the order of columns, equal ones as they stand."""
-    return _sorted_order(
-        columns, np.arange(columns.size, dtype=np.int32 if columns.size < 2**31 else np.int64)
-    )
-
-
-@njit
-def _sorted_order(columns: IntArray, order: IntArray) -> IntArray:
-    """Sort by eleven bits after eleven bits."""
-    column = columns
-    largest = columns.max() if columns.size else 0
-    for shift in range(0, 64, DIGIT):
-        if largest >> shift == 0:
-            break
-        place = np.zeros((1 << DIGIT) + 1, np.int64)
-        for x in column:
-            place[((x >> shift) & ((1 << DIGIT) - 1)) + 1] += 1
-        place = np.cumsum(place)
-        sorted_order, sorted_column = np.empty_like(order), np.empty_like(column)
-        for k in range(order.size):
-            digit = (column[k] >> shift) & ((1 << DIGIT) - 1)
-            sorted_order[place[digit]], sorted_column[place[digit]] = order[k], column[k]
-            place[digit] += 1
-        order, column = sorted_order, sorted_column
-    return order
 
 
 @njit

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from treedot.errors import ParameterError, TreedotError
 from treedot.kernels.kernel import Kernel
-from treedot.readers import are_vectors, read_trees
+from treedot.readers import read_trees
+from treedot.readers.sources import are_vectors
 
 
 def check_source(X: Any) -> None:

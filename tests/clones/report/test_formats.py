@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from strategies import random_forest
-from treedot import Forest, ParameterError, Tree, find_duplicates
+from treedot import Forest, Tree, find_duplicates
 from treedot.clones.report import duplicates_report
 from treedot.clones.report.findings import MAX_LINES, MAX_WIDTH
 from treedot.clones.report.text import COMMENT_SIZE
+from treedot.errors import ParameterError
 from treedot.parameters import REPORT_FORMATS
 
 BODY = ["    total = 0", "    for item in items:", "        total += item", "    return total"]

@@ -14,17 +14,16 @@ from sklearn.svm import SVC, LinearSVC
 from strategies import random_forest
 from treedot import (
     DistributedTreeVectorizer,
-    DualLinearSVC,
     FragmentVectorizer,
     KernelTransformer,
-    LimitError,
-    ParameterError,
     SubsetTreeKernel,
     Tree,
     TreeClassifier,
     explain,
     explain_model,
 )
+from treedot.errors import LimitError, ParameterError
+from treedot.models import DualLinearSVC
 from treedot.models.explain import removal
 from treedot.readers import read_tree
 

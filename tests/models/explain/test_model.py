@@ -9,7 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from strategies import random_forest
-from treedot import DualLinearSVC, FragmentVectorizer, SourceError, Tree, explain_model
+from treedot import FragmentVectorizer, Tree, explain_model
+from treedot.errors import SourceError
+from treedot.models import DualLinearSVC
 from treedot.vectors import fragment_vectorizer
 
 FOREST = random_forest(8, 30, 20)

@@ -5,7 +5,8 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from strategies import random_forest
-from treedot import DualLinearSVC, FragmentVectorizer, Tree, explain, explain_pair
+from treedot import FragmentVectorizer, Tree, explain, explain_pair
+from treedot.models import DualLinearSVC
 from treedot.models.evaluation import evaluate
 from treedot.models.evaluation_report import EvaluationReport, Mistake, as_page
 

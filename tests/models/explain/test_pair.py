@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from strategies import random_forest
-from treedot import ParameterError, SubsetTreeKernel, SubtreeKernel, Tree, explain_pair, list_fragments
+from treedot import SubsetTreeKernel, SubtreeKernel, Tree, explain_pair
+from treedot.errors import ParameterError
+from treedot.kernels import list_fragments
 
 FOREST = random_forest(6, 6, 20)
 KERNELS = [

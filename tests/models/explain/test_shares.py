@@ -13,8 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from strategies import random_forest, trees
-from treedot import DualLinearSVC, FragmentVectorizer, LimitError, RangeError, SubsetTreeKernel, Tree, explain
+from treedot import FragmentVectorizer, SubsetTreeKernel, Tree, explain
+from treedot.errors import LimitError, RangeError
 from treedot.kernels.fragments.cost import fragment_cost
+from treedot.models import DualLinearSVC
 from treedot.models.explain import pair_shares
 from treedot.models.explain.shares import node_shares
 from treedot.readers import read_tree

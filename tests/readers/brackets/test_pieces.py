@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from treedot import ParameterError, SourceError, TreeSyntaxError, iter_trees, read_trees
+from treedot import iter_trees, read_trees
 from treedot._runtime.threads import ONE_THREAD
+from treedot.errors import ParameterError, SourceError, TreeSyntaxError
 from treedot.readers.brackets import pieces, reader
 from treedot.readers.brackets.words import padded
 from treedot.readers.on_bad import OnBad

@@ -7,7 +7,8 @@ import pytest
 
 from treedot import iter_trees, read_trees
 from treedot.errors import MissingDependencyError, ParameterError, SourceError
-from treedot.readers.code import CodeSettings, iter_code, parse_code, processes, read_code
+from treedot.readers import CodeSettings, iter_code, parse_code, read_code
+from treedot.readers.code import processes
 from treedot.readers.folders import Skipped
 
 
@@ -98,7 +99,8 @@ def test_a_parser_that_hangs_or_crashes_costs_one_file(folder, monkeypatch, wron
     action = {"hang": "all(True for _ in iter(int, 1))", "crash": "os.abort()"}[wrong]
     spoiled = f"lambda source, *rest: {action} if b'return x' in source else right(source, *rest)"
     script = (
-        "import os; from treedot._runtime.processes import serve; from treedot.readers.code import treesitter; "
+        "import os; from treedot._runtime.processes import serve; "
+        "from treedot.readers.code import treesitter; "
         f"right = treesitter.parse; treesitter.parse = {spoiled}; serve()"
     )
     monkeypatch.setattr("treedot._runtime.processes.SERVE", script)

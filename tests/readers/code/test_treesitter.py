@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treedot.languages import LANGUAGES, language_of
-from treedot.readers.code import CodeSettings, parse_code
+from treedot.readers import CodeSettings, parse_code
 from treedot.readers.code.processes import TooSlowError
 from treedot.readers.code.treesitter import load_grammar
 

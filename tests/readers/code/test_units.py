@@ -4,7 +4,7 @@ from hypothesis import given
 
 from strategies import trees
 from treedot import Forest
-from treedot.readers.code import CodeSettings, parse_code
+from treedot.readers import CodeSettings, parse_code
 from treedot.readers.code.units import post_order, stable_hash
 
 

@@ -7,17 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treedot import (
-    Forest,
-    ParameterError,
-    SourceError,
-    TreeSyntaxError,
-    iter_trees,
-    read_html,
-    read_json,
-    read_trees,
-    read_xml,
-)
+from treedot import Forest, iter_trees, read_trees
+from treedot.errors import ParameterError, SourceError, TreeSyntaxError
+from treedot.readers import read_html, read_json, read_xml
 from treedot.readers.documents import json_values, markup, reader
 from treedot.readers.on_bad import OnBad
 

@@ -9,15 +9,15 @@ from itertools import count
 
 import numpy as np
 import pytest
+from encode.dense import golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encode.dense import golden
 from strategies import all_trees, random_forest, trees
 from treedot import Forest, Tree, read_trees
 from treedot._runtime.jit import COMPILED
 from treedot.errors import ParameterError, RangeError, SpecMismatchError
-from treedot.kernels.fragments import list_fragments
+from treedot.kernels import list_fragments
 from treedot.vectors import DenseEncoder, DenseSpec
 from treedot.vectors.chunks import ALL_DONE, NOT_FINITE, TOO_LARGE
 from treedot.vectors.dense import encoder as encoder_module
@@ -154,7 +154,7 @@ def test_one_encoder_serves_many_threads():
 def test_vectors_are_the_same_in_another_process():
     code = (
         "import sys; sys.path.insert(0, 'tests'); from strategies import random_forest; "
-        "from treedot.encode import DenseEncoder, DenseSpec; import hashlib; "
+        "from treedot.vectors import DenseEncoder, DenseSpec; import hashlib; "
         "vectors = DenseEncoder(DenseSpec(256)).encode(random_forest(6, 9)); "
         "print(hashlib.sha256(vectors.tobytes()).hexdigest())"
     )

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from estimates import assert_same_large_vector, assert_unbiased, far, pooled_error
 from strategies import corpus, random_forest, trees
-from treedot import Forest, Tree, WordVectors, read_trees
+from treedot import Forest, Tree, read_trees
 from treedot.errors import ParameterError, RangeError, SpecMismatchError
+from treedot.kernels import WordVectors
 from treedot.kernels.reference import partial_tree_kernel
 from treedot.vectors import DenseEncoder, DenseSpec
 from treedot.vectors.dense import encoder as encoder_module

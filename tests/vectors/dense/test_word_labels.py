@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treedot import WordVectors
 from treedot.errors import ParameterError
+from treedot.kernels import WordVectors
 from treedot.vectors.dense.compositions import MixedProduct
 from treedot.vectors.dense.word_labels import Isometry, WordLabels
 

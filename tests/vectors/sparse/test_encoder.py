@@ -15,17 +15,9 @@ from paper.table2 import chosen_trees
 from scipy.sparse import vstack
 
 from strategies import corpus, random_forest, trees
-from treedot import (
-    BoundedTreeKernel,
-    Forest,
-    SubsetTreeKernel,
-    Tree,
-    count_fragments,
-    dot_products,
-    read_trees,
-)
+from treedot import Forest, SubsetTreeKernel, Tree, dot_products, read_trees
 from treedot.errors import LimitError, ParameterError, RangeError, SpecMismatchError
-from treedot.kernels.fragments import list_fragments
+from treedot.kernels import BoundedTreeKernel, count_fragments, list_fragments
 from treedot.kernels.fragments.cost import fragment_cost
 from treedot.kernels.reference import bounded_fragment_values
 from treedot.vectors import SparseEncoder, SparseSpec

@@ -1,5 +1,1 @@
 """The fragments of trees, written out."""
-
-from treedot.kernels.fragments.space import count_fragments, list_fragments
-
-__all__ = ["count_fragments", "list_fragments"]

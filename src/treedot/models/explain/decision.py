@@ -184,7 +184,8 @@ def explain(
     Examples
     --------
     >>> from sklearn.pipeline import make_pipeline
-    >>> from treedot import DualLinearSVC, FragmentVectorizer, explain
+    >>> from treedot.models import DualLinearSVC
+    >>> from treedot import FragmentVectorizer, explain
     >>> trees = ["(S (B b))", "(S (B c))", "(S (C b))", "(S (C c))"]
     >>> model = make_pipeline(FragmentVectorizer(), DualLinearSVC()).fit(trees, ["B", "B", "C", "C"])
     >>> found = explain(model, "(S (B c))")

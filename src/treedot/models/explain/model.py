@@ -98,7 +98,8 @@ def explain_model(
     Examples
     --------
     >>> from sklearn.pipeline import make_pipeline
-    >>> from treedot import DualLinearSVC, FragmentVectorizer, explain_model
+    >>> from treedot.models import DualLinearSVC
+    >>> from treedot import FragmentVectorizer, explain_model
     >>> trees = ["(S (B b))", "(S (B c))", "(S (C b))", "(S (C c))"]
     >>> model = make_pipeline(FragmentVectorizer(), DualLinearSVC()).fit(trees, ["B", "B", "C", "C"])
     >>> print(explain_model(model, trees, n_fragments=1))

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from treedot._runtime.array_types import Array, FloatArray, IntArray
+from treedot._runtime.sorted_arrays import locate
 from treedot.errors import SourceError
 from treedot.models.inputs.table import Columns, Table
-from treedot.vectors.inverted_index import locate
 
 ROWS = 1024  # dense ones that are made at a time
 

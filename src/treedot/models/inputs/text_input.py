@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from treedot._runtime.array_types import Array
+from treedot._runtime.hashing import keys
 from treedot.errors import SourceError
 from treedot.models.inputs.model_input import StoredInput, check_arrays
 from treedot.models.inputs.table import Columns, Table
-from treedot.vectors.dense.labels import keys
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

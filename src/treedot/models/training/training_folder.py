@@ -153,7 +153,7 @@ class TrainingFolder:
                 self._digests[passes % 2, block] = np.frombuffer(_digest_of(part), np.uint8)
 
     def _digest(self, passes: int, block: int) -> bytes:
-        return self._digests[passes % 2, block].tobytes()
+        return bytes(self._digests[passes % 2, block])
 
     def _alpha_path(self, passes: int) -> Path:
         return self.path / f"alpha.{passes % 2}"

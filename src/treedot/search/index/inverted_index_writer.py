@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.jit import njit
+from treedot._runtime.sorted_arrays import order_of, runs
 from treedot._runtime.threads import thread_map
 from treedot._storage.growing_array import GrowingArray
 from treedot.errors import LimitError
 from treedot.parameters import n_threads
-from treedot.vectors.inverted_index import order_of, runs
 
 BUCKETS = 256  # parts of the columns that are sorted one by one
 RECORDS = 1 << 23  # non-zeros that are kept in memory before they go to the buckets

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from treedot._runtime.jit import njit
+from treedot._runtime.sorted_arrays import locate
 from treedot._runtime.threads import thread_map
 from treedot.errors import SourceError
 from treedot.parameters import n_threads
 from treedot.search import top_k
 from treedot.search.index.inverted_index_writer import Lists
 from treedot.search.top_k import keep_best
-from treedot.vectors.inverted_index import locate
 
 BLOCK = 1 << 15  # rows whose sums are in the cache together
 

@@ -14,8 +14,9 @@ from functools import cache, reduce
 import numpy as np
 
 from treedot._runtime.array_types import Array, BoolArray, FloatArray, IntArray
+from treedot._runtime.hashing import keys
 from treedot.errors import ParameterError
-from treedot.vectors.dense.labels import bits, gaussian_units, keys, permutation, uniform_integers
+from treedot.vectors.dense.labels import bits, gaussian_units, permutation, uniform_integers
 
 
 class Algebra(ABC):

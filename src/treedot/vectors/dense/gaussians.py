@@ -1,4 +1,4 @@
-"""Gaussian label vectors, compiled: the same bits as ``treedot.vectors.dense.labels.gaussian_units``, faster."""
+"""Gaussian label vectors, compiled: the same bits as ``labels.gaussian_units``, faster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import Array, FloatArray, WordArray
-from treedot._runtime.hashing import GOLDEN, mix64
+from treedot._runtime.hashing import GOLDEN, keys, mix64
 from treedot._runtime.jit import COMPILED, njit
 from treedot.vectors.dense.compositions import Algebra
 from treedot.vectors.dense.labels import (
@@ -21,7 +21,6 @@ from treedot.vectors.dense.labels import (
     ROOT_HALF,
     TAIL,
     TAIL_SHIFT,
-    keys,
 )
 
 ROWS = 64  # label vectors that are made at a time

@@ -8,37 +8,12 @@ stream and no libm function takes part, so nothing can change under a stored vec
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from treedot._runtime.array_types import BoolArray, FloatArray, HalfWordArray, IntArray, WordArray
-from treedot._runtime.hashing import GOLDEN, mix_words
-
-
-def keys(seed: int, texts: Iterable[str], domain: str) -> WordArray:
-    """Return the 128-bit keys of texts as an array of shape ``(n, 2)``.
-
-    ``domain`` keeps apart what must be independent (a label's vector, a shuffle).
-    """
-    person = domain.encode()
-    salt = (seed % 2**128).to_bytes(16, "little")
-    digests = [
-        hashlib.blake2b(
-            text.encode("utf-8", "surrogatepass"), digest_size=16, salt=salt, person=person
-        ).digest()
-        for text in texts
-    ]
-    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64).reshape(-1, 2)
-
-
-def words(key: WordArray, count: int) -> WordArray:
-    """Return the first ``count`` random words of every key, shape ``(n, count)``."""
-    counter = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GOLDEN)
-    mixed = mix_words(key[:, :1] + counter)
-    found: WordArray = mix_words(mixed ^ key[:, 1:])
-    return found
+from treedot._runtime.hashing import keys, words
 
 
 def uniform_integers(key: WordArray, count: int) -> HalfWordArray:

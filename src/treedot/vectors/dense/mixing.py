@@ -1,4 +1,4 @@
-"""The mixers of ``treedot.vectors.dense.compositions``, compiled: butterflies and block moves over rows and over sign bits.
+"""The mixers of ``compositions``, compiled: butterflies and block moves over rows and over sign bits.
 
 A mixer passes the elements ``p, p + q, …, p + 15 q`` of a row (q = d/16) through the 16-point Hadamard
 matrix over 4, rotates each of the sixteen segments of q elements, moves blocks of sixteen elements and

@@ -1,6 +1,6 @@
 """Label vectors for similar words: those of one part of speech have the cosines of their word vectors.
 
-These are definitions, as those of the algebras are; ``treedot.vectors.dense`` passes its own, compiled mixers.
+These are definitions, as those of ``compositions`` are; the encoders pass their own, compiled mixers.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from functools import lru_cache, reduce
 import numpy as np
 
 from treedot._runtime.array_types import BoolArray, FloatArray, IntArray
+from treedot._runtime.hashing import keys
 from treedot.errors import ParameterError
 from treedot.kernels.word_vectors import WordVectors, part_of_speech
 from treedot.vectors.dense.compositions import MixedProduct, Mixer
-from treedot.vectors.dense.labels import bits, keys, permutation
+from treedot.vectors.dense.labels import bits, permutation
 
 ROTATIONS = (3, 7, 11)  # of the mixers: three rounds of sixteen spread an element over 4096 others
 KEPT = 64  # isometries: there are few parts of speech

@@ -36,10 +36,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from treedot._runtime.array_types import IntArray, WordArray
-from treedot._runtime.hashing import GOLDEN, WORD, mix, mix64
+from treedot._runtime.hashing import GOLDEN, WORD, keys, mix, mix64
 from treedot._runtime.jit import njit
 from treedot.trees import Tree
-from treedot.vectors.dense.labels import keys
 
 SALT = 0xD6E8FEB86659FD93  # keeps productions of different lengths apart
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from paper.rivals.mining import BEAM, mine
 from treedot.errors import ParameterError, SourceError
 from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.normalisation import over_norms
 from treedot.kernels.tree_kernel import MAX_PAIRS
-from treedot.models.rivals.mining import BEAM, mine
 from treedot.models.training.one_vs_rest import one_vs_rest, train_svms
 from treedot.parameters import checked_integer, checked_positive, checked_share
 from treedot.readers import read_trees
@@ -70,7 +70,7 @@ class MinedFragmentVectorizer(SparseTreeTransformer):
     --------
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.svm import LinearSVC
-    >>> from treedot.models.rivals.mined_fragment_vectorizer import MinedFragmentVectorizer
+    >>> from paper.rivals.mined_fragment_vectorizer import MinedFragmentVectorizer
     >>> trees = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
     >>> model = make_pipeline(MinedFragmentVectorizer(n_fragments=3), LinearSVC())
     >>> print(*model.fit(trees, ["S", "S", "T", "T"]).predict(["(T (A e) (C e))"]))

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import linprog
 
+from paper.rivals.label_selection import LabelSelectionKernel, label_alignment, label_counts
 from treedot._runtime.threads import open_threads
 from treedot.errors import ParameterError
 from treedot.kernels.tree_kernel import MAX_PAIRS
-from treedot.models.rivals.label_selection import LabelSelectionKernel, label_alignment, label_counts
 from treedot.models.training.one_vs_rest import one_vs_rest
 from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import read_trees
@@ -146,7 +146,10 @@ class LabelSelectionTransformer(KernelMatrixTransformer):
                 "no label agrees with the classes: labels are selected for the kernel alone, as without y",
                 stacklevel=3,
             )
-        return np.maximum(aligned(_codes(None, len(forest), False)), 0.0)  # negative by rounding only
+        weights: np.ndarray = np.maximum(aligned(_codes(None, len(forest), False)), 0.0)  # rounding may give less
+            aligned(_codes(None, len(forest), False)), 0.0
+        )  # negative by rounding
+        return weights
 
 
 def _checked_share(comparisons: Any) -> float:
@@ -172,7 +175,8 @@ def _relaxed(value: np.ndarray, cost: np.ndarray, share: float) -> np.ndarray:
     if largest == 0:
         return np.zeros(value.size)
     solved = linprog(-value / largest, A_ub=cost[None, :], b_ub=[share], bounds=(0, 1), method="highs")
-    return np.clip(solved.x, 0.0, 1.0)
+    shares: np.ndarray = np.clip(solved.x, 0.0, 1.0)
+    return shares
 
 
 def _rounded(weight: np.ndarray, value: np.ndarray, cost: np.ndarray, share: float) -> np.ndarray:

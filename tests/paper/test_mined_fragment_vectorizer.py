@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paper.rivals.mined_fragment_vectorizer import MinedFragmentVectorizer
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -13,7 +14,6 @@ from strategies import corpus, random_forest, trees
 from treedot import DistributedTreeVectorizer, Forest, FragmentVectorizer, SubsetTreeKernel, Tree, read_trees
 from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.kernels.reference import fragment_values
-from treedot.models.rivals.mined_fragment_vectorizer import MinedFragmentVectorizer
 
 FORESTS = st.lists(trees(max_leaves=6).filter(lambda tree: not tree.is_leaf), min_size=1, max_size=4)
 

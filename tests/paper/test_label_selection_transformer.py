@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from paper.rivals.label_selection import LabelSelectionKernel, label_alignment
+from paper.rivals.label_selection_transformer import LabelSelectionTransformer, _relaxed, _rounded
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
@@ -15,8 +17,6 @@ from strategies import corpus, random_forest, trees
 from treedot import Forest, SubsetTreeKernel, Tree, read_trees
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels import reference
-from treedot.models.rivals.label_selection import LabelSelectionKernel, label_alignment
-from treedot.models.rivals.label_selection_transformer import LabelSelectionTransformer, _relaxed, _rounded
 
 
 def label_parts(a, b, decay):

@@ -1,0 +1,16 @@
+from treedot.readers.code.reader import iter_code as iter_code
+from treedot.readers.code.reader import parse_code as parse_code
+from treedot.readers.code.reader import read_code as read_code
+from treedot.readers.code.settings import CodeSettings as CodeSettings
+from treedot.readers.documents.reader import read_html as read_html
+from treedot.readers.documents.reader import read_json as read_json
+from treedot.readers.documents.reader import read_xml as read_xml
+from treedot.readers.folders import Skipped as Skipped
+from treedot.readers.kelp_svmlight import read_kelp as read_kelp
+from treedot.readers.kelp_svmlight import read_svmlight as read_svmlight
+from treedot.readers.sources import iter_trees as iter_trees
+from treedot.readers.sources import read_tree as read_tree
+from treedot.readers.sources import read_trees as read_trees
+from treedot.readers.treebanks import read_conllu as read_conllu
+from treedot.readers.treebanks import read_dot_bracket as read_dot_bracket
+from treedot.readers.treebanks import read_newick as read_newick

@@ -1,0 +1,222 @@
+"""Source code: every function, every class or every file is a tree, with its place as columns."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import IO, Any
+
+from treedot._storage.files import read_chunk
+from treedot.errors import ParameterError, SourceError
+from treedot.languages import LANGUAGES, language_of
+from treedot.parameters import n_threads
+from treedot.readers.code.settings import MAX_BYTES, MAX_SECONDS, CodeSettings
+from treedot.readers.code.source_files import Outcome, as_utf8, parse_units, read_units
+from treedot.readers.folders import FoundFile, OnSkip, TooLargeError, walk
+from treedot.readers.on_bad import OnBad
+from treedot.trees import Forest
+
+FILES_AHEAD = 16  # for each process, so that none waits for a slow one
+
+
+def read_code(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    unit: str = "function",
+    language: str | None = None,
+    identifiers: str = "keep",
+    literals: str = "keep",
+    min_nodes: int = 1,
+    blurred: bool = False,
+    max_bytes: int = MAX_BYTES,
+    max_seconds: float = MAX_SECONDS,
+    exclude: Iterable[str] = (),
+    on_bad: Callable[[SourceError], object] | None = None,
+    on_skip: OnSkip | None = None,
+    n_jobs: int | None = None,
+) -> Forest:
+    r"""Read the functions, classes or files of source code into one Forest.
+
+    A node is labelled with its type in the language's grammar. Operators are leaves; punctuation, keywords,
+    comments and docstrings are left out. A function inside another is part of that one's tree, and a tree
+    of its own. What does not follow the grammar is a node ``ERROR``.
+
+    The columns are ``file``, ``start`` and ``end`` (the first and the last line, from 1 on), ``name``
+    (``Class.method``), ``language`` and ``errors``, the number of places that do not follow the grammar.
+    Python is parsed by tree-sitter where that is installed, and by the standard library's ``ast`` where it
+    is not: the trees differ in their labels and in detail.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files and folders. Of a folder, all files are read that have the suffix of a language, also those in
+        its folders; but for those that ``.gitignore`` and ``.treedotignore`` files name, for symbolic links
+        and names that begin with a dot, and for files that are binary, minified or generated. None of
+        this concerns a file that is named. The order of the paths does not matter.
+    unit : {"function", "class", "file"}
+        What a tree is.
+    language : str, optional
+        Read only this language: ``"python"``, ``"javascript"``, ``"typescript"``, ``"tsx"``, ``"java"``,
+        ``"c"``, ``"cpp"``, ``"go"``, ``"rust"``, ``"csharp"`` or ``"ruby"``. A file that is named is read
+        in it, whatever its suffix. By default the suffix says it.
+    identifiers, literals : {"keep", "blur", "drop"}
+        What becomes of a name, or of a number or a string: a node of its type with its text below it, as in
+        ``(identifier x)``; the type alone, ``identifier``; or nothing.
+    min_nodes : int
+        Smaller units are left out.
+    blurred : bool
+        Add a column ``blurred``: for each tree an array of hashes of the texts that were blurred, in
+        the order of the source. Equal trees with equal arrays are identical copies, with different ones
+        renamed.
+    max_bytes : int
+        Larger files are not read: in a folder they are skipped, named ones are an error.
+    max_seconds : float
+        Files that take longer to parse (in time of the processor) are not read either.
+    exclude : iterable of str
+        Patterns of files and folders that are left out, as in a ``.gitignore`` file of every folder given.
+    on_bad : callable, optional
+        Called with the error of every named file that cannot be read. By default the first is raised.
+    on_skip : callable, optional
+        Called with the path and the reason of everything that is left out. The reasons for a file in a
+        folder are ``"ignored"``, ``"binary"``, ``"minified"``, ``"generated"``, ``"too large"``, ``"too
+        slow"``, ``"crashes the parser"``, ``"needs pip install 'treedot[code]'"`` (all languages but Python),
+        ``"unreadable"``, ``"not a plain file"`` and ``"name is not UTF-8"``; for a folder
+        ``"ignored folder"``; and ``"ignored unit"`` for each unit with a comment ``treedot: ignore`` inside
+        of it or on the line before. ``treedot.readers.folders.Skipped`` counts them.
+    n_jobs : int, optional
+        The number of processes that parse the files; None is one, and -1 stands for all cores. The result
+        is the same for any number. There is always one beside this process, which can be ended wherever a
+        parser hangs, and survived where one crashes.
+
+    See Also
+    --------
+    iter_code : The same, file by file.
+    parse_code : The units of a text.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "m.py").write_text("class C:\n    def f(self):\n        return self.x + 1\n")
+    >>> forest = read_code(folder, identifiers="blur")
+    >>> forest.columns["name"], forest.columns["start"], forest.columns["end"]
+    (['C.f'], [2], [3])
+    """
+    settings = CodeSettings(unit, identifiers, literals, min_nodes, blurred, max_bytes, max_seconds)
+    return Forest.concat(
+        iter_code(
+            paths,
+            settings=settings,
+            language=language,
+            exclude=exclude,
+            on_bad=on_bad,
+            on_skip=on_skip,
+            n_jobs=n_jobs,
+        )
+    )
+
+
+def iter_code(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    settings: CodeSettings | None = None,
+    language: str | None = None,
+    exclude: Iterable[str] = (),
+    only: Callable[[str], bool] | None = None,
+    on_bad: Callable[[SourceError], object] | None = None,
+    on_skip: OnSkip | None = None,
+    n_jobs: int | None = None,
+) -> Iterator[Forest]:
+    """Yield one Forest for every file that has units, in the order of the paths, in constant memory.
+
+    The parameters are those of ``read_code``, the first seven of its settings as one ``CodeSettings``;
+    ``only`` says of the path of every file whether to read it.
+    """
+    if language is not None:
+        _checked(language)
+    report = OnBad(on_bad)
+    skip: OnSkip = on_skip or (lambda path, reason: None)
+
+    def wanted(name: str) -> bool:
+        found = language_of(name)
+        return found is not None and language in (None, found)
+
+    files = walk([paths] if isinstance(paths, (str, os.PathLike)) else paths, wanted, skip, exclude)
+    if only is not None:
+        files = (file for file in files if only(file.path))
+    settings = settings or CodeSettings()
+    for outcome in _outcomes(files, language, settings, n_threads(n_jobs)):
+        if outcome.error is not None:
+            report(outcome.error)
+        if outcome.skipped is not None:
+            skip(outcome.path, outcome.skipped)
+        for _ in range(outcome.n_ignored):
+            skip(outcome.path, "ignored unit")
+        if outcome.forest is not None and len(outcome.forest):
+            yield outcome.forest
+
+
+def parse_code(
+    source: bytes | str, language: str, *, file: str = "<source>", settings: CodeSettings | None = None
+) -> Forest:
+    r"""Return the units of a text in a language; the columns and settings are those of ``read_code``.
+
+    Examples
+    --------
+    >>> parse_code("def f(x):\n    return x\n", "python").columns["name"]
+    ['f']
+    """
+    _checked(language)
+    text = source.encode(errors="backslashreplace") if isinstance(source, str) else as_utf8(source, language)
+    return parse_units(text, language, file, settings or CodeSettings())[0]
+
+
+def read_source(
+    stream: IO[Any], name: str, language: str, unit: str, batch_size: int, on_bad: OnBad
+) -> Iterator[Forest]:
+    """Yield the units of an open file in batches, with all other settings as they are by default."""
+    settings = CodeSettings(unit)
+    content = read_chunk(stream, settings.max_bytes + 1, name)
+    try:
+        if len(content) > settings.max_bytes:
+            raise TooLargeError.of(name, settings.max_bytes)
+        # Open text is decoded already, whatever encoding its first lines declare.
+        text = content if isinstance(stream, io.TextIOBase) else as_utf8(content, language)
+        forest, _ = parse_units(text, language, name, settings)
+    except SourceError as error:
+        on_bad(error)
+        return
+    for start in range(0, len(forest), batch_size):
+        yield forest[start : start + batch_size]
+
+
+def _outcomes(
+    files: Iterator[FoundFile], language: str | None, settings: CodeSettings, n_jobs: int
+) -> Iterator[Outcome]:
+    """Yield what becomes of each file in their order; a thread waits for each process that parses."""
+    if n_jobs == 1:
+        yield from (read_units(file, language, settings) for file in files)
+        return
+    with ThreadPoolExecutor(n_jobs) as pool:
+
+        def submit(count: int) -> list[Future[Outcome]]:
+            ahead = itertools.islice(files, count)
+            return [pool.submit(read_units, file, language, settings) for file in ahead]
+
+        waiting = deque(submit(FILES_AHEAD * n_jobs))
+        try:
+            while waiting:
+                yield waiting.popleft().result()
+                waiting.extend(submit(1))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _checked(language: str) -> str:
+    if language not in LANGUAGES:
+        raise ParameterError(f"unknown language {language!r}: use one of {', '.join(LANGUAGES)}")
+    return language

@@ -1,0 +1,359 @@
+"""Files and objects in, forests out: ``read_trees`` for all at once, ``iter_trees`` in batches."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from treedot._storage.compression import decompressed
+from treedot._storage.files import content_suffix, open_raw, standard_input
+from treedot.errors import ParameterError, SourceError
+from treedot.languages import LANGUAGES, language_of
+from treedot.parameters import (
+    CODE_UNITS,
+    DEPENDENCY_TREES,
+    DOCUMENT_UNITS,
+    DOCUMENTS,
+    EXAMPLES,
+    FORMATS,
+    TREEBANKS,
+    WITH_RECORDS,
+    checked_choice,
+    n_threads,
+)
+from treedot.readers.on_bad import OnBad
+from treedot.trees import Forest, Tree
+
+_BY_SUFFIX = {
+    ".mrg": "brackets",
+    ".brackets": "brackets",
+    ".tsv": "tsv",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".xml": "xml",
+    ".json": "json",
+    ".conllu": "conllu",
+    ".nwk": "newick",
+    ".newick": "newick",
+    ".dbn": "dot-bracket",
+    ".svmlight": "svmlight",
+    ".klp": "kelp",
+}
+
+_EVERYTHING = 2**31 - 1
+
+
+class _How(NamedTuple):
+    """The settings of ``iter_trees``."""
+
+    format: str | None
+    column: str | None
+    unit: str | None
+    batch_size: int
+    on_bad: OnBad
+    n_jobs: int = 1  # threads
+    may_be_empty: bool = False  # or a file without trees is an error
+    unpack_large: bool = False
+
+
+def read_trees(
+    source: Any,
+    format: str | None = None,
+    *,
+    column: str | None = None,
+    unit: str | None = None,
+    on_bad: Callable[[SourceError], object] | None = None,
+    n_jobs: int | None = None,
+    unpack_large: bool = False,
+) -> Forest:
+    """Read all trees of a source into one Forest.
+
+    Parameters
+    ----------
+    source : path, open file, "-", Forest, or iterable
+        A file (also ``.gz``, ``.xz``, ``.zst``); ``"-"`` is standard input. A folder stands for the source
+        code in it. In an iterable, each item is a tree: bracket text, a ``Tree``, nested lists ``[label,
+        child, …]``, an ``nltk.Tree`` or anything like it; or a ``pathlib.Path``, which stands for all the
+        trees of that file. Frames, arrays and tables in memory (pandas, NumPy, pyarrow) are such iterables
+        if they have one column.
+    format : str, optional
+        ``"brackets"``, ``"tsv"``, ``"csv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"``, ``"html"``,
+        ``"xml"``, ``"json"``, ``"conllu"``, ``"newick"``, ``"dot-bracket"``, ``"svmlight"``, ``"kelp"`` or a
+        programming language, such as ``"python"``; by default it follows from the file's suffix, and is
+        ``"brackets"`` where that says nothing. Source code is read as ``read_code`` does by default, and
+        other files as the functions do that are named after their formats; JSON lines are a table, unless
+        the format is ``"json"``.
+    column : str, optional
+        The column of a table that holds the trees; by default ``"tree"``. The others are kept in
+        ``Forest.columns``.
+    unit : str, optional
+        What a tree is. Of XML and JSON, ``"document"`` (by default), or ``"record"``: each element below the
+        root, each item of an array at the top. Of CoNLL-U, ``"grct"`` (by default), ``"lct"`` or ``"loct"``,
+        see ``read_conllu``.
+    on_bad : callable, optional
+        Called with the error of every tree that cannot be read, which is then left out. By default
+        the first such error is raised.
+    n_jobs : int, optional
+        How many threads read a file of brackets; -1 for as many as there are cores. The forest is the same
+        for any number, and so are errors. From the first tree on that cannot be read, one thread reads on
+        alone; so it does in all other formats.
+    unpack_large : bool, default=False
+        Whether to read a compressed file (also Parquet and Arrow) that unpacks to more than 200 times its
+        size and to more than 64 MiB, as files do that are made to fill a memory.
+
+    Examples
+    --------
+    >>> read_trees(["(S (NP I) (VP run))", ("S", ("NP", "I"), "run")])
+    <Forest of 2 trees, 9 nodes, 5 labels>
+    """
+    if isinstance(source, Forest):
+        return source
+    return Forest.concat(
+        iter_trees(
+            source,
+            format,
+            column=column,
+            unit=unit,
+            batch_size=_EVERYTHING,
+            on_bad=on_bad,
+            n_jobs=n_jobs,
+            unpack_large=unpack_large,
+        )
+    )
+
+
+def read_tree(thing: Any) -> Forest:
+    """Return the Forest of the one tree that a thing stands for: text, a ``Tree``, nested lists, a Forest."""
+    if isinstance(thing, Tree):
+        return Forest.from_tree(thing)
+    if isinstance(thing, str):
+        from treedot.readers.brackets.reader import read_cell
+
+        found = read_cell(thing)
+        if found is not None:
+            return found
+    forest = thing if isinstance(thing, Forest) else read_trees([thing])
+    if len(forest) != 1:
+        raise ParameterError(f"expected one tree, found {len(forest)} in {thing}")
+    return forest
+
+
+def iter_trees(
+    source: Any,
+    format: str | None = None,
+    *,
+    column: str | None = None,
+    unit: str | None = None,
+    batch_size: int = 1024,
+    on_bad: Callable[[SourceError], object] | None = None,
+    on_read: Callable[[int], object] | None = None,
+    n_jobs: int | None = None,
+    unpack_large: bool = False,
+) -> Iterator[Forest]:
+    """Yield the trees of a source as Forests of at most ``batch_size`` trees, in constant memory.
+
+    The parameters are those of ``read_trees``; ``on_read`` is called after each batch with the number
+    of bytes of the file that have been read. A file without any tree is an error, but for source code
+    without functions and documents without records; an empty iterable is not. With several threads,
+    ``n_jobs``, some MB of a file of brackets are read ahead.
+    """
+    if batch_size < 1:
+        raise ParameterError(f"batch_size must be at least 1, not {batch_size}")
+    check_settings(format, unit)
+    threads = n_threads(n_jobs)
+    how = _How(format, column, unit, batch_size, OnBad(on_bad), threads, unpack_large=unpack_large)
+    source = _one_column(source)
+    if isinstance(source, Forest):
+        for start in range(0, len(source), batch_size):
+            yield source[start : start + batch_size]
+    elif isinstance(source, (str, os.PathLike)):
+        yield from _from_file(source, how, on_read)
+    elif hasattr(source, "read"):
+        name = str(getattr(source, "name", "<stream>"))
+        yield from _from_stream(source, name, format or format_of(name), how._replace(n_jobs=1))
+    elif are_vectors(source):
+        raise ParameterError(f"cannot read trees from {type(source).__name__}: these are vectors already")
+    elif isinstance(source, Mapping) or hasattr(source, "columns"):
+        raise ParameterError(
+            f"cannot read trees from {type(source).__name__}: give the trees alone, as in source['tree']"
+        )
+    elif isinstance(source, (Tree, bytes)) or not isinstance(source, Iterable) or hasattr(source, "label"):
+        raise ParameterError(
+            f"cannot read trees from {type(source).__name__}: give a path, an open file or a list of trees"
+        )
+    else:
+        yield from _from_items(source, how)
+
+
+def iter_file(
+    path: str, format: str | None, column: str | None, unit: str | None, batch_size: int, on_bad: OnBad
+) -> Iterator[Forest]:
+    """Yield the trees of a file as ``iter_trees`` does, except that there may be none."""
+    return _from_file(path, _How(format, column, unit, batch_size, on_bad, may_be_empty=True))
+
+
+def check_settings(format: str | None, unit: str | None) -> None:
+    """Raise where a format or a unit does not exist."""
+    if format is not None and format not in FORMATS:
+        raise ParameterError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
+    if unit is not None:
+        checked_choice("unit", unit, (*DOCUMENT_UNITS, *CODE_UNITS, *DEPENDENCY_TREES))
+
+
+def check_file_settings(name: str, kind: str, column: str | None, unit: str | None) -> None:
+    """Raise where a column or a unit is set that files of a format do not have."""
+    if column is not None and kind in ("brackets", *DOCUMENTS, *TREEBANKS, *LANGUAGES):
+        raise ParameterError(f"{name} is read as {kind}, which has no column {column!r}: set the format")
+    if unit not in (None, *_units(kind)):
+        raise ParameterError(f"{name} is read as {kind}, which has no unit {unit!r}: leave it out")
+
+
+def is_known(name: str, format: str | None = None) -> bool:
+    """Tell whether the suffix of a file names a format, or the one that is given."""
+    suffix = content_suffix(name)
+    found = _BY_SUFFIX.get(suffix) or language_of(f"code{suffix}")
+    return found is not None and format in (None, found)
+
+
+def _one_column(source: Any) -> Any:
+    """Return the trees of a table or array in memory that has one column, and anything else as it is."""
+    shape = getattr(source, "shape", ())
+    is_table = hasattr(source, "columns") or isinstance(source, np.ndarray)
+    if is_table and isinstance(shape, tuple) and len(shape) == 2 and shape[1] == 1:
+        return np.asarray(source)[:, 0]
+    if not is_table and hasattr(source, "to_pylist"):  # an array of pyarrow
+        return source.to_pylist()
+    return source
+
+
+def are_vectors(source: Any) -> bool:
+    """Tell whether something is a matrix, dense or sparse, or the ``Vectors`` of a file."""
+    matrix = getattr(source, "matrix", source)
+    return getattr(getattr(matrix, "dtype", None), "kind", "O") in "biufc"
+
+
+def _from_file(
+    path: str | os.PathLike[str], how: _How, on_read: Callable[[int], object] | None = None
+) -> Iterator[Forest]:
+    name = os.fspath(path)
+    if name == "-":
+        yield from _from_stream(standard_input(), "<stdin>", how.format or "brackets", how._replace(n_jobs=1))
+        return
+    if name.lstrip().startswith("(") and not os.path.exists(name):
+        raise ParameterError("a text is taken as a file name: for a tree in brackets give a list, [text]")
+    if os.path.isdir(name):
+        yield from _from_folder(name, how)
+        return
+    kind = how.format or format_of(name)
+    with open_raw(name) as raw:
+        stream = decompressed(raw, name, how.unpack_large)
+        for forest in _from_stream(stream, name, kind, how):
+            if on_read is not None and raw.seekable():
+                on_read(raw.tell())
+            yield forest
+
+
+def format_of(name: str) -> str:
+    """Return the format that the suffix of a file names, brackets where it says nothing."""
+    suffix = content_suffix(name)
+    return _BY_SUFFIX.get(suffix) or language_of(f"code{suffix}") or "brackets"
+
+
+def _from_folder(name: str, how: _How) -> Iterator[Forest]:
+    from treedot.readers import CodeSettings, iter_code
+
+    if how.column is not None or how.format not in (None, *LANGUAGES):
+        raise ParameterError(f"{name} is a folder, which is read as source code: give the files in it")
+    forests = iter_code(name, settings=CodeSettings(how.unit or "function"), language=how.format)
+    first = next(forests, None)
+    if first is None:
+        raise SourceError(f"cannot read trees from {name}: there is no source code in this folder")
+    for forest in itertools.chain([first], forests):
+        for start in range(0, len(forest), how.batch_size):
+            yield forest[start : start + how.batch_size]
+
+
+def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator[Forest]:
+    column, batch_size, on_bad = how.column, how.batch_size, how.on_bad
+    check_file_settings(name, kind, column, how.unit)
+    if kind in LANGUAGES:  # source code need not have functions
+        from treedot.readers.code.reader import read_source
+
+        return read_source(stream, name, kind, how.unit or "function", batch_size, on_bad)
+    if kind == "brackets":
+        from treedot.readers.brackets.reader import read_brackets, read_in_threads
+
+        if how.n_jobs > 1:
+            return _checked(read_in_threads(stream, name, batch_size, on_bad, how.n_jobs), name, how)
+        return _checked(read_brackets(stream, name, batch_size, on_bad), name, how)
+    if kind in DOCUMENTS:
+        from treedot.readers.documents.reader import read_stream
+
+        return read_stream(stream, name, kind, how.unit, batch_size, on_bad)
+    if kind in TREEBANKS:
+        from treedot.readers.treebanks import read_stream as read_treebank
+
+        return _checked(read_treebank(stream, name, kind, how.unit, batch_size, on_bad), name, how)
+    if kind in EXAMPLES:
+        from treedot.readers.kelp_svmlight import read_examples
+
+        return _checked(read_examples(stream, name, kind, column, batch_size, on_bad), name, how)
+    from treedot.readers import tables
+
+    if kind in ("parquet", "arrow"):
+        if not os.path.exists(name):
+            raise SourceError(f"cannot read {kind} from {name}: it needs a file, not a stream")
+        return _checked(
+            tables.read_arrow(name, kind, column, batch_size, on_bad, how.unpack_large), name, how
+        )
+    read = {"tsv": tables.read_tsv, "csv": tables.read_csv, "jsonl": tables.read_jsonl}[kind]
+    return _checked(read(stream, name, column, batch_size, on_bad), name, how)
+
+
+def _units(kind: str) -> tuple[str, ...]:
+    """Return what a tree can be in a format."""
+    if kind in LANGUAGES:
+        return CODE_UNITS
+    if kind == "conllu":
+        return DEPENDENCY_TREES
+    return DOCUMENT_UNITS if kind in WITH_RECORDS else DOCUMENT_UNITS[:1]
+
+
+def _from_items(items: Iterable[Any], how: _How) -> Iterator[Forest]:
+    from treedot.readers.objects import read_items
+
+    rest = iter(items)
+    number = 0
+    while batch := list(itertools.islice(rest, how.batch_size)):
+        if isinstance(batch[0], os.PathLike):
+            for k, path in enumerate(itertools.chain(batch, rest), number + 1):
+                if not isinstance(path, os.PathLike):
+                    raise ParameterError(
+                        f"a list holds trees or paths of files, not both: item {k} is {type(path).__name__}"
+                    )
+                yield from _from_file(path, how)
+            return
+        yield read_items(batch, lambda k, before=number: f"tree {before + k + 1}", how.on_bad)[0]  # type: ignore[misc]
+        number += len(batch)
+
+
+def _checked(forests: Iterator[Forest], name: str, how: _How) -> Iterator[Forest]:
+    """Yield forests; where there is none, and there must be one, raise."""
+    first = next(forests, None)
+    if first is None:
+        if how.may_be_empty:
+            return
+        raise SourceError(f"{name}: there is no tree in it")
+    yield first
+    yield from forests

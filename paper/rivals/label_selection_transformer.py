@@ -146,9 +146,7 @@ class LabelSelectionTransformer(KernelMatrixTransformer):
                 "no label agrees with the classes: labels are selected for the kernel alone, as without y",
                 stacklevel=3,
             )
-        weights: np.ndarray = np.maximum(aligned(_codes(None, len(forest), False)), 0.0)  # rounding may give less
-            aligned(_codes(None, len(forest), False)), 0.0
-        )  # negative by rounding
+        weights: np.ndarray = np.maximum(aligned(_codes(None, len(forest), False)), 0.0)
         return weights
 
 

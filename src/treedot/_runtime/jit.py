@@ -89,7 +89,7 @@ def cache_folder() -> Path | None:
     if path is None:
         return None
     # Beside the package, every folder of modules has its own; elsewhere they are all in one.
-    return PACKAGE if Path(path).parent == PACKAGE else Path(path).parent
+    return PACKAGE if PACKAGE in Path(path).parents else Path(path).parent
 
 
 def _nothing() -> None:

@@ -25,7 +25,7 @@ def test_all_errors_are_a_treedot_error():
 
 def test_the_packages_need_no_import_of_their_own():
     code = "import treedot as td; td.kernels.RouteKernel; td.models.explain.Explanation; td.errors.LimitError"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_rivals_of_the_paper_are_not_offered():

@@ -37,9 +37,12 @@ KERNELS = [
 
 
 def test_every_kernel_is_tested_here():
-    public = {getattr(kernels, name) for name in kernels.__all__}
+    public = {getattr(kernels, name) for name in kernels.__all__ if name.endswith("TreeKernel")}
+    public |= {kernels.RouteKernel, kernels.SubtreeKernel}
     tested = {type(kernel) for kernel in KERNELS}
-    assert tested == public | {LabelSelectionKernel}  # for the paper's tables, and not exported
+    assert tested == public - {TreeKernel} | {
+        LabelSelectionKernel
+    }  # for the paper's tables, and not exported
     assert all(issubclass(kind, TreeKernel) for kind in tested)
 
 

@@ -15,13 +15,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import treedot
 from strategies import random_forest
-from treedot import Forest, Vectors
+from treedot import Forest, Vectors, models, vectors
 from treedot.errors import ParameterError
 from treedot.vectors import DenseSpec
 
 KINDS = [
     kind
-    for kind in (getattr(treedot, name) for name in treedot.__all__)
+    for kind in (getattr(package, name) for package in (vectors, models) for name in package.__all__)
     if isinstance(kind, type) and issubclass(kind, BaseEstimator)
 ]
 KINDS += [LabelSelectionTransformer, MinedFragmentVectorizer]  # for the paper's tables, and not exported

@@ -100,7 +100,7 @@ def find_duplicates(
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "trees.mrg").write_text("(f (a x y) (b z) (c z)) (g (d u) (e v)) (f (a x y) (b z))")
     >>> with ThreadPoolExecutor(2) as pool:
-    ...     found = scale.find_duplicates(
+    ...     found = batch.find_duplicates(
     ...         folder / "*.mrg", folder / "found", pool, min_nodes=5, threshold=0.3
     ...     )
     >>> print(found.select(["group", "row", "similarity", "band"]).to_pylist())

@@ -42,7 +42,7 @@ SOURCE_HELP = (
 MODULES = {
     **dict.fromkeys(("index", "search", "similar", "cluster"), "find"),
     **dict.fromkeys(("train", "predict", "evaluate", "explain"), "learn"),
-    "status": "scale",
+    "status": "batch",
 }
 VECTORS = ("sparse", "dense")
 STORED_KERNELS = ("subset", "subtree", "bounded", "partial", "route")  # models are kept with these

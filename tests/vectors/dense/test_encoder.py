@@ -9,7 +9,6 @@ from itertools import count
 
 import numpy as np
 import pytest
-from encode.dense import golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from treedot.vectors.chunks import ALL_DONE, NOT_FINITE, TOO_LARGE
 from treedot.vectors.dense import encoder as encoder_module
 from treedot.vectors.dense import label_table, reference, rescaling
 from treedot.vectors.dense.compositions import ALGEBRAS
+from vectors.dense import golden
 
 DECAY = st.sampled_from([0.0, 0.3, 0.4, 1.0])
 FLOAT32_TOLERANCE = 3e-6  # of the largest element, for trees of up to a few hundred nodes

@@ -6,31 +6,16 @@ Threads that take every piece in Python wait for each other there, for as long a
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 from treedot._runtime.array_types import IntArray
-from treedot._runtime.jit import COMPILED
+from treedot._runtime.jit import in_compiled_code
 
-if not COMPILED:
-    _LOCK = threading.Lock()
+_LOCK = threading.Lock()
 
-    def next_number(counter: IntArray) -> int:
-        """Return what the one element of a counter is, which is then one more."""
-        with _LOCK:
-            counter[0] += 1
-            return int(counter[0]) - 1
 
-else:
-    import numba
-    from llvmlite import ir
-    from numba.extending import intrinsic
-
-    @intrinsic
-    def next_number(typing: Any, counter: Any) -> Any:
-        """Return what the one element of a counter is, which is then one more."""
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            place = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            return builder.atomic_rmw("add", place, ir.Constant(ir.IntType(64), 1), "monotonic")
-
-        return numba.types.int64(counter), generate
+@in_compiled_code("treedot._runtime.atomic_intrinsics")
+def next_number(counter: IntArray) -> int:
+    """Return the one element of a counter, and add one to it."""
+    with _LOCK:
+        counter[0] += 1
+        return int(counter[0]) - 1

@@ -1,6 +1,12 @@
-"""One switch for compiled code: Numba where it is installed, plain Python where it is not.
+"""Decide what runs: code that Numba compiles, or the same functions in plain Python.
 
-Nothing is compiled either where ``NUMBA_DISABLE_JIT`` is set, as debuggers and coverage need it.
+To load compiled code takes about half a second, and to compile it several. Plain Python is faster than that
+for small work. So a function that is decorated with ``njit`` runs as it is written until the process has
+enough work: then Numba is imported, and compiled functions replace the plain ones for good. The results are
+the same, to the byte where bytes are promised.
+
+``TREEDOT_COMPILE`` overrides the decision: ``always`` or ``never``. Nothing is compiled where Numba is not
+installed or ``NUMBA_DISABLE_JIT`` is set, as debuggers and coverage need it.
 
 Numba keeps compiled code on disk: in ``NUMBA_CACHE_DIR``, beside the package, or in the user's cache folder,
 whichever is the first that can be written to.
@@ -9,47 +15,214 @@ whichever is the first that can be written to.
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
+import os
 import sys
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 PACKAGE = Path(__file__).parent.parent
+RATE = 1e6  # steps per second of plain Python
+LOADING = 0.5  # seconds that loading compiled code takes
+COMPILING = 4.0  # seconds that compiling it takes, at least
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-try:
-    import numba
-except ModuleNotFoundError:  # a source checkout on a machine that allows no installs
-    COMPILED = False
-else:
-    COMPILED = not numba.config.DISABLE_JIT
+COMPILED = (
+    os.environ.get("TREEDOT_COMPILE") != "never"
+    and os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+    and sys.modules.get("numba", find_spec) is not None
+    and find_spec("numba") is not None
+)
 
-if COMPILED:
 
-    def njit(function: Callable[P, R]) -> Callable[P, R]:
-        """Compile a function on first use, keep it on disk, and release the GIL while it runs."""
-        try:
-            compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-        except RuntimeError:  # there is no folder that the compiled code could be kept in
-            compiled = numba.njit(nogil=True, error_model="numpy")(function)
-        if hasattr(compiled, "_cache"):  # private to Numba, which has no other way in
-            compiled._cache = _Cache(compiled._cache)
-        return compiled
+def njit(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function when compiling pays, keep it on disk, and release the GIL while it runs."""
+    return _switch.add(function, _compiled)
 
-    def inlined(function: Callable[P, R]) -> Callable[P, R]:
-        """Compile a function into each of its callers, where a call would cost a tenth of their time."""
-        compiled: Callable[P, R] = numba.njit(inline="always", error_model="numpy")(function)
-        return compiled
 
-else:
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function into each of its callers, where a call would cost a tenth of their time."""
+    return _switch.add(function, _inlined)
 
-    def njit(function: Callable[P, R]) -> Callable[P, R]:
-        """Return the function itself: the same results, slowly."""
+
+def in_compiled_code(module: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let compiled functions call the function of the same name in a module, which may need Numba."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        return _switch.replace(function, module)
+
+    return decorate
+
+
+def compiles(steps: float) -> bool:
+    """Return whether compiled code runs from now on, given that so many steps are ahead.
+
+    A step is a statement or two of plain Python.
+    """
+    return _switch.compiles(steps)
+
+
+class Function:
+    """A function that may be replaced by its compiled form."""
+
+    def __init__(self, function: Callable[..., Any], compile_it: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self.compile_it = compile_it
+        self.compiled: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self.compiled is not None:
+            return self.compiled(*arguments)
+        if _inside.plain or not COMPILED:
+            return self.py_func(*arguments)
+        if _switch.begin(self.py_func, _size(arguments)):
+            return self.compiled(*arguments)
+        with _switch.plain():
+            return self.py_func(*arguments)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.compiled._numba_type_
+
+
+class _Inside(threading.local):
+    plain = False  # whether a plain function runs in this thread
+
+
+class _Switch:
+    """The one decision of a process, from plain Python to compiled code."""
+
+    def __init__(self) -> None:
+        self._functions: list[Function] = []
+        self._replaced: list[tuple[Callable[..., Any], str]] = []
+        self._free = threading.Condition()
+        self._running = 0  # plain functions, in all threads
+        self._spent = 0.0  # seconds, in plain functions
+        self.on = False
+
+    def add(self, function: Callable[..., Any], compile_it: Callable[..., Any]) -> Any:
+        if not COMPILED:
+            return function
+        if self.on:
+            return compile_it(function)
+        self._functions.append(Function(function, compile_it))
+        return self._functions[-1]
+
+    def replace(self, function: Callable[..., Any], module: str) -> Any:
+        if not COMPILED:
+            return function
+        if self.on:
+            return getattr(import_module(module), function.__name__)
+        self._replaced.append((function, module))
         return function
 
-    inlined = njit
+    def compiles(self, steps: float) -> bool:
+        if _inside.plain or not COMPILED:
+            return False
+        return self.begin(None, steps)
+
+    def begin(self, function: Callable[..., Any] | None, steps: float) -> bool:
+        """Turn to compiled code if it pays; return whether it runs."""
+        if self.on:
+            return True
+        ahead = self._spent + steps / RATE
+        if os.environ.get("TREEDOT_COMPILE") != "always" and ahead < (
+            LOADING if ahead < LOADING or _is_kept(function) else COMPILING
+        ):
+            return False
+        with self._free:
+            self._free.wait_for(lambda: not self._running)
+            if not self.on:
+                self._turn_on()
+        return True
+
+    @contextlib.contextmanager
+    def plain(self) -> Iterator[None]:
+        with self._free:
+            self._running += 1
+        start = time.perf_counter()
+        _inside.plain = True
+        try:
+            with np.errstate(all="ignore"):  # as compiled code
+                yield
+        finally:
+            _inside.plain = False
+            with self._free:
+                self._running -= 1
+                self._spent += time.perf_counter() - start
+                self._free.notify_all()
+
+    def after_fork(self) -> None:
+        """Forget the threads of the parent process."""
+        self._free = threading.Condition()
+        self._running = int(_inside.plain)
+
+    def _turn_on(self) -> None:
+        for function in self._functions:
+            function.compiled = function.compile_it(function.py_func)
+        self.on = True
+        spaces = [function.py_func.__globals__ for function in self._functions]
+        spaces += [vars(module) for name, module in list(sys.modules.items()) if name.startswith("treedot.")]
+        _rebind(spaces, {id(function): function.compiled for function in self._functions})
+        _rebind(spaces, {id(f): getattr(import_module(m), f.__name__) for f, m in self._replaced})
+
+
+def _rebind(spaces: list[dict[str, Any]], new: dict[int, Any]) -> None:
+    """Replace objects in namespaces."""
+    for space in spaces:
+        for name, value in list(space.items()):
+            if id(value) in new:
+                space[name] = new[id(value)]
+
+
+_inside = _Inside()
+_switch = _Switch()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_switch.after_fork)
+
+
+def _size(arguments: Any) -> int:
+    """Return the number of elements in arrays, and in tuples of arrays."""
+    size = 0
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            size += argument.size
+        elif isinstance(argument, tuple):
+            size += _size(argument)
+    return size
+
+
+def _compiled(function: Callable[P, R]) -> Callable[P, R]:
+    import numba
+
+    try:
+        compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    except RuntimeError:  # there is no folder that the compiled code could be kept in
+        compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    if hasattr(compiled, "_cache"):  # private to Numba, which has no other way in
+        compiled._cache = _Cache(compiled._cache)
+    return compiled
+
+
+def _inlined(function: Callable[P, R]) -> Callable[P, R]:
+    import numba
+
+    compiled: Callable[P, R] = numba.njit(inline="always", error_model="numpy")(function)
+    return compiled
 
 
 class _Cache:
@@ -83,9 +256,19 @@ class _Cache:
                 self._cache.save_overload(signature, compiled)
 
 
+def _is_kept(function: Callable[..., Any] | None) -> bool:
+    """Return whether compiled code of a function's package is likely to be on disk, without Numba."""
+    source = Path(function.__code__.co_filename if function else __file__).absolute()
+    beside = f"{source.parent.name}_{hashlib.sha1(os.fsencode(source.parent)).hexdigest()}"
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folders = [Path(given, beside)] if given else [source.parent / "__pycache__", Path(home, "numba", beside)]
+    return any(next(folder.glob(f"{source.stem}.*.nbi"), None) is not None for folder in folders)
+
+
 def cache_folder() -> Path | None:
     """Return the folder that compiled code is kept in, which can be written to; None where there is none."""
-    path = njit(_nothing).stats.cache_path if COMPILED else None  # type: ignore[attr-defined]
+    path = _compiled(_nothing).stats.cache_path if COMPILED else None  # type: ignore[attr-defined]
     if path is None:
         return None
     # Beside the package, every folder of modules has its own; elsewhere they are all in one.

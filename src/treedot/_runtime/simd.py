@@ -14,227 +14,73 @@ from typing import Any
 import numpy as np
 
 from treedot._runtime.array_types import Array
-from treedot._runtime.jit import COMPILED
+from treedot._runtime.jit import in_compiled_code
 
 LANES = 16
+INTRINSICS = "treedot._runtime.simd_intrinsics"
+_LANE = np.arange(LANES)
 
-if not COMPILED:
-    _LANE = np.arange(LANES)
 
-    def load(row: Array, index: int) -> Any:
-        """Return ``row[index : index + 16]``."""
-        return row[index : index + LANES].copy()
+@in_compiled_code(INTRINSICS)
+def load(row: Array, index: int) -> Any:
+    """Return ``row[index : index + 16]``."""
+    return row[index : index + LANES].copy()
 
-    def store(row: Array, index: int, block: Any) -> None:
-        """Set ``row[index : index + 16]``."""
-        row[index : index + LANES] = block
 
-    def splat(value: Any) -> Any:
-        """Return sixteen times the same value."""
-        return np.full(LANES, value)
+@in_compiled_code(INTRINSICS)
+def store(row: Array, index: int, block: Any) -> None:
+    """Set ``row[index : index + 16]``."""
+    row[index : index + LANES] = block
 
-    def flip(block: Any, word: Any) -> Any:
-        """Change the sign of the elements whose bits are set in a 16-bit word."""
-        return np.where((int(word) >> _LANE) & 1, -block, block)
 
-    def times(block: Any, row: Any, index: int) -> Any:
-        """Return ``block * row[index : index + 16]``, where the row may be signs, sixteen in a word."""
-        return flip(block, row[index // LANES]) if row.dtype == np.uint16 else block * load(row, index)
+@in_compiled_code(INTRINSICS)
+def splat(value: Any) -> Any:
+    """Return sixteen times the same value."""
+    return np.full(LANES, value)
 
-    def multiply(a: Any, b: Any, out: Any) -> None:
-        """Write the products of two rows, of which b may be signs; of two rows of signs, signs."""
-        if out.dtype == np.uint16:
-            out[:] = a ^ b
-            return
-        for at in range(0, out.size, LANES):
-            store(out, at, times(load(a, at), b, at))
 
-    def larger(block: Any, other: Any) -> Any:
-        """Return the larger of magnitudes ``block`` and the magnitude of ``other``, NaN where one is NaN."""
-        return np.maximum(block, np.abs(other))
+@in_compiled_code(INTRINSICS)
+def flip(block: Any, word: Any) -> Any:
+    """Change the sign of the elements whose bits are set in a 16-bit word."""
+    return np.where((int(word) >> _LANE) & 1, -block, block)
 
-    def exceeds(block: Any, limit: float) -> bool:
-        """Return whether the magnitude of an element is above a limit."""
-        return bool(np.any(np.abs(block) > limit))
 
-    def backwards(block: Any) -> Any:
-        """Return the elements in reverse order."""
-        return block[::-1].copy()
+@in_compiled_code(INTRINSICS)
+def times(block: Any, row: Any, index: int) -> Any:
+    """Return ``block * row[index : index + 16]``, where the row may be signs, sixteen in a word."""
+    return flip(block, row[index // LANES]) if row.dtype == np.uint16 else block * load(row, index)
 
-    def zipped(a: Any, b: Any) -> Any:
-        """Return ``a0 b0 a1 b1 … a7 b7`` and ``a8 b8 … a15 b15``."""
-        both = np.stack([a, b], axis=1).ravel()
-        return both[:LANES], both[LANES:]
 
-else:
-    import operator
+@in_compiled_code(INTRINSICS)
+def multiply(a: Any, b: Any, out: Any) -> None:
+    """Write the products of two rows, of which b may be signs; of two rows of signs, signs."""
+    if out.dtype == np.uint16:
+        out[:] = a ^ b
+        return
+    for at in range(0, out.size, LANES):
+        store(out, at, times(load(a, at), b, at))
 
-    import numba
-    from llvmlite import ir
-    from numba.core.datamodel import models
-    from numba.extending import intrinsic, overload, register_model
 
-    class Block(numba.types.Type):
-        """The Numba type of sixteen elements."""
+@in_compiled_code(INTRINSICS)
+def larger(block: Any, other: Any) -> Any:
+    """Return the larger of magnitudes ``block`` and the magnitude of ``other``, NaN where one is NaN."""
+    return np.maximum(block, np.abs(other))
 
-        def __init__(self, dtype: Any) -> None:
-            self.dtype = dtype
-            super().__init__(name=f"Block({dtype})")
 
-    @register_model(Block)
-    class _BlockModel(models.PrimitiveModel):
-        def __init__(self, manager: Any, block: Block) -> None:
-            element = ir.FloatType() if block.dtype == numba.types.float32 else ir.DoubleType()
-            super().__init__(manager, block, ir.VectorType(element, LANES))
+@in_compiled_code(INTRINSICS)
+def exceeds(block: Any, limit: float) -> bool:
+    """Return whether the magnitude of an element is above a limit."""
+    return bool(np.any(np.abs(block) > limit))
 
-    def _address(context: Any, builder: Any, kind: Any, place: Any, vector: Any) -> Any:
-        row, index = place
-        data = context.make_array(kind)(context, builder, row).data
-        return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
 
-    @intrinsic
-    def load(typing: Any, row: Any, index: Any) -> Any:
-        """Return ``row[index : index + 16]``."""
-        block = Block(row.dtype)
+@in_compiled_code(INTRINSICS)
+def backwards(block: Any) -> Any:
+    """Return the elements in reverse order."""
+    return block[::-1].copy()
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            vector = context.get_value_type(block)
-            address = _address(context, builder, signature.args[0], arguments, vector)
-            return builder.load(address, align=row.dtype.bitwidth // 8)
 
-        return block(row, numba.types.intp), generate
-
-    @intrinsic
-    def store(typing: Any, row: Any, index: Any, block: Any) -> Any:
-        """Set ``row[index : index + 16]``."""
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            vector = context.get_value_type(block)
-            address = _address(context, builder, signature.args[0], arguments[:2], vector)
-            builder.store(arguments[2], address, align=row.dtype.bitwidth // 8)
-            return context.get_dummy_value()
-
-        return numba.types.void(row, numba.types.intp, block), generate
-
-    @intrinsic
-    def splat(typing: Any, value: Any) -> Any:
-        """Return sixteen times the same value."""
-        block = Block(value)
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            vector = context.get_value_type(block)
-            nothing = ir.Constant(vector, ir.Undefined)
-            zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-            first = builder.insert_element(nothing, arguments[0], ir.Constant(ir.IntType(32), 0))
-            return builder.shuffle_vector(first, nothing, zeros)
-
-        return block(value), generate
-
-    @intrinsic
-    def flip(typing: Any, block: Any, word: Any) -> Any:
-        """Change the sign of the elements whose bits are set in a 16-bit word."""
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            marks = builder.bitcast(arguments[1], ir.VectorType(ir.IntType(1), LANES))
-            return builder.select(marks, builder.fneg(arguments[0]), arguments[0])
-
-        return block(block, numba.types.uint16), generate
-
-    @intrinsic
-    def larger(typing: Any, block: Any, other: Any) -> Any:
-        """Return the larger of magnitudes ``block`` and the magnitude of ``other``, NaN where one is NaN."""
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            # Without their sign, floating-point numbers are ordered as their bits are, and NaN comes last.
-            bits = block.dtype.bitwidth
-            words = ir.VectorType(ir.IntType(bits), LANES)
-            top, magnitude = (builder.bitcast(value, words) for value in arguments)
-            magnitude = builder.and_(magnitude, ir.Constant(words, [2 ** (bits - 1) - 1] * LANES))
-            above = builder.icmp_signed(">", magnitude, top)
-            return builder.bitcast(builder.select(above, magnitude, top), arguments[0].type)
-
-        return block(block, block), generate
-
-    @intrinsic
-    def _any_above(typing: Any, block: Any, other: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            marks = builder.bitcast(builder.fcmp_ordered(">", *arguments), ir.IntType(LANES))
-            return builder.icmp_unsigned("!=", marks, ir.Constant(marks.type, 0))
-
-        return numba.types.boolean(block, block), generate
-
-    @numba.njit
-    def exceeds(block: Any, limit: float) -> Any:
-        """Return whether the magnitude of an element is above a limit."""
-        edge = splat(limit)
-        return _any_above(larger(edge, block), edge)
-
-    def _shuffle(name: str, order: list[int], meaning: str) -> Any:
-        """Return a function of two blocks whose result takes its elements from both in a given order."""
-
-        def shuffle(typing: Any, a: Any, b: Any) -> Any:
-            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-                places = ir.Constant(ir.VectorType(ir.IntType(32), LANES), order)
-                return builder.shuffle_vector(arguments[0], arguments[1], places)
-
-            return a(a, b), generate
-
-        shuffle.__name__, shuffle.__doc__ = name, meaning
-        return intrinsic(shuffle)
-
-    _reversed = _shuffle("_reversed", list(range(LANES))[::-1], "The first block backwards.")
-    _alternating = [k // 2 + LANES * (k % 2) for k in range(2 * LANES)]
-    _zip_first = _shuffle("_zip_first", _alternating[:LANES], "Their first halves, alternating.")
-    _zip_second = _shuffle("_zip_second", _alternating[LANES:], "Their second halves, alternating.")
-
-    @numba.njit
-    def backwards(block: Any) -> Any:
-        """Return the elements in reverse order."""
-        return _reversed(block, block)
-
-    @numba.njit
-    def zipped(a: Any, b: Any) -> Any:
-        """Return ``a0 b0 a1 b1 … a7 b7`` and ``a8 b8 … a15 b15``."""
-        return _zip_first(a, b), _zip_second(a, b)
-
-    def _arithmetic(symbol: Any, instruction: str) -> None:
-        @intrinsic
-        def combine(typing: Any, a: Any, b: Any) -> Any:
-            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-                return getattr(builder, instruction)(*arguments)
-
-            return a(a, b), generate
-
-        @overload(symbol)
-        def implementation(a, b):  # names must match the lambda's exactly
-            if isinstance(a, Block) and isinstance(b, Block):
-                return lambda a, b: combine(a, b)
-            return None
-
-    _arithmetic(operator.add, "fadd")
-    _arithmetic(operator.sub, "fsub")
-    _arithmetic(operator.mul, "fmul")
-
-    def times(block: Any, row: Any, index: int) -> Any:
-        """Return ``block * row[index : index + 16]``, where the row may be signs, sixteen in a word."""
-
-    @overload(times)
-    def _times(block, row, index):  # names must match exactly
-        if row.dtype == numba.types.uint16:
-            return lambda block, row, index: flip(block, row[index // LANES])
-        return lambda block, row, index: block * load(row, index)
-
-    def multiply(a: Any, b: Any, out: Any) -> None:
-        """Write the products of two rows, of which b may be signs; of two rows of signs, signs."""
-
-    @overload(multiply)
-    def _multiply(a, b, out):
-        def signs(a, b, out):
-            for k in range(out.size):
-                out[k] = a[k] ^ b[k]
-
-        def row(a, b, out):
-            for at in range(0, out.size, LANES):
-                store(out, at, times(load(a, at), b, at))
-
-        return signs if out.dtype == numba.types.uint16 else row
+@in_compiled_code(INTRINSICS)
+def zipped(a: Any, b: Any) -> Any:
+    """Return ``a0 b0 a1 b1 … a7 b7`` and ``a8 b8 … a15 b15``."""
+    both = np.stack([a, b], axis=1).ravel()
+    return both[:LANES], both[LANES:]

@@ -10,7 +10,7 @@ import numpy as np
 
 from treedot._runtime.array_types import Array, FloatArray, WordArray
 from treedot._runtime.hashing import GOLDEN, keys, mix64
-from treedot._runtime.jit import COMPILED, njit
+from treedot._runtime.jit import compiles, njit
 from treedot.vectors.dense.compositions import Algebra
 from treedot.vectors.dense.labels import (
     CENTRE,
@@ -30,7 +30,7 @@ def label_vectors(algebra: Algebra, texts: Sequence[str]) -> Iterator[tuple[slic
     """Yield the label vectors of the paper's algebras with norm √d, a few rows at a time."""
     for start in range(0, len(texts), ROWS):
         part = slice(start, start + ROWS)
-        if COMPILED:
+        if compiles(len(texts[part]) * algebra.size):
             vectors = np.empty((len(texts[part]), algebra.size))
             _fill(keys(algebra.seed, texts[part], "label"), _CONSTANTS, vectors)
         else:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import IntArray, Matrix, Row, SignWords
-from treedot._runtime.jit import COMPILED, njit
+from treedot._runtime.jit import compiles, njit
 from treedot._runtime.simd import LANES, load, multiply, store
 from treedot.vectors.chunks import ALL_DONE, Ended
 from treedot.vectors.dense import rescaling
@@ -84,7 +84,7 @@ class MixedEncoder:
         rows = max(1, 2**18 // self.algebra.size)  # a few rows at a time stay in the processor's cache
         for start in range(0, len(texts), rows):
             part = slice(start, start + rows)
-            if COMPILED:
+            if compiles(head[part].size):
                 choices = self.algebra.label_choices(texts[part])
                 _mix_labels(choices, self.images, self.m1, head[part])
                 _mix_labels(choices, self.images, self.m2, child[part])

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import BoolArray, IntArray, Label, Matrix, Row, SignWords
-from treedot._runtime.jit import COMPILED, inlined, njit
+from treedot._runtime.jit import in_compiled_code, inlined, njit
 from treedot._runtime.simd import LANES, flip, load, splat, store, times
 from treedot.vectors.dense.compositions import Mixer
 
@@ -234,26 +234,13 @@ def mix_signs_plus(x: SignWords, shuffle: Shuffle, plus: Sum, out: Row) -> None:
         _plus(b3, 3, block, count, shuffle.target, plus, out)
 
 
-if COMPILED:
-    from numba.extending import overload
-
-    def mix_label_plus(x: Any, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
-        """Write ``4 b · signs ⊗ M°(x) + a · label`` to out for a label x."""
-
-    @overload(mix_label_plus)
-    def _mix_label_plus(x, shuffle, plus, edge, out):  # type: ignore[no-untyped-def]
-        if x.dtype.bitwidth == 16:
-            return lambda x, shuffle, plus, edge, out: mix_signs_plus(x, shuffle, plus, out)
-        return lambda x, shuffle, plus, edge, out: mix_plus(x, shuffle, plus, edge, out)
-
-else:
-
-    def mix_label_plus(x: Any, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
-        """Write ``4 b · signs ⊗ M°(x) + a · label`` to out for a label x."""
-        if x.dtype == np.uint16:
-            mix_signs_plus(x, shuffle, plus, out)
-        else:
-            mix_plus(x, shuffle, plus, edge, out)
+@in_compiled_code("treedot.vectors.dense.mixing_overloads")
+def mix_label_plus(x: Any, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
+    """Write ``4 b · signs ⊗ M°(x) + a · label`` to out for a label x."""
+    if x.dtype == np.uint16:
+        mix_signs_plus(x, shuffle, plus, out)
+    else:
+        mix_plus(x, shuffle, plus, edge, out)
 
 
 @njit

@@ -1,0 +1,20 @@
+"""The function of ``atomics`` inside compiled code: an atomic instruction of LLVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba.extending import intrinsic
+
+
+@intrinsic
+def next_number(typing: Any, counter: Any) -> Any:
+    """Return the one element of a counter, and add one to it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.atomic_rmw("add", place, ir.Constant(ir.IntType(64), 1), "monotonic")
+
+    return numba.types.int64(counter), generate

@@ -1,0 +1,113 @@
+"""The functions of ``words`` inside compiled code: instructions of LLVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.extending import intrinsic
+
+from treedot.readers.brackets.words import PADDING
+
+
+def _load(context: Any, builder: Any, signature: Any, place: Any, kind: Any) -> Any:
+    text, at = place
+    data = context.make_array(signature.args[0])(context, builder, text).data
+    return builder.load(builder.bitcast(builder.gep(data, [at]), kind.as_pointer()), align=1)
+
+
+@intrinsic
+def byte_at(typing: Any, text: Any, at: Any) -> Any:
+    """Return one byte; an index of an array would be asked for its sign each time."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte = _load(context, builder, signature, arguments, ir.IntType(8))
+        return builder.zext(byte, ir.IntType(64))
+
+    return numba.types.int64(text, numba.types.intp), generate
+
+
+@intrinsic
+def word_at(typing: Any, text: Any, at: Any) -> Any:
+    """Return eight bytes as an integer, the first as its lowest bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _load(context, builder, signature, arguments, ir.IntType(64))
+
+    return numba.types.uint64(text, numba.types.intp), generate
+
+
+@intrinsic
+def label_bytes(typing: Any, text: Any, at: Any) -> Any:
+    """Return how many bytes of a label come before the next blank or bracket: 32 if it is not near."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(ir.IntType(8), PADDING)
+        block = _load(context, builder, signature, arguments, kind)
+
+        def all_of(byte: int) -> Any:
+            return ir.Constant(kind, [byte] * PADDING)
+
+        bracket = builder.icmp_unsigned("==", builder.or_(block, all_of(1)), all_of(ord(")")))
+        space = builder.icmp_unsigned("==", block, all_of(ord(" ")))
+        other = builder.icmp_unsigned("<", builder.sub(block, all_of(ord("\t"))), all_of(5))
+        ends = builder.bitcast(builder.or_(bracket, builder.or_(space, other)), ir.IntType(PADDING))
+        marks = builder.or_(builder.zext(ends, ir.IntType(64)), ir.Constant(ir.IntType(64), 1 << PADDING))
+        return builder.cttz(marks, ir.Constant(ir.IntType(1), 1))
+
+    return numba.types.int64(text, numba.types.intp), generate
+
+
+@intrinsic
+def marks(typing: Any, text: Any, at: Any, byte: Any) -> Any:
+    """Return one bit for each of 32 bytes, the first as the lowest: whether it is a certain one."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(ir.IntType(8), PADDING)
+        block = _load(context, builder, signature, arguments[:2], kind)
+        wanted = builder.trunc(arguments[2], ir.IntType(8))
+        first = builder.insert_element(ir.Constant(kind, ir.Undefined), wanted, ir.IntType(32)(0))
+        lanes = ir.Constant(ir.VectorType(ir.IntType(32), PADDING), [0] * PADDING)
+        same = builder.icmp_unsigned("==", block, builder.shuffle_vector(first, first, lanes))
+        return builder.zext(builder.bitcast(same, ir.IntType(PADDING)), ir.IntType(64))
+
+    return numba.types.int64(text, numba.types.intp, numba.types.int64), generate
+
+
+@intrinsic
+def n_marks(typing: Any, bits: Any) -> Any:
+    """Return how many bits are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return numba.types.int64(numba.types.int64), generate
+
+
+@intrinsic
+def first_mark(typing: Any, bits: Any) -> Any:
+    """Return the number of the lowest bit that is set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return numba.types.int64(numba.types.int64), generate
+
+
+@numba.njit
+def scrambled(code: Any, word: Any, key: Any) -> Any:
+    """Return the hash of what has the hash ``code`` and a word after it, by an odd ``key``."""
+    half = np.uint64(32)
+    odd = np.uint64(key)
+    product = (np.uint64(code) ^ word) * odd
+    product = (product ^ (product >> half)) * odd  # once more: the first one leaves low bits to low bytes
+    return product ^ (product >> half)
+
+
+@numba.njit
+def first_bytes(word: Any, length: int) -> Any:
+    """Return a word without all bytes but its first ones, at most eight."""
+    half = np.uint64(4 * length)  # shifting by 64 bits at once is not defined
+    return word & (((np.uint64(1) << half) << half) - np.uint64(1))

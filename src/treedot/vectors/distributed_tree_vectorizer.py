@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,10 +13,9 @@ import numpy.typing as npt
 from treedot.kernels.word_vectors import WordVectors
 from treedot.parameters import checked_integer
 from treedot.readers import read_tree, read_trees
-from treedot.vectors.dense.encoder import DenseEncoder
+from treedot.vectors.dense.encoding import DenseEncoding
 from treedot.vectors.dense.reference import fragment_vector
 from treedot.vectors.dense.word_labels import WordLabels
-from treedot.vectors.encoder_cache import kept_encoder, trim_encoders
 from treedot.vectors.spec import DenseSpec, spec_of
 from treedot.vectors.transformers import StatelessTreeTransformer
 
@@ -197,17 +195,8 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         --------
         clear_encoders : Drop the label vectors that are kept for the next call.
         """
-        spec = self.spec
-        try:
-            if self.device != "cpu":
-                from treedot.vectors.gpu.encoder import GpuEncoder
-
-                on_gpu = kept_encoder(spec, (self.device,), partial(GpuEncoder, spec, self.device))
-                return on_gpu.transform(read_trees(X), out=out, n_jobs=self.n_jobs)
-            encoder = kept_encoder(spec, (), partial(DenseEncoder, spec, self._words))
-            return encoder.encode(read_trees(X), out=out, n_jobs=self.n_jobs)
-        finally:
-            trim_encoders()
+        encoding = DenseEncoding(self.spec, self._words, self.device)
+        return encoding.transform(read_trees(X), self.n_jobs, out)
 
     def transform_fragment(self, fragment: Any) -> np.ndarray:
         """Return f̂(τ), the vector of one fragment: nearly a unit vector, nearly orthogonal to all others.

@@ -15,15 +15,14 @@ from treedot.errors import ParameterError, SourceError
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_tree, read_trees
 from treedot.trees import Forest, Tree
-from treedot.vectors.encoder_cache import kept_encoder, trim_encoders
+from treedot.vectors.encoder_cache import kept_encoder
 from treedot.vectors.sparse.dictionary import FragmentDictionary
 from treedot.vectors.sparse.encoder import SparseEncoder
-from treedot.vectors.sparse.fitted_state import VectorizerState
-from treedot.vectors.sparse.fragment_rows import FragmentRows, encode_rows, exact_log_norms
+from treedot.vectors.sparse.fitted_rows import FittedRows, exact_log_norms
 from treedot.vectors.sparse.idf import DocumentCounts, checked_idf, is_flag
 from treedot.vectors.sparse.occurrences import Occurrences
 from treedot.vectors.sparse.rows import LearnedColumns
-from treedot.vectors.spec import SparseSpec, spec_of
+from treedot.vectors.spec import SparseSpec, default_damping, spec_of
 from treedot.vectors.transformers import SparseTreeTransformer, check_source
 
 if TYPE_CHECKING:
@@ -159,10 +158,9 @@ class FragmentVectorizer(SparseTreeTransformer):
     @property
     def spec(self) -> SparseSpec:
         """Everything that determines a row but what ``fit`` learns; ``fingerprint`` names both."""
-        default = "sqrt" if self.rest is None else "linear"
+        damping = default_damping(self.rest) if self.damping is None else self.damping
         return spec_of(
-            SparseSpec, self.n_features, self.decay, self.budget,
-            default if self.damping is None else self.damping, self.rest, self.rest_size,
+            SparseSpec, self.n_features, self.decay, self.budget, damping, self.rest, self.rest_size,
             checked_integer("random_state", self.random_state), self.normalize, self.dtype,
         )  # fmt: skip
 
@@ -204,10 +202,7 @@ class FragmentVectorizer(SparseTreeTransformer):
         --------
         clear_encoders : Drop the keys of labels that are kept for the next call.
         """
-        try:
-            return encode_rows(self._encoder(), read_trees(X), self.n_jobs)
-        finally:
-            trim_encoders()
+        return self._rows().transform(read_trees(X))
 
     def transform_fragment(self, fragment: Any) -> csr_matrix:
         """Return the row of one fragment: ±1 in its column, or its vector in the rest, of length about 1.
@@ -275,40 +270,27 @@ class FragmentVectorizer(SparseTreeTransformer):
     @property
     def fingerprint(self) -> str:
         """A short stable name of all that determines a row, what ``fit`` learned included."""
-        return self._state().fingerprint
+        return self._rows().fingerprint
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and what was learned to a file, whole or not at all."""
-        self._state().save(path)
+        self._rows().save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a file that ``save`` wrote."""
-        return cls._of_state(VectorizerState.load(path))
-
-    def _state(self) -> VectorizerState:
-        """Return the parameters as plain JSON values, and what was learned as arrays."""
-        return self._rows().state({"damping": self.damping, "n_jobs": self.n_jobs})
+        return cls._of_rows(FittedRows.load(path))
 
     @classmethod
-    def _of_state(cls, state: VectorizerState) -> Self:
-        """Return the vectorizer that ``_state`` described."""
-        rows, parameters = FragmentRows.from_state(state), state.parameters
-        damping = parameters.get("damping", rows.spec.damping)
-        return cls._of_rows(rows, damping=damping, n_jobs=parameters.get("n_jobs"))
-
-    @classmethod
-    def _of_rows(cls, rows: FragmentRows, **parameters: Any) -> Self:
-        """Return the vectorizer of some rows; ``parameters`` are those that these do not tell."""
-        spec = rows.spec
-        settings = {
-            "n_features": spec.n_features, "decay": spec.decay, "budget": spec.budget,
-            "damping": spec.damping, "idf": rows.idf, "normalize": spec.normalize, "rest": spec.rest,
-            "rest_size": spec.rest_size, "random_state": spec.seed, "dtype": spec.dtype,
-        }  # fmt: skip
-        made = cls(**(settings | parameters))
-        if made.spec != spec:
-            raise SourceError("this is not the state of a FragmentVectorizer: its damping is another")
+    def _of_rows(cls, rows: FittedRows) -> Self:
+        """Return the vectorizer that makes some rows."""
+        spec, parameters = rows.spec, rows.parameters or {}
+        made = cls(
+            n_features=spec.n_features, decay=spec.decay, budget=spec.budget,
+            damping=parameters.get("damping", spec.damping), idf=rows.idf, normalize=spec.normalize,
+            rest=spec.rest, rest_size=spec.rest_size, random_state=spec.seed, dtype=spec.dtype,
+            n_jobs=parameters.get("n_jobs"),
+        )  # fmt: skip
         if isinstance(rows.learned, FragmentDictionary):
             made.dictionary_ = rows.learned
         elif rows.learned is not None:
@@ -324,20 +306,16 @@ class FragmentVectorizer(SparseTreeTransformer):
     def _n_features_out(self) -> int:
         return self._encoder().n_columns
 
-    def _rows(self) -> FragmentRows:
+    def _rows(self) -> FittedRows:
         """Return all that determines a row."""
-        spec, idf = self.spec, self._checked_idf()
-        if self._is_stateless:
-            return FragmentRows(spec, idf)
-        self._check_fitted()
-        return FragmentRows(spec, idf, self.dictionary_ if self.n_features is None else self.documents_)
+        spec, idf, learned = self.spec, self._checked_idf(), None
+        if not self._is_stateless:
+            self._check_fitted()
+            learned = self.dictionary_ if self.n_features is None else self.documents_
+        return FittedRows(spec, idf, learned, {"damping": self.damping, "n_jobs": self.n_jobs})
 
     def _encoder(self) -> SparseEncoder:
-        rows = self._rows()
-        if rows.counted is not None:
-            for array in rows.counted[:2]:  # the encoder would not notice a change
-                array.setflags(write=False)
-        return kept_encoder(rows.spec, rows.identity, rows.make_encoder)
+        return self._rows().encoder()
 
     def _check_fitted(self) -> None:
         check_is_fitted(self)

@@ -296,6 +296,11 @@ class SparseSpec(_Described):
         return self.rest_size if self.rest == "dense" else 0
 
 
+def default_damping(rest: str | None) -> str:
+    """Return how fragments count that occur several times; a rest allows only one way."""
+    return "sqrt" if rest is None else "linear"
+
+
 def spec_from_dict(fields: Mapping[str, Any]) -> DenseSpec | SparseSpec:
     """Return the spec that ``to_dict`` of either kind described, alone or as it stands beside vectors.
 

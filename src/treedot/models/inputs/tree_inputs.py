@@ -26,8 +26,7 @@ from treedot.models.inputs.table import Columns, Table
 from treedot.trees import Forest
 from treedot.vectors.dense.encoder import DenseEncoder
 from treedot.vectors.sparse.encoder import SparseEncoder
-from treedot.vectors.sparse.fitted_state import VectorizerState
-from treedot.vectors.sparse.fragment_rows import FragmentRows, encode_rows
+from treedot.vectors.sparse.fitted_rows import FittedRows, encode_rows, fingerprint_of
 from treedot.vectors.spec import DenseSpec
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class FragmentInput(StoredInput):
     is_dense = False
 
     column: str | None
-    rows: FragmentRows
+    rows: FittedRows
 
     @property
     def reads(self) -> Columns:
@@ -76,21 +75,20 @@ class FragmentInput(StoredInput):
 
     def config(self) -> dict[str, Any]:
         """Return the settings of the rows."""
-        state = self.rows.state()
-        return {"column": self.column, "rows": state.settings, "fingerprint": state.fingerprint}
+        return {"column": self.column, "rows": self.rows.settings, "fingerprint": self.rows.fingerprint}
 
     def arrays(self) -> dict[str, Array]:
         """Return the columns and weights that were learned."""
-        return self.rows.state().arrays
+        return self.rows.arrays
 
     @classmethod
     def restored(cls, config: Mapping[str, Any], arrays: dict[str, Array]) -> Self:
         """Return the stored input."""
-        state = VectorizerState({"idf": False, **entry(config, "rows", dict)}, arrays)
-        rows = FragmentRows.from_state(state)
-        if state.fingerprint != config.get("fingerprint"):
+        settings = entry(config, "rows", dict)
+        rows = FittedRows.from_stored(settings, arrays)
+        if fingerprint_of(settings, arrays) != config.get("fingerprint"):
             raise SourceError("an input of fragments does not hold what its fingerprint names")
-        if arrays.keys() != rows.state().arrays.keys():
+        if arrays.keys() != rows.arrays.keys():
             raise SourceError("an input of fragments has arrays that its settings have no use for")
         return cls(stored_column(config), rows)
 

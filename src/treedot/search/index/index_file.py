@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,10 +19,7 @@ from treedot.search.index.inverted_index_writer import InvertedIndexWriter, List
 from treedot.trees import Forest
 from treedot.trees.packed import PackedTrees, PackedWriter
 from treedot.vectors.files import INDEX_FORMAT, check_is
-from treedot.vectors.sparse.fitted_state import VectorizerState
-
-if TYPE_CHECKING:
-    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+from treedot.vectors.sparse.fitted_rows import FittedRows, fingerprint_of
 
 VERSION = 1
 
@@ -33,7 +29,7 @@ BATCH = 4096  # trees that are turned into rows at a time
 class IndexFile(NamedTuple):
     """What an index file holds, mapped into memory."""
 
-    vectorizer: FragmentVectorizer
+    rows: FittedRows  # what makes rows of trees
     reading: dict[str, Any]  # how the trees were read, as far as whoever wrote them said so
     trees: PackedTrees
     lists: Lists
@@ -54,7 +50,7 @@ def _identity(found: os.stat_result) -> tuple[int, ...]:
 
 def write_index(
     target: Path,
-    vectorizer: FragmentVectorizer,
+    rows: FittedRows,
     forests: Iterable[Forest],
     *,
     reading: Mapping[str, Any],
@@ -67,36 +63,35 @@ def write_index(
 
     Rows that are kept are not made again. ``check`` is called when all is ready to take its place.
     """
-    fast = _with_threads(vectorizer, n_jobs)
     with InvertedIndexWriter(target) as lists, PackedWriter(target) as trees:
         if kept is not None:
-            old, rows = kept
+            old, numbers = kept
             check_order(old.lists, len(old.trees), target)
-            lists.add_lists(old.lists, rows, len(old.trees))
-            for start in range(0, rows.size, BATCH):
+            lists.add_lists(old.lists, numbers, len(old.trees))
+            for start in range(0, numbers.size, BATCH):
                 with stored_trees(target):
-                    forest = old.trees.take(rows[start : start + BATCH])
+                    forest = old.trees.take(numbers[start : start + BATCH])
                 trees.add(forest)
         for forest in forests:
-            lists.add(fast.transform(forest))
+            lists.add(rows.transform(forest, n_jobs))
             trees.add(forest)
             if progress is not None:
                 progress(lists.n_rows)
         if not lists.n_rows:
             raise SourceError("there is no tree to make an index of")
-        state = vectorizer._state()
+        settings, learned = rows.settings, rows.arrays
         description = {
             "format": INDEX_FORMAT,
             "version": VERSION,
-            "fingerprint": state.fingerprint,
-            "vectorizer": state.settings,
+            "fingerprint": fingerprint_of(settings, learned),
+            "vectorizer": settings,
             "reading": dict(reading),
             "trees": lists.n_rows,
         }
         groups: dict[str, Mapping[str, Any]] = {
             "trees": trees.finish(),
             "lists": lists.finish(n_jobs),
-            "vectorizer": state.arrays,
+            "vectorizer": learned,
         }
         arrays = {f"{group}.{name}": array for group in groups for name, array in groups[group].items()}
         check()
@@ -105,8 +100,6 @@ def write_index(
 
 def read_index(path: str | os.PathLike[str]) -> IndexFile:
     """Map an index file into memory, or raise where it is not one, or does not fit together."""
-    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
-
     try:
         with open_plain(path) as file:
             identity = _identity(os.fstat(file.fileno()))
@@ -124,15 +117,14 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
             f"and this is version {VERSION}: build it again"
         )
     try:
-        vectorizer = FragmentVectorizer._of_state(
-            VectorizerState(description["vectorizer"], _group(arrays, "vectorizer"))
-        )
+        settings, learned = description["vectorizer"], _group(arrays, "vectorizer")
+        rows, fingerprint = FittedRows.from_stored(settings, learned), fingerprint_of(settings, learned)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SourceError(f"{path} is damaged: its vectorizer cannot be rebuilt: {error}") from error
-    if vectorizer.fingerprint != description.get("fingerprint"):
+    if fingerprint != description.get("fingerprint"):
         raise SpecMismatchError(
             f"{path} was made by a vectorizer with the fingerprint {description.get('fingerprint')!r}, "
-            f"but its settings now give {vectorizer.fingerprint!r}: it is damaged, or another version "
+            f"but its settings now give {fingerprint!r}: it is damaged, or another version "
             "of treedot made it; build it again"
         )
     reading = description.get("reading", {})
@@ -145,7 +137,7 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
         raise SourceError(f"{path} is damaged: how its trees were read is not a JSON object")
     if len(trees) != description.get("trees"):
         raise SourceError(f"{path} is damaged: it holds {len(trees)} trees, not {description.get('trees')!r}")
-    return IndexFile(vectorizer, reading, trees, lists, identity)
+    return IndexFile(rows, reading, trees, lists, identity)
 
 
 @contextlib.contextmanager
@@ -201,12 +193,3 @@ def _checked_lists(arrays: Mapping[str, np.ndarray]) -> Lists:
     if not ends or not lists.start[-1] == lists.row.size == lists.value.size:
         raise SourceError("the lists of rows do not end where they should")
     return lists
-
-
-def _with_threads(vectorizer: FragmentVectorizer, n_jobs: int | None) -> FragmentVectorizer:
-    """Return the vectorizer, made to use some threads where it does not say how many."""
-    if n_jobs is None or vectorizer.n_jobs is not None:
-        return vectorizer
-    fast = copy(vectorizer)
-    fast.n_jobs = n_jobs
-    return fast

@@ -29,6 +29,8 @@ from treedot.search.index.index_file import (
 from treedot.search.index.posting_search import best_rows
 from treedot.search.rerank import checked_candidates, ranked_again
 from treedot.trees import Forest
+from treedot.vectors.sparse.fitted_rows import FittedRows
+from treedot.vectors.spec import MAX_FEATURES, SparseSpec
 
 if TYPE_CHECKING:
     from treedot.vectors.fragment_vectorizer import FragmentVectorizer
@@ -74,12 +76,14 @@ class TreeIndex:
     @property
     def vectorizer(self) -> FragmentVectorizer:
         """What turned the trees into rows, and turns queries into rows."""
-        return self._file.vectorizer
+        from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+
+        return FragmentVectorizer._of_rows(self._file.rows)
 
     @property
     def fingerprint(self) -> str:
         """The name of everything that determines a row."""
-        return self.vectorizer.fingerprint
+        return self._file.rows.fingerprint
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -121,23 +125,17 @@ class TreeIndex:
         progress : callable, optional
             Called after each batch with the number of trees so far.
         """
-        from treedot.vectors.fragment_vectorizer import FragmentVectorizer
-
         target = Path(path)
         check_target(target, *_files_of(source))
         replace = checked_flag("overwrite", overwrite)
         _check_free(target, replace)
-        if vectorizer is not None and not isinstance(vectorizer, FragmentVectorizer):
-            raise ParameterError(
-                f"an index is made of sparse rows: give a FragmentVectorizer, not {type(vectorizer).__name__}"
-            )
-        vectorizer = FragmentVectorizer(n_features=2**30) if vectorizer is None else vectorizer
+        rows = _rows_of(vectorizer)
         forests = _batches(source, target)
         with lock(target):
             _check_free(target, replace)  # another process may have made one meanwhile
             write_index(
                 target,
-                vectorizer,
+                rows,
                 forests,
                 reading=reading or {},
                 check=partial(_check_free, target, replace),
@@ -287,7 +285,7 @@ class TreeIndex:
         check_target(self.path, *_files_of(trees))
         write_index(
             self.path,
-            self.vectorizer,
+            self._file.rows,
             _batches(trees, self.path),
             reading=self.reading,
             kept=(self._file, rows),
@@ -360,7 +358,7 @@ class TreeIndex:
         k = min(checked_integer("k", k, at_least=1), n_rows)
         wanted = min(checked_candidates(rerank, candidates, k), n_rows)
         queries = read_trees(trees)
-        made = file.vectorizer.transform(queries)
+        made = file.rows.transform(queries)
         rows, values = best_rows(file.lists, n_rows, made, wanted, n_jobs, self.path)
         if rerank is None:
             return rows, values
@@ -371,6 +369,19 @@ class TreeIndex:
             f"<TreeIndex of {len(self)} trees, {self._file.lists.column.size} columns, {self.nnz} non-zeros: "
             f"{self.path}>"
         )
+
+
+def _rows_of(vectorizer: FragmentVectorizer | None) -> FittedRows:
+    """Return what makes the rows of an index."""
+    if vectorizer is None:
+        return FittedRows(SparseSpec(n_features=MAX_FEATURES), parameters={"damping": None, "n_jobs": None})
+    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+
+    if not isinstance(vectorizer, FragmentVectorizer):
+        raise ParameterError(
+            f"an index is made of sparse rows: give a FragmentVectorizer, not {type(vectorizer).__name__}"
+        )
+    return vectorizer._rows()
 
 
 def _check_free(target: Path, overwrite: bool) -> None:

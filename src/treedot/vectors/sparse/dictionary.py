@@ -6,7 +6,7 @@ a ``FragmentDictionary`` keeps them for good: it knows how each is made, so that
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple, Self
 
@@ -223,7 +223,7 @@ class FragmentDictionary:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Array]) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
         """Return the dictionary that ``arrays`` described."""
         try:
             text, starts = bytes(arrays["label_text"]), arrays["label_start"].tolist()

@@ -204,7 +204,7 @@ def test_parsing_ends_with_its_time():
 def test_trees_are_the_same_in_every_process():
     source = EXAMPLES["java"][0]
     script = (
-        "import sys; from treedot.readers.code import parse_code; "
+        "import sys; from treedot.readers import parse_code; "
         "print(*parse_code(sys.stdin.read(), 'java'))"
     )
     done = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -433,17 +434,20 @@ class Forest:
         kept = f", columns=[{first_few(self.columns)}]" if self.columns else ""
         return f"<Forest of {len(self)} trees, {self.n_nodes} nodes, {len(self.labels)} labels{kept}>"
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = {name: getattr(self, name) for name in ("label", "arity", "offsets", "labels")}
-        return {**state, "columns": dict(self.columns)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Forest, (self.label, self.arity, self.offsets, self.labels, dict(self.columns))
 
 
 def tree_of_node(offsets: IntArray) -> IntArray:
     """Return for every node the number of its tree, given where neighbouring trees begin and end."""
     return np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+
+
+def used_labels(label: IntArray, labels: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
+    """Return the labels of nodes, numbered anew, and the texts, without those that no node has."""
+    used = np.bincount(label, minlength=len(labels)) > 0
+    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return number[label], tuple(itertools.compress(labels, used))
 
 
 def _check_size(nodes: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,6 +23,7 @@ from treedot.kernels.word_vectors import WordVectors
 from treedot.models.inputs.model_input import StoredInput, check_arrays, entry, stored_column
 from treedot.models.inputs.table import Columns, Table
 from treedot.trees import Forest
+from treedot.trees.packed import FOREST, pack, unpack
 from treedot.vectors.dense.encoder import DenseEncoder
 from treedot.vectors.sparse.encoder import SparseEncoder
 from treedot.vectors.sparse.fitted_rows import FittedRows, encode_rows, fingerprint_of
@@ -39,10 +39,6 @@ KERNELS: dict[str, type[TreeKernel]] = {
     for kernel in (SubsetTreeKernel, SubtreeKernel, BoundedTreeKernel, PartialTreeKernel, RouteKernel)
 }
 NOT_STORED = ("max_pairs", "algorithm")  # parameters of kernels that change no value
-FOREST = {
-    "label": np.int32, "arity": np.int32, "offsets": np.int64,
-    "label_text": np.uint8, "label_offsets": np.int64,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,14 +210,7 @@ class KernelInput(StoredInput):
 
     def arrays(self) -> dict[str, Array]:
         """Return the support vectors, packed."""
-        texts = [text.encode("utf-8", "surrogatepass") for text in self.trees.labels]
-        return {
-            "label": self.trees.label,
-            "arity": self.trees.arity,
-            "offsets": self.trees.offsets,
-            "label_text": np.frombuffer(b"".join(texts), np.uint8),
-            "label_offsets": np.cumsum([0, *map(len, texts)]).astype(np.int64),
-        }
+        return pack(self.trees)
 
     @classmethod
     def restored(cls, config: Mapping[str, Any], arrays: dict[str, Array]) -> Self:
@@ -236,15 +225,4 @@ class KernelInput(StoredInput):
             made = kernel(**parameters)
         except TypeError as error:
             raise SourceError(f"its kernel has parameters that it does not take: {error}") from None
-        return cls(stored_column(config), made, _unpacked(arrays))
-
-
-def _unpacked(arrays: Mapping[str, Array]) -> Forest:
-    text, ends = arrays["label_text"].tobytes(), arrays["label_offsets"]
-    if not ends.size or ends[0] != 0 or ends[-1] != len(text) or (np.diff(ends) < 0).any():
-        raise SourceError("the labels of its support vectors do not end where they should")
-    try:
-        labels = [text[a:b].decode("utf-8") for a, b in pairwise(ends.tolist())]
-    except UnicodeDecodeError as error:
-        raise SourceError(f"the labels of its support vectors are not UTF-8: {error}") from None
-    return Forest(arrays["label"], arrays["arity"], arrays["offsets"], labels)
+        return cls(stored_column(config), made, unpack(arrays))

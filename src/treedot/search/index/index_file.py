@@ -15,6 +15,8 @@ from treedot._runtime.jit import njit
 from treedot._storage.files import open_plain
 from treedot._storage.safetensors import mapped_arrays, write_arrays
 from treedot.errors import SourceError, SpecMismatchError, TreedotError
+from treedot.languages import LANGUAGES
+from treedot.readers.code.grammars import PARSER, checked_versions, grammar_versions
 from treedot.search.index.inverted_index_writer import InvertedIndexWriter, Lists
 from treedot.trees import Forest
 from treedot.trees.packed import PackedTrees, PackedWriter
@@ -31,6 +33,7 @@ class IndexFile(NamedTuple):
 
     rows: FittedRows  # what makes rows of trees
     reading: dict[str, Any]  # how the trees were read, as far as whoever wrote them said so
+    grammars: dict[str, str]  # the versions that parsed trees of source code; empty in earlier files
     trees: PackedTrees
     lists: Lists
     identity: tuple[int, ...]  # as of ``identity_of``
@@ -63,6 +66,7 @@ def write_index(
 
     Rows that are kept are not made again. ``check`` is called when all is ready to take its place.
     """
+    languages, kept_languages = set[str](), set[str]()
     with InvertedIndexWriter(target) as lists, PackedWriter(target) as trees:
         if kept is not None:
             old, numbers = kept
@@ -72,9 +76,11 @@ def write_index(
                 with stored_trees(target):
                     forest = old.trees.take(numbers[start : start + BATCH])
                 trees.add(forest)
+                kept_languages |= _languages(forest)
         for forest in forests:
             lists.add(rows.transform(forest, n_jobs))
             trees.add(forest)
+            languages |= _languages(forest)
             if progress is not None:
                 progress(lists.n_rows)
         if not lists.n_rows:
@@ -88,6 +94,9 @@ def write_index(
             "reading": dict(reading),
             "trees": lists.n_rows,
         }
+        known = {} if kept is None else kept[0].grammars
+        if grammars := _grammars(languages, kept_languages, known):
+            description["grammars"] = grammars
         groups: dict[str, Mapping[str, Any]] = {
             "trees": trees.finish(),
             "lists": lists.finish(n_jobs),
@@ -129,15 +138,27 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
         )
     reading = description.get("reading", {})
     try:
+        grammars = checked_versions(description.get("grammars", {}))
         trees = PackedTrees(_group(arrays, "trees"))
         lists = _checked_lists(_group(arrays, "lists"))
-    except SourceError as error:
+    except (SourceError, TypeError) as error:
         raise SourceError(f"{path} is damaged: {error}") from None
     if not isinstance(reading, dict):
         raise SourceError(f"{path} is damaged: how its trees were read is not a JSON object")
     if len(trees) != description.get("trees"):
         raise SourceError(f"{path} is damaged: it holds {len(trees)} trees, not {description.get('trees')!r}")
-    return IndexFile(rows, reading, trees, lists, identity)
+    return IndexFile(rows, reading, grammars, trees, lists, identity)
+
+
+def _languages(forest: Forest) -> set[str]:
+    names = {name for name in forest.columns.get("language", ()) if isinstance(name, str)}
+    return names & LANGUAGES.keys()
+
+
+def _grammars(new: set[str], kept: set[str], known: Mapping[str, str]) -> dict[str, str]:
+    """Return the versions that parsed the trees of languages; those of kept trees, if known, stay."""
+    old = {*kept, PARSER} if kept else set()
+    return grammar_versions(new - kept) | {name: text for name, text in known.items() if name in old}
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from treedot._storage.locks import lock
 from treedot.errors import ParameterError, SourceError
 from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import iter_trees, read_trees
+from treedot.readers.code.grammars import grammar_changes
 from treedot.search.index.index_file import (
     BATCH,
     IndexFile,
@@ -89,6 +91,15 @@ class TreeIndex:
     def reading(self) -> dict[str, Any]:
         """How the trees were read, as given to ``build``."""
         return self._file.reading
+
+    @property
+    def grammars(self) -> dict[str, str]:
+        """The versions that parsed the trees of source code, by language, when the index was built.
+
+        Of trees that were added under several versions, the oldest. A search with source code warns if other
+        versions are installed. Empty for other trees, and for an index that an earlier treedot made.
+        """
+        return self._file.grammars
 
     @classmethod
     def build(
@@ -294,6 +305,13 @@ class TreeIndex:
             progress=progress,
         )
         self._file = read_index(self.path)
+        self._warn_of_grammars(self.grammars)
+
+    def _warn_of_grammars(self, languages: Iterable[Any]) -> None:
+        """Warn if the trees of the index were parsed by other versions than those that are installed."""
+        if changes := grammar_changes(self.grammars, languages):
+            advice = "build the index again (treedot index --overwrite)"
+            warnings.warn(f"{self.path} {changes}; {advice}", stacklevel=3)
 
     def _check_is_current(self) -> None:
         """Raise where the lock was not respected: by another program, or by the source of the trees."""
@@ -358,6 +376,7 @@ class TreeIndex:
         k = min(checked_integer("k", k, at_least=1), n_rows)
         wanted = min(checked_candidates(rerank, candidates, k), n_rows)
         queries = read_trees(trees)
+        self._warn_of_grammars(queries.columns.get("language", ()))
         made = file.rows.transform(queries)
         rows, values = best_rows(file.lists, n_rows, made, wanted, n_jobs, self.path)
         if rerank is None:

@@ -79,7 +79,7 @@ def find_duplicates(
         The folder to write to.
     threshold, min_nodes, on_limit
         As of ``treedot.find_duplicates``.
-    share : (int, int)
+    share : (int, int), default=(1, 1)
         ``(3, 64)`` does the third of 64 shares. There are two rounds of work: where all shares have done the
         first one, calls for the same shares do the second.
 

@@ -41,19 +41,19 @@ def encode(
         The folder to write to.
     vectorizer : FragmentVectorizer or DistributedTreeVectorizer
         What makes the vectors; what it has learned goes along.
-    client : optional
+    client : optional, default=None
         Who does the work: None for processes of this machine, a Dask client, the module ``ray``, or any
         ``concurrent.futures.Executor``. All machines must reach the files and the folder by the same paths.
-    workers : int, optional
+    workers : int, default=None
         Local processes, each with one thread; by default one for every core.
-    share : (int, int)
+    share : (int, int), default=(1, 1)
         ``(3, 64)`` does the third of 64 shares of the shards and leaves the others to other runs.
-    reading : Reading
+    reading : Reading, default=Reading(format=None, column=None, unit=None, skip_bad=False)
         How the trees are read: ``Reading(format, column, unit, skip_bad)``. By default as ``read_trees``
         does; a shard fails that has a tree which cannot be read.
-    shard_size : int, optional
+    shard_size : int, default=None
         Bytes of a file that one part is made of, about; by default 16 MiB.
-    on_done : callable, optional
+    on_done : callable, default=None
         Called with the ``Outcome`` of every shard, and how many there are to do.
 
     Returns

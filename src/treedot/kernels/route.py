@@ -29,14 +29,14 @@ class RouteKernel(TreeKernel):
 
     Parameters
     ----------
-    decay : float
+    decay : float, default=0.4
         λ in [0, 1]: small values let long routes count less.
-    start : {"any", "root"}
+    start : {"any", "root"}, default="any"
         Where routes start: at any node, or at the root alone, so that nodes are compared with those that
         stand in the same place of the other tree.
-    normalize : bool
+    normalize : bool, default=False
         Divide by √(K(a, a) K(b, b)).
-    max_pairs : int
+    max_pairs : int, default=2**27
         The largest number of routes that all trees of a call may have together.
 
     References

@@ -34,11 +34,11 @@ class TreeKernel(Kernel):
 
     Parameters
     ----------
-    decay : float
+    decay : float, default=0.4
         λ in [0, 1]; small values let large fragments count less.
-    normalize : bool
+    normalize : bool, default=False
         Divide K(a, b) by √(K(a, a) K(b, b)), so that every tree has kernel 1 with itself.
-    max_pairs : int
+    max_pairs : int, default=2**27
         How many matching pairs of nodes (or of distinct subtrees) may be in memory at a time, 8 bytes
         each, 16 for logarithms. Gram matrices are cut into tiles that fit; a single pair of trees that
         does not is an error.
@@ -83,7 +83,7 @@ class TreeKernel(Kernel):
         ----------
         X, Y : anything readable
             The trees of the rows; and of the columns, where those are others.
-        n_jobs : int, optional
+        n_jobs : int, default=None
             Threads; -1 for all cores.
         """
         x, y = read_sides(X, Y)

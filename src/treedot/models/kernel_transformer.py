@@ -19,10 +19,10 @@ class KernelTransformer(KernelMatrixTransformer):
 
     Parameters
     ----------
-    kernel : Kernel, optional
+    kernel : Kernel, default=None
         The kernel, such as ``BoundedTreeKernel(normalize=True)``, or a combination of kernels; by default
         ``SubsetTreeKernel(normalize=True)``. Its parameters can be searched: ``kernel__decay``.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; -1 for all cores. The matrix is the same, to the byte, for any number.
 
     Attributes

@@ -87,24 +87,24 @@ def read_trees(
         child, …]``, an ``nltk.Tree`` or anything like it; or a ``pathlib.Path``, which stands for all the
         trees of that file. Frames, arrays and tables in memory (pandas, NumPy, pyarrow) are such iterables
         if they have one column.
-    format : str, optional
+    format : str, default=None
         ``"brackets"``, ``"tsv"``, ``"csv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"``, ``"html"``,
         ``"xml"``, ``"json"``, ``"conllu"``, ``"newick"``, ``"dot-bracket"``, ``"svmlight"``, ``"kelp"`` or a
         programming language, such as ``"python"``; by default it follows from the file's suffix, and is
         ``"brackets"`` where that says nothing. Source code is read as ``read_code`` does by default, and
         other files as the functions do that are named after their formats; JSON lines are a table, unless
         the format is ``"json"``.
-    column : str, optional
+    column : str, default=None
         The column of a table that holds the trees; by default ``"tree"``. The others are kept in
         ``Forest.columns``.
-    unit : str, optional
+    unit : str, default=None
         What a tree is. Of XML and JSON, ``"document"`` (by default), or ``"record"``: each element below the
         root, each item of an array at the top. Of CoNLL-U, ``"grct"`` (by default), ``"lct"`` or ``"loct"``,
         see ``read_conllu``.
-    on_bad : callable, optional
+    on_bad : callable, default=None
         Called with the error of every tree that cannot be read, which is then left out. By default
         the first such error is raised.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         How many threads read a file of brackets; -1 for as many as there are cores. The forest is the same
         for any number, and so are errors. From the first tree on that cannot be read, one thread reads on
         alone; so it does in all other formats.

@@ -65,13 +65,13 @@ def cluster_trees(
     Parameters
     ----------
     trees : Forest, or anything that ``read_trees`` reads
-    min_size : int
+    min_size : int, default=5
         The number of trees that make a cluster, at least 2.
-    threshold : float
+    threshold : float, default=0.5
         The lowest cosine of trees that are at all alike.
-    vectorizer : FragmentVectorizer, optional
+    vectorizer : FragmentVectorizer, default=None
         What turns trees into rows; ``FragmentVectorizer(damping="sqrt")`` by default.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; -1 for one per core. The clusters do not depend on it.
 
     Examples

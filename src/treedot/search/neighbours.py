@@ -51,22 +51,22 @@ def nearest(
         row is not its own neighbour. Of sparse rows, the matrix with fewer non-zeros is turned into an
         inverted index, and one pass over the other does the rest: a few queries need hardly any memory,
         however many rows they are compared with.
-    k : int
+    k : int, default=10
         How many neighbours.
-    rerank : kernel, optional
+    rerank : kernel, default=None
         Compare the best by dot product again, exactly, by a kernel such as
         ``SubsetTreeKernel(normalize=True)``, and return the best of those, with their kernels as values.
-    trees : source of trees, or pair of sources
+    trees : source of trees, or pair of sources, default=None
         With ``rerank``, the trees of X, or (trees of X, trees of Y) where there is Y.
-    candidates : int
+    candidates : int, default=100
         With ``rerank``, how many of the best by dot product are compared exactly.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads for sparse rows; -1 for all cores. The results are the same to the byte. Dense vectors go
         through BLAS, which has threads of its own.
-    device : str
+    device : str, default="cpu"
         "cpu", or "cuda" to compare dense vectors on a GPU that holds one and a half times their size. It
         finds twice as many in half precision, multiplies these again in float32 and returns the best.
-    elements : int, optional
+    elements : int, default=None
         With a GPU, find ten times as many by the first so many elements of the vectors alone: some neighbours
         are missed, but it takes a fraction of the time.
 

@@ -45,7 +45,7 @@ class Forest:
         Tree ``i`` is made of the nodes ``offsets[i]`` to ``offsets[i + 1] - 1``.
     labels : sequence of str
         The label texts, each once, of any characters that UTF-8 can carry.
-    columns : mapping of str to sequence
+    columns : mapping of str to sequence, default=None
         What else is known of each tree (class, text, file, …), one value per tree.
 
     Examples

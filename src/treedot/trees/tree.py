@@ -18,7 +18,7 @@ class Tree:
     ----------
     label : str
         Any text that UTF-8 can carry (so no half of a surrogate pair), the empty text included.
-    children : iterable of Tree or str
+    children : iterable of Tree or str, default=()
         The subtrees from left to right; a plain string is a leaf. Without any, the node is a leaf.
 
     Examples

@@ -50,7 +50,7 @@ def save_vectors(
     spec : vectorizer, DenseSpec or SparseSpec
         What made them. Where the vectorizer has learned columns or weights, the spec alone does not say
         which: give the vectorizer, and keep it with its ``save``.
-    columns : mapping of str to sequence, optional
+    columns : mapping of str to sequence, default=None
         What else is known of each tree, such as ``forest.columns``; for ``.parquet`` alone.
 
     Examples

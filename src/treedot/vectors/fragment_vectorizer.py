@@ -57,26 +57,26 @@ class FragmentVectorizer(SparseTreeTransformer):
 
     Parameters
     ----------
-    n_features : int or None
+    n_features : int or None, default=2**20
         The number of columns, a power of two, into which fragments are hashed with random signs: there is
         nothing to fit. The default suits linear models; for dot products alone ``2**30`` leaves hardly any
         collision. With None, ``fit`` gives each fragment of its trees a column of its own, with a name;
         fragments that it has not seen count only towards the length of a row.
-    decay : float
+    decay : float, default=0.4
         λ in [0, 1]; small values let large fragments count less.
-    budget : int or None
+    budget : int or None, default=4
         The largest cost of a fragment. None is for all fragments, of which there are exponentially many:
         for small trees, and for comparison.
-    damping : {"sqrt", "log1p", "linear"}, optional
+    damping : {"sqrt", "log1p", "linear"}, default=None
         g, how a fragment that occurs several times counts; by default its square root, and as it is with a
         ``rest``, which allows nothing else.
-    idf : bool or array
+    idf : bool or array, default=False
         Multiply every column by ``ln((1 + trees) / (1 + trees that hold it)) + 1``, counted by ``fit``; or by
         weights that are given, one for each column. Not with a ``rest``.
-    normalize : bool
+    normalize : bool, default=True
         Divide every row by the length that its fragments have, so that dot products are cosines (but for
         columns that fragments share); with a ``rest``, by the exact length √K(a, a).
-    rest : {None, "dense", "blocks"}
+    rest : {None, "dense", "blocks"}, default=None
         ``None``: the kernel of bounded fragments. ``"dense"``: what lies beyond the budget is one dense
         vector of ``rest_size`` dimensions, scaled to the length that the exact kernel says it has; its
         errors are about ``1/√rest_size`` for pairs that share little and for near-duplicates, and up to four
@@ -85,13 +85,13 @@ class FragmentVectorizer(SparseTreeTransformer):
         share little for λ of 0.6 and more, but it gets pairs that share much wrong, a tree and itself
         included: rows of trees with dozens of siblings are far too short, and near-duplicates of JSON files
         are lost already at λ = 0.05. Take a budget of 12.
-    rest_size : int
+    rest_size : int, default=6144
         How many dimensions a dense rest has, a multiple of 256.
-    random_state : int
+    random_state : int, default=0
         The seed of all hashes. Only rows with the same seed belong together.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default="float32"
         The type of the rows.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; -1 for all cores. The rows are the same to the byte.
 
     Attributes

@@ -30,9 +30,9 @@ def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None, device: str =
     X, Y : arrays, sparse matrices or ``Vectors``
         Vectors of trees. Two ``Vectors``, as ``load_vectors`` reads them, must have been made alike, or it is
         an error. A plain matrix does not say how it was made: that it belongs with the other is up to you.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads for sparse rows; -1 for all cores. The products are the same to the byte.
-    device : str
+    device : str, default="cpu"
         "cpu", or "cuda" to multiply dense vectors on a GPU, in float32.
 
     Returns

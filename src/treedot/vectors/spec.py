@@ -100,31 +100,31 @@ class DenseSpec(_Described):
 
     Parameters
     ----------
-    n_components : int
+    n_components : int, default=2**13
         The dimension d of the vectors.
-    decay : float
+    decay : float, default=0.4
         λ, from 0 to 1: how much larger fragments count.
-    composition : {"mixed", "product", "convolution"}
+    composition : {"mixed", "product", "convolution"}, default="mixed"
         The operation that composes the vectors of nodes. The last two report false duplicates among pages and
         functions: see ``DistributedTreeVectorizer``.
-    seed : int
+    seed : int, default=0
         Which random vectors labels get.
-    normalize : bool
+    normalize : bool, default=True
         Whether vectors are divided by their length.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default="float32"
         The type of their elements.
-    kernel : {"subset", "partial", "smoothed"}
+    kernel : {"subset", "partial", "smoothed"}, default="subset"
         Which kernel dot products approximate: that of fragments, that of partial trees, or that of partial
         trees in which similar words match in part.
-    mu : float
+    mu : float, default=0.4
         μ, from 0 to 1, of partial trees: what every node counts.
-    gaps : {"toolkit", "span"}
+    gaps : {"toolkit", "span"}, default="toolkit"
         What partial trees cost for the children that they leave out; see ``PartialTreeKernel``.
-    max_length : int, optional
+    max_length : int, default=None
         The most children that a node of a partial tree has, up to 64; any number, by default, is faster.
-    similarity : str, optional
+    similarity : str, default=None
         With ``kernel="smoothed"``, the fingerprint of the ``WordVectors``, which an encoder is given too.
-    version : int
+    version : int, default=1
         The format of vectors, which a change of any recipe raises.
 
     Examples
@@ -215,25 +215,25 @@ class SparseSpec(_Described):
 
     Parameters
     ----------
-    n_features : int or None
+    n_features : int or None, default=2**20
         How many hashed columns bounded fragments have, a power of two; None for those of a dictionary.
-    decay : float
+    decay : float, default=0.4
         λ, from 0 to 1: how much larger fragments count.
-    budget : int or None
+    budget : int or None, default=4
         The largest cost of a bounded fragment, which has an explicit column; None for all fragments.
-    damping : {"linear", "sqrt", "log1p"}
+    damping : {"linear", "sqrt", "log1p"}, default="sqrt"
         How a fragment that occurs several times counts.
-    rest : {"dense", "blocks"} or None
+    rest : {"dense", "blocks"} or None, default=None
         How the row holds the fragments beyond the budget, if it does.
-    rest_size : int
+    rest_size : int, default=6144
         How many columns a dense rest has.
-    seed : int
+    seed : int, default=0
         Which columns and signs labels lead to.
-    normalize : bool
+    normalize : bool, default=True
         Whether rows are divided by their length.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default="float32"
         The type of their values.
-    version : int
+    version : int, default=1
         The format of rows, which a change of any recipe raises.
 
     Examples

@@ -152,7 +152,7 @@ class ScaledKernel(CombinedKernel):
     ----------
     kernel : Kernel
         The kernel.
-    factor : float
+    factor : float, default=1.0
         The number, at least 0.
 
     Examples
@@ -213,7 +213,7 @@ class PolynomialKernel(CombinedKernel):
     ----------
     kernel : Kernel
         The kernel, K; most often a normalised one.
-    degree : int
+    degree : int, default=2
         The degree, at least 1.
     scale, bias : float
         At least 0.
@@ -246,7 +246,7 @@ class RBFKernel(CombinedKernel):
     ----------
     kernel : Kernel
         The kernel, K; most often a normalised one.
-    gamma : float
+    gamma : float, default=1.0
         γ, above 0.
 
     Examples

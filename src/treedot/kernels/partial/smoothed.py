@@ -40,11 +40,11 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
         (b, a); it is called for each two labels that differ.
     decay, mu, gaps, terminal_factor, max_length
         See ``PartialTreeKernel``.
-    threshold : float
+    threshold : float, default=0.01
         From 0 to 1: smaller similarities count as 0.
-    normalize : bool
+    normalize : bool, default=False
         Divide by √(K(a, a) K(b, b)).
-    max_pairs : int
+    max_pairs : int, default=2**27
         See ``PartialTreeKernel``. More pairs of labels than that, all with all or for each part of speech,
         are refused too.
 

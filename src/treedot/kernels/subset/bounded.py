@@ -32,9 +32,9 @@ class BoundedTreeKernel(TreeKernel):
     ----------
     decay, normalize
         See ``TreeKernel``.
-    budget : int
+    budget : int, default=4
         The largest cost of a fragment, from 0 (single productions) to 256.
-    max_pairs : int
+    max_pairs : int, default=2**27
         See ``TreeKernel``; every coefficient of Δ counts, budget + 1 for each matching pair.
 
     See Also

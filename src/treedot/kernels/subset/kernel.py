@@ -39,27 +39,27 @@ class SubsetTreeKernel(TreeKernel):
 
     Parameters
     ----------
-    decay : float
+    decay : float, default=0.4
         λ in [0, 1].
-    normalize : bool
+    normalize : bool, default=False
         Divide by √(K(a, a) K(b, b)).
-    convention : {"paper", "collins-duffy"}
+    convention : {"paper", "collins-duffy"}, default="paper"
         ``"paper"`` is the above. ``"collins-duffy"`` uses ``Δ = λ ∏ (1 + Δ(children))``, as much other
         software does, which is exactly λ times as large.
-    leaves : bool
+    leaves : bool, default=False
         Also count every pair of equal leaves (1, or λ in the other convention), as some software does.
-    weighting : {"count", "distinct"}
+    weighting : {"count", "distinct"}, default="count"
         ``"count"`` weighs a fragment by how often it occurs in each tree. ``"distinct"`` counts it once
         per tree (the paper's trivial weighting, with ``decay=1``); this one writes the fragments out,
         so it is for small trees.
-    algorithm : {"auto", "TK", "FTK", "shared"}
+    algorithm : {"auto", "TK", "FTK", "shared"}, default="auto"
         How it is computed; the values are the same. ``"TK"`` is a table over all pairs of nodes, for each
         pair of trees (Collins & Duffy 2001); ``"FTK"`` visits only pairs of nodes with equal productions,
         for each pair of trees (Moschitti 2006); ``"shared"`` computes Δ once for every pair of distinct
         subtrees of the whole set (after Shin et al. 2011). ``"auto"`` takes ``"FTK"`` for one pair and
         ``"shared"`` for sets. ``pairs``, which compares one pair after another, takes ``"FTK"`` unless
         told ``"TK"``.
-    max_pairs : int
+    max_pairs : int, default=2**27
         See ``TreeKernel``. ``"TK"`` counts all pairs of nodes. Where the nodes of a pair of trees match in
         too many ways, ``"auto"`` and ``"shared"`` turn to distinct subtrees; the others refuse.
 

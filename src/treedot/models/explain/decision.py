@@ -168,12 +168,12 @@ def explain(
     tree : bracket text, Tree, nested lists, or a Forest of one tree
         What the decision is about. For a model of a table's columns, a dictionary of the values by column,
         or a table of one row.
-    target : object, optional
+    target : object, default=None
         The class whose score is explained; by default the one that the model decides for. Of two classes,
         the first has the negative of the decision value.
-    n_fragments : int
+    n_fragments : int, default=10
         How many fragments are listed for and against.
-    find_flip : bool
+    find_flip : bool, default=True
         Whether to look for the smallest subtree whose removal (its label stays, its children go) changes the
         decision: every pruned tree is encoded and normalised anew.
 

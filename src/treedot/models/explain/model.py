@@ -90,9 +90,9 @@ def explain_model(
         As ``explain`` takes it.
     trees : source of trees
         Where to look for fragments, as ``read_trees`` takes it; a table for a model of a table's columns.
-    n_fragments : int
+    n_fragments : int, default=10
         How many are listed for and against each class.
-    max_fragments : int
+    max_fragments : int, default=2**22
         When to stop reading: when there are more distinct fragments.
 
     Examples

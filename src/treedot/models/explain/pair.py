@@ -128,11 +128,11 @@ def explain_pair(
     ----------
     a, b : bracket text, Tree, nested lists, or a Forest of one tree
         The trees.
-    kernel : SubsetTreeKernel, optional
+    kernel : SubsetTreeKernel, default=None
         By default ``SubsetTreeKernel()``.
-    budget : int or None
+    budget : int or None, default=4
         The largest cost of a fragment that may be listed; None is for all, in small trees.
-    n_fragments : int
+    n_fragments : int, default=10
         How many fragments are listed.
 
     Examples

@@ -91,7 +91,7 @@ def train_files(
         more passes. It stays until you delete it.
     format, column, unit, on_bad
         As ``read_trees`` takes them.
-    progress : callable, optional
+    progress : callable, default=None
         Called with a ``Progress`` after every batch.
     **settings
         The parameters of ``TreeClassifier``. Where there are several λ or C, they are chosen on a random

@@ -54,10 +54,10 @@ def read_html(
         What becomes of the texts: a node with the text below it, ``(@lang en)``; the node alone, ``@lang``;
         or nothing. What is blurred says how pages are built and not what they say, which is what pages from
         one template share.
-    on_bad : callable, optional
+    on_bad : callable, default=None
         Called with the error of every file that cannot be read. By default the first of a file that is named
         is raised, and a file of a folder is left out.
-    on_skip : callable, optional
+    on_skip : callable, default=None
         Called with the path and the reason of every file of a folder that is left out: ``"ignored"``,
         ``"syntax error"``, ``"unreadable"``, ``"not a plain file"``, ``"name is not UTF-8"``, and
         ``"ignored folder"``. ``treedot.readers.folders.Skipped`` counts them.
@@ -95,7 +95,7 @@ def read_xml(
     ----------
     paths : path or iterable of paths
         Files and folders; of a folder, all files ``.xml``.
-    unit : {"document", "record"}
+    unit : {"document", "record"}, default="document"
         Whether a tree is a document, or each element below the root of one; then ``name`` is its number.
     attributes, text, comments, on_bad, on_skip
         As for ``read_html``.
@@ -134,9 +134,9 @@ def read_json(
     ----------
     paths : path or iterable of paths
         Files and folders; of a folder, all files ``.json``, ``.jsonl`` and ``.ndjson``.
-    unit : {"document", "record"}
+    unit : {"document", "record"}, default="document"
         Whether a tree is a value, or, where that is an array, each of its items.
-    values : {"keep", "blur", "drop"}
+    values : {"keep", "blur", "drop"}, default="blur"
         What becomes of strings, numbers and booleans: ``(number 1)``, ``number``, or nothing.
     on_bad, on_skip
         As for ``read_html``. After an error, reading goes on with the next line that begins with a bracket.

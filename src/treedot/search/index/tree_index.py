@@ -108,17 +108,17 @@ class TreeIndex:
         path : path
             The file to write, which is none of those that the trees are read from. Beside it, there must be
             room for about three times as much.
-        vectorizer : FragmentVectorizer, optional
+        vectorizer : FragmentVectorizer, default=None
             What turns trees into rows; ``FragmentVectorizer(n_features=2**30)`` by default.
-        overwrite : bool
+        overwrite : bool, default=False
             Whether a file that is already there may be replaced, once the new one is complete. By default it
             is an error: an index can take hours to make.
-        reading : mapping, optional
+        reading : mapping, default=None
             How the trees were read, as far as it matters for queries, which are to be read alike. It is kept
             as JSON, for ``index.reading``.
-        n_jobs : int, optional
+        n_jobs : int, default=None
             Threads; -1 for all cores. The file is the same to the byte.
-        progress : callable, optional
+        progress : callable, default=None
             Called after each batch with the number of trees so far.
         """
         from treedot.vectors.fragment_vectorizer import FragmentVectorizer
@@ -196,9 +196,9 @@ class TreeIndex:
         ----------
         trees : source of trees
             As ``build`` takes them.
-        n_jobs : int, optional
+        n_jobs : int, default=None
             Threads; -1 for all cores. The file is the same to the byte.
-        progress : callable, optional
+        progress : callable, default=None
             Called after each batch with the number of trees so far.
 
         Examples
@@ -249,7 +249,7 @@ class TreeIndex:
         ----------
         trees : source of trees
             As ``build`` takes them, with a column ``file``.
-        files : iterable of str, optional
+        files : iterable of str, default=None
             Which files they are all the trees of, also those in which none is left; by default, those that
             the column ``file`` of ``trees`` names, which are then read into memory.
         n_jobs, progress
@@ -339,14 +339,14 @@ class TreeIndex:
         ----------
         trees : source of trees
             The queries, as ``read_trees`` takes them.
-        k : int
+        k : int, default=10
             How many to find.
-        rerank : kernel, optional
+        rerank : kernel, default=None
             Compare the best by dot product again, exactly, by a kernel such as
             ``SubsetTreeKernel(normalize=True)``, and return the best of those, with their kernels as values.
-        candidates : int
+        candidates : int, default=100
             With ``rerank``, how many of the best by dot product are compared exactly.
-        n_jobs : int, optional
+        n_jobs : int, default=None
             Threads; -1 for all cores. The results are the same.
 
         Returns

@@ -38,7 +38,7 @@ class GpuEncoder:
     spec : DenseSpec
         What a vector depends on besides its tree: with ``composition`` "mixed" or "product",
         ``dtype="float32"``, and ``n_components`` a multiple of 512 up to 16384.
-    device : str
+    device : str, default="cuda"
         "cuda", or "cuda:1" for the second one.
 
     Examples
@@ -79,9 +79,9 @@ class GpuEncoder:
         ----------
         forest : Forest
             The trees.
-        out : tensor of shape (number of trees, n_components), optional
+        out : tensor of shape (number of trees, n_components), default=None
             Where to write the vectors: contiguous, of type float32, on the same device.
-        n_jobs : int, optional
+        n_jobs : int, default=-1
             Threads of this machine that prepare the work; -1 for all cores.
         """
         import torch

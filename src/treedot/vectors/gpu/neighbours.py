@@ -45,9 +45,9 @@ def nearest_tensors(X: Any, Y: Any = None, k: int = 10, *, elements: int | None 
     ----------
     X, Y : float32 tensors of shape (rows, elements), on one device
         Without Y, the rows of X are compared with each other, and a row is not its own neighbour.
-    k : int
+    k : int, default=10
         How many, at most as many as there are others.
-    elements : int, optional
+    elements : int, default=None
         Find candidates by the first so many elements of the vectors alone: faster, and some are missed.
 
     Returns

@@ -63,7 +63,7 @@ class SparseEncoder:
     ----------
     spec : SparseSpec
         What a row depends on.
-    learned : LearnedColumns, optional
+    learned : LearnedColumns, default=None
         What was learned from other trees: which fragments have columns, where the spec has no number of
         columns, and weights.
 
@@ -113,10 +113,10 @@ class SparseEncoder:
         ----------
         forest : Forest
             The trees.
-        log_norms : array, optional
+        log_norms : array, default=None
             For rows with a rest, the logarithm of √K(a, a) of every tree: a dense rest gets the length that
             it should have, and rows are normalised by it. Without, everything keeps its own length.
-        n_jobs : int, optional
+        n_jobs : int, default=None
             How many threads; -1 for as many as there are cores.
         """
         check_forest(forest)

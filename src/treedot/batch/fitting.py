@@ -101,14 +101,21 @@ def fit(
         The folder of the model.
     vectorizer : FragmentVectorizer, default=None
         What makes rows. It hashes, by default into ``2**22`` columns, which all have weights.
-    client : optional, default=None
+    client : object, default=None
         Who does the work: None for processes of this machine, a Dask client, the module ``ray``, or any
         ``concurrent.futures.Executor``. All machines must reach files and folders by the same paths.
     label : str
         The column that holds the classes, which are taken as texts.
-    decay, C, cv, class_weight, random_state
-        As of ``TreeClassifier``. Where there are several λ or C, they are chosen on a random sample of
-        20,000 trees, by this process.
+    decay : float or sequence of float, default=(0.1, 0.2, 0.4)
+        The decay λ. This process chooses among several λ and C on a random sample of 20,000 trees.
+    C : float or sequence of float, default=(1.0, 10.0, 100.0)
+        The cost of errors, as in ``TreeClassifier``.
+    cv : int, default=5
+        Folds of the cross-validation.
+    class_weight : dict or "balanced", default=None
+        The factor of C of each class, as in ``TreeClassifier``.
+    random_state : int, default=0
+        The seed of the order in which examples are visited.
     rounds : int, default=10
         How often the partitions exchange what they have found.
     visits : int, default=5
@@ -118,7 +125,7 @@ def fit(
         most 16; more take more rounds. The model depends on it.
     workers : int, default=None
         Local processes, each with one thread; by default one for every core.
-    reading : Reading, default=Reading(format=None, column=None, unit=None, skip_bad=False)
+    reading : Reading, default=Reading()
         How the trees are read: ``Reading(format, column, unit, skip_bad)``.
     shard_size : int, default=None
         Bytes of a file that are read by one task; by default 16 MiB, or less where there are ``partitions``.
@@ -150,7 +157,7 @@ def fit(
     >>> from treedot import FragmentVectorizer, batch
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> with ThreadPoolExecutor(2) as pool:
-    ...     model = scale.fit(
+    ...     model = batch.fit(
     ...         "docs/examples/questions.tsv", folder / "model", FragmentVectorizer(n_features=2**14), pool,
     ...         label="label", decay=0.2, C=1, partitions=2,
     ...     )

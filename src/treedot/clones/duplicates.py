@@ -50,7 +50,8 @@ def find_duplicates(
 
     Parameters
     ----------
-    trees : Forest, or anything that ``read_trees`` reads
+    trees : source of trees
+        The trees, as ``read_trees`` takes them.
     threshold : float, default=0.7
         Above 0, at most 1.
     min_nodes : int, default=40
@@ -60,6 +61,11 @@ def find_duplicates(
     on_limit : callable, default=None
         Called with the number of trees that met a limit, where any did: of these, not all near-duplicates may
         be found.
+
+    Returns
+    -------
+    list of DuplicateGroup
+        The groups, by descending score.
 
     Examples
     --------

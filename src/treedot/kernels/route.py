@@ -30,7 +30,7 @@ class RouteKernel(TreeKernel):
     Parameters
     ----------
     decay : float, default=0.4
-        λ in [0, 1]: small values let long routes count less.
+        The decay λ, in [0, 1]: small values let long routes count less.
     start : {"any", "root"}, default="any"
         Where routes start: at any node, or at the root alone, so that nodes are compared with those that
         stand in the same place of the other tree.

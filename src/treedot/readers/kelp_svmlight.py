@@ -165,6 +165,11 @@ def read_svmlight(
     on_skip : callable, default=None
         See ``read_html``.
 
+    Returns
+    -------
+    Forest
+        The examples of all files.
+
     Examples
     --------
     >>> import pathlib, tempfile
@@ -206,8 +211,15 @@ def read_kelp(
     vectors : {"text", "columns"}, default="text"
         What becomes of vectors: texts as above, or columns of numbers, ``name:a``, ``name:b``, …, one for
         every feature, 0 where a vector has none.
-    on_bad, on_skip
-        As for ``read_svmlight``.
+    on_bad : callable, default=None
+        Called with the error of every example that is left out, as in ``read_svmlight``.
+    on_skip : callable, default=None
+        See ``read_html``.
+
+    Returns
+    -------
+    Forest
+        The examples of all files.
 
     Examples
     --------

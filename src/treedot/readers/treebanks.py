@@ -62,6 +62,11 @@ def read_conllu(
     on_skip : callable, default=None
         See ``read_html``.
 
+    Returns
+    -------
+    Forest
+        The sentences of all files.
+
     References
     ----------
     D. Croce, A. Moschitti & R. Basili, "Structured Lexical Similarity via Convolution Kernels on Dependency
@@ -117,6 +122,11 @@ def read_newick(
     on_skip : callable, default=None
         See ``read_html``.
 
+    Returns
+    -------
+    Forest
+        The trees of all files.
+
     Examples
     --------
     >>> import pathlib, tempfile
@@ -159,6 +169,11 @@ def read_dot_bracket(
         named is raised, and those in a folder are left out.
     on_skip : callable, default=None
         See ``read_html``.
+
+    Returns
+    -------
+    Forest
+        The structures of all files.
 
     Examples
     --------

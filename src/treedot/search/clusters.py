@@ -64,7 +64,8 @@ def cluster_trees(
 
     Parameters
     ----------
-    trees : Forest, or anything that ``read_trees`` reads
+    trees : source of trees
+        The trees, as ``read_trees`` takes them.
     min_size : int, default=5
         The number of trees that make a cluster, at least 2.
     threshold : float, default=0.5
@@ -73,6 +74,11 @@ def cluster_trees(
         What turns trees into rows; ``FragmentVectorizer(damping="sqrt")`` by default.
     n_jobs : int, default=None
         Threads; -1 for one per core. The clusters do not depend on it.
+
+    Returns
+    -------
+    Clusters
+        The cluster of every tree; the size, medoid and spread of every cluster.
 
     Examples
     --------

@@ -47,7 +47,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
     n_components : int, default=2**13
         The dimension d. A multiple of 256 for ``"mixed"``, a power of two for ``"convolution"``.
     decay : float, default=0.4
-        λ in [0, 1]; small values let large fragments count less, and are approximated better.
+        The decay λ, in [0, 1]; small values let large fragments count less, and are approximated better.
     composition : {"mixed", "product", "convolution"}, default="mixed"
         ``"mixed"`` is treedot's own; the others are the paper's shuffled γ-product ⊠ and shuffled
         circular convolution ⊡. Use those two for sentences only: among HTML pages and code they report
@@ -63,7 +63,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         Which kernel dot products approximate: ``SubsetTreeKernel``, ``PartialTreeKernel`` or
         ``SmoothedPartialTreeKernel``. The last two want ``composition="mixed"``.
     mu : float, default=0.4
-        μ in [0, 1], of partial trees: what every node counts.
+        The factor μ, in [0, 1], of every node of a partial tree.
     gaps : {"toolkit", "span"}, default="toolkit"
         What partial trees cost for the children that they leave out: see ``PartialTreeKernel``.
     max_length : int, default=None
@@ -176,14 +176,15 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
 
         Parameters
         ----------
-        X : any source of trees
-            See ``read_trees``: a Forest, a path, a list of bracket texts, of ``Tree`` objects, …
+        X : source of trees
+            The trees, as ``read_trees`` takes them: a Forest, a path, a list of bracket texts or of ``Tree``
+            objects.
         out : array of shape (n_trees, n_components), default=None
             Where to write the vectors, for instance a memory map.
 
         Returns
         -------
-        vectors : array of shape (n_trees, n_components)
+        array of shape (n_trees, n_components)
             The vectors; ``out`` if it is given.
 
         Raises
@@ -216,6 +217,16 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         the tree: how often it occurs times √λ^(productions - 1). With ``kernel="partial"`` the fragment is a
         partial tree, which may be a single node, and its coordinate is that of ``PartialTreeKernel``; with
         ``kernel="smoothed"`` it is the sum over all partial trees, times the cosines of their labels.
+
+        Parameters
+        ----------
+        fragment : tree
+            The fragment, as ``read_tree`` takes it.
+
+        Returns
+        -------
+        array of shape (n_components,)
+            The vector.
         """
         spec, words = self.spec, self._words
         algebra: Any = spec.algebra()

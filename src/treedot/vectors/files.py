@@ -96,7 +96,7 @@ def load_vectors(path: str | os.PathLike[str], *, unpack_large: bool = False) ->
 
     Returns
     -------
-    vectors : Vectors
+    Vectors
         With ``matrix``, ``spec``, ``fingerprint`` and ``columns``.
     """
     in_parts = Path(path).is_dir()

@@ -32,7 +32,7 @@ class Vectors:
     fingerprint : str, default=""
         The name of everything that determines a vector. It is the spec's own, unless the vectorizer has
         learned columns or weights from trees.
-    columns : dict of str to list
+    columns : dict of str to list, default={}
         What else is known of the trees, where the file has room for it.
 
     Examples

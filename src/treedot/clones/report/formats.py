@@ -46,6 +46,11 @@ def duplicates_report(
     title : str, default="Near-duplicates"
         Of the page or the comment.
 
+    Returns
+    -------
+    str
+        The report.
+
     Examples
     --------
     >>> from treedot import find_duplicates, read_trees

@@ -42,10 +42,10 @@ class PartialTreeKernel(TreeKernel):
     Parameters
     ----------
     decay : float, default=0.4
-        λ in [0, 1]: a partial tree counts λ² for every node that has no children in it, and λ for every
-        child that is left out between two others.
+        The decay λ, in [0, 1]: a partial tree counts λ² for every node that has no children in it, and λ for
+        every child that is left out between two others.
     mu : float, default=0.4
-        μ in [0, 1]: a partial tree counts μ for every node.
+        The factor μ, in [0, 1]: a partial tree counts μ for every node.
     gaps : {"toolkit", "span"}, default="toolkit"
         What g is. ``"toolkit"``: the number of children left out between the first and the last child of the
         subsequences, as in KeLP and SVM-LIGHT-TK. ``"span"``: the number of all children from the first to
@@ -64,10 +64,13 @@ class PartialTreeKernel(TreeKernel):
     See Also
     --------
     SubsetTreeKernel : The kernel of fragments in which a node has all of its children or none.
+    SmoothedPartialTreeKernel : The kernel in which similar labels match in part.
+    DistributedTreeVectorizer : With ``kernel="partial"``, vectors for many trees.
 
     References
     ----------
     A. Moschitti, "Efficient Convolution Kernels for Dependency and Constituent Syntactic Trees", ECML 2006.
+    KeLP calls this kernel ``PartialTreeKernel``, SVM-LIGHT-TK has it as ``-F 3``.
 
     Examples
     --------

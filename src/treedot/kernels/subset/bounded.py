@@ -30,8 +30,10 @@ class BoundedTreeKernel(TreeKernel):
 
     Parameters
     ----------
-    decay, normalize
-        See ``TreeKernel``.
+    decay : float, default=0.4
+        The decay λ, in [0, 1]; small values let large fragments count less.
+    normalize : bool, default=False
+        Divide by √(K(a, a) K(b, b)).
     budget : int, default=4
         The largest cost of a fragment, from 0 (single productions) to 256.
     max_pairs : int, default=2**27
@@ -40,6 +42,7 @@ class BoundedTreeKernel(TreeKernel):
     See Also
     --------
     SubsetTreeKernel : The kernel of all fragments.
+    FragmentVectorizer : Sparse rows with the same fragments.
 
     Examples
     --------

@@ -47,8 +47,6 @@ def read_code(
 
     The columns are ``file``, ``start`` and ``end`` (the first and the last line, from 1 on), ``name``
     (``Class.method``), ``language`` and ``errors``, the number of places that do not follow the grammar.
-    Python is parsed by tree-sitter where that is installed, and by the standard library's ``ast`` where it
-    is not: the trees differ in their labels and in detail.
 
     Parameters
     ----------
@@ -92,6 +90,11 @@ def read_code(
         is the same for any number. There is always one beside this process, which can be ended wherever a
         parser hangs, and survived where one crashes.
 
+    Returns
+    -------
+    Forest
+        The units of all files.
+
     See Also
     --------
     iter_code : The same, file by file.
@@ -133,8 +136,33 @@ def iter_code(
 ) -> Iterator[Forest]:
     """Yield one Forest for every file that has units, in the order of the paths, in constant memory.
 
-    The parameters are those of ``read_code``, the first seven of its settings as one ``CodeSettings``;
-    ``only`` says of the path of every file whether to read it.
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files and folders, as in ``read_code``.
+    settings : CodeSettings, default=None
+        The settings of ``read_code`` that concern one file; ``CodeSettings()`` by default.
+    language : str, default=None
+        Read only this language, as in ``read_code``.
+    exclude : iterable of str, default=()
+        Patterns of files and folders that are left out, as in a ``.gitignore`` file of every folder given.
+    only : callable, default=None
+        Called with the path of every file; returns whether to read it.
+    on_bad : callable, default=None
+        Called with the error of every named file that cannot be read. By default the first is raised.
+    on_skip : callable, default=None
+        Called with the path and the reason of everything that is left out, as in ``read_code``.
+    n_jobs : int, default=None
+        The number of processes that parse the files; None is one, and -1 is one for every core.
+
+    Yields
+    ------
+    Forest
+        The units of one file, with the columns of ``read_code``.
+
+    See Also
+    --------
+    read_code : The same as one Forest.
     """
     if language is not None:
         _checked(language)
@@ -163,7 +191,28 @@ def iter_code(
 def parse_code(
     source: bytes | str, language: str, *, file: str = "<source>", settings: CodeSettings | None = None
 ) -> Forest:
-    r"""Return the units of a text in a language; the columns and settings are those of ``read_code``.
+    r"""Return the units of a text in a programming language, with the columns of ``read_code``.
+
+    Parameters
+    ----------
+    source : bytes or str
+        The text.
+    language : str
+        The language, such as ``"python"``.
+    file : str, default="<source>"
+        The value of the column ``file``.
+    settings : CodeSettings, default=None
+        The settings; ``CodeSettings()`` by default.
+
+    Returns
+    -------
+    Forest
+        The units.
+
+    Raises
+    ------
+    SourceError
+        If the text cannot be parsed within the limits of the settings.
 
     Examples
     --------

@@ -45,10 +45,10 @@ class TreeIndex:
     Several processes and threads may search and change one index. Changes wait for each other and are all
     kept. An open index shows the file as it was when it was opened, or when this object last changed it.
 
-    Attributes
+    Parameters
     ----------
     path : Path
-        The file.
+        The file of an index. ``TreeIndex.open`` takes any path, and ``TreeIndex.build`` makes the file.
 
     Examples
     --------
@@ -148,7 +148,23 @@ class TreeIndex:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> TreeIndex:
-        """Open an index that ``build`` made; it is mapped into memory, not loaded."""
+        """Open an index that ``build`` made; it is mapped into memory, not loaded.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        TreeIndex
+            The index.
+
+        Raises
+        ------
+        SourceError
+            If the file cannot be read, or is not an index.
+        """
         return cls(Path(path))
 
     @contextlib.contextmanager
@@ -156,8 +172,17 @@ class TreeIndex:
         """Keep all others from changing the index, and show it as it is now, for a ``with`` statement.
 
         Other processes and other threads wait before they change it; searches never wait. Row numbers that
-        are found inside stay valid until this object removes rows. Raises ``SourceError`` on a file system
-        without locks.
+        are found inside stay valid until this object removes rows.
+
+        Yields
+        ------
+        None
+            The lock is held until the ``with`` statement ends.
+
+        Raises
+        ------
+        SourceError
+            If the file system has no locks.
 
         Examples
         --------
@@ -216,11 +241,21 @@ class TreeIndex:
             self._rewrite(np.arange(len(self)), trees, n_jobs, progress)
 
     def remove(self, rows: npt.ArrayLike, *, n_jobs: int | None = None) -> None:
-        """Remove the trees of some rows; those after them move up. See ``add``.
+        """Remove the trees of some rows; the rows after them move up. See ``add``.
 
-        Raises ``SourceError``, and removes nothing, if anyone else has changed the index since this object
-        was opened: the numbers may then be those of other trees. Open it again, or find the rows inside
-        ``with index.locked():``.
+        Parameters
+        ----------
+        rows : array of int
+            The row numbers.
+        n_jobs : int, default=None
+            Threads; -1 for all cores. The file is the same to the byte.
+
+        Raises
+        ------
+        SourceError
+            If anyone else has changed the index since this object was opened: the numbers may then be those
+            of other trees, and nothing is removed. Open it again, or find the rows inside ``with
+            index.locked():``.
         """
         seen = self._file
         gone = _checked_rows(rows, seen)
@@ -252,8 +287,10 @@ class TreeIndex:
         files : iterable of str, default=None
             Which files they are all the trees of, also those in which none is left; by default, those that
             the column ``file`` of ``trees`` names, which are then read into memory.
-        n_jobs, progress
-            As for ``add``.
+        n_jobs : int, default=None
+            Threads; -1 for all cores. The file is the same to the byte.
+        progress : callable, default=None
+            Called after each batch with the number of trees so far.
 
         Examples
         --------
@@ -311,7 +348,18 @@ class TreeIndex:
         return int(self._file.lists.row.size)
 
     def forest(self, rows: npt.ArrayLike) -> Forest:
-        """Return the trees of some rows, with their columns."""
+        """Return the trees of some rows, with their columns.
+
+        Parameters
+        ----------
+        rows : array of int
+            The row numbers.
+
+        Returns
+        -------
+        Forest
+            The trees, in the order of ``rows``.
+        """
         return self._forest(self._file, rows)
 
     def _forest(self, file: IndexFile, rows: npt.ArrayLike) -> Forest:
@@ -320,7 +368,18 @@ class TreeIndex:
             return file.trees.take(numbers)
 
     def column(self, name: str) -> list[Any]:
-        """Return what is known of every tree under a name, such as ``"file"``; None where nothing is."""
+        """Return one column of all trees.
+
+        Parameters
+        ----------
+        name : str
+            The name of the column, such as ``"file"``.
+
+        Returns
+        -------
+        list
+            One value for every tree; None where a tree has none.
+        """
         trees = self._file.trees
         rows = np.arange(len(trees))
         parts = (rows[start : start + BATCH] for start in range(0, len(trees), BATCH))
@@ -351,9 +410,10 @@ class TreeIndex:
 
         Returns
         -------
-        rows, values : arrays of shape (queries, k)
-            Row numbers, and dot products in float64. Equal values are ordered by row number. With fewer than
-            k trees in the index, there are fewer columns.
+        rows : array of int of shape (n_queries, k)
+            Row numbers, best first. With fewer than k trees in the index, there are fewer columns.
+        values : array of float64 of shape (n_queries, k)
+            The dot products, or kernels with ``rerank``. Equal values are ordered by row number.
         """
         file = self._file  # another thread may change the index meanwhile
         n_rows = len(file.trees)

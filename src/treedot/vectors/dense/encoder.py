@@ -89,6 +89,11 @@ class DenseEncoder:
         progress : callable, default=None
             Called now and then, by one thread at a time, with the number of trees that were finished since
             the last call.
+
+        Returns
+        -------
+        array of shape (n_trees, n_components)
+            The vectors; ``out`` if it is given.
         """
         check_forest(forest)
         shape = (len(forest), self.spec.n_components)

@@ -54,7 +54,13 @@ def compare(a: Any, b: Any) -> Comparison:
 
     Parameters
     ----------
-    a, b : bracket text, Tree, nested lists, or a Forest of one tree
+    a, b : tree
+        Two trees, as ``read_tree`` takes them: bracket text, ``Tree``, nested lists, or a Forest of one tree.
+
+    Returns
+    -------
+    Comparison
+        The similarities, the edit distance, and the productions.
 
     Examples
     --------

@@ -56,26 +56,26 @@ class FragmentVectorizer(SparseTreeTransformer):
 
     Parameters
     ----------
-    n_features : int or None
+    n_features : int or None, default=2**20
         The number of columns, a power of two, into which fragments are hashed with random signs: there is
         nothing to fit. The default suits linear models; for dot products alone ``2**30`` leaves hardly any
         collision. With None, ``fit`` gives each fragment of its trees a column of its own, with a name;
         fragments that it has not seen count only towards the length of a row.
-    decay : float
-        λ in [0, 1]; small values let large fragments count less.
-    budget : int or None
+    decay : float, default=0.4
+        The decay λ, in [0, 1]; small values let large fragments count less.
+    budget : int or None, default=4
         The largest cost of a fragment. None is for all fragments, of which there are exponentially many:
         for small trees, and for comparison.
-    damping : {"sqrt", "log1p", "linear"}, optional
-        g, how a fragment that occurs several times counts; by default its square root, and as it is with a
-        ``rest``, which allows nothing else.
-    idf : bool or array
+    damping : {"sqrt", "log1p", "linear"}, default=None
+        The function g: how a fragment that occurs several times counts; by default its square root, and as it
+        is with a ``rest``, which allows nothing else.
+    idf : bool or array, default=False
         Multiply every column by ``ln((1 + trees) / (1 + trees that hold it)) + 1``, counted by ``fit``; or by
         weights that are given, one for each column. Not with a ``rest``.
-    normalize : bool
+    normalize : bool, default=True
         Divide every row by the length that its fragments have, so that dot products are cosines (but for
         columns that fragments share); with a ``rest``, by the exact length √K(a, a).
-    rest : {None, "dense", "blocks"}
+    rest : {None, "dense", "blocks"}, default=None
         ``None``: the kernel of bounded fragments. ``"dense"``: what lies beyond the budget is one dense
         vector of ``rest_size`` dimensions, scaled to the length that the exact kernel says it has; its
         errors are about ``1/√rest_size`` for pairs that share little and for near-duplicates, and up to four
@@ -84,13 +84,13 @@ class FragmentVectorizer(SparseTreeTransformer):
         share little for λ of 0.6 and more, but it gets pairs that share much wrong, a tree and itself
         included: rows of trees with dozens of siblings are far too short, and near-duplicates of JSON files
         are lost already at λ = 0.05. Take a budget of 12.
-    rest_size : int
+    rest_size : int, default=6144
         How many dimensions a dense rest has, a multiple of 256.
-    random_state : int
+    random_state : int, default=0
         The seed of all hashes. Only rows with the same seed belong together.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default="float32"
         The type of the rows.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; -1 for all cores. The rows are the same to the byte.
 
     Attributes
@@ -165,9 +165,19 @@ class FragmentVectorizer(SparseTreeTransformer):
         )  # fmt: skip
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Learn the columns or their weights where the parameters ask for it, else only check them.
+        """Learn columns or their weights where the parameters ask for it; else only check the parameters.
 
-        X is any source of trees; a file is read batch by batch.
+        Parameters
+        ----------
+        X : source of trees, default=None
+            The trees, as ``read_trees`` takes them; a file is read batch by batch.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        FragmentVectorizer
+            The vectorizer itself.
         """
         spec, idf = self.spec, self._checked_idf(before_fit=True)
         if self.n_features is None:
@@ -190,12 +200,13 @@ class FragmentVectorizer(SparseTreeTransformer):
 
         Parameters
         ----------
-        X : any source of trees
-            See ``read_trees``: a Forest, a path, a list of bracket texts, of ``Tree`` objects, …
+        X : source of trees
+            The trees, as ``read_trees`` takes them: a Forest, a path, a list of bracket texts or of ``Tree``
+            objects.
 
         Returns
         -------
-        rows : csr_matrix of shape (n_trees, n_columns)
+        csr_matrix of shape (n_trees, n_columns)
             The rows. With a ``rest``, its columns follow those of the bounded fragments.
 
         See Also
@@ -211,6 +222,16 @@ class FragmentVectorizer(SparseTreeTransformer):
         tree: exact but for collisions where it is bounded, an estimate where it is part of the rest. With
         the weights of a linear model it is the fragment's weight. A fragment that has no column, being
         beyond the budget or unknown to the dictionary, has an empty row.
+
+        Parameters
+        ----------
+        fragment : tree
+            The fragment, as ``read_tree`` takes it.
+
+        Returns
+        -------
+        csr_matrix of shape (1, n_columns)
+            The row.
         """
         return self._encoder().encode_fragment(read_tree(fragment)[0])
 
@@ -219,6 +240,16 @@ class FragmentVectorizer(SparseTreeTransformer):
 
         Hashed columns hold a fragment with a random sign: its weight in a linear model is
         ``dot_products(transform_fragment(f), coef_)``, while the column's own weight may be the negative.
+
+        Parameters
+        ----------
+        X : source of trees
+            The trees, as ``read_trees`` takes them.
+
+        Returns
+        -------
+        dict of int to list of Tree
+            The fragments by column.
         """
         found, listed = dict[int, list[Tree]](), self.fragment_columns(X)
         trees = listed.dictionary.trees()
@@ -230,6 +261,19 @@ class FragmentVectorizer(SparseTreeTransformer):
         """Return the distinct bounded fragments of some trees, and the columns of those that have one.
 
         A file is read until there are more than ``max_fragments``.
+
+        Parameters
+        ----------
+        X : source of trees
+            The trees, as ``read_trees`` takes them.
+        max_fragments : int, default=None
+            Stop reading a file after the batch in which there are more distinct fragments than this.
+
+        Returns
+        -------
+        FragmentColumns
+            The fragments as a ``dictionary``; of those that have a column, the ``number`` in the dictionary,
+            the ``column`` and the ``sign``.
         """
         encoder = self._encoder()
         batches = ((batch, encoder.bounded_fragments(batch, self.n_jobs)) for batch in _batches(X))
@@ -247,13 +291,34 @@ class FragmentVectorizer(SparseTreeTransformer):
         """Return the bounded fragments of one tree, occurrence by occurrence, with columns and values.
 
         The values of the fragments in a column add up to the row's value there.
+
+        Parameters
+        ----------
+        tree : tree
+            The tree, as ``read_tree`` takes it.
+
+        Returns
+        -------
+        Occurrences
+            The occurrences, and for every distinct fragment its column and value.
         """
         encoder, forest = self._encoder(), read_tree(tree)
         log_norm = None if self.rest is None else float(exact_log_norms(forest, encoder.spec.decay)[0])
         return encoder.occurrences(forest, log_norm)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns: fragments as bracket text; numbered where they are hashed."""
+        """Return the names of the columns: fragments as bracket text, or numbers where columns are hashed.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Not used.
+
+        Returns
+        -------
+        array of str of shape (n_columns,)
+            The names.
+        """
         encoder = self._encoder()
         if encoder.n_columns > MAX_NAMED:
             raise ParameterError(
@@ -273,12 +338,34 @@ class FragmentVectorizer(SparseTreeTransformer):
         return self._rows().fingerprint
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and what was learned to a file, whole or not at all."""
+        """Write the parameters and what ``fit`` learned to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
         self._rows().save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file that ``save`` wrote."""
+        """Read a file that ``save`` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        FragmentVectorizer
+            The vectorizer.
+
+        Raises
+        ------
+        SourceError
+            If the file cannot be read, or is not that of a vectorizer.
+        """
         return cls._of_rows(FittedRows.load(path))
 
     @classmethod

@@ -49,10 +49,10 @@ class TreeIndex:
     Several processes and threads may search and change one index. Changes wait for each other and are all
     kept. An open index shows the file as it was when it was opened, or when this object last changed it.
 
-    Attributes
+    Parameters
     ----------
     path : Path
-        The file.
+        The file of an index. ``TreeIndex.open`` takes any path, and ``TreeIndex.build`` makes the file.
 
     Examples
     --------
@@ -123,17 +123,17 @@ class TreeIndex:
         path : path
             The file to write, which is none of those that the trees are read from. Beside it, there must be
             room for about three times as much.
-        vectorizer : FragmentVectorizer, optional
+        vectorizer : FragmentVectorizer, default=None
             What turns trees into rows; ``FragmentVectorizer(n_features=2**30)`` by default.
-        overwrite : bool
+        overwrite : bool, default=False
             Whether a file that is already there may be replaced, once the new one is complete. By default it
             is an error: an index can take hours to make.
-        reading : mapping, optional
+        reading : mapping, default=None
             How the trees were read, as far as it matters for queries, which are to be read alike. It is kept
             as JSON, for ``index.reading``.
-        n_jobs : int, optional
+        n_jobs : int, default=None
             Threads; -1 for all cores. The file is the same to the byte.
-        progress : callable, optional
+        progress : callable, default=None
             Called after each batch with the number of trees so far.
         """
         target = Path(path)
@@ -157,7 +157,23 @@ class TreeIndex:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> TreeIndex:
-        """Open an index that ``build`` made; it is mapped into memory, not loaded."""
+        """Open an index that ``build`` made; it is mapped into memory, not loaded.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        TreeIndex
+            The index.
+
+        Raises
+        ------
+        SourceError
+            If the file cannot be read, or is not an index.
+        """
         return cls(Path(path))
 
     @contextlib.contextmanager
@@ -165,8 +181,17 @@ class TreeIndex:
         """Keep all others from changing the index, and show it as it is now, for a ``with`` statement.
 
         Other processes and other threads wait before they change it; searches never wait. Row numbers that
-        are found inside stay valid until this object removes rows. Raises ``SourceError`` on a file system
-        without locks.
+        are found inside stay valid until this object removes rows.
+
+        Yields
+        ------
+        None
+            The lock is held until the ``with`` statement ends.
+
+        Raises
+        ------
+        SourceError
+            If the file system has no locks.
 
         Examples
         --------
@@ -205,9 +230,9 @@ class TreeIndex:
         ----------
         trees : source of trees
             As ``build`` takes them.
-        n_jobs : int, optional
+        n_jobs : int, default=None
             Threads; -1 for all cores. The file is the same to the byte.
-        progress : callable, optional
+        progress : callable, default=None
             Called after each batch with the number of trees so far.
 
         Examples
@@ -225,11 +250,21 @@ class TreeIndex:
             self._rewrite(np.arange(len(self)), trees, n_jobs, progress)
 
     def remove(self, rows: npt.ArrayLike, *, n_jobs: int | None = None) -> None:
-        """Remove the trees of some rows; those after them move up. See ``add``.
+        """Remove the trees of some rows; the rows after them move up. See ``add``.
 
-        Raises ``SourceError``, and removes nothing, if anyone else has changed the index since this object
-        was opened: the numbers may then be those of other trees. Open it again, or find the rows inside
-        ``with index.locked():``.
+        Parameters
+        ----------
+        rows : array of int
+            The row numbers.
+        n_jobs : int, default=None
+            Threads; -1 for all cores. The file is the same to the byte.
+
+        Raises
+        ------
+        SourceError
+            If anyone else has changed the index since this object was opened: the numbers may then be those
+            of other trees, and nothing is removed. Open it again, or find the rows inside ``with
+            index.locked():``.
         """
         seen = self._file
         gone = _checked_rows(rows, seen)
@@ -258,11 +293,13 @@ class TreeIndex:
         ----------
         trees : source of trees
             As ``build`` takes them, with a column ``file``.
-        files : iterable of str, optional
+        files : iterable of str, default=None
             Which files they are all the trees of, also those in which none is left; by default, those that
             the column ``file`` of ``trees`` names, which are then read into memory.
-        n_jobs, progress
-            As for ``add``.
+        n_jobs : int, default=None
+            Threads; -1 for all cores. The file is the same to the byte.
+        progress : callable, default=None
+            Called after each batch with the number of trees so far.
 
         Examples
         --------
@@ -327,7 +364,18 @@ class TreeIndex:
         return int(self._file.lists.row.size)
 
     def forest(self, rows: npt.ArrayLike) -> Forest:
-        """Return the trees of some rows, with their columns."""
+        """Return the trees of some rows, with their columns.
+
+        Parameters
+        ----------
+        rows : array of int
+            The row numbers.
+
+        Returns
+        -------
+        Forest
+            The trees, in the order of ``rows``.
+        """
         return self._forest(self._file, rows)
 
     def _forest(self, file: IndexFile, rows: npt.ArrayLike) -> Forest:
@@ -336,7 +384,18 @@ class TreeIndex:
             return file.trees.take(numbers)
 
     def column(self, name: str) -> list[Any]:
-        """Return what is known of every tree under a name, such as ``"file"``; None where nothing is."""
+        """Return one column of all trees.
+
+        Parameters
+        ----------
+        name : str
+            The name of the column, such as ``"file"``.
+
+        Returns
+        -------
+        list
+            One value for every tree; None where a tree has none.
+        """
         trees = self._file.trees
         rows = np.arange(len(trees))
         parts = (rows[start : start + BATCH] for start in range(0, len(trees), BATCH))
@@ -355,21 +414,22 @@ class TreeIndex:
         ----------
         trees : source of trees
             The queries, as ``read_trees`` takes them.
-        k : int
+        k : int, default=10
             How many to find.
-        rerank : kernel, optional
+        rerank : kernel, default=None
             Compare the best by dot product again, exactly, by a kernel such as
             ``SubsetTreeKernel(normalize=True)``, and return the best of those, with their kernels as values.
-        candidates : int
+        candidates : int, default=100
             With ``rerank``, how many of the best by dot product are compared exactly.
-        n_jobs : int, optional
+        n_jobs : int, default=None
             Threads; -1 for all cores. The results are the same.
 
         Returns
         -------
-        rows, values : arrays of shape (queries, k)
-            Row numbers, and dot products in float64. Equal values are ordered by row number. With fewer than
-            k trees in the index, there are fewer columns.
+        rows : array of int of shape (n_queries, k)
+            Row numbers, best first. With fewer than k trees in the index, there are fewer columns.
+        values : array of float64 of shape (n_queries, k)
+            The dot products, or kernels with ``rerank``. Equal values are ordered by row number.
         """
         file = self._file  # another thread may change the index meanwhile
         n_rows = len(file.trees)

@@ -25,11 +25,12 @@ $(EXTRAS): $(VENV)/%: pyproject.toml
 demo: $(VENV)/plots ## Find near-duplicate functions in Python's standard library; writes demo/index.html
 	$(BIN)/treedot demo --out demo
 
-check: $(VENV)/dev ## Style, types and layers
+check: $(VENV)/dev ## Style, types, layers and docstrings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/check_docstrings.py
 
 test: check ## All checks, all tests, the examples of the documentation
 	MPLBACKEND=agg $(PYTEST)

@@ -37,7 +37,7 @@ from treedot.errors import SourceError
 from treedot.kernels import BoundedTreeKernel
 from treedot.models.model_folder import CONFIG, WEIGHTS, digest_of_config, digest_of_file
 from treedot.vectors import DenseSpec
-from treedot.vectors.sparse.fitted_state import VectorizerState
+from treedot.vectors.sparse.fitted_rows import fingerprint_of
 
 Files = dict[str, bytes]
 
@@ -174,7 +174,7 @@ def _sign_inputs(inputs: list[dict[str, Any]], arrays: dict[str, np.ndarray]) ->
     for k, each in enumerate(inputs):
         if each["kind"] == "fragments":
             own = {n.removeprefix(f"input{k}."): x for n, x in arrays.items() if n.startswith(f"input{k}.")}
-            each["fingerprint"] = VectorizerState({"idf": False, **each["rows"]}, own).fingerprint
+            each["fingerprint"] = fingerprint_of(each["rows"], own)
         elif each["kind"] == "dense":
             fields = {name: x for name, x in each["vectors"].items() if name != "fingerprint"}
             each["vectors"]["fingerprint"] = DenseSpec.from_dict(fields).fingerprint

@@ -40,7 +40,7 @@ from treedot.cli.find import search
 from treedot.cli.units import Reading
 from treedot.clones.baseline import read_baseline
 from treedot.vectors.parts import vector_columns
-from treedot.vectors.sparse.fitted_state import VectorizerState
+from treedot.vectors.sparse.fitted_rows import fingerprint_of
 from treedot.vectors.writers import write_matrix
 
 MARK = b"\n===\n"  # between the parts of a plain content
@@ -150,7 +150,7 @@ def _with_fingerprint(plain: bytes) -> bytes:
             settings: Any = description.get("settings") or description.get("vectorizer")
             learned = {name.removeprefix("vectorizer."): array for name, array in arrays.items()
                        if "settings" in description or name.startswith("vectorizer.")}  # fmt: skip
-            own = VectorizerState({"idf": False, **settings}, learned).fingerprint
+            own = fingerprint_of(settings, learned)
             return data.replace(description["fingerprint"].encode(), own.encode())
         except Exception:  # there is nothing that could have a fingerprint
             return data

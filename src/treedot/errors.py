@@ -44,7 +44,22 @@ class MissingDependencyError(TreedotError, ImportError):
 
 
 def missing(library: str, extra: str, purpose: str) -> MissingDependencyError:
-    """Return the error for an absent optional library, with its installation line."""
+    """Return the error for an absent optional library, with its installation line.
+
+    Parameters
+    ----------
+    library : str
+        The library.
+    extra : str
+        The extra of treedot that installs it.
+    purpose : str
+        What needs the library, for the message.
+
+    Returns
+    -------
+    MissingDependencyError
+        The error, to be raised.
+    """
     return MissingDependencyError(
         f"{purpose} needs {library}, which is not installed; run: pip install 'treedot[{extra}]'"
     )

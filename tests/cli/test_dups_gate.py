@@ -3,11 +3,13 @@
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from treedot.cli import main
 from treedot.parameters import REPORT_FORMATS
+from treedot.readers.code import grammars
 
 LINES = """
 x = a + b
@@ -145,3 +147,24 @@ def test_an_edited_copy_is_known_to_a_baseline_and_has_changed_since_a_commit(co
     (code / "src/b.py").write_text(function("middle", 2).replace("b[c]", "b[d]"))
     assert dups("--baseline", "known.json", "--fail-on-new") == 0
     assert dups("--changed-since", "HEAD", "--fail-on-new") == 1
+
+
+def test_a_gate_reports_that_its_baseline_was_made_with_another_grammar(code, capsys, monkeypatch):
+    assert json.loads(Path("known.json").read_text())["grammars"].keys() == {"tree-sitter", "python"}
+    assert dups("--baseline", "known.json", "--fail-on-new") == 0
+    assert "was made with" not in capsys.readouterr().err
+    monkeypatch.setattr(grammars, "version", lambda package: "99.0")
+    assert dups("--baseline", "known.json", "--fail-on-new") == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "was made with tree-sitter" in line]
+    assert len(lines) == 1
+    assert "and tree-sitter 99.0, tree-sitter-python 99.0 is installed" in lines[0]
+    assert lines[0].endswith("renew it with --write-baseline known.json")
+
+
+def test_a_baseline_without_versions_of_grammars_is_read_silently(code, capsys, monkeypatch):
+    known = json.loads(Path("known.json").read_text())
+    del known["grammars"]
+    Path("known.json").write_text(json.dumps(known))
+    monkeypatch.setattr(grammars, "version", lambda package: "99.0")
+    assert dups("--baseline", "known.json", "--fail-on-new") == 0
+    assert "was made with" not in capsys.readouterr().err

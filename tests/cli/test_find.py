@@ -9,6 +9,7 @@ import pytest
 from strategies import random_forest
 from treedot import TreeIndex
 from treedot.cli import main
+from treedot.readers.code import grammars
 
 ADD = """
 def add(numbers):
@@ -257,3 +258,18 @@ def test_clusters_are_a_table_and_a_page(tmp_path, capsys, monkeypatch):
     assert page.count("<details>") == 2
     assert "a5.py:2-7 add" in page
     assert "http" not in page
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_search_reports_in_one_line_that_its_index_was_made_with_another_grammar(code, capsys, monkeypatch):
+    main(["index", "src", "-o", "x.index"])
+    main(["search", "x.index", "src/a.py"])
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(grammars, "version", lambda package: "99.0")
+    assert main(["search", "x.index", "src/a.py", "-k", "1"]) == 0
+    told = capsys.readouterr()
+    assert "src/a.py:2-7 add" in told.out
+    (line,) = told.err.splitlines()
+    assert line.startswith("treedot: x.index was made with tree-sitter 0.")
+    assert "and tree-sitter 99.0, tree-sitter-python 99.0 is installed" in line
+    assert line.endswith("build the index again (treedot index --overwrite)")

@@ -17,7 +17,7 @@ from treedot.models.inputs.table import Columns, Table
 from treedot.models.inputs.text_input import TextInput
 from treedot.models.inputs.tree_inputs import DenseInput, FragmentInput, KernelInput
 from treedot.vectors import DenseSpec, SparseSpec
-from treedot.vectors.sparse.fragment_rows import FragmentRows
+from treedot.vectors.sparse.fitted_rows import FittedRows
 
 TREES = read_trees(["(S (A a) (B b))", "(S (A c))"])
 TREES_OF_WORDS = read_trees(["(S (A a::n) (B b::n))", "(S (A c))"])
@@ -32,7 +32,7 @@ TABLE = Table(
     }
 )
 INPUTS = {
-    "fragments": FragmentInput("t", FragmentRows(SparseSpec(n_features=2**12))),
+    "fragments": FragmentInput("t", FittedRows(SparseSpec(n_features=2**12))),
     "dense": DenseInput("t", DenseSpec(n_components=256)),
     "words": DenseInput("w", DenseSpec(256, kernel="smoothed", similarity=WORDS.fingerprint), WORDS),
     "kernel": KernelInput("t", SubsetTreeKernel(0.3, normalize=True, leaves=True), TREES),

@@ -33,7 +33,7 @@ from treedot.kernels.reference import bounded_fragment_values
 from treedot.models import DualLinearSVC
 from treedot.vectors import clear_encoders
 from treedot.vectors.chunks import TOO_MANY_OPEN
-from treedot.vectors.sparse.fitted_state import VectorizerState
+from treedot.vectors.sparse.fitted_rows import FittedRows
 
 TREES = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
 
@@ -239,22 +239,23 @@ def test_a_foreign_or_damaged_file_is_refused(tmp_path):
 @pytest.mark.parametrize("n_features", [None, 2**10])
 @pytest.mark.parametrize("changes", [{"documents": -7}, {"documents": 10**9}, {"n_trees": -9}])
 def test_counts_of_trees_that_cannot_be_are_refused(n_features, changes):
-    state = FragmentVectorizer(n_features=n_features, idf=True).fit(TREES)._state()
+    rows = FragmentVectorizer(n_features=n_features, idf=True).fit(TREES)._rows()
     arrays = {
         name: np.full_like(array, changes.get(name)) if name in changes else array
-        for name, array in state.arrays.items()
+        for name, array in rows.arrays.items()
     }
     with pytest.raises(SourceError, match=r"more trees than there are|impossible trees"):
-        FragmentVectorizer._of_state(type(state)(state.settings, arrays))
+        FittedRows.from_stored(rows.settings, arrays)
 
 
 def test_a_dictionary_that_is_made_of_itself_is_refused():
-    settings, arrays = FragmentVectorizer(n_features=None).fit(TREES)._state()
+    rows = FragmentVectorizer(n_features=None).fit(TREES)._rows()
+    arrays = rows.arrays
     circle = int(np.flatnonzero(arrays["place"] > 0)[0])
     arrays["base"] = arrays["base"].copy()
     arrays["base"][circle] = circle
     with pytest.raises(SourceError, match="made of itself"):
-        FragmentVectorizer._of_state(VectorizerState(settings, arrays))
+        FittedRows.from_stored(rows.settings, arrays)
 
 
 def test_fragments_by_column_are_those_of_the_trees():

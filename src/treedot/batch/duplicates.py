@@ -69,7 +69,7 @@ def find_duplicates(
 
     The groups, their order and all figures are those that ``treedot.find_duplicates`` gives for all trees at
     once, limits included. The work grows with the trees and with the pairs that share something rare, not
-    with the square of the trees. The parameters that are not listed are those of ``encode``.
+    with the square of the trees.
 
     Parameters
     ----------
@@ -77,15 +77,29 @@ def find_duplicates(
         Files of trees, patterns and folders. Source code is taken with its names and literals.
     out : path
         The folder to write to.
-    threshold, min_nodes, on_limit
-        As of ``treedot.find_duplicates``.
-    share : (int, int)
+    client : object, default=None
+        Who does the work, as in ``encode``.
+    threshold : float, default=0.7
+        The lowest similarity, as in ``treedot.find_duplicates``.
+    min_nodes : int, default=40
+        Smaller trees are left out.
+    workers : int, default=None
+        Local processes, each with one thread; by default one for every core.
+    share : tuple of (int, int), default=(1, 1)
         ``(3, 64)`` does the third of 64 shares. There are two rounds of work: where all shares have done the
         first one, calls for the same shares do the second.
+    reading : Reading, default=Reading()
+        How the trees are read.
+    shard_size : int, default=None
+        Bytes of a file that one part is made of, about; by default 16 MiB.
+    on_done : callable, default=None
+        Called with the ``Outcome`` of every shard, and how many there are to do.
+    on_limit : callable, default=None
+        Called with the number of trees that met a limit, as in ``treedot.find_duplicates``.
 
     Returns
     -------
-    found : pyarrow.Table, or None
+    pyarrow.Table or None
         A row for every member, group by group, those that matter most first: ``group``, from 0; its
         ``similarity``, ``agreement``, ``bits`` and ``band``; ``row``, the number of the tree among all
         inputs, from 0, by which members are ordered; its ``nodes``, the columns that came with it, and its

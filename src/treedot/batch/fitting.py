@@ -99,37 +99,44 @@ def fit(
         Files of trees, patterns such as ``"shards/*.parquet"``, and folders.
     out : path
         The folder of the model.
-    vectorizer : FragmentVectorizer, optional
+    vectorizer : FragmentVectorizer, default=None
         What makes rows. It hashes, by default into ``2**22`` columns, which all have weights.
-    client : optional
+    client : object, default=None
         Who does the work: None for processes of this machine, a Dask client, the module ``ray``, or any
         ``concurrent.futures.Executor``. All machines must reach files and folders by the same paths.
     label : str
         The column that holds the classes, which are taken as texts.
-    decay, C, cv, class_weight, random_state
-        As of ``TreeClassifier``. Where there are several λ or C, they are chosen on a random sample of
-        20,000 trees, by this process.
-    rounds : int
+    decay : float or sequence of float, default=(0.1, 0.2, 0.4)
+        The decay λ. This process chooses among several λ and C on a random sample of 20,000 trees.
+    C : float or sequence of float, default=(1.0, 10.0, 100.0)
+        The cost of errors, as in ``TreeClassifier``.
+    cv : int, default=5
+        Folds of the cross-validation.
+    class_weight : dict or "balanced", default=None
+        The factor of C of each class, as in ``TreeClassifier``.
+    random_state : int, default=0
+        The seed of the order in which examples are visited.
+    rounds : int, default=10
         How often the partitions exchange what they have found.
-    visits : int
+    visits : int, default=5
         How often each tree is visited in a round: more of them make rounds longer, and fewer needed.
-    partitions : int, optional
+    partitions : int, default=None
         K, the number of partitions, which are the tasks of a round. By default one for every 16,384 trees, at
         most 16; more take more rounds. The model depends on it.
-    workers : int, optional
+    workers : int, default=None
         Local processes, each with one thread; by default one for every core.
-    reading : Reading
+    reading : Reading, default=Reading()
         How the trees are read: ``Reading(format, column, unit, skip_bad)``.
-    shard_size : int, optional
+    shard_size : int, default=None
         Bytes of a file that are read by one task; by default 16 MiB, or less where there are ``partitions``.
-    checkpoint : path, optional
+    checkpoint : path, default=None
         The work folder, by default ``out`` with ``.training`` behind it. It is removed when the model is
         written.
-    overwrite : bool
+    overwrite : bool, default=False
         Replace the model if there is one.
-    on_done : callable, optional
+    on_done : callable, default=None
         Called with the ``Outcome`` of every shard that is read, and how many there are to read.
-    progress : callable, optional
+    progress : callable, default=None
         Called with a ``Progress``, in which passes are rounds, after every task and every round.
 
     Returns

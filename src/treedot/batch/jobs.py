@@ -41,24 +41,24 @@ def encode(
         The folder to write to.
     vectorizer : FragmentVectorizer or DistributedTreeVectorizer
         What makes the vectors; what it has learned goes along.
-    client : optional
+    client : object, default=None
         Who does the work: None for processes of this machine, a Dask client, the module ``ray``, or any
         ``concurrent.futures.Executor``. All machines must reach the files and the folder by the same paths.
-    workers : int, optional
+    workers : int, default=None
         Local processes, each with one thread; by default one for every core.
-    share : (int, int)
+    share : tuple of (int, int), default=(1, 1)
         ``(3, 64)`` does the third of 64 shares of the shards and leaves the others to other runs.
-    reading : Reading
+    reading : Reading, default=Reading()
         How the trees are read: ``Reading(format, column, unit, skip_bad)``. By default as ``read_trees``
         does; a shard fails that has a tree which cannot be read.
-    shard_size : int, optional
+    shard_size : int, default=None
         Bytes of a file that one part is made of, about; by default 16 MiB.
-    on_done : callable, optional
+    on_done : callable, default=None
         Called with the ``Outcome`` of every shard, and how many there are to do.
 
     Returns
     -------
-    done : Done
+    Done
         How many parts were made and how many were there already; the rows of all.
 
     Raises
@@ -99,12 +99,43 @@ def predict(
     shard_size: int | None = None,
     on_done: OnDone | None = None,
 ) -> Done:
-    """Tell the classes of the trees of many files: a folder of parts with a column ``predicted``.
+    """Predict the classes of the trees of many files: a folder of parts with a column ``predicted``.
 
-    Rows are made and used, not stored. The parameters are those of ``encode``; ``model`` is the folder of a
-    ``LinearModel``, of which ``out`` gets a copy, and with ``scores`` a column of that name holds the score
-    of every class, of two classes that of the second. A model of named columns takes tables that have them;
-    columns of trees are not written, all others are.
+    Rows are made and used, not stored. A model of named columns takes tables that have them; columns of trees
+    are not written, all others are.
+
+    Parameters
+    ----------
+    paths : path, or iterable of paths
+        Files of trees, patterns such as ``"shards/*.parquet"``, and folders.
+    out : path
+        The folder to write to.
+    model : path
+        The folder of a ``LinearModel``, of which ``out`` gets a copy.
+    client : object, default=None
+        Who does the work, as in ``encode``.
+    scores : bool, default=False
+        Add a column ``scores`` with the score of every class; of two classes, that of the second.
+    workers : int, default=None
+        Local processes, each with one thread; by default one for every core.
+    share : tuple of (int, int), default=(1, 1)
+        ``(3, 64)`` does the third of 64 shares of the shards and leaves the others to other runs.
+    reading : Reading, default=Reading()
+        How the trees are read.
+    shard_size : int, default=None
+        Bytes of a file that one part is made of, about; by default 16 MiB.
+    on_done : callable, default=None
+        Called with the ``Outcome`` of every shard, and how many there are to do.
+
+    Returns
+    -------
+    Done
+        How many parts were made and how many were there already; the rows of all.
+
+    Raises
+    ------
+    IncompleteError
+        Some shards failed; all others are finished.
     """
     by = Workers(client, workers, share)
     by.check()
@@ -121,7 +152,30 @@ def plan_encode(
     reading: Reading = AS_IT_COMES,
     shard_size: int | None = None,
 ) -> int:
-    """Do all of ``encode`` but the work: return the number of shards, for ``do_shard`` under any engine."""
+    """Plan ``encode`` without doing the work, which any engine can do by ``do_shard``.
+
+    Parameters
+    ----------
+    paths : path, or iterable of paths
+        Files of trees, patterns such as ``"shards/*.parquet"``, and folders.
+    out : path
+        The folder to write to.
+    vectorizer : FragmentVectorizer or DistributedTreeVectorizer
+        What makes the vectors; what it has learned goes along.
+    reading : Reading, default=Reading()
+        How the trees are read.
+    shard_size : int, default=None
+        Bytes of a file that one part is made of, about; by default 16 MiB.
+
+    Returns
+    -------
+    int
+        The number of shards.
+
+    See Also
+    --------
+    do_shard : Makes one part.
+    """
     return len(planned(paths, checked_path("out", out), Encoding(vectorizer), reading, shard_size).shards)
 
 
@@ -134,6 +188,31 @@ def plan_predict(
     reading: Reading = AS_IT_COMES,
     shard_size: int | None = None,
 ) -> int:
-    """Do all of ``predict`` but the work: return the number of shards, for ``do_shard`` under any engine."""
+    """Plan ``predict`` without doing the work, which any engine can do by ``do_shard``.
+
+    Parameters
+    ----------
+    paths : path, or iterable of paths
+        Files of trees, patterns such as ``"shards/*.parquet"``, and folders.
+    out : path
+        The folder to write to.
+    model : path
+        The folder of a ``LinearModel``.
+    scores : bool, default=False
+        Add a column of scores, as in ``predict``.
+    reading : Reading, default=Reading()
+        How the trees are read.
+    shard_size : int, default=None
+        Bytes of a file that one part is made of, about; by default 16 MiB.
+
+    Returns
+    -------
+    int
+        The number of shards.
+
+    See Also
+    --------
+    do_shard : Makes one part.
+    """
     work = Prediction(model, scores)
     return len(planned(paths, checked_path("out", out), work, work.reading(reading), shard_size).shards)

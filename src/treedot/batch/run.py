@@ -26,7 +26,19 @@ OnDone = Callable[[Outcome, int], object]
 
 
 class Done(NamedTuple):
-    """What a run has done: how many parts it made, how many were there before, and all their rows."""
+    """What a run has done.
+
+    Attributes
+    ----------
+    made : int
+        The number of parts that the run made.
+    found : int
+        The number of parts that were there before.
+    rows : int
+        The rows of all parts.
+    skipped : int
+        The number of trees that could not be read and were left out.
+    """
 
     made: int
     found: int

@@ -31,7 +31,21 @@ MAX_MESSAGES = 20  # about trees that were left out, of one shard
 
 
 class Outcome(NamedTuple):
-    """What became of a shard: a part of so many rows, or an error."""
+    """The result of one shard: a part, or an error.
+
+    Attributes
+    ----------
+    shard : int
+        The number of the shard.
+    rows : int
+        The rows of its part.
+    error : str
+        The message of the error; empty where there is none.
+    skipped : int
+        The number of trees that could not be read and were left out.
+    messages : tuple of str
+        The errors of the first of these.
+    """
 
     shard: int
     rows: int = 0
@@ -52,6 +66,11 @@ def do_shard(folder: str, number: int) -> Outcome:
         The folder that ``plan_encode`` or ``plan_predict`` made.
     number : int
         Which shard, from 0.
+
+    Returns
+    -------
+    Outcome
+        The rows of the part, or the error.
     """
     try:
         job = _job(folder)

@@ -24,9 +24,19 @@ MAX_MESSAGE = 1 << 20  # bytes of what is kept of a failure
 class Status(NamedTuple):
     """How far a folder of parts is.
 
-    ``missing`` are the parts that are not there, or damaged; ``failed`` says why, for those of them that
-    were tried. Of a search for near-duplicates, those of pairs count, too, and ``rows`` are trees. Where all
-    parts are there and the result that is made of them is not, that is missing.
+    The parts of a search for near-duplicates are lists of productions and pairs.
+
+    Attributes
+    ----------
+    parts : int
+        The number of parts that are finished.
+    rows : int
+        Their rows; of a search for near-duplicates, the trees.
+    missing : list of str
+        The parts that are not there, or damaged. Where all parts are there and the result that is made of
+        them is not, the result.
+    failed : dict of str to str
+        The error of each missing part that was tried.
     """
 
     parts: int
@@ -37,6 +47,16 @@ class Status(NamedTuple):
 
 def status(folder: str | os.PathLike[str]) -> Status:
     """Read all parts of a folder, and count those that are finished.
+
+    Parameters
+    ----------
+    folder : path
+        The folder of a run.
+
+    Returns
+    -------
+    Status
+        What is finished, and what is missing.
 
     Examples
     --------

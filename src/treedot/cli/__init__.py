@@ -17,7 +17,7 @@ from treedot._version import __version__
 from treedot.cli.batch_options import add_many_duplicates, add_scale_options, add_status_command
 from treedot.cli.find_options import add_dups_command, add_find_commands, add_unpacking
 from treedot.cli.learn_options import add_learn_commands
-from treedot.cli.pipes import ignore_closed_output, note, standard_streams
+from treedot.cli.pipes import ignore_closed_output, note, standard_streams, warnings_as_notes
 from treedot.errors import TreedotError
 from treedot.parameters import (
     CODE_UNITS,
@@ -418,7 +418,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         take_signals()
     failed, command = 1, ""
     try:
-        with standard_streams():
+        with standard_streams(), warnings_as_notes():
             options = parser().parse_args(arguments)
             command = options.command
             failed = 2 if command == "dups" else 1  # where 1 says that there are duplicates

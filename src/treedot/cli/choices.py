@@ -1,13 +1,18 @@
-"""From options to what computes: a vectorizer, or an exact kernel."""
+"""Make what the options ask for: a vectorizer, the vectors alone, or an exact kernel."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 from treedot.errors import ParameterError
 from treedot.parameters import checked_integer
-from treedot.vectors.spec import MAX_FEATURES
+from treedot.vectors.spec import MAX_FEATURES, DenseSpec, SparseSpec, default_damping
+
+if TYPE_CHECKING:
+    from treedot.vectors.dense.encoding import DenseEncoding
+    from treedot.vectors.sparse.fitted_rows import FittedRows
 
 SPARSE, DENSE = "--vectors sparse", "--vectors dense"
 SUBSET, SUBTREE, BOUNDED = "--kernel subset", "--kernel subtree", "--kernel bounded"
@@ -79,22 +84,48 @@ def _is_offered(options: argparse.Namespace, way: str) -> bool:
 
 
 def make_vectorizer(options: argparse.Namespace, **defaults: Any) -> Any:
-    """Return the vectorizer that the options ask for, as it is by default where they do not say."""
-    return _vectorizer(options, defaults)
+    """Return the scikit-learn vectorizer that the options ask for."""
+    settings = _settings(options, defaults)
+    settings |= {"random_state": settings.pop("seed")} if "seed" in settings else {}
+    if options.vectors == "sparse":
+        from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
-
-def make_kernel_vectorizer(options: argparse.Namespace) -> Any:
-    """Return the vectorizer that the options ask for, by default one whose dot products are kernels.
-
-    That is, rows are as wide as can be, fragments count as often as they occur, and nothing is normalised.
-    """
-    return _vectorizer(options, {"n_features": MAX_FEATURES, "damping": "linear", "normalize": False})
-
-
-def _vectorizer(options: argparse.Namespace, defaults: dict[str, Any]) -> Any:
+        return FragmentVectorizer(n_jobs=options.jobs, **settings)
     from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
-    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
+    similarity, device = getattr(options, "word_vectors", None), getattr(options, "device", None)
+    return DistributedTreeVectorizer(
+        similarity=similarity, n_jobs=options.jobs, device=device or "cpu", **settings
+    )
+
+
+def make_encoding(options: argparse.Namespace, **defaults: Any) -> FittedRows | DenseEncoding:
+    """Return what makes the same vectors as ``make_vectorizer``, without scikit-learn."""
+    settings = _settings(options, defaults)
+    if options.vectors == "sparse":
+        from treedot.vectors.sparse.fitted_rows import FittedRows
+
+        damping = default_damping(options.rest)
+        return FittedRows(SparseSpec(**{"damping": damping, **settings}))
+    from treedot.kernels.word_vectors import WordVectors
+    from treedot.vectors.dense.encoding import DenseEncoding
+
+    given, device = getattr(options, "word_vectors", None), getattr(options, "device", None)
+    words = None if given is None else WordVectors.of(given)
+    spec = DenseSpec(**settings, similarity=None if words is None else words.fingerprint)
+    return DenseEncoding(spec, words, device or "cpu")
+
+
+def make_kernel_encoding(options: argparse.Namespace) -> FittedRows | DenseEncoding:
+    """Return what makes vectors whose dot products are kernels, unless the options say otherwise.
+
+    That is, rows have the most columns, fragments count as often as they occur, and nothing is normalised.
+    """
+    return make_encoding(options, n_features=MAX_FEATURES, damping="linear", normalize=False)
+
+
+def _settings(options: argparse.Namespace, defaults: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a spec of vectors that the options or the defaults give."""
     if options.n_features is not None:
         width = options.n_features
         if not 32 <= width <= MAX_FEATURES or width & (width - 1):
@@ -103,27 +134,11 @@ def _vectorizer(options: argparse.Namespace, defaults: dict[str, Any]) -> Any:
             )
     if options.budget is not None:
         checked_integer("--budget", options.budget, at_least=0)
-    made: Any = FragmentVectorizer() if options.vectors == "sparse" else DistributedTreeVectorizer()
-    given = {
-        "n_features": options.n_features,
-        "n_components": options.n_components,
-        "composition": options.composition,
-        **{name: getattr(options, name, None) for name in ("kernel", "mu", "gaps", "max_length")},
-        "similarity": getattr(options, "word_vectors", None),
-        "decay": options.decay,
-        "budget": options.budget,
-        "damping": options.damping,
-        "rest": options.rest,
-        "rest_size": options.rest_size,
-        "normalize": options.normalize,
-        "random_state": options.seed,
-        "dtype": options.dtype,
-        "n_jobs": options.jobs,
-        "device": getattr(options, "device", None),
-    }
-    known = made.get_params()
-    settings = defaults | {name: x for name, x in given.items() if x is not None}
-    return made.set_params(**{name: x for name, x in settings.items() if name in known})
+    spec = SparseSpec if options.vectors == "sparse" else DenseSpec
+    names = {field.name for field in fields(spec)} - {"similarity", "version"}
+    given = {name: getattr(options, name, None) for name in names}
+    settings = defaults | {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in settings.items() if name in names}
 
 
 def make_kernel(options: argparse.Namespace) -> Any:

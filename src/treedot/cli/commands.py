@@ -25,9 +25,9 @@ from treedot.cli.batch import duplicate_parts, encode_parts, wants_parts
 from treedot.cli.choices import (
     check_options,
     describe_kernel,
+    make_encoding,
     make_kernel,
-    make_kernel_vectorizer,
-    make_vectorizer,
+    make_kernel_encoding,
 )
 from treedot.cli.facts import file_facts, printed, tree_facts
 from treedot.cli.pipes import binary_output, note
@@ -53,13 +53,13 @@ def encode(options: argparse.Namespace) -> None:
     _choose_vectors(options)
     if options.output != "-":
         check_target(Path(options.output), *options.trees)
-    vectorizer = make_vectorizer(options)
-    spec = vectorizer.spec
+    encoding = make_encoding(options)
+    spec = encoding.spec
     skipped = Skipped(options.skip_bad)
     output = _to_stdout(spec) if options.output == "-" else vector_file(options.output, spec)
     with output as writer, Progress(options.trees) as progress:
         for batch in streamed(options.trees, options, skipped, progress):
-            writer.write(vectorizer.transform(batch), batch.columns)
+            writer.write(encoding.transform(batch, options.jobs), batch.columns)
         if not progress.trees:
             raise SourceError("there is no tree to encode")
     skipped.report()
@@ -110,8 +110,8 @@ def kernel(options: argparse.Namespace) -> None:
         def value(i: int) -> float:
             return float(exact(a[i % len(a)], b[i % len(b)]))
     else:
-        vectorizer = make_kernel_vectorizer(options)
-        x, y = (vectorizer.transform(trees).astype(float) for trees in (a, b))
+        encoding = make_kernel_encoding(options)
+        x, y = (encoding.transform(trees, options.jobs).astype(float) for trees in (a, b))
 
         def value(i: int) -> float:
             return float(_finite_products(x[[i % len(a)]], y[[i % len(b)]], 1)[0, 0])
@@ -137,11 +137,11 @@ def gram(options: argparse.Namespace) -> None:
         exact = make_kernel(options)
         matrix, made = exact.gram(rows, columns, n_jobs=options.jobs), describe_kernel(exact)
     else:
-        vectorizer = make_kernel_vectorizer(options)
-        x = vectorizer.transform(rows)
-        y = None if columns is None else vectorizer.transform(columns)
-        matrix = _finite_products(x, y, vectorizer.n_jobs)
-        made = {"kernel": "dot products of vectors", "vectors": vectorizer.spec.to_dict()}
+        encoding = make_kernel_encoding(options)
+        x = encoding.transform(rows, options.jobs)
+        y = None if columns is None else encoding.transform(columns, options.jobs)
+        matrix = _finite_products(x, y, options.jobs)
+        made = {"kernel": "dot products of vectors", "vectors": encoding.spec.to_dict()}
     if options.output == "-":
         write_matrix(binary_output(), matrix, made)
     else:

@@ -24,6 +24,7 @@ from treedot.errors import ParameterError, SourceError
 from treedot.languages import language_of
 from treedot.parameters import CODE_UNITS, REPORT_FORMATS, checked_choice, checked_integer
 from treedot.readers import CodeSettings, iter_code
+from treedot.readers.code.grammars import grammar_changes
 from treedot.readers.code.source_files import source_lines
 from treedot.readers.folders import Skipped
 from treedot.trees import Forest
@@ -90,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         with write_whole(Path(options.output)) as aside:
             aside.write_text(report, encoding="utf-8")
-    for text in _notes(options, bad, limited, known):
+    for text in _notes(options, forest, bad, limited, known):
         note(text)
     note(_summary(options, forest, groups, skipped))
     return 1 if options.fail_on_new and groups else 0
@@ -146,6 +147,7 @@ def _lines(language: str | None) -> Callable[[str], list[str]]:
 
 def _notes(
     options: argparse.Namespace,
+    forest: Forest,
     bad: Iterable[SourceError],
     limited: Iterable[int],
     known: Baseline | None,
@@ -157,6 +159,8 @@ def _notes(
             "it holds groups and not pairs, so that a new copy of one member of a known group may pass; "
             f"renew it with --write-baseline {options.baseline}"
         )
+    if known is not None and (changes := grammar_changes(known.grammars, forest.columns.get("language", ()))):
+        yield f"{options.baseline} {changes}; renew it with --write-baseline {options.baseline}"
     for error in bad:
         yield f"left out {error}"
     for count in limited:

@@ -22,6 +22,7 @@ from treedot.trees import Forest
 from treedot.vectors import files
 from treedot.vectors.files import read_description, summarize
 from treedot.vectors.parts import PLAN, read_plan
+from treedot.vectors.sparse.fitted_rows import FittedRows
 
 FOLDERS = {
     "encode": "a folder of parts (load_vectors)",
@@ -212,27 +213,25 @@ def _container_facts(path: Path) -> dict[str, Any]:
     description, arrays = read_arrays(path)
     match description.get("format"):
         case files.INDEX_FORMAT:
-            from treedot.search import TreeIndex
+            from treedot.search.index.index_file import read_index
 
-            index = TreeIndex.open(path)
-            facts: dict[str, Any] = {"file": "an index of trees (TreeIndex.open)", "trees": len(index)}
-            return {**facts, **_settings(index.vectorizer), "fingerprint": index.fingerprint}
+            index = read_index(path)
+            facts: dict[str, Any] = {"file": "an index of trees (TreeIndex.open)", "trees": len(index.trees)}
+            return {**facts, **_settings(index.rows)}
         case files.VECTORIZER_FORMAT:
-            from treedot.vectors.fragment_vectorizer import FragmentVectorizer
-
-            vectorizer = FragmentVectorizer.load(path)
+            rows = FittedRows.load(path)
             facts = {"file": "a vectorizer (FragmentVectorizer.load)"}
-            if vectorizer.n_features is None:
-                facts["columns learned"] = len(vectorizer.dictionary_)
-            return {**facts, **_settings(vectorizer), "fingerprint": vectorizer.fingerprint}
+            if rows.spec.n_features is None and rows.counted is not None:
+                facts["columns learned"] = len(rows.counted.columns)
+            return {**facts, **_settings(rows)}
         case other:
             names = ", ".join(f"{name} {list(array.shape)}" for name, array in arrays.items())
             return {"file": str(other or "named arrays"), "arrays": names or "none"}
 
 
-def _settings(vectorizer: Any) -> dict[str, Any]:
-    given = not isinstance(vectorizer.idf, bool)
-    return {**vectorizer.spec.to_dict(), "idf": "given" if given else vectorizer.idf}
+def _settings(rows: FittedRows) -> dict[str, Any]:
+    settings = {name: value for name, value in rows.settings.items() if name != "parameters"}
+    return {**settings, "fingerprint": rows.fingerprint}
 
 
 def _flat(description: dict[str, Any], path: Path) -> dict[str, Any]:

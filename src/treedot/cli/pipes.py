@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -70,6 +71,14 @@ def note(text: str) -> None:
         print("treedot:", printable(text), file=sys.stderr, flush=True)
     except OSError:
         _drop(sys.stderr)
+
+
+@contextlib.contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Print the warnings of a block as notes, in one line each, without a place in the source."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: note(str(message))
+        yield
 
 
 class _Output(io.TextIOBase):

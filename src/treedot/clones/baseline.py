@@ -13,6 +13,7 @@ from treedot.clones.identities import Unit, recognised, units_of
 from treedot.clones.near_duplicates import NearDuplicates
 from treedot.clones.similarity import SimilarPairs
 from treedot.errors import SourceError
+from treedot.readers.code.grammars import checked_versions, grammar_versions
 from treedot.trees import Forest
 
 VERSION = 2
@@ -40,6 +41,7 @@ class Baseline(NamedTuple):
     group: list[int]  # of every unit
     near: frozenset[Pair]  # groups that are near-duplicates of each other, the smaller number first
     too_common: frozenset[Pair]  # trees that are similar, but share too little that is rare
+    grammars: dict[str, str]  # the versions that parsed the units; empty in files of earlier versions
 
     @property
     def knows_pairs(self) -> bool:
@@ -125,7 +127,9 @@ def write_baseline(path: Path, forest: Forest, found: NearDuplicates, names: Seq
         for k in sorted(range(len(copies)), key=key.__getitem__)
         if key[k] in wanted
     ]
-    text = json.dumps({"treedot_baseline": VERSION, "trees": trees}, ensure_ascii=False, indent=1)
+    grammars = grammar_versions(forest.columns.get("language", ()))
+    content = {"treedot_baseline": VERSION, "grammars": grammars, "trees": trees}
+    text = json.dumps(content, ensure_ascii=False, indent=1)
     with write_whole(path) as aside:
         aside.write_text(text + "\n", encoding="utf-8")
 
@@ -172,7 +176,7 @@ def _read_groups(found: dict[str, Any]) -> Baseline:
         for unit in units
     ]
     numbers = [k for k, units in enumerate(groups) for _ in units]
-    return Baseline(1, units, numbers, frozenset(), frozenset())
+    return Baseline(1, units, numbers, frozenset(), frozenset(), {})
 
 
 def _read_trees(found: dict[str, Any]) -> Baseline:
@@ -188,7 +192,7 @@ def _read_trees(found: dict[str, Any]) -> Baseline:
         )
         for name in ("near", "too_common")
     )
-    return Baseline(VERSION, units, numbers, near, too_common)
+    return Baseline(VERSION, units, numbers, near, too_common, checked_versions(found.get("grammars", {})))
 
 
 _READERS: dict[Any, Callable[[dict[str, Any]], Baseline]] = {1: _read_groups, VERSION: _read_trees}

@@ -50,16 +50,22 @@ def find_duplicates(
 
     Parameters
     ----------
-    trees : Forest, or anything that ``read_trees`` reads
-    threshold : float
+    trees : source of trees
+        The trees, as ``read_trees`` takes them.
+    threshold : float, default=0.7
         Above 0, at most 1.
-    min_nodes : int
+    min_nodes : int, default=40
         Smaller trees are left out.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; -1 for one per core. The groups do not depend on it.
-    on_limit : callable, optional
+    on_limit : callable, default=None
         Called with the number of trees that met a limit, where any did: of these, not all near-duplicates may
         be found.
+
+    Returns
+    -------
+    list of DuplicateGroup
+        The groups, by descending score.
 
     Examples
     --------

@@ -26,6 +26,11 @@ class Kernel(ABC):
 
     Kernels can be combined: ``k1 + k2``, ``k1 * k2`` and ``2 * k`` are kernels too.
 
+    See Also
+    --------
+    TreeKernel : The kernels between trees.
+    ColumnKernel : A kernel of one column of a table.
+
     Notes
     -----
     A kernel is equal to any other of its type with the same parameters, which can be read and set as
@@ -38,32 +43,143 @@ class Kernel(ABC):
 
     @abstractmethod
     def __call__(self, a: Any, b: Any) -> float:
-        """Return the kernel of two examples."""
+        """Return the kernel of two examples.
+
+        Parameters
+        ----------
+        a, b : object
+            The examples: trees, or rows of a table.
+
+        Returns
+        -------
+        float
+            K(a, b).
+
+        Raises
+        ------
+        RangeError
+            If the kernel is too large for a float.
+        LimitError
+            If the computation takes more memory than ``max_pairs`` allows.
+        """
 
     @abstractmethod
     def gram(self, X: Any, Y: Any = None, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the matrix of kernels between the examples of X and of Y (or of X itself)."""
+        """Return the matrix of kernels between the examples of X and of Y (or of X itself).
+
+        Without Y the matrix equals its transpose to the last bit. The number of threads does not change a
+        bit.
+
+        Parameters
+        ----------
+        X : source of examples
+            The examples of the rows: trees as ``read_trees`` takes them, or a table.
+        Y : source of examples, default=None
+            The examples of the columns; those of X by default.
+        n_jobs : int, default=None
+            Threads; -1 for all cores.
+
+        Returns
+        -------
+        array of shape (n_X, n_Y)
+            The kernels, in float64.
+
+        Raises
+        ------
+        RangeError
+            If a kernel is too large for a float.
+        LimitError
+            If one pair of examples takes more memory than ``max_pairs`` allows.
+        """
 
     @abstractmethod
     def pairs(
         self, X: Any, rows: npt.ArrayLike, columns: npt.ArrayLike, *, n_jobs: int | None = None
     ) -> FloatArray:
-        """Return the kernel of example ``rows[k]`` of X with its example ``columns[k]``, for every k."""
+        """Return the kernels of chosen pairs of examples.
+
+        Each pair is computed separately. The number of threads does not change a bit.
+
+        Parameters
+        ----------
+        X : source of examples
+            The examples: trees as ``read_trees`` takes them, or a table.
+        rows : array of int of shape (n_pairs,)
+            The first example of each pair. Negative numbers count from the end.
+        columns : array of int of shape (n_pairs,)
+            The second example of each pair.
+        n_jobs : int, default=None
+            Threads; -1 for all cores.
+
+        Returns
+        -------
+        array of shape (n_pairs,)
+            ``K(X[rows[k]], X[columns[k]])`` for every k, in float64.
+        """
 
     @abstractmethod
     def diagonal(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the kernel of every example with itself."""
+        """Return the kernel of every example with itself.
+
+        Parameters
+        ----------
+        X : source of examples
+            The examples: trees as ``read_trees`` takes them, or a table.
+        n_jobs : int, default=None
+            Threads; -1 for all cores.
+
+        Returns
+        -------
+        array of shape (n_X,)
+            K(a, a) of every example.
+        """
 
     @abstractmethod
     def read(self, X: Any) -> Any:
-        """Return examples as they can be compared again and again: trees as a ``Forest``, for instance."""
+        """Read examples once, for several calls.
+
+        Parameters
+        ----------
+        X : source of examples
+            The examples: trees as ``read_trees`` takes them, or a table.
+
+        Returns
+        -------
+        object
+            The examples in a form that the other methods take without reading it again; of trees, a
+            ``Forest``.
+        """
 
     def norms(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Return √K(a, a) of every example."""
+        """Return the norm of every example in the kernel's space.
+
+        Parameters
+        ----------
+        X : source of examples
+            The examples: trees as ``read_trees`` takes them, or a table.
+        n_jobs : int, default=None
+            Threads; -1 for all cores.
+
+        Returns
+        -------
+        array of shape (n_X,)
+            √K(a, a) of every example.
+        """
         return np.sqrt(self.diagonal(X, n_jobs=n_jobs))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; with ``deep``, also those of kernels among them: ``k1__decay``."""
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Add the parameters of kernels among the parameters, as ``k1__decay``.
+
+        Returns
+        -------
+        dict of str to object
+            The parameters.
+        """
         own = {name: getattr(self, name) for name in _defaults(type(self))}
         nested = {
             f"{name}__{inner}": value
@@ -74,8 +190,25 @@ class Kernel(ABC):
         return own | nested
 
     def set_params(self, **params: Any) -> Self:
-        """Set some parameters, checked as the constructor checks them, and return the kernel.
+        """Set parameters; they are checked as in the constructor.
 
+        Parameters
+        ----------
+        **params : object
+            New values by name. ``k1__decay=0.5`` sets a parameter of the parameter ``k1``.
+
+        Returns
+        -------
+        Kernel
+            The kernel itself.
+
+        Raises
+        ------
+        ParameterError
+            If the kernel has no parameter of that name, or a value is invalid.
+
+        Examples
+        --------
         >>> from treedot import SubsetTreeKernel
         >>> SubsetTreeKernel().set_params(decay=0.5, leaves=True)
         SubsetTreeKernel(decay=0.5, leaves=True)

@@ -29,14 +29,14 @@ class RouteKernel(TreeKernel):
 
     Parameters
     ----------
-    decay : float
-        λ in [0, 1]: small values let long routes count less.
-    start : {"any", "root"}
+    decay : float, default=0.4
+        The decay λ, in [0, 1]: small values let long routes count less.
+    start : {"any", "root"}, default="any"
         Where routes start: at any node, or at the root alone, so that nodes are compared with those that
         stand in the same place of the other tree.
-    normalize : bool
+    normalize : bool, default=False
         Divide by √(K(a, a) K(b, b)).
-    max_pairs : int
+    max_pairs : int, default=2**27
         The largest number of routes that all trees of a call may have together.
 
     References

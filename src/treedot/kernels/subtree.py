@@ -28,7 +28,7 @@ class SubtreeKernel(TreeKernel):
     Parameters
     ----------
     decay : float, default=0.4
-        λ in [0, 1]; small values let large subtrees count less.
+        The decay λ, in [0, 1]; small values let large subtrees count less.
     normalize : bool, default=False
         Divide K(a, b) by √(K(a, a) K(b, b)).
     convention : {"paper", "collins-duffy", "kelp", "svm-light-tk"}, default="paper"

@@ -34,14 +34,21 @@ class TreeKernel(Kernel):
 
     Parameters
     ----------
-    decay : float
-        λ in [0, 1]; small values let large fragments count less.
-    normalize : bool
+    decay : float, default=0.4
+        The decay λ, in [0, 1]; small values let large fragments count less.
+    normalize : bool, default=False
         Divide K(a, b) by √(K(a, a) K(b, b)), so that every tree has kernel 1 with itself.
-    max_pairs : int
+    max_pairs : int, default=2**27
         How many matching pairs of nodes (or of distinct subtrees) may be in memory at a time, 8 bytes
         each, 16 for logarithms. Gram matrices are cut into tiles that fit; a single pair of trees that
         does not is an error.
+
+    See Also
+    --------
+    SubsetTreeKernel : Counts shared fragments.
+    SubtreeKernel : Counts shared complete subtrees.
+    PartialTreeKernel : Counts shared partial trees.
+    RouteKernel : Counts shared routes.
     """
 
     def __init__(self, decay: float = 0.4, *, normalize: bool = False, max_pairs: int = MAX_PAIRS) -> None:
@@ -50,11 +57,9 @@ class TreeKernel(Kernel):
         self.max_pairs = checked_integer("max_pairs", max_pairs, at_least=1)
 
     def read(self, X: Any) -> Forest:
-        """Return trees as a ``Forest``."""
         return read_trees(X)
 
     def __call__(self, a: Any, b: Any) -> float:
-        """Return the kernel of two trees."""
         x, y = read_tree(a), read_tree(b)
         value = self._raw_pair(x, y)
         if not self.normalize:
@@ -66,7 +71,15 @@ class TreeKernel(Kernel):
     def log(self, a: Any, b: Any) -> float:
         """Return the natural logarithm of the kernel, also where the kernel itself is too large for a float.
 
-        It is -inf where the trees share nothing.
+        Parameters
+        ----------
+        a, b : tree
+            Two trees, as ``read_tree`` takes them.
+
+        Returns
+        -------
+        float
+            The logarithm of K(a, b); -inf where the trees share nothing.
         """
         x, y = read_tree(a), read_tree(b)
         value = self._log_pair(x, y)
@@ -75,17 +88,6 @@ class TreeKernel(Kernel):
         return value
 
     def gram(self, X: Any, Y: Any = None, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the matrix of kernels between the trees of X and of Y (or of X itself).
-
-        Without Y it equals its transpose to the last bit. Whatever the threads, the bytes are the same.
-
-        Parameters
-        ----------
-        X, Y : anything readable
-            The trees of the rows; and of the columns, where those are others.
-        n_jobs : int, optional
-            Threads; -1 for all cores.
-        """
         x, y = read_sides(X, Y)
         with open_threads(n_jobs) as threads:
             matrix = self._raw_gram(x, y, threads)
@@ -101,7 +103,6 @@ class TreeKernel(Kernel):
         return matrix
 
     def diagonal(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the kernel of every tree with itself, by ``n_jobs`` threads."""
         x = read_trees(X)
         with open_threads(n_jobs) as threads:
             raw, every = self._raw_diagonal(x, threads), np.arange(len(x))
@@ -113,12 +114,6 @@ class TreeKernel(Kernel):
     def pairs(
         self, X: Any, rows: npt.ArrayLike, columns: npt.ArrayLike, *, n_jobs: int | None = None
     ) -> FloatArray:
-        """Return the kernel of tree ``rows[k]`` of X with its tree ``columns[k]``, for every k.
-
-        Every pair is computed on its own; nothing is shared between them but what is prepared once for each
-        tree. Negative numbers count from the end. Whatever the number of threads, ``n_jobs``, the bytes are
-        the same.
-        """
         x = read_trees(X)
         i, j = numbers_of_examples(rows, columns, len(x))
         with open_threads(n_jobs) as threads:
@@ -131,10 +126,21 @@ class TreeKernel(Kernel):
         return kernels
 
     def log_norms(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the logarithm of √K(a, a), the length of a tree's vector of fragments, for every tree.
+        """Return the logarithm of the norm of every tree in the kernel's space.
 
-        It is -inf where there are no fragments. ``normalize`` makes no difference, nor does the number of
-        threads, ``n_jobs``.
+        ``normalize`` has no effect.
+
+        Parameters
+        ----------
+        X : source of trees
+            The trees, as ``read_trees`` takes them.
+        n_jobs : int, default=None
+            Threads; -1 for all cores.
+
+        Returns
+        -------
+        array of shape (n_trees,)
+            The logarithm of √K(a, a) of every tree; -inf where a tree has no fragments.
         """
         x = read_trees(X)
         with open_threads(n_jobs) as threads:
@@ -145,7 +151,22 @@ class TreeKernel(Kernel):
         return own
 
     def norms(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Return √K(a, a) of every tree; inf only where even the root is too large for a float."""
+        """Return the norm of every tree in the kernel's space.
+
+        ``normalize`` has no effect.
+
+        Parameters
+        ----------
+        X : source of trees
+            The trees, as ``read_trees`` takes them.
+        n_jobs : int, default=None
+            Threads; -1 for all cores.
+
+        Returns
+        -------
+        array of shape (n_trees,)
+            √K(a, a) of every tree; inf only where the root is too large for a float.
+        """
         with np.errstate(over="ignore"):
             return np.exp(self.log_norms(X, n_jobs=n_jobs))
 

@@ -64,7 +64,23 @@ class WordVectors:
 
     @classmethod
     def of(cls, source: WordVectors | Mapping[str, npt.ArrayLike] | str | os.PathLike[str]) -> WordVectors:
-        """Return word vectors as they are, or make them of a mapping or of the path of a file."""
+        """Return word vectors unchanged, or make them from a mapping or a file.
+
+        Parameters
+        ----------
+        source : WordVectors, mapping of str to sequence of float, or path
+            The word vectors, or what ``WordVectors`` or ``WordVectors.read`` takes.
+
+        Returns
+        -------
+        WordVectors
+            The word vectors.
+
+        Raises
+        ------
+        ParameterError
+            If the source is anything else.
+        """
         if isinstance(source, (str, os.PathLike)):
             return cls.read(source)
         if isinstance(source, Mapping):
@@ -80,10 +96,26 @@ class WordVectors:
     def read(cls, path: str | os.PathLike[str], *, unpack_large: bool = False) -> Self:
         """Read a text file with a word and its numbers in every line, compressed or not.
 
-        The numbers stand behind the word, which may hold blanks, as word2vec (with a first line of two
-        numbers, which is left out) and GloVe write them; or they are the last of four columns, with commas
-        between them, as in KeLP. A compressed file that unpacks to more than 200 times its size is refused,
-        unless ``unpack_large`` is true.
+        The numbers follow the word, which may hold blanks, as word2vec and GloVe write them; a first line of
+        two numbers, as in word2vec, is skipped. Or they are the last of four columns, separated by commas, as
+        in KeLP.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        unpack_large : bool, default=False
+            Read a compressed file that unpacks to more than 200 times its size.
+
+        Returns
+        -------
+        WordVectors
+            The word vectors.
+
+        Raises
+        ------
+        SourceError
+            If a line has no numbers, or not as many as the others.
         """
         name = os.fspath(path)
         with open_raw(path) as raw, decompressed(raw, name, unpack_large, "WordVectors.read") as stream:
@@ -115,7 +147,19 @@ class WordVectors:
         return f"WordVectors({len(self)} words, {self._unit.shape[1]} dimensions)"
 
     def __call__(self, a: str, b: str) -> float:
-        """Return how similar two labels are; equal ones are to 1."""
+        """Return the similarity of two labels.
+
+        Parameters
+        ----------
+        a, b : str
+            The labels.
+
+        Returns
+        -------
+        float
+            The cosine of their vectors; 1 for equal labels, 0 for labels of different parts of speech or
+            without a vector.
+        """
         if a == b:
             return 1.0
         known = a in self and b in self and part_of_speech(a) == part_of_speech(b)
@@ -140,12 +184,34 @@ class WordVectors:
         return int(self._unit.nbytes)
 
     def arrays(self) -> dict[str, Array]:
-        """Return everything as arrays, for files."""
+        """Return words and vectors as arrays, for files.
+
+        Returns
+        -------
+        dict of str to array
+            ``words``, the words as JSON in bytes; and ``units``, of shape (n_words, n_dimensions).
+        """
         return {"words": np.frombuffer(json.dumps(list(self._row)).encode(), np.uint8), "units": self._unit}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
-        """Return what ``arrays`` described, or raise where it makes no sense."""
+        """Return the word vectors that ``arrays`` returned the arrays of.
+
+        Parameters
+        ----------
+        arrays : mapping of str to array
+            The arrays ``words`` and ``units``.
+
+        Returns
+        -------
+        WordVectors
+            The word vectors, equal to the bit.
+
+        Raises
+        ------
+        SourceError
+            If the arrays do not describe word vectors.
+        """
         try:
             if arrays.keys() != {"words", "units"}:
                 raise ValueError(f"there are {', '.join(arrays) or 'no arrays'}, not words and units")
@@ -159,14 +225,36 @@ class WordVectors:
         return made
 
     def units(self, labels: Sequence[str]) -> FloatArray:
-        """Return the vectors of labels, of length 1 each; zeros for a label that has none."""
+        """Return the vectors of labels, each of length 1.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            The labels.
+
+        Returns
+        -------
+        array of shape (n_labels, n_dimensions)
+            The vectors; zeros for a label that has none.
+        """
         known = {k: row for k, label in enumerate(labels) if (row := self._of(label)) is not None}
         found = np.zeros((len(labels), self.n_dimensions))
         found[list(known)] = self._unit[list(known.values())]
         return found
 
     def groups(self, labels: Sequence[str]) -> list[IntArray]:
-        """Return the numbers of the labels that have vectors, those of each part of speech together."""
+        """Group the labels that have vectors by part of speech.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            The labels.
+
+        Returns
+        -------
+        list of array of int
+            The positions of the labels of each part of speech.
+        """
         found: dict[str | None, list[int]] = {}
         for k, label in enumerate(labels):
             if label in self:
@@ -174,7 +262,18 @@ class WordVectors:
         return [np.array(group) for group in found.values()]
 
     def cosines(self, labels: Sequence[str]) -> FloatArray:
-        """Return the cosines of labels that have vectors."""
+        """Return the cosines between labels that have vectors.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            The labels.
+
+        Returns
+        -------
+        array of shape (n_labels, n_labels)
+            The cosines.
+        """
         return _products(np.ascontiguousarray(self.units(labels).T))
 
     def _of(self, label: str) -> int | None:

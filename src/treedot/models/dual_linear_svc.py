@@ -39,7 +39,7 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
     ----------
     C : float, default=10.0
         The cost of errors. The default suits rows of norm 1.
-    tol : float, default=1e-4
+    tol : float, default=0.0001
         Training ends when the duality gap is at most this share of what is minimised. The default gives two
         decimals of the weights, as ``LinearSVC`` does; 1e-16 gives at least six, whatever the order of the
         rows, and takes several times as long.
@@ -113,7 +113,7 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        self : DualLinearSVC
+        DualLinearSVC
             The fitted classifier.
 
         Raises
@@ -158,7 +158,7 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
+        array of shape (n_samples, n_classes), or (n_samples,) for two classes
             ``w · x + b``.
         """
         check_is_fitted(self)
@@ -184,7 +184,7 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        classes : array of shape (n_samples,)
+        array of shape (n_samples,)
             The class of every row.
         """
         scores = self.decision_function(X)

@@ -19,10 +19,10 @@ class KernelTransformer(KernelMatrixTransformer):
 
     Parameters
     ----------
-    kernel : Kernel, optional
+    kernel : Kernel, default=None
         The kernel, such as ``BoundedTreeKernel(normalize=True)``, or a combination of kernels; by default
         ``SubsetTreeKernel(normalize=True)``. Its parameters can be searched: ``kernel__decay``.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; -1 for all cores. The matrix is the same, to the byte, for any number.
 
     Attributes
@@ -57,7 +57,18 @@ class KernelTransformer(KernelMatrixTransformer):
         self.n_jobs = n_jobs
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``kernel__decay`` and its like set those of the kernel, of the default one too."""
+        """Set parameters, also those of the kernel, as ``kernel__decay``.
+
+        Parameters
+        ----------
+        **params : object
+            New values by name.
+
+        Returns
+        -------
+        KernelTransformer
+            The transformer itself.
+        """
         nested = any(name.startswith("kernel__") for name in params)
         if nested and params.get("kernel", self.kernel) is None:
             params["kernel"] = _default()
@@ -65,14 +76,39 @@ class KernelTransformer(KernelMatrixTransformer):
         return self
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name, and with ``deep`` those of the kernel, of the default one too."""
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Add the parameters of the kernel, as ``kernel__decay``; those of the default kernel if none is
+            set.
+
+        Returns
+        -------
+        dict of str to object
+            The parameters.
+        """
         params: dict[str, Any] = super().get_params(deep)
         if deep and self.kernel is None:
             params |= {f"kernel__{name}": value for name, value in _default().get_params().items()}
         return params
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep the training trees."""
+        """Keep the training trees.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            The training examples.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        KernelTransformer
+            The transformer itself.
+        """
         kernel = _default() if self.kernel is None else self.kernel
         self.kernel_ = clone(kernel if isinstance(kernel, Kernel) else checked_tree_kernel("kernel", kernel))
         self.trees_ = self.kernel_.read(X)

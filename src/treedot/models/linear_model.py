@@ -32,11 +32,11 @@ class LinearModel:
         The classes, ascending.
     columns : array of int
         The columns of rows that have weights, ascending.
-    weights : array of float32, (columns, classes)
+    weights : array of float32 of shape (n_columns, n_classes)
         The weights w; for two classes one column of them, that of the second.
     bias : array
         The biases b, one for each column of ``weights``.
-    facts : dict
+    facts : dict, default={}
         What else is known, as JSON values: how it was trained, on what, and how good it was.
 
     Examples
@@ -75,20 +75,67 @@ class LinearModel:
     def decision_function(self, X: Any, n_jobs: int | None = None) -> FloatArray:
         """Return the score of every example for each class, or for the second of two.
 
-        X is any source of trees; where the model has named columns, a table with these.
+        Parameters
+        ----------
+        X : source of trees, or table
+            The examples, as ``read_trees`` takes them; where the model has named columns, a table with these.
+        n_jobs : int, default=None
+            Threads; -1 for all cores.
+
+        Returns
+        -------
+        array of shape (n_examples, n_classes), or (n_examples,) for two classes
+            The scores.
         """
         return self.scores(read_table(X, self.reads), n_jobs)
 
     def scores(self, table: Table, n_jobs: int | None = None) -> FloatArray:
-        """Return the scores of examples that are read already."""
+        """Return the scores of examples that have been read.
+
+        Parameters
+        ----------
+        table : Table
+            The examples.
+        n_jobs : int, default=None
+            Threads; -1 for all cores.
+
+        Returns
+        -------
+        array of shape (n_examples, n_classes), or (n_examples,) for two classes
+            The scores.
+        """
         return linear_scores(self.inputs, table, self.columns, self.weights, self.bias, n_jobs)
 
     def predict(self, X: Any, n_jobs: int | None = None) -> Array:
-        """Return the class of every example, that with the largest score."""
+        """Return the class with the largest score for every example.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            The examples, as ``decision_function`` takes them.
+        n_jobs : int, default=None
+            Threads; -1 for all cores.
+
+        Returns
+        -------
+        array of shape (n_examples,)
+            The classes.
+        """
         return self.best(self.decision_function(X, n_jobs))
 
     def best(self, scores: FloatArray) -> Array:
-        """Return the class of every example from its scores."""
+        """Return the class with the largest score.
+
+        Parameters
+        ----------
+        scores : array of shape (n_examples, n_classes), or (n_examples,) for two classes
+            What ``decision_function`` returns.
+
+        Returns
+        -------
+        array of shape (n_examples,)
+            The class of every example.
+        """
         return best_class(self.classes, scores)
 
     def __repr__(self) -> str:
@@ -97,15 +144,40 @@ class LinearModel:
         return f"<LinearModel of {len(self.classes)} classes: {self.weights.size} weights of {inputs}>"
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a folder, which appears whole or not at all."""
+        """Write the model to a folder, which appears whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The folder.
+        overwrite : bool, default=False
+            Replace a model that is there.
+        """
         arrays = {"columns": self.columns, "weights": self.weights, "bias": self.bias}
         write_model(path, self.inputs, self.classes, arrays, self.facts, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, device: str = "cpu") -> Self:
-        """Read a folder that ``save`` wrote; one that is damaged is refused.
+        """Read a folder that ``save`` wrote.
 
-        With ``device="cuda"``, a GPU makes dense vectors and their scores, which then are sums in float32.
+        Parameters
+        ----------
+        path : path
+            The folder.
+        device : str, default="cpu"
+            With ``"cuda"``, a GPU makes dense vectors and their scores, which are then sums in float32.
+
+        Returns
+        -------
+        LinearModel
+            The model.
+
+        Raises
+        ------
+        SourceError
+            If the folder is damaged, or is not that of a model.
+        DeviceError
+            If there is no such device, or the model has no dense vectors.
         """
         inputs, classes, columns, weights, bias, facts = read_model(path)
         if device != "cpu":

@@ -58,14 +58,15 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         problem is solved on the Gram matrix (for several parts, the sum of theirs), and the support vectors
         are kept. Take a normalised one, which C fits to, and at most some thousand trees.
     decay : float, sequence of float, or None, default=(0.1, 0.2, 0.4)
-        λ, or those to choose from, also of vectorizers that are nested in others. None leaves it as it is.
+        The decay λ, or values to choose from, also of vectorizers that are nested in others. None leaves it
+        as it is.
     C : float or sequence of float, default=(1.0, 10.0, 100.0)
         The cost of errors, or those to choose from: of those equally good, the smallest.
     cv : int, default=5
         Folds of the cross-validation. They are stratified by class.
     class_weight : dict or "balanced", default=None
         What C is multiplied by for each class, as in ``LinearSVC``.
-    tol : float, default=1e-2
+    tol : float, default=0.01
         Training ends when the duality gap is at most this share of what is minimised.
     max_passes : int, default=1000
         The most passes over the rows; a ``ConvergenceWarning`` says where they were too few.
@@ -187,7 +188,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
 
         Returns
         -------
-        self : TreeClassifier
+        TreeClassifier
             The fitted classifier.
 
         Raises
@@ -232,7 +233,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
 
         Returns
         -------
-        scores : array of shape (n_examples, n_classes), or (n_examples,) for two classes
+        array of shape (n_examples, n_classes), or (n_examples,) for two classes
             ``w · x + b``.
         """
         check_is_fitted(self)
@@ -249,7 +250,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
 
         Returns
         -------
-        classes : array of shape (n_examples,)
+        array of shape (n_examples,)
             The predicted classes.
         """
         scores = self.decision_function(X)
@@ -269,13 +270,24 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
 
         Returns
         -------
-        accuracy : float
+        float
             From 0 to 1.
         """
         return float(super().score(X, y, sample_weight))
 
     def to_model(self, facts: dict[str, Any] | None = None) -> LinearModel:
-        """Return all that a prediction needs; ``facts`` are kept with it, as JSON values."""
+        """Return everything that a prediction needs, without scikit-learn.
+
+        Parameters
+        ----------
+        facts : dict of str to object, default=None
+            JSON values to keep with the model.
+
+        Returns
+        -------
+        LinearModel
+            The trained model.
+        """
         check_is_fitted(self)
         known = {
             "C": self.C_,
@@ -289,12 +301,36 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         )  # fmt: skip
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a folder, which appears whole or not at all; see ``LinearModel``."""
+        """Write the model to a folder, which appears whole or not at all; see ``LinearModel``.
+
+        Parameters
+        ----------
+        path : path
+            The folder.
+        overwrite : bool, default=False
+            Replace a model that is there.
+        """
         self.to_model().save(path, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a folder that ``save`` wrote; one that is damaged is refused."""
+        """Read a folder that ``save`` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The folder.
+
+        Returns
+        -------
+        TreeClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        SourceError
+            If the folder is damaged, or is not that of a ``TreeClassifier``.
+        """
         return cls._of_model(LinearModel.load(path), path)
 
     @classmethod

@@ -28,6 +28,16 @@ OnSkip = Callable[[str, str], object]  # called with a path and the reason why i
 class Skipped:
     """How many files were left out for each reason; an object to give as ``on_skip``.
 
+    Parameters
+    ----------
+    also : callable, default=None
+        Called with the path and the reason of every file, after it is counted.
+
+    Attributes
+    ----------
+    counts : Counter
+        The number of files by reason.
+
     Examples
     --------
     >>> skipped = Skipped()
@@ -41,7 +51,15 @@ class Skipped:
         self._also = also
 
     def __call__(self, path: str, reason: str) -> None:
-        """Count one file."""
+        """Count one file.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        reason : str
+            Why it was left out.
+        """
         self.counts[reason] += 1
         if self._also is not None:
             self._also(path, reason)

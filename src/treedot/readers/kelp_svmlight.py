@@ -154,16 +154,21 @@ def read_svmlight(
     ----------
     paths : path or iterable of paths
         Files, whatever their suffix, and folders; of a folder, all files ``.svmlight``.
-    column : str, optional
+    column : str, default=None
         Which tree of an example: ``"tree"``, the first (by default), ``"tree2"``, ….
-    vectors : {"text", "columns"}
+    vectors : {"text", "columns"}, default="text"
         What becomes of vectors: texts as above, or columns of numbers, ``vector:1``, ``vector:2``, …, one for
         every feature, 0 where a vector has none.
-    on_bad : callable, optional
+    on_bad : callable, default=None
         Called with the error of every example that is left out. By default the first of a file that is
         named is raised, and those in a folder are left out.
-    on_skip : callable, optional
+    on_skip : callable, default=None
         See ``read_html``.
+
+    Returns
+    -------
+    Forest
+        The examples of all files.
 
     Examples
     --------
@@ -198,16 +203,23 @@ def read_kelp(
     ----------
     paths : path or iterable of paths
         Files, whatever their suffix, and folders; of a folder, all files ``.klp``.
-    column : str, optional
+    column : str, default=None
         The name of the representation that the trees of the Forest are from; by default the first tree.
-    types : {"keep", "drop"}
+    types : {"keep", "drop"}, default="keep"
         What becomes of the types of nodes: ``LEX##tree::n`` as it is, or ``tree::n``. Their partial tree
         kernels do not look at the types, their other kernels do.
-    vectors : {"text", "columns"}
+    vectors : {"text", "columns"}, default="text"
         What becomes of vectors: texts as above, or columns of numbers, ``name:a``, ``name:b``, …, one for
         every feature, 0 where a vector has none.
-    on_bad, on_skip
-        As for ``read_svmlight``.
+    on_bad : callable, default=None
+        Called with the error of every example that is left out, as in ``read_svmlight``.
+    on_skip : callable, default=None
+        See ``read_html``.
+
+    Returns
+    -------
+    Forest
+        The examples of all files.
 
     Examples
     --------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from array import array
 from typing import Any
 
@@ -12,6 +11,7 @@ from treedot._runtime.array_types import IntArray
 from treedot._runtime.jit import njit
 from treedot.errors import SourceError
 from treedot.trees import Forest
+from treedot.trees.forest import used_labels
 
 MAX_TEXT = 1 << 24  # characters of a label
 END = -1  # of a node that was begun
@@ -102,9 +102,8 @@ class Packer:
         events, count = np.array(self._events[: self._ends[-1]], np.int32), len(self)
         label, arity, offsets = _in_post_order(events, np.array(self._ends, np.int64))
         texts = tuple(self._number)
-        used = np.bincount(label, minlength=len(texts)) > 0
-        number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-        forest = Forest._trusted(number[label], arity, offsets, tuple(itertools.compress(texts, used)))
+        label, labels = used_labels(label, texts)
+        forest = Forest._trusted(label, arity, offsets, labels)
         forest.columns.update(
             file=[self._file] * count,
             start=[start for start, _ in self._lines],

@@ -44,9 +44,9 @@ class Reading(NamedTuple):
 
     Parameters
     ----------
-    format, column, unit : str, optional
+    format, column, unit : str, default=None
         As for ``read_trees``.
-    skip_bad : bool
+    skip_bad : bool, default=False
         Leave out trees that cannot be read. By default the first one is an error.
     """
 

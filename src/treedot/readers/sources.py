@@ -87,30 +87,45 @@ def read_trees(
         child, …]``, an ``nltk.Tree`` or anything like it; or a ``pathlib.Path``, which stands for all the
         trees of that file. Frames, arrays and tables in memory (pandas, NumPy, pyarrow) are such iterables
         if they have one column.
-    format : str, optional
+    format : str, default=None
         ``"brackets"``, ``"tsv"``, ``"csv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"``, ``"html"``,
         ``"xml"``, ``"json"``, ``"conllu"``, ``"newick"``, ``"dot-bracket"``, ``"svmlight"``, ``"kelp"`` or a
         programming language, such as ``"python"``; by default it follows from the file's suffix, and is
         ``"brackets"`` where that says nothing. Source code is read as ``read_code`` does by default, and
         other files as the functions do that are named after their formats; JSON lines are a table, unless
         the format is ``"json"``.
-    column : str, optional
+    column : str, default=None
         The column of a table that holds the trees; by default ``"tree"``. The others are kept in
         ``Forest.columns``.
-    unit : str, optional
+    unit : str, default=None
         What a tree is. Of XML and JSON, ``"document"`` (by default), or ``"record"``: each element below the
         root, each item of an array at the top. Of CoNLL-U, ``"grct"`` (by default), ``"lct"`` or ``"loct"``,
         see ``read_conllu``.
-    on_bad : callable, optional
+    on_bad : callable, default=None
         Called with the error of every tree that cannot be read, which is then left out. By default
         the first such error is raised.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         How many threads read a file of brackets; -1 for as many as there are cores. The forest is the same
         for any number, and so are errors. From the first tree on that cannot be read, one thread reads on
         alone; so it does in all other formats.
     unpack_large : bool, default=False
         Whether to read a compressed file (also Parquet and Arrow) that unpacks to more than 200 times its
         size and to more than 64 MiB, as files do that are made to fill a memory.
+
+    Returns
+    -------
+    Forest
+        The trees, with their columns.
+
+    Raises
+    ------
+    SourceError
+        If the source cannot be read, or a file has no tree; ``TreeSyntaxError`` where brackets are wrong.
+
+    See Also
+    --------
+    iter_trees : The same in batches.
+    read_code : Source code, with more settings.
 
     Examples
     --------
@@ -134,7 +149,23 @@ def read_trees(
 
 
 def read_tree(thing: Any) -> Forest:
-    """Return the Forest of the one tree that a thing stands for: text, a ``Tree``, nested lists, a Forest."""
+    """Return one tree as a Forest.
+
+    Parameters
+    ----------
+    thing : str, Tree, nested lists, or Forest
+        Bracket text, or anything that ``read_trees`` takes as one item; or a Forest of one tree.
+
+    Returns
+    -------
+    Forest
+        A Forest of one tree.
+
+    Raises
+    ------
+    SourceError
+        If the thing is not a tree.
+    """
     if isinstance(thing, Tree):
         return Forest.from_tree(thing)
     if isinstance(thing, str):
@@ -163,10 +194,39 @@ def iter_trees(
 ) -> Iterator[Forest]:
     """Yield the trees of a source as Forests of at most ``batch_size`` trees, in constant memory.
 
-    The parameters are those of ``read_trees``; ``on_read`` is called after each batch with the number
-    of bytes of the file that have been read. A file without any tree is an error, but for source code
-    without functions and documents without records; an empty iterable is not. With several threads,
-    ``n_jobs``, some MB of a file of brackets are read ahead.
+    A file without any tree is an error, but for source code without functions and documents without records;
+    an empty iterable is not.
+
+    Parameters
+    ----------
+    source : path, open file, "-", Forest, or iterable
+        The trees, as in ``read_trees``.
+    format : str, default=None
+        The format of a file, as in ``read_trees``.
+    column : str, default=None
+        The column of a table that holds the trees; by default ``"tree"``.
+    unit : str, default=None
+        What a tree is, as in ``read_trees``.
+    batch_size : int, default=2**10
+        The largest number of trees of a Forest.
+    on_bad : callable, default=None
+        Called with the error of every tree that cannot be read, which is then left out. By default the first
+        such error is raised.
+    on_read : callable, default=None
+        Called after each batch with the number of bytes of the file that have been read.
+    n_jobs : int, default=None
+        Threads that read a file of brackets; -1 for all cores. Several threads read some MB ahead.
+    unpack_large : bool, default=False
+        Read a compressed file that unpacks to more than 200 times its size and to more than 64 MiB.
+
+    Yields
+    ------
+    Forest
+        The next trees, with their columns.
+
+    See Also
+    --------
+    read_trees : The same as one Forest.
     """
     if batch_size < 1:
         raise ParameterError(f"batch_size must be at least 1, not {batch_size}")

@@ -19,6 +19,7 @@ from treedot.readers.objects import read_items
 from treedot.readers.on_bad import OnBad
 from treedot.readers.recognition import refuse_other_files
 from treedot.trees import Forest
+from treedot.trees.columns import rows_to_columns
 
 DEFAULT_COLUMN = "tree"
 NO_QUOTES = (
@@ -270,18 +271,6 @@ def _no_column(place: str, wanted: str, names: Collection[str]) -> SourceError:
     )
 
 
-def _columns(rows: list[dict[str, Any]], names: list[str]) -> dict[str, list[Any]]:
-    """Return rows as columns, with None for what they lack; in time that follows the values there are."""
-    if 2 * sum(map(len, rows)) >= len(rows) * len(names):  # the shorter way where they lack little
-        return {name: [row.get(name) for row in rows] for name in names}
-    columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in names}
-    for k, row in enumerate(rows):
-        for name, value in row.items():
-            if name in columns:
-                columns[name][k] = value
-    return columns
-
-
 class _FirstProblem(Exception):  # noqa: N818 (it ends reading, and nobody else sees it)
     """A row is bad, and bad ones are not left out."""
 
@@ -333,7 +322,8 @@ def packed(
             problems.extend(zip(bad, errors, strict=True))
         for _, error in sorted(problems, key=lambda problem: problem[0]):
             on_bad(error)
-        forest.columns.update(_columns([values[i] for i in good], [key for key in names if key != wanted]))
+        others = [name for name in names if name != wanted]
+        forest.columns.update(rows_to_columns([values[i] for i in good], others))
         batch, problems = [], []
         if len(forest):
             yield forest

@@ -47,20 +47,25 @@ def read_conllu(
     paths : path or iterable of paths
         Files and folders; of a folder, all files ``.conllu``, also of its folders, but for those that
         ``.gitignore`` and ``.treedotignore`` files name.
-    unit : {"grct", "lct", "loct"}
+    unit : {"grct", "lct", "loct"}, default="grct"
         Which tree a sentence becomes. ``"grct"``, *grammatical relation centred tree*: every relation is a
         node; its children are those of its dependents, and among them, in the place of the token, its part
         of speech with the word below. ``"lct"``, *lexical centred tree*: every word is a node; behind the
         words that depend on it, its part of speech and its relation are its last children. ``"loct"``,
         *lexical only centred tree*: words alone.
-    pos : {"xpos", "upos"}
+    pos : {"xpos", "upos"}, default="xpos"
         Which part of speech; where a token has no XPOS, it is the UPOS.
-    on_bad : callable, optional
+    on_bad : callable, default=None
         Called with the error of every sentence that is left out: one without a root or with two, with a
         head that is not there, or heads that lead in a circle. By default the first of a file that is named
         is raised, and those in a folder are left out.
-    on_skip : callable, optional
+    on_skip : callable, default=None
         See ``read_html``.
+
+    Returns
+    -------
+    Forest
+        The sentences of all files.
 
     References
     ----------
@@ -109,13 +114,18 @@ def read_newick(
     ----------
     paths : path or iterable of paths
         Files and folders; of a folder, all files ``.nwk`` and ``.newick``.
-    lengths : {"drop", "keep"}
+    lengths : {"drop", "keep"}, default="drop"
         What becomes of the lengths of branches: nothing, or a part of the label as it is written, ``A:0.1``.
-    on_bad : callable, optional
+    on_bad : callable, default=None
         Called with the error of every tree that is left out; reading goes on behind the next semicolon. By
         default the first of a file that is named is raised, and those in a folder are left out.
-    on_skip : callable, optional
+    on_skip : callable, default=None
         See ``read_html``.
+
+    Returns
+    -------
+    Forest
+        The trees of all files.
 
     Examples
     --------
@@ -154,11 +164,16 @@ def read_dot_bracket(
     ----------
     paths : path or iterable of paths
         Files and folders; of a folder, all files ``.dbn``.
-    on_bad : callable, optional
+    on_bad : callable, default=None
         Called with the error of every structure that is left out. By default the first of a file that is
         named is raised, and those in a folder are left out.
-    on_skip : callable, optional
+    on_skip : callable, default=None
         See ``read_html``.
+
+    Returns
+    -------
+    Forest
+        The structures of all files.
 
     Examples
     --------

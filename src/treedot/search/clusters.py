@@ -64,15 +64,21 @@ def cluster_trees(
 
     Parameters
     ----------
-    trees : Forest, or anything that ``read_trees`` reads
-    min_size : int
+    trees : source of trees
+        The trees, as ``read_trees`` takes them.
+    min_size : int, default=5
         The number of trees that make a cluster, at least 2.
-    threshold : float
+    threshold : float, default=0.5
         The lowest cosine of trees that are at all alike.
-    vectorizer : FragmentVectorizer, optional
+    vectorizer : FragmentVectorizer, default=None
         What turns trees into rows; ``FragmentVectorizer(damping="sqrt")`` by default.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; -1 for one per core. The clusters do not depend on it.
+
+    Returns
+    -------
+    Clusters
+        The cluster of every tree; the size, medoid and spread of every cluster.
 
     Examples
     --------

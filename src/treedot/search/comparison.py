@@ -10,6 +10,8 @@ from treedot.errors import LimitError
 from treedot.readers import read_tree
 from treedot.search.tree_edit_distance import edit_distance
 from treedot.trees import Forest
+from treedot.vectors.sparse.fitted_rows import FittedRows
+from treedot.vectors.spec import SparseSpec
 
 
 class Comparison(NamedTuple):
@@ -52,7 +54,13 @@ def compare(a: Any, b: Any) -> Comparison:
 
     Parameters
     ----------
-    a, b : bracket text, Tree, nested lists, or a Forest of one tree
+    a, b : tree
+        Two trees, as ``read_tree`` takes them: bracket text, ``Tree``, nested lists, or a Forest of one tree.
+
+    Returns
+    -------
+    Comparison
+        The similarities, the edit distance, and the productions.
 
     Examples
     --------
@@ -60,10 +68,8 @@ def compare(a: Any, b: Any) -> Comparison:
     >>> found.similarity, found.edits, found.shared, found.only_a
     (0.5, 1, {'a → x': 1, 'f → a b': 1}, {'b → y': 1})
     """
-    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
-
     x, y = read_tree(a), read_tree(b)
-    rows = FragmentVectorizer(damping="sqrt").transform(Forest.concat([x, y]))
+    rows = FittedRows(SparseSpec(damping="sqrt")).transform(Forest.concat([x, y]))
     ours, theirs = _productions(x), _productions(y)
     try:
         edits = edit_distance(x, y)

@@ -44,38 +44,40 @@ def nearest(
 
     Parameters
     ----------
-    X, Y : arrays or sparse matrices of shape (rows, dimensions), or ``Vectors``
-        Vectors of trees; memory maps are read tile by tile. Two ``Vectors``, as ``load_vectors`` reads
-        them, must have been made alike, or it is an error. A plain matrix does not say how it was made: that
-        it belongs with the other is up to you. Without Y, the rows of X are compared with each other, and a
-        row is not its own neighbour. Of sparse rows, the matrix with fewer non-zeros is turned into an
-        inverted index, and one pass over the other does the rest: a few queries need hardly any memory,
-        however many rows they are compared with.
-    k : int
+    X : array, sparse matrix or Vectors, of shape (n_X, n_components)
+        The queries: vectors of trees. Memory maps are read tile by tile.
+    Y : array, sparse matrix or Vectors, of shape (n_Y, n_components), default=None
+        The vectors to search. Without Y, the rows of X are compared with each other, and a row is not its own
+        neighbour. Two ``Vectors``, as ``load_vectors`` reads them, must have been made alike, or it is an
+        error. A plain matrix does not say how it was made: that it belongs with the other is up to you. Of
+        sparse rows, the matrix with fewer non-zeros is turned into an inverted index, and one pass over the
+        other does the rest: a few queries need hardly any memory, however many rows they are compared with.
+    k : int, default=10
         How many neighbours.
-    rerank : kernel, optional
+    rerank : kernel, default=None
         Compare the best by dot product again, exactly, by a kernel such as
         ``SubsetTreeKernel(normalize=True)``, and return the best of those, with their kernels as values.
-    trees : source of trees, or pair of sources
+    trees : source of trees, or pair of sources, default=None
         With ``rerank``, the trees of X, or (trees of X, trees of Y) where there is Y.
-    candidates : int
+    candidates : int, default=100
         With ``rerank``, how many of the best by dot product are compared exactly.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads for sparse rows; -1 for all cores. The results are the same to the byte. Dense vectors go
         through BLAS, which has threads of its own.
-    device : str
+    device : str, default="cpu"
         "cpu", or "cuda" to compare dense vectors on a GPU that holds one and a half times their size. It
         finds twice as many in half precision, multiplies these again in float32 and returns the best.
-    elements : int, optional
-        With a GPU, find ten times as many by the first so many elements of the vectors alone: some neighbours
-        are missed, but it takes a fraction of the time.
+    elements : int, default=None
+        With a GPU, find ten times as many by only the first ``elements`` elements of the vectors: some
+        neighbours are missed, but it takes a fraction of the time.
 
     Returns
     -------
-    rows, values : arrays of shape (rows of X, k)
-        The neighbours' row numbers and their dot products, in fewer columns where there are fewer than k
-        others. Equal values are ordered by row number. Dot products are float64 for sparse rows, and of
-        the vectors' own type for dense ones and for rows with a dense rest; kernels are float64.
+    rows : array of int of shape (n_X, k)
+        The row numbers of the neighbours, best first; fewer columns where there are fewer than k others.
+    values : array of shape (n_X, k)
+        The dot products: float64 for sparse rows, and the vectors' own type for dense ones and for rows with
+        a dense rest; kernels are float64. Equal values are ordered by row number.
 
     Examples
     --------

@@ -38,8 +38,17 @@ def edit_distance(a: Any, b: Any) -> int:
     Parameters
     ----------
     a, b : bracket text, Tree, nested lists, or a Forest of one tree
-        Of at most 1,000 nodes each; larger ones are a ``LimitError``, as is a pair whose comparison would
-        take more than about a second.
+        The trees, of at most 1,000 nodes each.
+
+    Returns
+    -------
+    int
+        The number of edits.
+
+    Raises
+    ------
+    LimitError
+        If a tree has more than 1,000 nodes, or the comparison would take more than about a second.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The columns of a forest: what else is known of its trees."""
+"""The columns of a forest: a class, a file, or any other value for each tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from treedot._pages.printable import first_few
@@ -42,6 +42,24 @@ def joined_columns(parts: Sequence[Forest]) -> dict[str, list[Any]]:
         for name, values in part.columns.items():
             columns[name][start : start + len(part)] = values
         start += len(part)
+    return columns
+
+
+def rows_to_columns(rows: Sequence[Mapping[str, Any]], names: Collection[str]) -> dict[str, list[Any]]:
+    """Return some columns of rows, with None where a row lacks one; in time linear in the values there are.
+
+    Examples
+    --------
+    >>> rows_to_columns([{"a": 1, "c": 0}, {"a": 2, "b": 3}], ["a", "b"])
+    {'a': [1, 2], 'b': [None, 3]}
+    """
+    if 2 * sum(map(len, rows)) >= len(rows) * len(names):  # the shorter way where they lack little
+        return {name: [row.get(name) for row in rows] for name in names}
+    columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in names}
+    for k, row in enumerate(rows):
+        for name, value in row.items():
+            if name in columns:
+                columns[name][k] = value
     return columns
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,15 +38,15 @@ class Forest:
 
     Parameters
     ----------
-    label : integer array
+    label : array of int
         For every node of every tree, in post-order, the index of its label in ``labels``.
-    arity : integer array
+    arity : array of int
         For every node, its number of children.
-    offsets : integer array
+    offsets : array of int
         Tree ``i`` is made of the nodes ``offsets[i]`` to ``offsets[i + 1] - 1``.
     labels : sequence of str
         The label texts, each once, of any characters that UTF-8 can carry.
-    columns : mapping of str to sequence
+    columns : mapping of str to sequence, default=None
         What else is known of each tree (class, text, file, …), one value per tree.
 
     Examples
@@ -133,7 +134,20 @@ class Forest:
 
     @classmethod
     def from_trees(cls, trees: Iterable[Tree], columns: Mapping[str, Sequence[Any]] | None = None) -> Forest:
-        """Pack trees."""
+        """Pack trees.
+
+        Parameters
+        ----------
+        trees : iterable of Tree
+            The trees.
+        columns : mapping of str to sequence, default=None
+            What else is known of each tree, one value per tree.
+
+        Returns
+        -------
+        Forest
+            The trees, in order.
+        """
         index: dict[str, int] = {}
         label: list[int] = []
         arity: list[int] = []
@@ -159,7 +173,18 @@ class Forest:
 
     @classmethod
     def from_tree(cls, tree: Tree) -> Forest:
-        """Pack one tree; the tree keeps what was packed and what will be derived from it."""
+        """Pack one tree; the tree keeps the forest and everything derived from it.
+
+        Parameters
+        ----------
+        tree : Tree
+            The tree.
+
+        Returns
+        -------
+        Forest
+            A forest of one tree.
+        """
         kept = getattr(tree, "_forest", None)
         if kept is None:
             kept = cls.from_trees([tree])
@@ -168,7 +193,18 @@ class Forest:
 
     @classmethod
     def concat(cls, forests: Iterable[Forest]) -> Forest:
-        """Return one forest with all the trees in order; a column that some lack holds None there."""
+        """Return one forest with the trees of several.
+
+        Parameters
+        ----------
+        forests : iterable of Forest
+            The forests.
+
+        Returns
+        -------
+        Forest
+            All trees, in order. A column that a forest lacks holds None for its trees.
+        """
         parts = listed(forests)
         if len(parts) == 1:
             return parts[0]
@@ -269,9 +305,18 @@ class Forest:
     def derived(self, compute: Callable[[Forest], T]) -> T:
         """Return ``compute(self)``, computed once and then kept with the forest.
 
-        ``compute`` is a function of the trees alone, defined once in its module: it is the key. What it
-        returns takes memory for as long as the forest lives, so it should be linear in the nodes. It is not
+        The result takes memory as long as the forest lives, so it should be linear in the nodes. It is not
         pickled with the forest.
+
+        Parameters
+        ----------
+        compute : callable
+            A function of the forest, defined once in its module: it is the key of the result.
+
+        Returns
+        -------
+        object
+            What ``compute`` returns.
         """
         if compute not in self._derived:
             self._derived[compute] = compute(self)
@@ -370,6 +415,11 @@ class Forest:
 
         The file is a ``.mrg``, ``.txt`` or ``.brackets``. ``read_trees`` reads the same trees
         from it, whatever their labels are.
+
+        Parameters
+        ----------
+        path : path
+            The file.
         """
         from treedot.trees.writers import BRACKETS, forest_file
 
@@ -433,17 +483,20 @@ class Forest:
         kept = f", columns=[{first_few(self.columns)}]" if self.columns else ""
         return f"<Forest of {len(self)} trees, {self.n_nodes} nodes, {len(self.labels)} labels{kept}>"
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = {name: getattr(self, name) for name in ("label", "arity", "offsets", "labels")}
-        return {**state, "columns": dict(self.columns)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Forest, (self.label, self.arity, self.offsets, self.labels, dict(self.columns))
 
 
 def tree_of_node(offsets: IntArray) -> IntArray:
     """Return for every node the number of its tree, given where neighbouring trees begin and end."""
     return np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+
+
+def used_labels(label: IntArray, labels: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
+    """Return the labels of nodes, numbered anew, and the texts, without those that no node has."""
+    used = np.bincount(label, minlength=len(labels)) > 0
+    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return number[label], tuple(itertools.compress(labels, used))
 
 
 def _check_size(nodes: int) -> None:

@@ -1,28 +1,72 @@
-"""Packed trees in files: the arrays of a Forest, written batch by batch and read tree by tree."""
+"""The arrays of a forest in a file: written whole or batch by batch, read whole or tree by tree.
+
+Indexes, models with support vectors and the blocks of a training store their trees by this code. Parquet and
+Arrow files, which other programs read, are written by ``trees.arrow``.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from treedot._runtime.array_types import Array, IntArray
 from treedot._storage.growing_array import GrowingArray
 from treedot.errors import SourceError
-from treedot.trees import Forest
+from treedot.trees.columns import rows_to_columns
+from treedot.trees.forest import Forest
 
-ARRAYS = {
-    "label": np.int32,
-    "arity": np.int32,
-    "offsets": np.int64,
-    "label_text": np.uint8,
-    "label_offsets": np.int64,
-    "column_text": np.uint8,
-    "column_offsets": np.int64,
-}
+FOREST = {
+    "label": np.int32, "arity": np.int32, "offsets": np.int64,
+    "label_text": np.uint8, "label_offsets": np.int64,
+}  # fmt: skip
+COLUMNS = {"column_text": np.uint8, "column_offsets": np.int64}
+
+
+def pack(forest: Forest) -> dict[str, Array]:
+    """Return a forest as arrays of the types of ``FOREST``, without its columns.
+
+    Examples
+    --------
+    >>> forest = Forest([0, 0, 1], [0, 0, 2], [0, 3], ["b", "A"])
+    >>> unpack(pack(forest)) == forest
+    True
+    """
+    text, ends = pack_texts(forest.labels)
+    return dict(zip(FOREST, (forest.label, forest.arity, forest.offsets, text, ends), strict=True))
+
+
+def unpack(arrays: Mapping[str, Array]) -> Forest:
+    """Return the forest of arrays; raise SourceError where they do not describe one."""
+    labels = unpack_texts(arrays["label_text"], arrays["label_offsets"])
+    return Forest(arrays["label"], arrays["arity"], arrays["offsets"], labels)
+
+
+def pack_texts(texts: Iterable[str]) -> tuple[Array, IntArray]:
+    """Return the bytes of texts one after the other, and where each begins, with the end of the last."""
+    coded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    return np.frombuffer(b"".join(coded), np.uint8), ends_of([len(text) for text in coded])
+
+
+def unpack_texts(text: Array, ends: IntArray) -> list[str]:
+    """Return the texts that ``pack_texts`` packed; raise SourceError where they are damaged."""
+    if not ends.size or ends[0] != 0 or ends[-1] != text.size or (np.diff(ends) < 0).any():
+        raise SourceError("the stored texts do not end where they should")
+    raw = text.tobytes()
+    try:
+        return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends.tolist())]
+    except UnicodeDecodeError as error:
+        raise SourceError(f"the stored texts are not UTF-8: {error}") from None
+
+
+def ends_of(sizes: Any) -> IntArray:
+    """Return 0, and where each of some neighbouring pieces ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
 class PackedWriter(contextlib.ExitStack):
@@ -34,7 +78,8 @@ class PackedWriter(contextlib.ExitStack):
     def __init__(self, target: Path) -> None:
         super().__init__()
         self._files = {
-            name: self.enter_context(GrowingArray(dtype, target)) for name, dtype in ARRAYS.items()
+            name: self.enter_context(GrowingArray(dtype, target))
+            for name, dtype in {**FOREST, **COLUMNS}.items()
         }
         for name in ("offsets", "label_offsets", "column_offsets"):
             self._files[name].append([0])
@@ -45,34 +90,30 @@ class PackedWriter(contextlib.ExitStack):
         files = self._files
         known = len(self._numbers)
         number = [self._numbers.setdefault(text, len(self._numbers)) for text in forest.labels]
-        new = (text for text, n in zip(forest.labels, number, strict=True) if n >= known)
-        self._add_texts("label", (text.encode("utf-8", "surrogatepass") for text in new))
+        self._add_texts("label", [text for text, n in zip(forest.labels, number, strict=True) if n >= known])
         files["offsets"].append(forest.offsets[1:] + len(files["label"]))
         files["label"].append(np.array(number, np.int32)[forest.label])
         files["arity"].append(forest.arity)
         first = len(files["offsets"]) - len(forest)
         self._add_texts("column", [_row_text(forest, i, first + i) for i in range(len(forest))])
 
-    def _add_texts(self, kind: str, texts: Iterable[bytes]) -> None:
-        texts = list(texts)
-        start = len(self._files[f"{kind}_text"])
-        self._files[f"{kind}_text"].append(np.frombuffer(b"".join(texts), np.uint8))
-        self._files[f"{kind}_offsets"].append(
-            start + np.cumsum([len(text) for text in texts], dtype=np.int64)
-        )
+    def _add_texts(self, kind: str, texts: Iterable[str]) -> None:
+        text, ends = pack_texts(texts)
+        self._files[f"{kind}_offsets"].append(ends[1:] + len(self._files[f"{kind}_text"]))
+        self._files[f"{kind}_text"].append(text)
 
     def finish(self) -> dict[str, GrowingArray]:
         """Return the arrays."""
         return self._files
 
 
-def _row_text(forest: Forest, i: int, number: int) -> bytes:
-    """Return what else is known of a tree as JSON; nothing where nothing is."""
+def _row_text(forest: Forest, i: int, number: int) -> str:
+    """Return the columns of a tree as a JSON object; "" where the forest has no columns."""
     if not forest.columns:
-        return b""
+        return ""
     try:
         row = {name: _plain(values[i]) for name, values in forest.columns.items()}
-        return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
         raise SourceError(
             f"the columns of tree {number} cannot be kept as JSON: {error}; turn them into text"
@@ -86,8 +127,8 @@ def _plain(value: Any) -> Any:
 class PackedTrees:
     """Trees in arrays, for instance mapped into memory, of which any can be taken out."""
 
-    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
-        for name, dtype in ARRAYS.items():
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        for name, dtype in {**FOREST, **COLUMNS}.items():
             if name not in arrays or arrays[name].dtype != dtype or arrays[name].ndim != 1:
                 raise SourceError(f"the array {name!r} is missing or of another type")
         for inner, outer in (("label", "offsets"), ("arity", "offsets"), ("label_text", "label_offsets"),
@@ -102,43 +143,36 @@ class PackedTrees:
     def __len__(self) -> int:
         return int(self._arrays["offsets"].size) - 1
 
-    def take(self, rows: np.ndarray) -> Forest:
+    def take(self, rows: IntArray) -> Forest:
         """Return some trees, with their columns; a column that some lack holds None there."""
-        label, sizes = self._pieces("label", "offsets", rows)
+        label, offsets = self._pieces("label", "offsets", rows)
         arity, _ = self._pieces("arity", "offsets", rows)
         used, label = np.unique(label, return_inverse=True)
         n_labels = self._arrays["label_offsets"].size - 1
         if used.size and not 0 <= used[0] <= used[-1] < n_labels:
             raise SourceError("the stored trees are damaged: a label has no text")
-        labels = [text.decode("utf-8", "surrogatepass") for text in self._texts("label", used)]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        return Forest(label, arity, offsets, labels, self._columns(rows))
+        found = self._rows(rows)
+        columns = rows_to_columns(found, dict.fromkeys(name for row in found for name in row))
+        return Forest(label, arity, offsets, self._texts("label", used), columns)
 
-    def column(self, name: str, rows: np.ndarray) -> list[Any]:
+    def column(self, name: str, rows: IntArray) -> list[Any]:
         """Return a column of some trees; None where it is not known."""
-        return [row.get(name) for row in self._objects(rows)]
+        return [row.get(name) for row in self._rows(rows)]
 
-    def _objects(self, rows: np.ndarray) -> list[dict[str, Any]]:
+    def _rows(self, rows: IntArray) -> list[dict[str, Any]]:
         found = [json.loads(text) if text else {} for text in self._texts("column", rows)]
         if not all(isinstance(row, dict) for row in found):
             raise SourceError("the stored trees are damaged: the columns of a tree are not a JSON object")
         return found
 
-    def _columns(self, rows: np.ndarray) -> dict[str, list[Any]]:
-        found = self._objects(rows)
-        names = dict.fromkeys(name for row in found for name in row)
-        return {name: [row.get(name) for row in found] for name in names}
+    def _texts(self, kind: str, which: IntArray) -> list[str]:
+        return unpack_texts(*self._pieces(f"{kind}_text", f"{kind}_offsets", which))
 
-    def _texts(self, kind: str, which: np.ndarray) -> list[bytes]:
-        blob, sizes = self._pieces(f"{kind}_text", f"{kind}_offsets", which)
-        raw, ends = blob.tobytes(), np.cumsum(sizes)
-        return [raw[end - size : end] for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
-
-    def _pieces(self, name: str, offsets: str, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return some pieces of an array, one behind the other, and their sizes."""
+    def _pieces(self, name: str, offsets: str, which: IntArray) -> tuple[Array, IntArray]:
+        """Return some pieces of an array, one after the other, and where each of them ends."""
         values, ends = self._arrays[name], self._arrays[offsets]
         start, stop = ends[which], ends[which + 1]
         if not ((start >= 0) & (start <= stop) & (stop <= values.size)).all():
             raise SourceError(f"the stored trees are damaged: {offsets!r} lead out of {name!r}")
         pieces = [values[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
-        return np.concatenate([values[:0], *pieces]), stop - start
+        return np.concatenate([values[:0], *pieces]), ends_of(stop - start)

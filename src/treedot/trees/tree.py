@@ -18,7 +18,7 @@ class Tree:
     ----------
     label : str
         Any text that UTF-8 can carry (so no half of a surrogate pair), the empty text included.
-    children : iterable of Tree or str
+    children : iterable of Tree or str, default=()
         The subtrees from left to right; a plain string is a leaf. Without any, the node is a leaf.
 
     Examples
@@ -55,6 +55,23 @@ class Tree:
     def parse(cls, text: str) -> Tree:
         """Read one tree from bracket text.
 
+        Parameters
+        ----------
+        text : str
+            The text, such as ``"(A (B b) c)"``.
+
+        Returns
+        -------
+        Tree
+            The tree.
+
+        Raises
+        ------
+        TreeSyntaxError
+            If the text is not one tree.
+
+        Examples
+        --------
         >>> Tree.parse("(A (B b) c)").children
         (Tree.parse('(B b)'), Tree.parse('(c)'))
         """
@@ -113,7 +130,13 @@ class Tree:
         return deepest
 
     def postorder(self) -> Iterator[Tree]:
-        """Yield every node, children from left to right before their parent."""
+        """Yield every node, children from left to right before their parent.
+
+        Yields
+        ------
+        Tree
+            A node.
+        """
         stack = [(self, iter(self.children))]
         while stack:
             node, rest = stack[-1]
@@ -125,8 +148,20 @@ class Tree:
                 stack.append((child, iter(child.children)))
 
     def pretty(self, width: int = 80) -> str:
-        """Return bracket text over several lines; what fits into ``width`` stays on one.
+        """Return bracket text over several lines.
 
+        Parameters
+        ----------
+        width : int, default=80
+            A subtree that fits into this many columns stays on one line.
+
+        Returns
+        -------
+        str
+            The text.
+
+        Examples
+        --------
         >>> print(Tree.parse("(S (NP (DT the) (NN tree)) (VP (VBZ grows)))").pretty(width=30))
         (S
           (NP (DT the) (NN tree))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,10 +13,9 @@ import numpy.typing as npt
 from treedot.kernels.word_vectors import WordVectors
 from treedot.parameters import checked_integer
 from treedot.readers import read_tree, read_trees
-from treedot.vectors.dense.encoder import DenseEncoder
+from treedot.vectors.dense.encoding import DenseEncoding
 from treedot.vectors.dense.reference import fragment_vector
 from treedot.vectors.dense.word_labels import WordLabels
-from treedot.vectors.encoder_cache import kept_encoder, trim_encoders
 from treedot.vectors.spec import DenseSpec, spec_of
 from treedot.vectors.transformers import StatelessTreeTransformer
 
@@ -44,38 +42,38 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
 
     Parameters
     ----------
-    n_components : int
+    n_components : int, default=2**13
         The dimension d. A multiple of 256 for ``"mixed"``, a power of two for ``"convolution"``.
-    decay : float
-        λ in [0, 1]; small values let large fragments count less, and are approximated better.
-    composition : {"mixed", "product", "convolution"}
+    decay : float, default=0.4
+        The decay λ, in [0, 1]; small values let large fragments count less, and are approximated better.
+    composition : {"mixed", "product", "convolution"}, default="mixed"
         ``"mixed"`` is treedot's own; the others are the paper's shuffled γ-product ⊠ and shuffled
         circular convolution ⊡. Use those two for sentences only: among HTML pages and code they report
         hundreds of false duplicates, of 200 pages thousands (see the page on algebras).
-    random_state : int
+    random_state : int, default=0
         The seed of all random vectors. Only vectors with the same seed belong together.
-    normalize : bool
+    normalize : bool, default=True
         Scale every vector to norm 1, so that dot products approximate the normalised kernel,
         K(a, b) / √(K(a, a) K(b, b)).
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default="float32"
         The type of the vectors and of all arithmetic.
-    kernel : {"subset", "partial", "smoothed"}
+    kernel : {"subset", "partial", "smoothed"}, default="subset"
         Which kernel dot products approximate: ``SubsetTreeKernel``, ``PartialTreeKernel`` or
         ``SmoothedPartialTreeKernel``. The last two want ``composition="mixed"``.
-    mu : float
-        μ in [0, 1], of partial trees: what every node counts.
-    gaps : {"toolkit", "span"}
+    mu : float, default=0.4
+        The factor μ, in [0, 1], of every node of a partial tree.
+    gaps : {"toolkit", "span"}, default="toolkit"
         What partial trees cost for the children that they leave out: see ``PartialTreeKernel``.
-    max_length : int, optional
+    max_length : int, default=None
         The most children that a node of a partial tree has, up to 64. Each takes as long as all together do
         without a limit.
-    similarity : WordVectors, mapping or path, optional
+    similarity : WordVectors, mapping or path, default=None
         For ``kernel="smoothed"``, words with their vectors, of no more dimensions than ``n_components``: a
         ``WordVectors``, or what makes one, a mapping of words to vectors or the path of a text file, which
         every clone reads anew. Either is read once: what changes in it afterwards does not count.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; -1 for all cores. The vectors are the same to the byte.
-    device : str
+    device : str, default="cpu"
         "cpu", or "cuda" (or "cuda:1", …) to make the vectors on a GPU: in float32, not those of
         ``"convolution"``, with ``n_components`` a multiple of 512 up to 16384. They differ in rounding alone.
         To use vectors on the GPU without copying them, see ``treedot.vectors.gpu.GpuEncoder``.
@@ -176,14 +174,15 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
 
         Parameters
         ----------
-        X : any source of trees
-            See ``read_trees``: a Forest, a path, a list of bracket texts, of ``Tree`` objects, …
+        X : source of trees
+            The trees, as ``read_trees`` takes them: a Forest, a path, a list of bracket texts or of ``Tree``
+            objects.
         out : array of shape (n_trees, n_components), default=None
             Where to write the vectors, for instance a memory map.
 
         Returns
         -------
-        vectors : array of shape (n_trees, n_components)
+        array of shape (n_trees, n_components)
             The vectors; ``out`` if it is given.
 
         Raises
@@ -197,17 +196,8 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         --------
         clear_encoders : Drop the label vectors that are kept for the next call.
         """
-        spec = self.spec
-        try:
-            if self.device != "cpu":
-                from treedot.vectors.gpu.encoder import GpuEncoder
-
-                on_gpu = kept_encoder(spec, (self.device,), partial(GpuEncoder, spec, self.device))
-                return on_gpu.transform(read_trees(X), out=out, n_jobs=self.n_jobs)
-            encoder = kept_encoder(spec, (), partial(DenseEncoder, spec, self._words))
-            return encoder.encode(read_trees(X), out=out, n_jobs=self.n_jobs)
-        finally:
-            trim_encoders()
+        encoding = DenseEncoding(self.spec, self._words, self.device)
+        return encoding.transform(read_trees(X), self.n_jobs, out)
 
     def transform_fragment(self, fragment: Any) -> np.ndarray:
         """Return f̂(τ), the vector of one fragment: nearly a unit vector, nearly orthogonal to all others.
@@ -216,6 +206,16 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         the tree: how often it occurs times √λ^(productions - 1). With ``kernel="partial"`` the fragment is a
         partial tree, which may be a single node, and its coordinate is that of ``PartialTreeKernel``; with
         ``kernel="smoothed"`` it is the sum over all partial trees, times the cosines of their labels.
+
+        Parameters
+        ----------
+        fragment : tree
+            The fragment, as ``read_tree`` takes it.
+
+        Returns
+        -------
+        array of shape (n_components,)
+            The vector.
         """
         spec, words = self.spec, self._words
         algebra: Any = spec.algebra()

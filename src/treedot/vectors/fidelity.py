@@ -30,6 +30,18 @@ def floor(gram: Matrix, size: float) -> Matrix:
     A Gaussian random projection of the explicit fragment space into ``size`` dimensions estimates K12
     with standard deviation ``sqrt((K11 K22 + K12²) / size)``. It is a yardstick for dense vectors.
 
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        The exact kernels.
+    size : float
+        The dimension of the vectors.
+
+    Returns
+    -------
+    array of shape (n, n)
+        The standard deviations.
+
     Examples
     --------
     >>> print(floor(np.eye(2), 100)[0, 1])
@@ -43,6 +55,16 @@ def floor(gram: Matrix, size: float) -> Matrix:
 def different_pairs(n: int) -> tuple[IntArray, IntArray]:
     """Return the indices of all pairs of different trees, each pair once.
 
+    Parameters
+    ----------
+    n : int
+        The number of trees.
+
+    Returns
+    -------
+    tuple of array of int
+        The first and the second tree of every pair, each of shape (n (n - 1) / 2,).
+
     Examples
     --------
     >>> different_pairs(3)
@@ -53,6 +75,20 @@ def different_pairs(n: int) -> tuple[IntArray, IntArray]:
 
 def error_over_floor(gram: Matrix, estimate: Matrix, size: float) -> float:
     """Return ``sqrt(mean((error / floor)²))`` over pairs of different trees: 1 is as good as a projection.
+
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        The exact kernels.
+    estimate : array of shape (n, n)
+        The dot products of vectors.
+    size : float
+        The dimension of the vectors.
+
+    Returns
+    -------
+    float
+        The root mean square of error / floor.
 
     Examples
     --------
@@ -68,6 +104,18 @@ def spearman(gram: Matrix, estimate: Matrix) -> float:
     """Return Spearman's correlation over pairs of different trees.
 
     Exact values are rounded to 1e-9 first, so that values that are equal tie.
+
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        The exact kernels.
+    estimate : array of shape (n, n)
+        The dot products of vectors.
+
+    Returns
+    -------
+    float
+        The correlation, from -1 to 1.
     """
     from scipy.stats import spearmanr
 
@@ -80,6 +128,20 @@ def projected(gram: Matrix, size: int, seed: int) -> Matrix:
 
     With K = L Lᵀ and a matrix G of independent standard normals, L G Gᵀ Lᵀ / size has exactly the
     distribution of the products of projected fragment vectors; the fragments are not needed.
+
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        The exact kernels.
+    size : int
+        The dimension.
+    seed : int
+        The seed of the random numbers.
+
+    Returns
+    -------
+    array of shape (n, n)
+        The estimates.
     """
     own = np.sqrt(np.diagonal(gram))
     own = np.where(own > 0, own, 1.0)
@@ -91,6 +153,19 @@ def projected(gram: Matrix, size: int, seed: int) -> Matrix:
 
 
 def norm_ratios(gram: Matrix, estimate: Matrix) -> Matrix:
-    """Return ‖T̃‖² / K11 of every tree: about 1 where vectors keep their length."""
+    """Return ‖T̃‖² / K11 of every tree: about 1 where vectors keep their length.
+
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        The exact kernels.
+    estimate : array of shape (n, n)
+        The dot products of vectors.
+
+    Returns
+    -------
+    array of shape (n,)
+        The ratios.
+    """
     ratios: Matrix = np.diagonal(estimate) / np.diagonal(gram)
     return ratios

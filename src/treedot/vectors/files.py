@@ -50,7 +50,7 @@ def save_vectors(
     spec : vectorizer, DenseSpec or SparseSpec
         What made them. Where the vectorizer has learned columns or weights, the spec alone does not say
         which: give the vectorizer, and keep it with its ``save``.
-    columns : mapping of str to sequence, optional
+    columns : mapping of str to sequence, default=None
         What else is known of each tree, such as ``forest.columns``; for ``.parquet`` alone.
 
     Examples
@@ -96,7 +96,7 @@ def load_vectors(path: str | os.PathLike[str], *, unpack_large: bool = False) ->
 
     Returns
     -------
-    vectors : Vectors
+    Vectors
         With ``matrix``, ``spec``, ``fingerprint`` and ``columns``.
     """
     in_parts = Path(path).is_dir()

@@ -15,15 +15,14 @@ from treedot.errors import ParameterError, SourceError
 from treedot.parameters import checked_integer
 from treedot.readers import iter_trees, read_tree, read_trees
 from treedot.trees import Forest, Tree
-from treedot.vectors.encoder_cache import kept_encoder, trim_encoders
+from treedot.vectors.encoder_cache import kept_encoder
 from treedot.vectors.sparse.dictionary import FragmentDictionary
 from treedot.vectors.sparse.encoder import SparseEncoder
-from treedot.vectors.sparse.fitted_state import VectorizerState
-from treedot.vectors.sparse.fragment_rows import FragmentRows, encode_rows, exact_log_norms
+from treedot.vectors.sparse.fitted_rows import FittedRows, exact_log_norms
 from treedot.vectors.sparse.idf import DocumentCounts, checked_idf, is_flag
 from treedot.vectors.sparse.occurrences import Occurrences
 from treedot.vectors.sparse.rows import LearnedColumns
-from treedot.vectors.spec import SparseSpec, spec_of
+from treedot.vectors.spec import SparseSpec, default_damping, spec_of
 from treedot.vectors.transformers import SparseTreeTransformer, check_source
 
 if TYPE_CHECKING:
@@ -57,26 +56,26 @@ class FragmentVectorizer(SparseTreeTransformer):
 
     Parameters
     ----------
-    n_features : int or None
+    n_features : int or None, default=2**20
         The number of columns, a power of two, into which fragments are hashed with random signs: there is
         nothing to fit. The default suits linear models; for dot products alone ``2**30`` leaves hardly any
         collision. With None, ``fit`` gives each fragment of its trees a column of its own, with a name;
         fragments that it has not seen count only towards the length of a row.
-    decay : float
-        λ in [0, 1]; small values let large fragments count less.
-    budget : int or None
+    decay : float, default=0.4
+        The decay λ, in [0, 1]; small values let large fragments count less.
+    budget : int or None, default=4
         The largest cost of a fragment. None is for all fragments, of which there are exponentially many:
         for small trees, and for comparison.
-    damping : {"sqrt", "log1p", "linear"}, optional
-        g, how a fragment that occurs several times counts; by default its square root, and as it is with a
-        ``rest``, which allows nothing else.
-    idf : bool or array
+    damping : {"sqrt", "log1p", "linear"}, default=None
+        The function g: how a fragment that occurs several times counts; by default its square root, and as it
+        is with a ``rest``, which allows nothing else.
+    idf : bool or array, default=False
         Multiply every column by ``ln((1 + trees) / (1 + trees that hold it)) + 1``, counted by ``fit``; or by
         weights that are given, one for each column. Not with a ``rest``.
-    normalize : bool
+    normalize : bool, default=True
         Divide every row by the length that its fragments have, so that dot products are cosines (but for
         columns that fragments share); with a ``rest``, by the exact length √K(a, a).
-    rest : {None, "dense", "blocks"}
+    rest : {None, "dense", "blocks"}, default=None
         ``None``: the kernel of bounded fragments. ``"dense"``: what lies beyond the budget is one dense
         vector of ``rest_size`` dimensions, scaled to the length that the exact kernel says it has; its
         errors are about ``1/√rest_size`` for pairs that share little and for near-duplicates, and up to four
@@ -85,13 +84,13 @@ class FragmentVectorizer(SparseTreeTransformer):
         share little for λ of 0.6 and more, but it gets pairs that share much wrong, a tree and itself
         included: rows of trees with dozens of siblings are far too short, and near-duplicates of JSON files
         are lost already at λ = 0.05. Take a budget of 12.
-    rest_size : int
+    rest_size : int, default=6144
         How many dimensions a dense rest has, a multiple of 256.
-    random_state : int
+    random_state : int, default=0
         The seed of all hashes. Only rows with the same seed belong together.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default="float32"
         The type of the rows.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; -1 for all cores. The rows are the same to the byte.
 
     Attributes
@@ -159,17 +158,26 @@ class FragmentVectorizer(SparseTreeTransformer):
     @property
     def spec(self) -> SparseSpec:
         """Everything that determines a row but what ``fit`` learns; ``fingerprint`` names both."""
-        default = "sqrt" if self.rest is None else "linear"
+        damping = default_damping(self.rest) if self.damping is None else self.damping
         return spec_of(
-            SparseSpec, self.n_features, self.decay, self.budget,
-            default if self.damping is None else self.damping, self.rest, self.rest_size,
+            SparseSpec, self.n_features, self.decay, self.budget, damping, self.rest, self.rest_size,
             checked_integer("random_state", self.random_state), self.normalize, self.dtype,
         )  # fmt: skip
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Learn the columns or their weights where the parameters ask for it, else only check them.
+        """Learn columns or their weights where the parameters ask for it; else only check the parameters.
 
-        X is any source of trees; a file is read batch by batch.
+        Parameters
+        ----------
+        X : source of trees, default=None
+            The trees, as ``read_trees`` takes them; a file is read batch by batch.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        FragmentVectorizer
+            The vectorizer itself.
         """
         spec, idf = self.spec, self._checked_idf(before_fit=True)
         if self.n_features is None:
@@ -192,22 +200,20 @@ class FragmentVectorizer(SparseTreeTransformer):
 
         Parameters
         ----------
-        X : any source of trees
-            See ``read_trees``: a Forest, a path, a list of bracket texts, of ``Tree`` objects, …
+        X : source of trees
+            The trees, as ``read_trees`` takes them: a Forest, a path, a list of bracket texts or of ``Tree``
+            objects.
 
         Returns
         -------
-        rows : csr_matrix of shape (n_trees, n_columns)
+        csr_matrix of shape (n_trees, n_columns)
             The rows. With a ``rest``, its columns follow those of the bounded fragments.
 
         See Also
         --------
         clear_encoders : Drop the keys of labels that are kept for the next call.
         """
-        try:
-            return encode_rows(self._encoder(), read_trees(X), self.n_jobs)
-        finally:
-            trim_encoders()
+        return self._rows().transform(read_trees(X))
 
     def transform_fragment(self, fragment: Any) -> csr_matrix:
         """Return the row of one fragment: ±1 in its column, or its vector in the rest, of length about 1.
@@ -216,6 +222,16 @@ class FragmentVectorizer(SparseTreeTransformer):
         tree: exact but for collisions where it is bounded, an estimate where it is part of the rest. With
         the weights of a linear model it is the fragment's weight. A fragment that has no column, being
         beyond the budget or unknown to the dictionary, has an empty row.
+
+        Parameters
+        ----------
+        fragment : tree
+            The fragment, as ``read_tree`` takes it.
+
+        Returns
+        -------
+        csr_matrix of shape (1, n_columns)
+            The row.
         """
         return self._encoder().encode_fragment(read_tree(fragment)[0])
 
@@ -224,6 +240,16 @@ class FragmentVectorizer(SparseTreeTransformer):
 
         Hashed columns hold a fragment with a random sign: its weight in a linear model is
         ``dot_products(transform_fragment(f), coef_)``, while the column's own weight may be the negative.
+
+        Parameters
+        ----------
+        X : source of trees
+            The trees, as ``read_trees`` takes them.
+
+        Returns
+        -------
+        dict of int to list of Tree
+            The fragments by column.
         """
         found, listed = dict[int, list[Tree]](), self.fragment_columns(X)
         trees = listed.dictionary.trees()
@@ -235,6 +261,19 @@ class FragmentVectorizer(SparseTreeTransformer):
         """Return the distinct bounded fragments of some trees, and the columns of those that have one.
 
         A file is read until there are more than ``max_fragments``.
+
+        Parameters
+        ----------
+        X : source of trees
+            The trees, as ``read_trees`` takes them.
+        max_fragments : int, default=None
+            Stop reading a file after the batch in which there are more distinct fragments than this.
+
+        Returns
+        -------
+        FragmentColumns
+            The fragments as a ``dictionary``; of those that have a column, the ``number`` in the dictionary,
+            the ``column`` and the ``sign``.
         """
         encoder = self._encoder()
         batches = ((batch, encoder.bounded_fragments(batch, self.n_jobs)) for batch in _batches(X))
@@ -252,13 +291,34 @@ class FragmentVectorizer(SparseTreeTransformer):
         """Return the bounded fragments of one tree, occurrence by occurrence, with columns and values.
 
         The values of the fragments in a column add up to the row's value there.
+
+        Parameters
+        ----------
+        tree : tree
+            The tree, as ``read_tree`` takes it.
+
+        Returns
+        -------
+        Occurrences
+            The occurrences, and for every distinct fragment its column and value.
         """
         encoder, forest = self._encoder(), read_tree(tree)
         log_norm = None if self.rest is None else float(exact_log_norms(forest, encoder.spec.decay)[0])
         return encoder.occurrences(forest, log_norm)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns: fragments as bracket text; numbered where they are hashed."""
+        """Return the names of the columns: fragments as bracket text, or numbers where columns are hashed.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Not used.
+
+        Returns
+        -------
+        array of str of shape (n_columns,)
+            The names.
+        """
         encoder = self._encoder()
         if encoder.n_columns > MAX_NAMED:
             raise ParameterError(
@@ -275,40 +335,49 @@ class FragmentVectorizer(SparseTreeTransformer):
     @property
     def fingerprint(self) -> str:
         """A short stable name of all that determines a row, what ``fit`` learned included."""
-        return self._state().fingerprint
+        return self._rows().fingerprint
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and what was learned to a file, whole or not at all."""
-        self._state().save(path)
+        """Write the parameters and what ``fit`` learned to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
+        self._rows().save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file that ``save`` wrote."""
-        return cls._of_state(VectorizerState.load(path))
+        """Read a file that ``save`` wrote.
 
-    def _state(self) -> VectorizerState:
-        """Return the parameters as plain JSON values, and what was learned as arrays."""
-        return self._rows().state({"damping": self.damping, "n_jobs": self.n_jobs})
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        FragmentVectorizer
+            The vectorizer.
+
+        Raises
+        ------
+        SourceError
+            If the file cannot be read, or is not that of a vectorizer.
+        """
+        return cls._of_rows(FittedRows.load(path))
 
     @classmethod
-    def _of_state(cls, state: VectorizerState) -> Self:
-        """Return the vectorizer that ``_state`` described."""
-        rows, parameters = FragmentRows.from_state(state), state.parameters
-        damping = parameters.get("damping", rows.spec.damping)
-        return cls._of_rows(rows, damping=damping, n_jobs=parameters.get("n_jobs"))
-
-    @classmethod
-    def _of_rows(cls, rows: FragmentRows, **parameters: Any) -> Self:
-        """Return the vectorizer of some rows; ``parameters`` are those that these do not tell."""
-        spec = rows.spec
-        settings = {
-            "n_features": spec.n_features, "decay": spec.decay, "budget": spec.budget,
-            "damping": spec.damping, "idf": rows.idf, "normalize": spec.normalize, "rest": spec.rest,
-            "rest_size": spec.rest_size, "random_state": spec.seed, "dtype": spec.dtype,
-        }  # fmt: skip
-        made = cls(**(settings | parameters))
-        if made.spec != spec:
-            raise SourceError("this is not the state of a FragmentVectorizer: its damping is another")
+    def _of_rows(cls, rows: FittedRows) -> Self:
+        """Return the vectorizer that makes some rows."""
+        spec, parameters = rows.spec, rows.parameters or {}
+        made = cls(
+            n_features=spec.n_features, decay=spec.decay, budget=spec.budget,
+            damping=parameters.get("damping", spec.damping), idf=rows.idf, normalize=spec.normalize,
+            rest=spec.rest, rest_size=spec.rest_size, random_state=spec.seed, dtype=spec.dtype,
+            n_jobs=parameters.get("n_jobs"),
+        )  # fmt: skip
         if isinstance(rows.learned, FragmentDictionary):
             made.dictionary_ = rows.learned
         elif rows.learned is not None:
@@ -324,20 +393,16 @@ class FragmentVectorizer(SparseTreeTransformer):
     def _n_features_out(self) -> int:
         return self._encoder().n_columns
 
-    def _rows(self) -> FragmentRows:
+    def _rows(self) -> FittedRows:
         """Return all that determines a row."""
-        spec, idf = self.spec, self._checked_idf()
-        if self._is_stateless:
-            return FragmentRows(spec, idf)
-        self._check_fitted()
-        return FragmentRows(spec, idf, self.dictionary_ if self.n_features is None else self.documents_)
+        spec, idf, learned = self.spec, self._checked_idf(), None
+        if not self._is_stateless:
+            self._check_fitted()
+            learned = self.dictionary_ if self.n_features is None else self.documents_
+        return FittedRows(spec, idf, learned, {"damping": self.damping, "n_jobs": self.n_jobs})
 
     def _encoder(self) -> SparseEncoder:
-        rows = self._rows()
-        if rows.counted is not None:
-            for array in rows.counted[:2]:  # the encoder would not notice a change
-                array.setflags(write=False)
-        return kept_encoder(rows.spec, rows.identity, rows.make_encoder)
+        return self._rows().encoder()
 
     def _check_fitted(self) -> None:
         check_is_fitted(self)

@@ -27,17 +27,20 @@ def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None, device: str =
 
     Parameters
     ----------
-    X, Y : arrays, sparse matrices or ``Vectors``
-        Vectors of trees. Two ``Vectors``, as ``load_vectors`` reads them, must have been made alike, or it is
-        an error. A plain matrix does not say how it was made: that it belongs with the other is up to you.
-    n_jobs : int, optional
+    X : array, sparse matrix or Vectors, of shape (n_X, n_components)
+        Vectors of trees.
+    Y : array, sparse matrix or Vectors, of shape (n_Y, n_components), default=None
+        More vectors; those of X by default. Two ``Vectors``, as ``load_vectors`` reads them, must have been
+        made alike, or it is an error. A plain matrix does not say how it was made: that it belongs with the
+        other is up to you.
+    n_jobs : int, default=None
         Threads for sparse rows; -1 for all cores. The products are the same to the byte.
-    device : str
+    device : str, default="cpu"
         "cpu", or "cuda" to multiply dense vectors on a GPU, in float32.
 
     Returns
     -------
-    products : array of shape (rows of X, rows of Y)
+    array of shape (n_X, n_Y)
         In float64 where X or Y is sparse, since sums run over many small values; of two dense matrices in
         their own type, float32 by default.
 

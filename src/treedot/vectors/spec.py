@@ -48,12 +48,34 @@ class _Described:
         return hashlib.blake2b(fields.encode(), digest_size=8).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the kind of vectors and all fields, as plain JSON values."""
+        """Return the kind of vectors and all fields, as plain JSON values.
+
+        Returns
+        -------
+        dict of str to object
+            The fields by name.
+        """
         return {"kind": self.kind, **asdict(cast(Any, self))}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the spec that ``to_dict`` described; a ``fingerprint`` among the fields must be its own."""
+        """Return the spec that ``to_dict`` described.
+
+        Parameters
+        ----------
+        fields : mapping of str to object
+            The fields by name. If ``fingerprint`` is among them, it must be that of the spec.
+
+        Returns
+        -------
+        DenseSpec or SparseSpec
+            The spec.
+
+        Raises
+        ------
+        SpecMismatchError
+            If the fields describe vectors of another kind, or have another fingerprint.
+        """
         given = dict(fields)
         kind, fingerprint = given.pop("kind", cls.kind), given.pop("fingerprint", None)
         if kind != cls.kind:
@@ -70,7 +92,18 @@ class _Described:
         return spec
 
     def require_same(self, other: DenseSpec | SparseSpec) -> None:
-        """Raise where vectors of this and another spec must not be mixed."""
+        """Raise unless vectors of this spec and of another may be compared.
+
+        Parameters
+        ----------
+        other : DenseSpec or SparseSpec
+            The other spec.
+
+        Raises
+        ------
+        SpecMismatchError
+            If the specs differ; the message names the fields.
+        """
         if self != other:
             mine, theirs = ({"kind": spec.kind, **asdict(cast(Any, spec))} for spec in (self, other))
             differing = ", ".join(
@@ -100,31 +133,31 @@ class DenseSpec(_Described):
 
     Parameters
     ----------
-    n_components : int
+    n_components : int, default=2**13
         The dimension d of the vectors.
-    decay : float
-        λ, from 0 to 1: how much larger fragments count.
-    composition : {"mixed", "product", "convolution"}
+    decay : float, default=0.4
+        The decay λ, from 0 to 1: how much larger fragments count.
+    composition : {"mixed", "product", "convolution"}, default="mixed"
         The operation that composes the vectors of nodes. The last two report false duplicates among pages and
         functions: see ``DistributedTreeVectorizer``.
-    seed : int
+    seed : int, default=0
         Which random vectors labels get.
-    normalize : bool
+    normalize : bool, default=True
         Whether vectors are divided by their length.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default="float32"
         The type of their elements.
-    kernel : {"subset", "partial", "smoothed"}
+    kernel : {"subset", "partial", "smoothed"}, default="subset"
         Which kernel dot products approximate: that of fragments, that of partial trees, or that of partial
         trees in which similar words match in part.
-    mu : float
-        μ, from 0 to 1, of partial trees: what every node counts.
-    gaps : {"toolkit", "span"}
+    mu : float, default=0.4
+        The factor μ, from 0 to 1, of every node of a partial tree.
+    gaps : {"toolkit", "span"}, default="toolkit"
         What partial trees cost for the children that they leave out; see ``PartialTreeKernel``.
-    max_length : int, optional
+    max_length : int, default=None
         The most children that a node of a partial tree has, up to 64; any number, by default, is faster.
-    similarity : str, optional
+    similarity : str, default=None
         With ``kernel="smoothed"``, the fingerprint of the ``WordVectors``, which an encoder is given too.
-    version : int
+    version : int, default=1
         The format of vectors, which a change of any recipe raises.
 
     Examples
@@ -195,7 +228,13 @@ class DenseSpec(_Described):
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the kind of vectors and all fields that they depend on, as plain JSON values."""
+        """Return the kind of vectors and all fields that they depend on, as plain JSON values.
+
+        Returns
+        -------
+        dict of str to object
+            The fields by name; the defaults of partial trees are left out of other kernels.
+        """
         fields = super().to_dict()
         if self.kernel != "smoothed":
             del fields["similarity"]
@@ -205,7 +244,13 @@ class DenseSpec(_Described):
         return fields
 
     def algebra(self) -> Algebra:
-        """Return the algebra of this spec."""
+        """Return the algebra that composes the vectors.
+
+        Returns
+        -------
+        Algebra
+            The algebra of ``composition``, with ``n_components`` and ``seed``.
+        """
         return algebra_class(self.composition)(self.n_components, self.seed)
 
 
@@ -215,25 +260,25 @@ class SparseSpec(_Described):
 
     Parameters
     ----------
-    n_features : int or None
+    n_features : int or None, default=2**20
         How many hashed columns bounded fragments have, a power of two; None for those of a dictionary.
-    decay : float
-        λ, from 0 to 1: how much larger fragments count.
-    budget : int or None
+    decay : float, default=0.4
+        The decay λ, from 0 to 1: how much larger fragments count.
+    budget : int or None, default=4
         The largest cost of a bounded fragment, which has an explicit column; None for all fragments.
-    damping : {"linear", "sqrt", "log1p"}
+    damping : {"linear", "sqrt", "log1p"}, default="sqrt"
         How a fragment that occurs several times counts.
-    rest : {"dense", "blocks"} or None
+    rest : {"dense", "blocks"} or None, default=None
         How the row holds the fragments beyond the budget, if it does.
-    rest_size : int
+    rest_size : int, default=6144
         How many columns a dense rest has.
-    seed : int
+    seed : int, default=0
         Which columns and signs labels lead to.
-    normalize : bool
+    normalize : bool, default=True
         Whether rows are divided by their length.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default="float32"
         The type of their values.
-    version : int
+    version : int, default=1
         The format of rows, which a change of any recipe raises.
 
     Examples
@@ -294,6 +339,11 @@ class SparseSpec(_Described):
         if self.rest == "blocks":
             return (self.n_features or MAX_FEATURES) // 2
         return self.rest_size if self.rest == "dense" else 0
+
+
+def default_damping(rest: str | None) -> str:
+    """Return how fragments count that occur several times; a rest allows only one way."""
+    return "sqrt" if rest is None else "linear"
 
 
 def spec_from_dict(fields: Mapping[str, Any]) -> DenseSpec | SparseSpec:

@@ -51,7 +51,23 @@ class SparseTreeTransformer(TreeTransformer):
     """One whose output is sparse."""
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Refuse frames, which hold no sparse rows."""
+        """Refuse frames, which cannot hold sparse rows.
+
+        Parameters
+        ----------
+        transform : {"default"} or None, default=None
+            The container of the output.
+
+        Returns
+        -------
+        object
+            The transformer itself.
+
+        Raises
+        ------
+        ParameterError
+            If a frame is asked for.
+        """
         if transform not in (None, "default"):
             raise ParameterError(
                 f"{type(self).__name__} makes sparse rows, which do not fit a {transform} frame: leave its "
@@ -66,7 +82,20 @@ class StatelessTreeTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer)
     spec: Any
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Check the parameters; nothing is learned from X."""
+        """Check the parameters; the trees have no effect.
+
+        Parameters
+        ----------
+        X : source of trees, default=None
+            Not used.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        object
+            The transformer itself.
+        """
         _ = self.spec
         check_source(X)
         return self
@@ -88,16 +117,53 @@ class KernelMatrixTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
     n_jobs: int | None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Set ``kernel_`` and ``trees_``."""
+        """Keep the training trees.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            The training examples.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        object
+            The transformer itself.
+        """
         raise NotImplementedError
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Return the Gram matrix of the training trees."""
+        """Return the Gram matrix of the training trees.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            The training examples.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        array of shape (n_train, n_train)
+            The kernels of all pairs of training examples.
+        """
         self.fit(X, y)
         return self.kernel_.gram(self.trees_, n_jobs=self.n_jobs)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the kernels of every tree of X with every training tree."""
+        """Return the kernels of every tree of X with every training tree.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            The examples.
+
+        Returns
+        -------
+        array of shape (n_examples, n_train)
+            The kernels.
+        """
         check_is_fitted(self)
         return self.kernel_.gram(self.kernel_.read(X), self.trees_, n_jobs=self.n_jobs)
 

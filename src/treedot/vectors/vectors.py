@@ -29,10 +29,10 @@ class Vectors:
         The vectors; a memory map where they were loaded from ``.npy``.
     spec : DenseSpec or SparseSpec
         The settings that they were made with.
-    fingerprint : str, optional
+    fingerprint : str, default=""
         The name of everything that determines a vector. It is the spec's own, unless the vectorizer has
         learned columns or weights from trees.
-    columns : dict of str to list
+    columns : dict of str to list, default={}
         What else is known of the trees, where the file has room for it.
 
     Examples

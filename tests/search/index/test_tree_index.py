@@ -23,6 +23,8 @@ from treedot import (
 from treedot._storage import safetensors
 from treedot._storage.safetensors import read_arrays, write_arrays
 from treedot.errors import ParameterError, SourceError, SpecMismatchError
+from treedot.readers import parse_code
+from treedot.readers.code import grammars
 from treedot.search.index import posting_search
 from treedot.search.index import tree_index as module
 
@@ -552,3 +554,53 @@ def test_a_change_that_is_killed_leaves_the_old_index_as_it_was(small, where, ch
             TreeIndex.open(left)
     TreeIndex.open(path).add(["(A b)"])  # the lock of a process that died is free
     assert os.listdir(path.parent) == [path.name]
+
+
+CODE = parse_code("def f(x):\n    return x\n", "python")
+
+
+def installed(monkeypatch, version):
+    monkeypatch.setattr(grammars, "version", lambda package: version)
+
+
+def test_an_index_of_source_code_keeps_the_versions_that_parsed_it(tmp_path, monkeypatch):
+    installed(monkeypatch, "1.0")
+    index = TreeIndex.build(CODE, tmp_path / "x")
+    assert index.grammars == {"tree-sitter": "tree-sitter 1.0", "python": "tree-sitter-python 1.0"}
+    assert TreeIndex.build(["(A b)"], tmp_path / "y").grammars == {}
+    index.search(CODE)
+    installed(monkeypatch, "2.0")
+    index.search(["(A b)"])  # which no grammar parsed
+    with pytest.warns(
+        UserWarning, match=r"tree-sitter-python 1.0, and .* 2.0 is installed.* build the index"
+    ):
+        rows, _ = index.search(CODE, 1)
+    assert rows.tolist() == [[0]]
+
+
+def test_the_oldest_version_of_a_grammar_counts_until_its_trees_are_replaced(tmp_path, monkeypatch):
+    installed(monkeypatch, "1.0")
+    index = TreeIndex.build(CODE, tmp_path / "x")
+    installed(monkeypatch, "2.0")
+    with pytest.warns(UserWarning, match="was made with"):
+        index.add(CODE)
+    assert index.grammars["python"] == "tree-sitter-python 1.0"
+    index.update(CODE)
+    assert index.grammars == {"tree-sitter": "tree-sitter 2.0", "python": "tree-sitter-python 2.0"}
+
+
+def test_an_index_without_versions_of_grammars_is_searched_and_changed_silently(tmp_path, monkeypatch):
+    monkeypatch.setattr("treedot.search.index.index_file.grammar_versions", lambda languages: {})
+    index = TreeIndex.build(CODE, tmp_path / "x")
+    monkeypatch.undo()
+    index.add(CODE)
+    index.search(CODE)
+    assert index.grammars == {}
+
+
+def test_an_index_whose_versions_are_damaged_is_refused(small):
+    index, _ = small
+    description, arrays = read_arrays(index.path)
+    write_arrays(index.path, description | {"grammars": {"python": 3}}, arrays)
+    with pytest.raises(SourceError, match="is damaged: the versions of grammars"):
+        TreeIndex.open(index.path)

@@ -43,8 +43,13 @@ def duplicates_report(
         page with the sources side by side; or ``"markdown"``, for comments on pull requests.
     sources : callable
         Returns the lines of a file of the column ``file``; none where it cannot be read.
-    title : str
+    title : str, default="Near-duplicates"
         Of the page or the comment.
+
+    Returns
+    -------
+    str
+        The report.
 
     Examples
     --------

@@ -52,27 +52,22 @@ class ColumnKernel(Kernel):
         self.column = column
 
     def read(self, X: Any) -> Any:
-        """Return the table as it is: other kernels may read other columns."""
-        return X
+        return X  # whole: other kernels may read other columns
 
     def __call__(self, a: Any, b: Any) -> float:
-        """Return the kernel of two rows."""
         if isinstance(self.column, list):
             return self.kernel(*([_cell(row, name) for name in self.column] for row in (a, b)))
         return self.kernel(_cell(a, self.column), _cell(b, self.column))
 
     def gram(self, X: Any, Y: Any = None, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the matrix of kernels between the examples of X and of Y (or of X itself)."""
         return self.kernel.gram(self._of(X), None if Y is None else self._of(Y), n_jobs=n_jobs)
 
     def pairs(
         self, X: Any, rows: npt.ArrayLike, columns: npt.ArrayLike, *, n_jobs: int | None = None
     ) -> FloatArray:
-        """Return the kernel of example ``rows[k]`` of X with its example ``columns[k]``, for every k."""
         return self.kernel.pairs(self._of(X), rows, columns, n_jobs=n_jobs)
 
     def diagonal(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the kernel of every example with itself."""
         return self.kernel.diagonal(self._of(X), n_jobs=n_jobs)
 
     def _of(self, table: Any) -> Any:
@@ -98,7 +93,6 @@ class LinearKernel(Kernel):
     """
 
     def read(self, X: Any) -> Any:
-        """Return the numbers as the rows of a matrix."""
         if hasattr(X, "tocsr"):
             sparse = X.tocsr().astype(np.float64)
             if np.isfinite(sparse.data).all():
@@ -114,11 +108,9 @@ class LinearKernel(Kernel):
         return matrix
 
     def __call__(self, a: Any, b: Any) -> float:
-        """Return the dot product of two examples."""
         return float(self.gram([np.ravel(a)], [np.ravel(b)])[0, 0])
 
     def gram(self, X: Any, Y: Any = None, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the matrix of dot products between the examples of X and of Y (or of X itself)."""
         x = self.read(X)
         y = x if Y is None else self.read(Y)
         if x.shape[1] != y.shape[1]:
@@ -132,7 +124,6 @@ class LinearKernel(Kernel):
     def pairs(
         self, X: Any, rows: npt.ArrayLike, columns: npt.ArrayLike, *, n_jobs: int | None = None
     ) -> FloatArray:
-        """Return the dot product of example ``rows[k]`` of X with its example ``columns[k]``, for every k."""
         x = self.read(X)
         i, j = numbers_of_examples(rows, columns, x.shape[0])
         if hasattr(x, "tocsr"):
@@ -141,7 +132,6 @@ class LinearKernel(Kernel):
         return out
 
     def diagonal(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the dot product of every example with itself."""
         x = self.read(X)
         every = np.arange(x.shape[0])
         return self.pairs(x, every, every)

@@ -42,14 +42,11 @@ class CombinedKernel(Kernel):
         return combined
 
     def read(self, X: Any) -> Any:
-        """Return examples as all parts can read them."""
         for part in self._parts:
             X = part.read(X)
         return X
 
     def __call__(self, a: Any, b: Any) -> float:
-        """Return the kernel of two examples."""
-
         def values(x: Any, y: Any) -> Values:
             return [np.array(part(x, y)) for part in self._parts]
 
@@ -57,7 +54,6 @@ class CombinedKernel(Kernel):
         return float(self._finite(values(a, b), *own))
 
     def gram(self, X: Any, Y: Any = None, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the matrix of kernels between the examples of X and of Y (or of X itself)."""
         x, y = self.read(X), None if Y is None else self.read(Y)
         values = [part.gram(x, y, n_jobs=n_jobs) for part in self._parts]
         left: Values = ()
@@ -71,7 +67,6 @@ class CombinedKernel(Kernel):
     def pairs(
         self, X: Any, rows: npt.ArrayLike, columns: npt.ArrayLike, *, n_jobs: int | None = None
     ) -> FloatArray:
-        """Return the kernel of example ``rows[k]`` of X with its example ``columns[k]``, for every k."""
         x = self.read(X)
         values = [part.pairs(x, rows, columns, n_jobs=n_jobs) for part in self._parts]
         left, right = (
@@ -81,7 +76,6 @@ class CombinedKernel(Kernel):
         return self._finite(values, left, right)
 
     def diagonal(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the kernel of every example with itself."""
         x = self.read(X)
         own = [part.diagonal(x, n_jobs=n_jobs) for part in self._parts]
         return self._finite(own, own, own)
@@ -152,7 +146,7 @@ class ScaledKernel(CombinedKernel):
     ----------
     kernel : Kernel
         The kernel.
-    factor : float
+    factor : float, default=1.0
         The number, at least 0.
 
     Examples
@@ -213,10 +207,12 @@ class PolynomialKernel(CombinedKernel):
     ----------
     kernel : Kernel
         The kernel, K; most often a normalised one.
-    degree : int
+    degree : int, default=2
         The degree, at least 1.
-    scale, bias : float
-        At least 0.
+    scale : float, default=1.0
+        The factor of K, at least 0.
+    bias : float, default=0.0
+        The number that is added before the power is taken, at least 0.
 
     Examples
     --------
@@ -246,8 +242,8 @@ class RBFKernel(CombinedKernel):
     ----------
     kernel : Kernel
         The kernel, K; most often a normalised one.
-    gamma : float
-        γ, above 0.
+    gamma : float, default=1.0
+        The factor γ, above 0.
 
     Examples
     --------

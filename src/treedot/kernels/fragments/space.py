@@ -34,6 +34,22 @@ BATCH_NODES = 2**17
 def count_fragments(tree: Any) -> int:
     """Return how many fragments a tree has, repetitions included.
 
+    Parameters
+    ----------
+    tree : tree
+        A tree, as ``read_tree`` takes it.
+
+    Returns
+    -------
+    int
+        The number of fragments, however large.
+
+    See Also
+    --------
+    list_fragments : The distinct fragments with their coordinates.
+
+    Examples
+    --------
     >>> count_fragments("(S (NP (NNP Ann)) (VP (VBZ runs)))")
     15
     """
@@ -48,6 +64,29 @@ def list_fragments(tree: Any, decay: float = 1.0, max_fragments: int = MAX_FRAGM
     A fragment is a subtree of more than one node in which every node has all of its children or none
     (Lemma 4). Each occurrence of one with p productions adds √λ^(p-1) to its coordinate, so that the
     dot product of two such vectors is the subset tree kernel.
+
+    Parameters
+    ----------
+    tree : tree
+        A tree, as ``read_tree`` takes it.
+    decay : float, default=1.0
+        The decay λ, in [0, 1].
+    max_fragments : int, default=100000
+        The largest number of fragments that may be listed.
+
+    Returns
+    -------
+    dict of Tree to float
+        The coordinate of every distinct fragment.
+
+    Raises
+    ------
+    LimitError
+        If the tree has more than ``max_fragments`` fragments, repetitions included.
+
+    References
+    ----------
+    F. M. Zanzotto and L. Dell'Arciprete (2012), *Distributed Tree Kernels*, ICML.
 
     Examples
     --------

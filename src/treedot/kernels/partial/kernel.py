@@ -41,33 +41,36 @@ class PartialTreeKernel(TreeKernel):
 
     Parameters
     ----------
-    decay : float
-        λ in [0, 1]: a partial tree counts λ² for every node that has no children in it, and λ for every
-        child that is left out between two others.
-    mu : float
-        μ in [0, 1]: a partial tree counts μ for every node.
-    gaps : {"toolkit", "span"}
+    decay : float, default=0.4
+        The decay λ, in [0, 1]: a partial tree counts λ² for every node that has no children in it, and λ for
+        every child that is left out between two others.
+    mu : float, default=0.4
+        The factor μ, in [0, 1]: a partial tree counts μ for every node.
+    gaps : {"toolkit", "span"}, default="toolkit"
         What g is. ``"toolkit"``: the number of children left out between the first and the last child of the
         subsequences, as in KeLP and SVM-LIGHT-TK. ``"span"``: the number of all children from the first to
         the last, as in the published formula.
-    terminal_factor : float
+    terminal_factor : float, default=1.0
         How much more, or less, a pair of equal labels counts of which one is a leaf. With a factor other
         than 1 this is a kernel only where no label is both that of a leaf and of an inner node: the matrix
         may have negative eigenvalues otherwise.
-    max_length : int, optional
+    max_length : int, default=None
         The longest subsequence of children that counts; 5 in SVM-LIGHT-TK.
-    normalize : bool
+    normalize : bool, default=False
         Divide by √(K(a, a) K(b, b)).
-    max_pairs : int
+    max_pairs : int, default=2**27
         See ``TreeKernel``. Two nodes with more pairs of children than that are refused too.
 
     See Also
     --------
     SubsetTreeKernel : The kernel of fragments in which a node has all of its children or none.
+    SmoothedPartialTreeKernel : The kernel in which similar labels match in part.
+    DistributedTreeVectorizer : With ``kernel="partial"``, vectors for many trees.
 
     References
     ----------
     A. Moschitti, "Efficient Convolution Kernels for Dependency and Constituent Syntactic Trees", ECML 2006.
+    KeLP calls this kernel ``PartialTreeKernel``, SVM-LIGHT-TK has it as ``-F 3``.
 
     Examples
     --------

@@ -38,13 +38,21 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
         path of a text file. Labels such as ``dog::n`` and ``cat::n``, of the same part of speech, are then as
         similar as the cosine of their vectors. Or any function of two labels, the same for (a, b) and
         (b, a); it is called for each two labels that differ.
-    decay, mu, gaps, terminal_factor, max_length
-        See ``PartialTreeKernel``.
-    threshold : float
+    decay : float, default=0.4
+        The decay λ, as in ``PartialTreeKernel``.
+    mu : float, default=0.4
+        The factor μ, as in ``PartialTreeKernel``.
+    gaps : {"toolkit", "span"}, default="toolkit"
+        The meaning of g, as in ``PartialTreeKernel``.
+    terminal_factor : float, default=1.0
+        The factor of pairs with a leaf, as in ``PartialTreeKernel``.
+    max_length : int, default=None
+        The longest subsequence of children that counts, as in ``PartialTreeKernel``.
+    threshold : float, default=0.01
         From 0 to 1: smaller similarities count as 0.
-    normalize : bool
+    normalize : bool, default=False
         Divide by √(K(a, a) K(b, b)).
-    max_pairs : int
+    max_pairs : int, default=2**27
         See ``PartialTreeKernel``. More pairs of labels than that, all with all or for each part of speech,
         are refused too.
 
@@ -63,7 +71,7 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
     References
     ----------
     D. Croce, A. Moschitti & R. Basili, "Structured Lexical Similarity via Convolution Kernels on Dependency
-    Trees", EMNLP 2011.
+    Trees", EMNLP 2011. KeLP calls this kernel ``SmoothedPartialTreeKernel``.
 
     Examples
     --------

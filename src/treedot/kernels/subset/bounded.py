@@ -30,16 +30,19 @@ class BoundedTreeKernel(TreeKernel):
 
     Parameters
     ----------
-    decay, normalize
-        See ``TreeKernel``.
-    budget : int
+    decay : float, default=0.4
+        The decay λ, in [0, 1]; small values let large fragments count less.
+    normalize : bool, default=False
+        Divide by √(K(a, a) K(b, b)).
+    budget : int, default=4
         The largest cost of a fragment, from 0 (single productions) to 256.
-    max_pairs : int
+    max_pairs : int, default=2**27
         See ``TreeKernel``; every coefficient of Δ counts, budget + 1 for each matching pair.
 
     See Also
     --------
     SubsetTreeKernel : The kernel of all fragments.
+    FragmentVectorizer : Sparse rows with the same fragments.
 
     Examples
     --------

@@ -39,29 +39,43 @@ class SubsetTreeKernel(TreeKernel):
 
     Parameters
     ----------
-    decay : float
-        λ in [0, 1].
-    normalize : bool
+    decay : float, default=0.4
+        The decay λ, in [0, 1]; small values let large fragments count less.
+    normalize : bool, default=False
         Divide by √(K(a, a) K(b, b)).
-    convention : {"paper", "collins-duffy"}
+    convention : {"paper", "collins-duffy"}, default="paper"
         ``"paper"`` is the above. ``"collins-duffy"`` uses ``Δ = λ ∏ (1 + Δ(children))``, as much other
         software does, which is exactly λ times as large.
-    leaves : bool
+    leaves : bool, default=False
         Also count every pair of equal leaves (1, or λ in the other convention), as some software does.
-    weighting : {"count", "distinct"}
+    weighting : {"count", "distinct"}, default="count"
         ``"count"`` weighs a fragment by how often it occurs in each tree. ``"distinct"`` counts it once
         per tree (the paper's trivial weighting, with ``decay=1``); this one writes the fragments out,
         so it is for small trees.
-    algorithm : {"auto", "TK", "FTK", "shared"}
+    algorithm : {"auto", "TK", "FTK", "shared"}, default="auto"
         How it is computed; the values are the same. ``"TK"`` is a table over all pairs of nodes, for each
         pair of trees (Collins & Duffy 2001); ``"FTK"`` visits only pairs of nodes with equal productions,
         for each pair of trees (Moschitti 2006); ``"shared"`` computes Δ once for every pair of distinct
         subtrees of the whole set (after Shin et al. 2011). ``"auto"`` takes ``"FTK"`` for one pair and
         ``"shared"`` for sets. ``pairs``, which compares one pair after another, takes ``"FTK"`` unless
         told ``"TK"``.
-    max_pairs : int
+    max_pairs : int, default=2**27
         See ``TreeKernel``. ``"TK"`` counts all pairs of nodes. Where the nodes of a pair of trees match in
         too many ways, ``"auto"`` and ``"shared"`` turn to distinct subtrees; the others refuse.
+
+    See Also
+    --------
+    BoundedTreeKernel : The same kernel with fragments of bounded cost.
+    PartialTreeKernel : The kernel in which a node may keep any of its children.
+    FragmentVectorizer : Sparse rows with the same fragments, for many trees.
+    DistributedTreeVectorizer : Dense vectors that approximate this kernel.
+
+    References
+    ----------
+    M. Collins & N. Duffy, "Convolution Kernels for Natural Language", NIPS 2001. A. Moschitti, "Making Tree
+    Kernels Practical for Natural Language Learning", EACL 2006. K. Shin, M. Cuturi & T. Kuboyama, "Mapping
+    Kernels for Trees", ICML 2011. Zanzotto & Dell'Arciprete (2012) call this kernel TK, KeLP calls it
+    ``SubSetTreeKernel``, and SVM-LIGHT-TK has it as ``-F 1``.
 
     Examples
     --------
@@ -92,11 +106,22 @@ class SubsetTreeKernel(TreeKernel):
         self.algorithm: str = checked_choice("algorithm", algorithm, ALGORITHMS)
 
     def work(self, X: Any, Y: Any = None) -> int:
-        """Return how many entries of Δ the algorithm computes for ``gram(X, Y)``, normalisation aside.
+        """Return how many entries of Δ the algorithm computes for ``gram(X, Y)``, without normalisation.
 
-        For ``"TK"`` these are all pairs of nodes of all pairs of trees, for ``"FTK"`` the pairs with equal
-        productions, for ``"shared"`` the pairs of distinct subtrees with equal productions. Without Y
-        each pair of trees is counted once, and so is each pair of distinct subtrees.
+        ``"TK"`` computes all pairs of nodes of all pairs of trees, ``"FTK"`` the pairs with equal
+        productions, ``"shared"`` the pairs of distinct subtrees with equal productions.
+
+        Parameters
+        ----------
+        X : source of trees
+            The trees of the rows, as ``read_trees`` takes them.
+        Y : source of trees, default=None
+            The trees of the columns. Without Y, each pair of trees, or of distinct subtrees, counts once.
+
+        Returns
+        -------
+        int
+            The number of entries.
         """
         if self.weighting == "distinct":
             raise ParameterError("weighting='distinct' writes the fragments out: there is no Δ to count")

@@ -25,11 +25,12 @@ class FragmentShare(NamedTuple):
     Attributes
     ----------
     fragment : Tree
+        The fragment.
     value : float
         Its weight times its value in the tree's row.
     nodes : list of list of int
         The inner nodes of every occurrence, in post-order.
-    column : str, optional
+    column : str or None
         Which tree of the example it is a fragment of, where the model has several.
     """
 
@@ -52,7 +53,8 @@ class TreeValues(NamedTuple):
     column : str or None
         The name of the tree's column, where it has one.
     tree : Tree
-    node_values : array
+        The tree.
+    node_values : array of shape (n_nodes,)
         The Shapley value of every node, in post-order; 0 for leaves.
     """
 
@@ -118,19 +120,42 @@ class Explanation:
         return [*sums, *self.others.items(), ("bias", self.bias)]
 
     def to_text(self, color: bool = False) -> str:
-        """Return text, the tree with one line for each inner node; coloured for terminals."""
+        """Return the explanation as text: the tree with one line for each inner node.
+
+        Parameters
+        ----------
+        color : bool, default=False
+            Add colours for terminals.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         from treedot.models.explain.text import explanation_text
 
         return explanation_text(self, color)
 
     def to_json(self) -> str:
-        """Return the explanation as JSON; the fields are those of the page on explanations."""
+        """Return the explanation as JSON; the documentation's page on explanations lists the fields.
+
+        Returns
+        -------
+        str
+            The JSON text.
+        """
         from treedot.models.explain.exchange import explanation_json
 
         return explanation_json(self)
 
     def to_html(self) -> str:
-        """Return a page that makes no requests and needs no other file."""
+        """Return a page that makes no requests and needs no other file.
+
+        Returns
+        -------
+        str
+            The HTML text.
+        """
         from treedot.models.explain.web import explanation_page
 
         return explanation_page(self)
@@ -168,18 +193,19 @@ def explain(
     tree : bracket text, Tree, nested lists, or a Forest of one tree
         What the decision is about. For a model of a table's columns, a dictionary of the values by column,
         or a table of one row.
-    target : object, optional
+    target : object, default=None
         The class whose score is explained; by default the one that the model decides for. Of two classes,
         the first has the negative of the decision value.
-    n_fragments : int
+    n_fragments : int, default=10
         How many fragments are listed for and against.
-    find_flip : bool
+    find_flip : bool, default=True
         Whether to look for the smallest subtree whose removal (its label stays, its children go) changes the
         decision: every pruned tree is encoded and normalised anew.
 
     Returns
     -------
     Explanation
+        The parts of the score.
 
     Examples
     --------

@@ -18,7 +18,17 @@ MAX_FRAGMENTS = 2**22  # some hundred megabytes
 
 
 class FragmentWeight(NamedTuple):
-    """A fragment and its weight in a linear model; and of which tree, where the model has several."""
+    """A fragment and its weight in a linear model.
+
+    Attributes
+    ----------
+    fragment : Tree
+        The fragment.
+    value : float
+        The weight.
+    column : str or None
+        Which tree of an example it is a fragment of, where the model has several.
+    """
 
     fragment: Tree
     value: float
@@ -26,7 +36,15 @@ class FragmentWeight(NamedTuple):
 
 
 class ClassFragments(NamedTuple):
-    """The fragments that speak the most for a class, and those that speak the most against it."""
+    """The strongest fragments for and against a class.
+
+    Attributes
+    ----------
+    supporting : list of FragmentWeight
+        The fragments with the largest weights, the largest first.
+    opposing : list of FragmentWeight
+        The fragments with the smallest weights, the smallest first.
+    """
 
     supporting: list[FragmentWeight]
     opposing: list[FragmentWeight]
@@ -70,7 +88,13 @@ class ModelExplanation:
         return model_body(self)
 
     def to_json(self) -> str:
-        """Return the fragments as JSON; the fields are those of the page on explanations."""
+        """Return the fragments as JSON; the documentation's page on explanations lists the fields.
+
+        Returns
+        -------
+        str
+            The JSON text.
+        """
         from treedot.models.explain.exchange import model_json
 
         return model_json(self)
@@ -90,10 +114,15 @@ def explain_model(
         As ``explain`` takes it.
     trees : source of trees
         Where to look for fragments, as ``read_trees`` takes it; a table for a model of a table's columns.
-    n_fragments : int
+    n_fragments : int, default=10
         How many are listed for and against each class.
-    max_fragments : int
+    max_fragments : int, default=2**22
         When to stop reading: when there are more distinct fragments.
+
+    Returns
+    -------
+    ModelExplanation
+        The fragments of every class.
 
     Examples
     --------

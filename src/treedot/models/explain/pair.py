@@ -29,6 +29,7 @@ class SharedFragment(NamedTuple):
     Attributes
     ----------
     fragment : Tree
+        The fragment.
     value : float
         What it adds to the kernel: λ^(p - 1) for every pair of its occurrences.
     nodes_a, nodes_b : list of list of int
@@ -78,19 +79,42 @@ class PairExplanation:
         return self.value - sum(self.others.values()) - sum(shared.value for shared in self.fragments)
 
     def to_text(self, color: bool = False) -> str:
-        """Return the explanation as text: both trees, and the fragments; coloured for terminals."""
+        """Return the explanation as text: both trees, and the fragments.
+
+        Parameters
+        ----------
+        color : bool, default=False
+            Add colours for terminals.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         from treedot.models.explain.text import pair_text
 
         return pair_text(self, color)
 
     def to_json(self) -> str:
-        """Return the explanation as JSON; the fields are those of the page on explanations."""
+        """Return the explanation as JSON; the documentation's page on explanations lists the fields.
+
+        Returns
+        -------
+        str
+            The JSON text.
+        """
         from treedot.models.explain.exchange import pair_json
 
         return pair_json(self)
 
     def to_html(self) -> str:
-        """Return a page that makes no requests and needs no other file."""
+        """Return a page that makes no requests and needs no other file.
+
+        Returns
+        -------
+        str
+            The HTML text.
+        """
         from treedot.models.explain.web import pair_page
 
         return pair_page(self)
@@ -128,12 +152,17 @@ def explain_pair(
     ----------
     a, b : bracket text, Tree, nested lists, or a Forest of one tree
         The trees.
-    kernel : SubsetTreeKernel, optional
+    kernel : SubsetTreeKernel, default=None
         By default ``SubsetTreeKernel()``.
-    budget : int or None
+    budget : int or None, default=4
         The largest cost of a fragment that may be listed; None is for all, in small trees.
-    n_fragments : int
+    n_fragments : int, default=10
         How many fragments are listed.
+
+    Returns
+    -------
+    PairExplanation
+        The parts of the kernel.
 
     Examples
     --------

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,10 +23,10 @@ from treedot.kernels.word_vectors import WordVectors
 from treedot.models.inputs.model_input import StoredInput, check_arrays, entry, stored_column
 from treedot.models.inputs.table import Columns, Table
 from treedot.trees import Forest
+from treedot.trees.packed import FOREST, pack, unpack
 from treedot.vectors.dense.encoder import DenseEncoder
 from treedot.vectors.sparse.encoder import SparseEncoder
-from treedot.vectors.sparse.fitted_state import VectorizerState
-from treedot.vectors.sparse.fragment_rows import FragmentRows, encode_rows
+from treedot.vectors.sparse.fitted_rows import FittedRows, encode_rows, fingerprint_of
 from treedot.vectors.spec import DenseSpec
 
 if TYPE_CHECKING:
@@ -40,10 +39,6 @@ KERNELS: dict[str, type[TreeKernel]] = {
     for kernel in (SubsetTreeKernel, SubtreeKernel, BoundedTreeKernel, PartialTreeKernel, RouteKernel)
 }
 NOT_STORED = ("max_pairs", "algorithm")  # parameters of kernels that change no value
-FOREST = {
-    "label": np.int32, "arity": np.int32, "offsets": np.int64,
-    "label_text": np.uint8, "label_offsets": np.int64,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +49,7 @@ class FragmentInput(StoredInput):
     is_dense = False
 
     column: str | None
-    rows: FragmentRows
+    rows: FittedRows
 
     @property
     def reads(self) -> Columns:
@@ -76,21 +71,20 @@ class FragmentInput(StoredInput):
 
     def config(self) -> dict[str, Any]:
         """Return the settings of the rows."""
-        state = self.rows.state()
-        return {"column": self.column, "rows": state.settings, "fingerprint": state.fingerprint}
+        return {"column": self.column, "rows": self.rows.settings, "fingerprint": self.rows.fingerprint}
 
     def arrays(self) -> dict[str, Array]:
         """Return the columns and weights that were learned."""
-        return self.rows.state().arrays
+        return self.rows.arrays
 
     @classmethod
     def restored(cls, config: Mapping[str, Any], arrays: dict[str, Array]) -> Self:
         """Return the stored input."""
-        state = VectorizerState({"idf": False, **entry(config, "rows", dict)}, arrays)
-        rows = FragmentRows.from_state(state)
-        if state.fingerprint != config.get("fingerprint"):
+        settings = entry(config, "rows", dict)
+        rows = FittedRows.from_stored(settings, arrays)
+        if fingerprint_of(settings, arrays) != config.get("fingerprint"):
             raise SourceError("an input of fragments does not hold what its fingerprint names")
-        if arrays.keys() != rows.state().arrays.keys():
+        if arrays.keys() != rows.arrays.keys():
             raise SourceError("an input of fragments has arrays that its settings have no use for")
         return cls(stored_column(config), rows)
 
@@ -216,14 +210,7 @@ class KernelInput(StoredInput):
 
     def arrays(self) -> dict[str, Array]:
         """Return the support vectors, packed."""
-        texts = [text.encode("utf-8", "surrogatepass") for text in self.trees.labels]
-        return {
-            "label": self.trees.label,
-            "arity": self.trees.arity,
-            "offsets": self.trees.offsets,
-            "label_text": np.frombuffer(b"".join(texts), np.uint8),
-            "label_offsets": np.cumsum([0, *map(len, texts)]).astype(np.int64),
-        }
+        return pack(self.trees)
 
     @classmethod
     def restored(cls, config: Mapping[str, Any], arrays: dict[str, Array]) -> Self:
@@ -238,15 +225,4 @@ class KernelInput(StoredInput):
             made = kernel(**parameters)
         except TypeError as error:
             raise SourceError(f"its kernel has parameters that it does not take: {error}") from None
-        return cls(stored_column(config), made, _unpacked(arrays))
-
-
-def _unpacked(arrays: Mapping[str, Array]) -> Forest:
-    text, ends = arrays["label_text"].tobytes(), arrays["label_offsets"]
-    if not ends.size or ends[0] != 0 or ends[-1] != len(text) or (np.diff(ends) < 0).any():
-        raise SourceError("the labels of its support vectors do not end where they should")
-    try:
-        labels = [text[a:b].decode("utf-8") for a, b in pairwise(ends.tolist())]
-    except UnicodeDecodeError as error:
-        raise SourceError(f"the labels of its support vectors are not UTF-8: {error}") from None
-    return Forest(arrays["label"], arrays["arity"], arrays["offsets"], labels)
+        return cls(stored_column(config), made, unpack(arrays))

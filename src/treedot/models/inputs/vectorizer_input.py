@@ -71,7 +71,7 @@ def to_stored(each: ModelInput) -> StoredInput:
         return each
     vectorizer = each.vectorizer if isinstance(each, VectorizerInput) else each
     if isinstance(vectorizer, FragmentVectorizer):
-        return FragmentInput(each.reads.trees[0], vectorizer._rows())
+        return FragmentInput(each.reads.trees[0], vectorizer._rows()._replace(parameters=None))
     if isinstance(vectorizer, DistributedTreeVectorizer):
         return DenseInput(each.reads.trees[0], vectorizer.spec, vectorizer._words)
     raise ParameterError(

@@ -89,11 +89,17 @@ def train_files(
         The folder, which must not exist or be that of the same training: the same files, unchanged, and the
         same settings, but for ``tol``, ``max_passes`` and ``n_jobs``. So a training that ended can be given
         more passes. It stays until you delete it.
-    format, column, unit, on_bad
-        As ``read_trees`` takes them.
-    progress : callable, optional
+    format : str, default=None
+        The format of the files, as in ``read_trees``.
+    column : str, default=None
+        The column that holds the trees, as in ``read_trees``.
+    unit : str, default=None
+        What a tree is, as in ``read_trees``.
+    on_bad : callable, default=None
+        Called with the error of every tree that cannot be read, as in ``read_trees``.
+    progress : callable, default=None
         Called with a ``Progress`` after every batch.
-    **settings
+    **settings : object
         The parameters of ``TreeClassifier``. Where there are several λ or C, they are chosen on a random
         sample of 20,000 trees. The vectorizer hashes, by default into ``2**22`` columns; ``max_passes`` is 20
         by default.

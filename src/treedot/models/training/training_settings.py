@@ -18,7 +18,7 @@ from treedot.models.tree_classifier import TreeClassifier
 from treedot.parameters import checked_integer, checked_positive
 from treedot.trees import Forest
 from treedot.vectors.fragment_vectorizer import FragmentVectorizer
-from treedot.vectors.sparse.fragment_rows import FragmentRows
+from treedot.vectors.sparse.fitted_rows import FittedRows
 from treedot.vectors.spec import SparseSpec
 
 N_FEATURES = 2**22
@@ -144,4 +144,4 @@ def make_model(
 ) -> LinearModel:
     """Return the model of weights of all columns; it has those that are not 0."""
     used = np.flatnonzero(weights.any(axis=1))
-    return LinearModel([FragmentInput(None, FragmentRows(spec))], classes, used, weights[used], bias, facts)
+    return LinearModel([FragmentInput(None, FittedRows(spec))], classes, used, weights[used], bias, facts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +14,8 @@ from treedot._storage.safetensors import dump_arrays, read_sealed
 from treedot.errors import SourceError
 from treedot.models.classes import class_names
 from treedot.trees import Forest
+from treedot.trees.forest import used_labels
+from treedot.trees.packed import ends_of, pack_texts, unpack_texts
 from treedot.vectors.chunks import forest_chunks
 
 BLOCK_TREES = 4096
@@ -63,15 +64,15 @@ def write_blocks(folder: Path, batches: Iterable[Forest], column: str, of: str =
         counts = np.bincount(classes, minlength=len(numbers)) + np.pad(
             counts, (0, len(numbers) - counts.size)
         )
-        used = np.bincount(forest.label, minlength=len(forest.labels)) > 0
-        texts = [text.encode() for text in itertools.compress(forest.labels, used)]
+        label, labels = used_labels(forest.label, forest.labels)
+        text, ends = pack_texts(labels)
         arrays = {
-            "label": (np.cumsum(used) - 1)[forest.label],
+            "label": label,
             "arity": forest.arity,
             "nodes": forest.sizes,
             "class": classes,
-            "text": np.frombuffer(b"".join(texts), np.uint8),
-            "text_length": np.array([len(text) for text in texts]),
+            "text": text,
+            "text_length": np.diff(ends),
         }
         arrays = {name: _narrow(array) for name, array in arrays.items()}
         for name in sorted(arrays):
@@ -88,11 +89,8 @@ def read_block(folder: Path, number: int, of: str = "") -> Block:
     path = _path(folder, number)
     try:
         arrays = read_sealed(path, belonging(path, of))
-        ends = np.cumsum(arrays["text_length"], dtype=np.int64)
-        raw, starts = arrays["text"].tobytes(), ends - arrays["text_length"]
-        labels = [raw[a:b].decode() for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
-        offsets = np.concatenate([[0], np.cumsum(arrays["nodes"], dtype=np.int64)])
-        forest = Forest(arrays["label"], arrays["arity"], offsets, labels)
+        labels = unpack_texts(arrays["text"], ends_of(arrays["text_length"]))
+        forest = Forest(arrays["label"], arrays["arity"], ends_of(arrays["nodes"]), labels)
         return Block(forest, arrays["class"].astype(np.int64))
     except (KeyError, ValueError) as error:
         raise SourceError(f"{path} is damaged: {error}") from None

@@ -47,8 +47,6 @@ def read_code(
 
     The columns are ``file``, ``start`` and ``end`` (the first and the last line, from 1 on), ``name``
     (``Class.method``), ``language`` and ``errors``, the number of places that do not follow the grammar.
-    Python is parsed by tree-sitter where that is installed, and by the standard library's ``ast`` where it
-    is not: the trees differ in their labels and in detail.
 
     Parameters
     ----------
@@ -57,40 +55,45 @@ def read_code(
         its folders; but for those that ``.gitignore`` and ``.treedotignore`` files name, for symbolic links
         and names that begin with a dot, and for files that are binary, minified or generated. None of
         this concerns a file that is named. The order of the paths does not matter.
-    unit : {"function", "class", "file"}
+    unit : {"function", "class", "file"}, default="function"
         What a tree is.
-    language : str, optional
+    language : str, default=None
         Read only this language: ``"python"``, ``"javascript"``, ``"typescript"``, ``"tsx"``, ``"java"``,
         ``"c"``, ``"cpp"``, ``"go"``, ``"rust"``, ``"csharp"`` or ``"ruby"``. A file that is named is read
         in it, whatever its suffix. By default the suffix says it.
-    identifiers, literals : {"keep", "blur", "drop"}
+    identifiers, literals : {"keep", "blur", "drop"}, default="keep"
         What becomes of a name, or of a number or a string: a node of its type with its text below it, as in
         ``(identifier x)``; the type alone, ``identifier``; or nothing.
-    min_nodes : int
+    min_nodes : int, default=1
         Smaller units are left out.
-    blurred : bool
+    blurred : bool, default=False
         Add a column ``blurred``: for each tree an array of hashes of the texts that were blurred, in
         the order of the source. Equal trees with equal arrays are identical copies, with different ones
         renamed.
-    max_bytes : int
+    max_bytes : int, default=2000000
         Larger files are not read: in a folder they are skipped, named ones are an error.
-    max_seconds : float
+    max_seconds : float, default=10.0
         Files that take longer to parse (in time of the processor) are not read either.
-    exclude : iterable of str
+    exclude : iterable of str, default=()
         Patterns of files and folders that are left out, as in a ``.gitignore`` file of every folder given.
-    on_bad : callable, optional
+    on_bad : callable, default=None
         Called with the error of every named file that cannot be read. By default the first is raised.
-    on_skip : callable, optional
+    on_skip : callable, default=None
         Called with the path and the reason of everything that is left out. The reasons for a file in a
         folder are ``"ignored"``, ``"binary"``, ``"minified"``, ``"generated"``, ``"too large"``, ``"too
         slow"``, ``"crashes the parser"``, ``"needs pip install 'treedot[code]'"`` (all languages but Python),
         ``"unreadable"``, ``"not a plain file"`` and ``"name is not UTF-8"``; for a folder
         ``"ignored folder"``; and ``"ignored unit"`` for each unit with a comment ``treedot: ignore`` inside
         of it or on the line before. ``treedot.readers.folders.Skipped`` counts them.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         The number of processes that parse the files; None is one, and -1 stands for all cores. The result
         is the same for any number. There is always one beside this process, which can be ended wherever a
         parser hangs, and survived where one crashes.
+
+    Returns
+    -------
+    Forest
+        The units of all files.
 
     See Also
     --------
@@ -133,8 +136,33 @@ def iter_code(
 ) -> Iterator[Forest]:
     """Yield one Forest for every file that has units, in the order of the paths, in constant memory.
 
-    The parameters are those of ``read_code``, the first seven of its settings as one ``CodeSettings``;
-    ``only`` says of the path of every file whether to read it.
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files and folders, as in ``read_code``.
+    settings : CodeSettings, default=None
+        The settings of ``read_code`` that concern one file; ``CodeSettings()`` by default.
+    language : str, default=None
+        Read only this language, as in ``read_code``.
+    exclude : iterable of str, default=()
+        Patterns of files and folders that are left out, as in a ``.gitignore`` file of every folder given.
+    only : callable, default=None
+        Called with the path of every file; returns whether to read it.
+    on_bad : callable, default=None
+        Called with the error of every named file that cannot be read. By default the first is raised.
+    on_skip : callable, default=None
+        Called with the path and the reason of everything that is left out, as in ``read_code``.
+    n_jobs : int, default=None
+        The number of processes that parse the files; None is one, and -1 is one for every core.
+
+    Yields
+    ------
+    Forest
+        The units of one file, with the columns of ``read_code``.
+
+    See Also
+    --------
+    read_code : The same as one Forest.
     """
     if language is not None:
         _checked(language)
@@ -163,7 +191,28 @@ def iter_code(
 def parse_code(
     source: bytes | str, language: str, *, file: str = "<source>", settings: CodeSettings | None = None
 ) -> Forest:
-    r"""Return the units of a text in a language; the columns and settings are those of ``read_code``.
+    r"""Return the units of a text in a programming language, with the columns of ``read_code``.
+
+    Parameters
+    ----------
+    source : bytes or str
+        The text.
+    language : str
+        The language, such as ``"python"``.
+    file : str, default="<source>"
+        The value of the column ``file``.
+    settings : CodeSettings, default=None
+        The settings; ``CodeSettings()`` by default.
+
+    Returns
+    -------
+    Forest
+        The units.
+
+    Raises
+    ------
+    SourceError
+        If the text cannot be parsed within the limits of the settings.
 
     Examples
     --------

@@ -19,7 +19,29 @@ MAX_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class CodeSettings:
-    """The settings of ``read_code``, which describes them."""
+    """The settings of ``read_code`` that concern one file.
+
+    Parameters
+    ----------
+    unit : {"function", "class", "file"}, default="function"
+        What a tree is.
+    identifiers : {"keep", "blur", "drop"}, default="keep"
+        What becomes of names.
+    literals : {"keep", "blur", "drop"}, default="keep"
+        What becomes of numbers and strings.
+    min_nodes : int, default=1
+        Smaller units are left out.
+    blurred : bool, default=False
+        Add a column ``blurred`` with hashes of the texts that were blurred.
+    max_bytes : int, default=2000000
+        Larger files are not read.
+    max_seconds : float, default=10.0
+        Files that take longer to parse, in processor time, are not read.
+
+    See Also
+    --------
+    read_code : Describes the settings in full.
+    """
 
     unit: str = "function"
     identifiers: str = "keep"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import re
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from treedot._runtime.array_types import IntArray
 from treedot._runtime.jit import njit
 from treedot.readers.code.settings import CodeSettings
 from treedot.trees import Forest
+from treedot.trees.forest import used_labels
 
 IGNORE = re.compile(rb"treedot:[ \t]*ignore\b")
 MAX_NESTING = 20  # definitions deeper inside of others are no units: each is part of all around it
@@ -110,11 +110,8 @@ def _cut_out(order: IntArray, size: IntArray, arity: IntArray, tree: SyntaxTree,
     first = node - tree.depth[node]
     places = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], sizes)
     nodes = order[places]
-    label = tree.label[nodes]
-    used = np.bincount(label, minlength=len(tree.labels)) > 0
-    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    labels = tuple(itertools.compress(tree.labels, used))
-    return Forest._trusted(number[label], arity[nodes], offsets, labels)
+    label, labels = used_labels(tree.label[nodes], tree.labels)
+    return Forest._trusted(label, arity[nodes], offsets, labels)
 
 
 def _ignored(definitions: list[Definition], source: bytes, size: IntArray) -> set[int]:

@@ -50,17 +50,26 @@ def read_html(
     paths : path or iterable of paths
         Files and folders; of a folder, all files ``.html``, ``.htm`` and ``.xhtml``, also of its folders,
         but for those that ``.gitignore`` and ``.treedotignore`` files name.
-    attributes, text, comments : {"keep", "blur", "drop"}
-        What becomes of the texts: a node with the text below it, ``(@lang en)``; the node alone, ``@lang``;
-        or nothing. What is blurred says how pages are built and not what they say, which is what pages from
-        one template share.
-    on_bad : callable, optional
+    attributes : {"keep", "blur", "drop"}, default="blur"
+        What becomes of attributes: a node with the text below it, ``(@lang en)``; the node without the text,
+        ``@lang``; or nothing. Blurred pages show how they are built and not what they say, which is what
+        pages from one template share.
+    text : {"keep", "blur", "drop"}, default="blur"
+        What becomes of texts.
+    comments : {"keep", "blur", "drop"}, default="drop"
+        What becomes of comments.
+    on_bad : callable, default=None
         Called with the error of every file that cannot be read. By default the first of a file that is named
         is raised, and a file of a folder is left out.
-    on_skip : callable, optional
+    on_skip : callable, default=None
         Called with the path and the reason of every file of a folder that is left out: ``"ignored"``,
         ``"syntax error"``, ``"unreadable"``, ``"not a plain file"``, ``"name is not UTF-8"``, and
         ``"ignored folder"``. ``treedot.readers.folders.Skipped`` counts them.
+
+    Returns
+    -------
+    Forest
+        The pages.
 
     Examples
     --------
@@ -88,17 +97,30 @@ def read_xml(
 ) -> Forest:
     """Read XML documents, or the records that they list, into one Forest.
 
-    Nodes, columns and the other parameters are those of ``read_html``. Tags and attributes keep their
-    prefixes. Entities that a document declares are not put in, and nothing is read from elsewhere.
+    Nodes and columns are those of ``read_html``. Tags and attributes keep their prefixes. Entities that a
+    document declares are not put in, and nothing is read from elsewhere.
 
     Parameters
     ----------
     paths : path or iterable of paths
         Files and folders; of a folder, all files ``.xml``.
-    unit : {"document", "record"}
+    unit : {"document", "record"}, default="document"
         Whether a tree is a document, or each element below the root of one; then ``name`` is its number.
-    attributes, text, comments, on_bad, on_skip
-        As for ``read_html``.
+    attributes : {"keep", "blur", "drop"}, default="blur"
+        What becomes of attributes, as in ``read_html``.
+    text : {"keep", "blur", "drop"}, default="blur"
+        What becomes of texts.
+    comments : {"keep", "blur", "drop"}, default="drop"
+        What becomes of comments.
+    on_bad : callable, default=None
+        Called with the error of every file that cannot be read, as in ``read_html``.
+    on_skip : callable, default=None
+        See ``read_html``.
+
+    Returns
+    -------
+    Forest
+        The documents or records.
 
     Examples
     --------
@@ -134,12 +156,20 @@ def read_json(
     ----------
     paths : path or iterable of paths
         Files and folders; of a folder, all files ``.json``, ``.jsonl`` and ``.ndjson``.
-    unit : {"document", "record"}
+    unit : {"document", "record"}, default="document"
         Whether a tree is a value, or, where that is an array, each of its items.
-    values : {"keep", "blur", "drop"}
+    values : {"keep", "blur", "drop"}, default="blur"
         What becomes of strings, numbers and booleans: ``(number 1)``, ``number``, or nothing.
-    on_bad, on_skip
-        As for ``read_html``. After an error, reading goes on with the next line that begins with a bracket.
+    on_bad : callable, default=None
+        Called with every error, as in ``read_html``. Reading resumes at the next line that begins with a
+        bracket.
+    on_skip : callable, default=None
+        See ``read_html``.
+
+    Returns
+    -------
+    Forest
+        The values or records.
 
     Examples
     --------

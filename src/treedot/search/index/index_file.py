@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,14 +15,13 @@ from treedot._runtime.jit import njit
 from treedot._storage.files import open_plain
 from treedot._storage.safetensors import mapped_arrays, write_arrays
 from treedot.errors import SourceError, SpecMismatchError, TreedotError
+from treedot.languages import LANGUAGES
+from treedot.readers.code.grammars import PARSER, checked_versions, grammar_versions
 from treedot.search.index.inverted_index_writer import InvertedIndexWriter, Lists
 from treedot.trees import Forest
 from treedot.trees.packed import PackedTrees, PackedWriter
 from treedot.vectors.files import INDEX_FORMAT, check_is
-from treedot.vectors.sparse.fitted_state import VectorizerState
-
-if TYPE_CHECKING:
-    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+from treedot.vectors.sparse.fitted_rows import FittedRows, fingerprint_of
 
 VERSION = 1
 
@@ -33,8 +31,9 @@ BATCH = 4096  # trees that are turned into rows at a time
 class IndexFile(NamedTuple):
     """What an index file holds, mapped into memory."""
 
-    vectorizer: FragmentVectorizer
+    rows: FittedRows  # what makes rows of trees
     reading: dict[str, Any]  # how the trees were read, as far as whoever wrote them said so
+    grammars: dict[str, str]  # the versions that parsed trees of source code; empty in earlier files
     trees: PackedTrees
     lists: Lists
     identity: tuple[int, ...]  # as of ``identity_of``
@@ -54,7 +53,7 @@ def _identity(found: os.stat_result) -> tuple[int, ...]:
 
 def write_index(
     target: Path,
-    vectorizer: FragmentVectorizer,
+    rows: FittedRows,
     forests: Iterable[Forest],
     *,
     reading: Mapping[str, Any],
@@ -67,36 +66,41 @@ def write_index(
 
     Rows that are kept are not made again. ``check`` is called when all is ready to take its place.
     """
-    fast = _with_threads(vectorizer, n_jobs)
+    languages, kept_languages = set[str](), set[str]()
     with InvertedIndexWriter(target) as lists, PackedWriter(target) as trees:
         if kept is not None:
-            old, rows = kept
+            old, numbers = kept
             check_order(old.lists, len(old.trees), target)
-            lists.add_lists(old.lists, rows, len(old.trees))
-            for start in range(0, rows.size, BATCH):
+            lists.add_lists(old.lists, numbers, len(old.trees))
+            for start in range(0, numbers.size, BATCH):
                 with stored_trees(target):
-                    forest = old.trees.take(rows[start : start + BATCH])
+                    forest = old.trees.take(numbers[start : start + BATCH])
                 trees.add(forest)
+                kept_languages |= _languages(forest)
         for forest in forests:
-            lists.add(fast.transform(forest))
+            lists.add(rows.transform(forest, n_jobs))
             trees.add(forest)
+            languages |= _languages(forest)
             if progress is not None:
                 progress(lists.n_rows)
         if not lists.n_rows:
             raise SourceError("there is no tree to make an index of")
-        state = vectorizer._state()
+        settings, learned = rows.settings, rows.arrays
         description = {
             "format": INDEX_FORMAT,
             "version": VERSION,
-            "fingerprint": state.fingerprint,
-            "vectorizer": state.settings,
+            "fingerprint": fingerprint_of(settings, learned),
+            "vectorizer": settings,
             "reading": dict(reading),
             "trees": lists.n_rows,
         }
+        known = {} if kept is None else kept[0].grammars
+        if grammars := _grammars(languages, kept_languages, known):
+            description["grammars"] = grammars
         groups: dict[str, Mapping[str, Any]] = {
             "trees": trees.finish(),
             "lists": lists.finish(n_jobs),
-            "vectorizer": state.arrays,
+            "vectorizer": learned,
         }
         arrays = {f"{group}.{name}": array for group in groups for name, array in groups[group].items()}
         check()
@@ -105,8 +109,6 @@ def write_index(
 
 def read_index(path: str | os.PathLike[str]) -> IndexFile:
     """Map an index file into memory, or raise where it is not one, or does not fit together."""
-    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
-
     try:
         with open_plain(path) as file:
             identity = _identity(os.fstat(file.fileno()))
@@ -124,28 +126,39 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
             f"and this is version {VERSION}: build it again"
         )
     try:
-        vectorizer = FragmentVectorizer._of_state(
-            VectorizerState(description["vectorizer"], _group(arrays, "vectorizer"))
-        )
+        settings, learned = description["vectorizer"], _group(arrays, "vectorizer")
+        rows, fingerprint = FittedRows.from_stored(settings, learned), fingerprint_of(settings, learned)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SourceError(f"{path} is damaged: its vectorizer cannot be rebuilt: {error}") from error
-    if vectorizer.fingerprint != description.get("fingerprint"):
+    if fingerprint != description.get("fingerprint"):
         raise SpecMismatchError(
             f"{path} was made by a vectorizer with the fingerprint {description.get('fingerprint')!r}, "
-            f"but its settings now give {vectorizer.fingerprint!r}: it is damaged, or another version "
+            f"but its settings now give {fingerprint!r}: it is damaged, or another version "
             "of treedot made it; build it again"
         )
     reading = description.get("reading", {})
     try:
+        grammars = checked_versions(description.get("grammars", {}))
         trees = PackedTrees(_group(arrays, "trees"))
         lists = _checked_lists(_group(arrays, "lists"))
-    except SourceError as error:
+    except (SourceError, TypeError) as error:
         raise SourceError(f"{path} is damaged: {error}") from None
     if not isinstance(reading, dict):
         raise SourceError(f"{path} is damaged: how its trees were read is not a JSON object")
     if len(trees) != description.get("trees"):
         raise SourceError(f"{path} is damaged: it holds {len(trees)} trees, not {description.get('trees')!r}")
-    return IndexFile(vectorizer, reading, trees, lists, identity)
+    return IndexFile(rows, reading, grammars, trees, lists, identity)
+
+
+def _languages(forest: Forest) -> set[str]:
+    names = {name for name in forest.columns.get("language", ()) if isinstance(name, str)}
+    return names & LANGUAGES.keys()
+
+
+def _grammars(new: set[str], kept: set[str], known: Mapping[str, str]) -> dict[str, str]:
+    """Return the versions that parsed the trees of languages; those of kept trees, if known, stay."""
+    old = {*kept, PARSER} if kept else set()
+    return grammar_versions(new - kept) | {name: text for name, text in known.items() if name in old}
 
 
 @contextlib.contextmanager
@@ -201,12 +214,3 @@ def _checked_lists(arrays: Mapping[str, np.ndarray]) -> Lists:
     if not ends or not lists.start[-1] == lists.row.size == lists.value.size:
         raise SourceError("the lists of rows do not end where they should")
     return lists
-
-
-def _with_threads(vectorizer: FragmentVectorizer, n_jobs: int | None) -> FragmentVectorizer:
-    """Return the vectorizer, made to use some threads where it does not say how many."""
-    if n_jobs is None or vectorizer.n_jobs is not None:
-        return vectorizer
-    fast = copy(vectorizer)
-    fast.n_jobs = n_jobs
-    return fast

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from treedot._storage.locks import lock
 from treedot.errors import ParameterError, SourceError
 from treedot.parameters import checked_flag, checked_integer
 from treedot.readers import iter_trees, read_trees
+from treedot.readers.code.grammars import grammar_changes
 from treedot.search.index.index_file import (
     BATCH,
     IndexFile,
@@ -29,6 +31,8 @@ from treedot.search.index.index_file import (
 from treedot.search.index.posting_search import best_rows
 from treedot.search.rerank import checked_candidates, ranked_again
 from treedot.trees import Forest
+from treedot.vectors.sparse.fitted_rows import FittedRows
+from treedot.vectors.spec import MAX_FEATURES, SparseSpec
 
 if TYPE_CHECKING:
     from treedot.vectors.fragment_vectorizer import FragmentVectorizer
@@ -45,10 +49,10 @@ class TreeIndex:
     Several processes and threads may search and change one index. Changes wait for each other and are all
     kept. An open index shows the file as it was when it was opened, or when this object last changed it.
 
-    Attributes
+    Parameters
     ----------
     path : Path
-        The file.
+        The file of an index. ``TreeIndex.open`` takes any path, and ``TreeIndex.build`` makes the file.
 
     Examples
     --------
@@ -74,17 +78,28 @@ class TreeIndex:
     @property
     def vectorizer(self) -> FragmentVectorizer:
         """What turned the trees into rows, and turns queries into rows."""
-        return self._file.vectorizer
+        from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+
+        return FragmentVectorizer._of_rows(self._file.rows)
 
     @property
     def fingerprint(self) -> str:
         """The name of everything that determines a row."""
-        return self.vectorizer.fingerprint
+        return self._file.rows.fingerprint
 
     @property
     def reading(self) -> dict[str, Any]:
         """How the trees were read, as given to ``build``."""
         return self._file.reading
+
+    @property
+    def grammars(self) -> dict[str, str]:
+        """The versions that parsed the trees of source code, by language, when the index was built.
+
+        Of trees that were added under several versions, the oldest. A search with source code warns if other
+        versions are installed. Empty for other trees, and for an index that an earlier treedot made.
+        """
+        return self._file.grammars
 
     @classmethod
     def build(
@@ -108,36 +123,30 @@ class TreeIndex:
         path : path
             The file to write, which is none of those that the trees are read from. Beside it, there must be
             room for about three times as much.
-        vectorizer : FragmentVectorizer, optional
+        vectorizer : FragmentVectorizer, default=None
             What turns trees into rows; ``FragmentVectorizer(n_features=2**30)`` by default.
-        overwrite : bool
+        overwrite : bool, default=False
             Whether a file that is already there may be replaced, once the new one is complete. By default it
             is an error: an index can take hours to make.
-        reading : mapping, optional
+        reading : mapping, default=None
             How the trees were read, as far as it matters for queries, which are to be read alike. It is kept
             as JSON, for ``index.reading``.
-        n_jobs : int, optional
+        n_jobs : int, default=None
             Threads; -1 for all cores. The file is the same to the byte.
-        progress : callable, optional
+        progress : callable, default=None
             Called after each batch with the number of trees so far.
         """
-        from treedot.vectors.fragment_vectorizer import FragmentVectorizer
-
         target = Path(path)
         check_target(target, *_files_of(source))
         replace = checked_flag("overwrite", overwrite)
         _check_free(target, replace)
-        if vectorizer is not None and not isinstance(vectorizer, FragmentVectorizer):
-            raise ParameterError(
-                f"an index is made of sparse rows: give a FragmentVectorizer, not {type(vectorizer).__name__}"
-            )
-        vectorizer = FragmentVectorizer(n_features=2**30) if vectorizer is None else vectorizer
+        rows = _rows_of(vectorizer)
         forests = _batches(source, target)
         with lock(target):
             _check_free(target, replace)  # another process may have made one meanwhile
             write_index(
                 target,
-                vectorizer,
+                rows,
                 forests,
                 reading=reading or {},
                 check=partial(_check_free, target, replace),
@@ -148,7 +157,23 @@ class TreeIndex:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> TreeIndex:
-        """Open an index that ``build`` made; it is mapped into memory, not loaded."""
+        """Open an index that ``build`` made; it is mapped into memory, not loaded.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        TreeIndex
+            The index.
+
+        Raises
+        ------
+        SourceError
+            If the file cannot be read, or is not an index.
+        """
         return cls(Path(path))
 
     @contextlib.contextmanager
@@ -156,8 +181,17 @@ class TreeIndex:
         """Keep all others from changing the index, and show it as it is now, for a ``with`` statement.
 
         Other processes and other threads wait before they change it; searches never wait. Row numbers that
-        are found inside stay valid until this object removes rows. Raises ``SourceError`` on a file system
-        without locks.
+        are found inside stay valid until this object removes rows.
+
+        Yields
+        ------
+        None
+            The lock is held until the ``with`` statement ends.
+
+        Raises
+        ------
+        SourceError
+            If the file system has no locks.
 
         Examples
         --------
@@ -196,9 +230,9 @@ class TreeIndex:
         ----------
         trees : source of trees
             As ``build`` takes them.
-        n_jobs : int, optional
+        n_jobs : int, default=None
             Threads; -1 for all cores. The file is the same to the byte.
-        progress : callable, optional
+        progress : callable, default=None
             Called after each batch with the number of trees so far.
 
         Examples
@@ -216,11 +250,21 @@ class TreeIndex:
             self._rewrite(np.arange(len(self)), trees, n_jobs, progress)
 
     def remove(self, rows: npt.ArrayLike, *, n_jobs: int | None = None) -> None:
-        """Remove the trees of some rows; those after them move up. See ``add``.
+        """Remove the trees of some rows; the rows after them move up. See ``add``.
 
-        Raises ``SourceError``, and removes nothing, if anyone else has changed the index since this object
-        was opened: the numbers may then be those of other trees. Open it again, or find the rows inside
-        ``with index.locked():``.
+        Parameters
+        ----------
+        rows : array of int
+            The row numbers.
+        n_jobs : int, default=None
+            Threads; -1 for all cores. The file is the same to the byte.
+
+        Raises
+        ------
+        SourceError
+            If anyone else has changed the index since this object was opened: the numbers may then be those
+            of other trees, and nothing is removed. Open it again, or find the rows inside ``with
+            index.locked():``.
         """
         seen = self._file
         gone = _checked_rows(rows, seen)
@@ -249,11 +293,13 @@ class TreeIndex:
         ----------
         trees : source of trees
             As ``build`` takes them, with a column ``file``.
-        files : iterable of str, optional
+        files : iterable of str, default=None
             Which files they are all the trees of, also those in which none is left; by default, those that
             the column ``file`` of ``trees`` names, which are then read into memory.
-        n_jobs, progress
-            As for ``add``.
+        n_jobs : int, default=None
+            Threads; -1 for all cores. The file is the same to the byte.
+        progress : callable, default=None
+            Called after each batch with the number of trees so far.
 
         Examples
         --------
@@ -287,7 +333,7 @@ class TreeIndex:
         check_target(self.path, *_files_of(trees))
         write_index(
             self.path,
-            self.vectorizer,
+            self._file.rows,
             _batches(trees, self.path),
             reading=self.reading,
             kept=(self._file, rows),
@@ -296,6 +342,13 @@ class TreeIndex:
             progress=progress,
         )
         self._file = read_index(self.path)
+        self._warn_of_grammars(self.grammars)
+
+    def _warn_of_grammars(self, languages: Iterable[Any]) -> None:
+        """Warn if the trees of the index were parsed by other versions than those that are installed."""
+        if changes := grammar_changes(self.grammars, languages):
+            advice = "build the index again (treedot index --overwrite)"
+            warnings.warn(f"{self.path} {changes}; {advice}", stacklevel=3)
 
     def _check_is_current(self) -> None:
         """Raise where the lock was not respected: by another program, or by the source of the trees."""
@@ -311,7 +364,18 @@ class TreeIndex:
         return int(self._file.lists.row.size)
 
     def forest(self, rows: npt.ArrayLike) -> Forest:
-        """Return the trees of some rows, with their columns."""
+        """Return the trees of some rows, with their columns.
+
+        Parameters
+        ----------
+        rows : array of int
+            The row numbers.
+
+        Returns
+        -------
+        Forest
+            The trees, in the order of ``rows``.
+        """
         return self._forest(self._file, rows)
 
     def _forest(self, file: IndexFile, rows: npt.ArrayLike) -> Forest:
@@ -320,7 +384,18 @@ class TreeIndex:
             return file.trees.take(numbers)
 
     def column(self, name: str) -> list[Any]:
-        """Return what is known of every tree under a name, such as ``"file"``; None where nothing is."""
+        """Return one column of all trees.
+
+        Parameters
+        ----------
+        name : str
+            The name of the column, such as ``"file"``.
+
+        Returns
+        -------
+        list
+            One value for every tree; None where a tree has none.
+        """
         trees = self._file.trees
         rows = np.arange(len(trees))
         parts = (rows[start : start + BATCH] for start in range(0, len(trees), BATCH))
@@ -339,28 +414,30 @@ class TreeIndex:
         ----------
         trees : source of trees
             The queries, as ``read_trees`` takes them.
-        k : int
+        k : int, default=10
             How many to find.
-        rerank : kernel, optional
+        rerank : kernel, default=None
             Compare the best by dot product again, exactly, by a kernel such as
             ``SubsetTreeKernel(normalize=True)``, and return the best of those, with their kernels as values.
-        candidates : int
+        candidates : int, default=100
             With ``rerank``, how many of the best by dot product are compared exactly.
-        n_jobs : int, optional
+        n_jobs : int, default=None
             Threads; -1 for all cores. The results are the same.
 
         Returns
         -------
-        rows, values : arrays of shape (queries, k)
-            Row numbers, and dot products in float64. Equal values are ordered by row number. With fewer than
-            k trees in the index, there are fewer columns.
+        rows : array of int of shape (n_queries, k)
+            Row numbers, best first. With fewer than k trees in the index, there are fewer columns.
+        values : array of float64 of shape (n_queries, k)
+            The dot products, or kernels with ``rerank``. Equal values are ordered by row number.
         """
         file = self._file  # another thread may change the index meanwhile
         n_rows = len(file.trees)
         k = min(checked_integer("k", k, at_least=1), n_rows)
         wanted = min(checked_candidates(rerank, candidates, k), n_rows)
         queries = read_trees(trees)
-        made = file.vectorizer.transform(queries)
+        self._warn_of_grammars(queries.columns.get("language", ()))
+        made = file.rows.transform(queries)
         rows, values = best_rows(file.lists, n_rows, made, wanted, n_jobs, self.path)
         if rerank is None:
             return rows, values
@@ -371,6 +448,19 @@ class TreeIndex:
             f"<TreeIndex of {len(self)} trees, {self._file.lists.column.size} columns, {self.nnz} non-zeros: "
             f"{self.path}>"
         )
+
+
+def _rows_of(vectorizer: FragmentVectorizer | None) -> FittedRows:
+    """Return what makes the rows of an index."""
+    if vectorizer is None:
+        return FittedRows(SparseSpec(n_features=MAX_FEATURES), parameters={"damping": None, "n_jobs": None})
+    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+
+    if not isinstance(vectorizer, FragmentVectorizer):
+        raise ParameterError(
+            f"an index is made of sparse rows: give a FragmentVectorizer, not {type(vectorizer).__name__}"
+        )
+    return vectorizer._rows()
 
 
 def _check_free(target: Path, overwrite: bool) -> None:

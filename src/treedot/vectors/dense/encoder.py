@@ -35,7 +35,7 @@ class DenseEncoder:
     ----------
     spec : DenseSpec
         What a vector depends on besides its tree.
-    similarity : WordVectors, optional
+    similarity : WordVectors, default=None
         With ``kernel="smoothed"``, those whose fingerprint the spec names.
 
     Examples
@@ -82,13 +82,18 @@ class DenseEncoder:
         ----------
         forest : Forest
             The trees.
-        out : array of shape (number of trees, n_components), optional
+        out : array of shape (number of trees, n_components), default=None
             Where to write the vectors, for instance a memory map.
-        n_jobs : int, optional
+        n_jobs : int, default=None
             Threads; -1 for all cores.
-        progress : callable, optional
+        progress : callable, default=None
             Called now and then, by one thread at a time, with the number of trees that were finished since
             the last call.
+
+        Returns
+        -------
+        array of shape (n_trees, n_components)
+            The vectors; ``out`` if it is given.
         """
         check_forest(forest)
         shape = (len(forest), self.spec.n_components)

@@ -38,7 +38,7 @@ class GpuEncoder:
     spec : DenseSpec
         What a vector depends on besides its tree: with ``composition`` "mixed" or "product",
         ``dtype="float32"``, and ``n_components`` a multiple of 512 up to 16384.
-    device : str
+    device : str, default="cuda"
         "cuda", or "cuda:1" for the second one.
 
     Examples
@@ -79,10 +79,15 @@ class GpuEncoder:
         ----------
         forest : Forest
             The trees.
-        out : tensor of shape (number of trees, n_components), optional
+        out : tensor of shape (number of trees, n_components), default=None
             Where to write the vectors: contiguous, of type float32, on the same device.
-        n_jobs : int, optional
+        n_jobs : int, default=-1
             Threads of this machine that prepare the work; -1 for all cores.
+
+        Returns
+        -------
+        tensor of shape (n_trees, n_components)
+            The vectors; ``out`` if it is given.
         """
         import torch
 
@@ -132,7 +137,22 @@ class GpuEncoder:
                     self._encode_section(forest[first:last], out[first:last], threads)
 
     def transform(self, forest: Forest, out: Matrix | None = None, n_jobs: int | None = -1) -> Matrix:
-        """Return the vectors of all trees as an array of this machine's memory."""
+        """Return the vectors of all trees as a NumPy array.
+
+        Parameters
+        ----------
+        forest : Forest
+            The trees.
+        out : array of float32 of shape (n_trees, n_components), default=None
+            Where to write the vectors.
+        n_jobs : int, default=-1
+            Threads of this machine that prepare the work; -1 for all cores.
+
+        Returns
+        -------
+        array of shape (n_trees, n_components)
+            The vectors; ``out`` if it is given.
+        """
         shape = (len(forest), self.spec.n_components)
         if out is None:
             out = np.empty(shape, np.float32)
@@ -144,14 +164,23 @@ class GpuEncoder:
         return out
 
     def scores(self, forest: Forest, weights: Any, n_jobs: int | None = -1) -> Matrix:
-        """Return the dot products of all trees' vectors with rows of weights, as an array of this machine.
+        """Return the dot products of all trees' vectors with rows of weights as a NumPy array.
 
-        Vectors stay on the GPU, and only some of them are there at a time.
+        The vectors stay on the GPU, which holds only some of them at a time.
 
         Parameters
         ----------
-        weights : tensor or array of shape (rows, n_components)
-            Of float32.
+        forest : Forest
+            The trees.
+        weights : tensor or array of float32 of shape (rows, n_components)
+            The weights.
+        n_jobs : int, default=-1
+            Threads of this machine that prepare the work; -1 for all cores.
+
+        Returns
+        -------
+        array of shape (n_trees, rows)
+            The dot products.
         """
         import torch
 

@@ -43,17 +43,22 @@ def nearest_tensors(X: Any, Y: Any = None, k: int = 10, *, elements: int | None 
 
     Parameters
     ----------
-    X, Y : float32 tensors of shape (rows, elements), on one device
-        Without Y, the rows of X are compared with each other, and a row is not its own neighbour.
-    k : int
+    X : float32 tensor of shape (n_X, n_components)
+        The queries.
+    Y : float32 tensor of shape (n_Y, n_components), default=None
+        The rows to search, on the same device. Without Y, the rows of X are compared with each other, and a
+        row is not its own neighbour.
+    k : int, default=10
         How many, at most as many as there are others.
-    elements : int, optional
-        Find candidates by the first so many elements of the vectors alone: faster, and some are missed.
+    elements : int, default=None
+        Find candidates by only the first ``elements`` elements of the vectors: faster, and some are missed.
 
     Returns
     -------
-    rows, values : tensors of shape (rows of X, k)
-        Equal values are ordered by row number.
+    rows : tensor of shape (n_X, k)
+        The row numbers of the neighbours.
+    values : tensor of shape (n_X, k)
+        The dot products. Equal values are ordered by row number.
     """
     import torch
 

@@ -6,7 +6,7 @@ a ``FragmentDictionary`` keeps them for good: it knows how each is made, so that
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple, Self
 
@@ -16,6 +16,7 @@ from treedot._runtime.array_types import Array, IntArray, WordArray
 from treedot._runtime.jit import njit
 from treedot.errors import SourceError
 from treedot.trees import Forest, Tree
+from treedot.trees.packed import pack_texts, unpack_texts
 from treedot.vectors.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, Ended, TreeArrays
 from treedot.vectors.sparse.bounded import (
     FoundFragments,
@@ -208,7 +209,7 @@ class FragmentDictionary:
         """Return everything as arrays, for a file."""
         labels = list(dict.fromkeys(text for texts in self.productions for text in texts))
         index = {text: k for k, text in enumerate(labels)}
-        coded = [text.encode("utf-8", "surrogatepass") for text in labels]
+        label_text, label_start = pack_texts(labels)
         return {
             "n_trees": np.array([self.n_trees], np.int64),
             "key": self.key,
@@ -218,16 +219,15 @@ class FragmentDictionary:
             "place": self.position + 1,  # files count from 1 on, and 0 is a production alone
             "production_start": np.cumsum([0, *map(len, self.productions)]).astype(np.int64),
             "production_label": np.array([index[t] for texts in self.productions for t in texts], np.int32),
-            "label_start": np.cumsum([0, *map(len, coded)]).astype(np.int64),
-            "label_text": np.frombuffer(b"".join(coded), np.uint8),
+            "label_start": label_start,
+            "label_text": label_text,
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Array]) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
         """Return the dictionary that ``arrays`` described."""
         try:
-            text, starts = bytes(arrays["label_text"]), arrays["label_start"].tolist()
-            labels = [text[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(starts)]
+            labels = unpack_texts(arrays["label_text"], arrays["label_start"])
             ids, limits = arrays["production_label"].tolist(), arrays["production_start"].tolist()
             productions = [tuple(labels[i] for i in ids[a:b]) for a, b in pairwise(limits)]
             key, documents, base, part, place = (

@@ -63,7 +63,7 @@ class SparseEncoder:
     ----------
     spec : SparseSpec
         What a row depends on.
-    learned : LearnedColumns, optional
+    learned : LearnedColumns, default=None
         What was learned from other trees: which fragments have columns, where the spec has no number of
         columns, and weights.
 
@@ -113,11 +113,16 @@ class SparseEncoder:
         ----------
         forest : Forest
             The trees.
-        log_norms : array, optional
+        log_norms : array, default=None
             For rows with a rest, the logarithm of √K(a, a) of every tree: a dense rest gets the length that
             it should have, and rows are normalised by it. Without, everything keeps its own length.
-        n_jobs : int, optional
+        n_jobs : int, default=None
             How many threads; -1 for as many as there are cores.
+
+        Returns
+        -------
+        csr_matrix of shape (n_trees, n_columns)
+            The rows.
         """
         check_forest(forest)
 
@@ -137,6 +142,16 @@ class SparseEncoder:
         """Return the row of one fragment: ±1 in its column, or its vector in the rest.
 
         The row is empty where the fragment has no column.
+
+        Parameters
+        ----------
+        fragment : Tree
+            The fragment.
+
+        Returns
+        -------
+        csr_matrix of shape (1, n_columns)
+            The row.
         """
         if not fragment.children:
             raise ParameterError(f"{fragment.label!r} is a single node, and fragments have more than one")
@@ -156,7 +171,20 @@ class SparseEncoder:
         return matrix_of([row], self.n_columns, self.spec.dtype)
 
     def bounded_fragments(self, forest: Forest, n_jobs: int | None = None) -> DistinctFragments:
-        """Return the distinct bounded fragments of some trees, and how many trees hold each."""
+        """Return the distinct bounded fragments of some trees, and how many trees hold each.
+
+        Parameters
+        ----------
+        forest : Forest
+            The trees.
+        n_jobs : int, default=None
+            Threads; -1 for all cores.
+
+        Returns
+        -------
+        DistinctFragments
+            The fragments by ascending key.
+        """
         check_forest(forest)
         keys = self.label_keys(forest.labels)
         with open_threads(n_jobs, len(forest)) as threads:
@@ -165,7 +193,17 @@ class SparseEncoder:
     def occurrences(self, forest: Forest, log_norm: float | None = None) -> Occurrences:
         """Return the bounded fragments of the one tree of a forest, occurrence by occurrence.
 
-        With a rest, rows are divided by the exact length, whose logarithm is to be given.
+        Parameters
+        ----------
+        forest : Forest
+            The tree.
+        log_norm : float, default=None
+            With a rest, the logarithm of √K(a, a), by which rows are divided.
+
+        Returns
+        -------
+        Occurrences
+            The occurrences.
         """
         check_forest(forest)
         if len(forest) != 1:
@@ -179,7 +217,18 @@ class SparseEncoder:
         return find_occurrences(chunk, self._rules, self.learned, length)
 
     def label_keys(self, texts: tuple[str, ...]) -> WordArray:
-        """Return the keys of labels; those of the last calls are kept."""
+        """Return the keys of labels; the keys of recent calls are cached.
+
+        Parameters
+        ----------
+        texts : tuple of str
+            The labels.
+
+        Returns
+        -------
+        array of uint64 of shape (n_labels,)
+            The keys.
+        """
         known = self._keys
         try:
             return np.fromiter(map(known.__getitem__, texts), np.uint64, len(texts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -40,6 +40,27 @@ class DocumentCounts(NamedTuple):
         if not n_trees:
             raise SourceError("there is no tree to count columns of")
         return cls(columns, documents, n_trees)
+
+    def arrays(self) -> dict[str, Array]:
+        """Return everything as arrays, for a file."""
+        return {"columns": self.columns, "documents": self.counts, "n_trees": np.array([self.n_trees])}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array], width: int) -> Self:
+        """Return the counts that ``arrays`` described, of rows with ``width`` columns."""
+        try:
+            columns, counts = np.asarray(arrays["columns"]), np.asarray(arrays["documents"])
+            n_trees = int(arrays["n_trees"][0])
+        except (KeyError, IndexError) as error:
+            raise SourceError(f"these are not the counts of columns: {error} is missing") from None
+        ascending = columns.size == 0 or (
+            columns[0] >= 0 and columns[-1] < width and (np.diff(columns) > 0).all()
+        )
+        if columns.dtype.kind != "i" or columns.shape != counts.shape or not ascending:
+            raise SourceError("these are not the counts of columns: the columns are out of order")
+        if counts.dtype.kind != "i" or ((counts < 0) | (counts > n_trees)).any() or n_trees < 0:
+            raise SourceError("these are not the counts of columns: they count impossible trees")
+        return cls(columns, counts, n_trees)
 
 
 def inverse_frequency(counts: Array, n_trees: int) -> FloatArray:

@@ -1,0 +1,205 @@
+"""Turn trees into rows of fragments by settings, weights and learned columns; save and load these.
+
+``FragmentVectorizer`` is the scikit-learn estimator that makes ``FittedRows``. An index and a model hold the
+``FittedRows``, so that neither needs scikit-learn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from treedot._runtime.array_types import Array, FloatArray, IntArray, WordArray
+from treedot._storage.safetensors import read_arrays, write_arrays
+from treedot.errors import LimitError, SourceError
+from treedot.kernels import SubsetTreeKernel
+from treedot.trees import Forest
+from treedot.vectors.encoder_cache import kept_encoder, trim_encoders
+from treedot.vectors.files import VECTORIZER_FORMAT, check_is
+from treedot.vectors.sparse.dictionary import FragmentDictionary
+from treedot.vectors.sparse.encoder import SparseEncoder
+from treedot.vectors.sparse.idf import DocumentCounts, checked_idf, inverse_frequency
+from treedot.vectors.sparse.rows import LearnedColumns
+from treedot.vectors.spec import SparseSpec, default_damping
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+BESIDE_SPEC = ("idf", "parameters")  # settings that are not fields of the spec
+
+
+class FittedRows(NamedTuple):
+    """All that determines the rows of a fitted ``FragmentVectorizer``, and turns trees into rows.
+
+    ``learned`` is the dictionary if the spec has no number of columns, and the number of trees that hold each
+    column if ``idf`` is True. ``parameters`` are those of the vectorizer that change no row: the ``damping``
+    as it was given, and ``n_jobs``.
+    """
+
+    spec: SparseSpec
+    idf: bool | FloatArray = False
+    learned: FragmentDictionary | DocumentCounts | None = None
+    parameters: dict[str, Any] | None = None
+
+    def transform(self, forest: Forest, n_jobs: int | None = None) -> csr_matrix:
+        """Return the rows of trees, by an encoder that is kept for the next call.
+
+        ``n_jobs`` is the number of threads if ``parameters`` name none.
+        """
+        own = (self.parameters or {}).get("n_jobs")
+        try:
+            return encode_rows(self.encoder(), forest, n_jobs if own is None else own)
+        finally:
+            trim_encoders()
+
+    def encoder(self) -> SparseEncoder:
+        """Return the encoder that all rows with equal settings share."""
+        if self.counted is not None:
+            for array in self.counted[:2]:  # the encoder would not notice a change
+                array.setflags(write=False)
+        return kept_encoder(self.spec, self._identity, self.make_encoder)
+
+    def make_encoder(self) -> SparseEncoder:
+        """Return an encoder of one's own."""
+        return SparseEncoder(self.spec, self._learned_columns())
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return everything but the arrays, as plain JSON values; ``idf`` is "given" if it is an array."""
+        idf = self.idf if isinstance(self.idf, bool) else "given"
+        return self.spec.to_dict() | {"idf": idf, "parameters": self.parameters or {}}
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """Return the weights and what was learned."""
+        weights = {} if isinstance(self.idf, bool) else {"idf": self.idf}
+        return weights | ({} if self.learned is None else self.learned.arrays())
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a short stable name of all that determines a row."""
+        return fingerprint_of(self.settings, self.arrays)
+
+    @classmethod
+    def from_stored(cls, settings: Mapping[str, Any], arrays: Mapping[str, Array]) -> Self:
+        """Return what ``settings`` and ``arrays`` describe; raise if they contradict each other."""
+        spec, idf, parameters = _spec_in(settings), settings.get("idf", False), settings.get("parameters", {})
+        if not isinstance(parameters, dict):
+            raise _not_a_state("its parameters are not there")
+        if idf not in (True, False, "given") or (idf == "given") != ("idf" in arrays):
+            raise _not_a_state("its idf is not there")
+        damping = parameters.get("damping", spec.damping)
+        if spec.damping != (default_damping(spec.rest) if damping is None else damping):
+            raise _not_a_state("its damping does not match its settings")
+        weights = np.asarray(arrays["idf"]) if idf == "given" else bool(idf)
+        learned: FragmentDictionary | DocumentCounts | None = None
+        n_columns = spec.n_features
+        if n_columns is None:
+            learned = FragmentDictionary.from_arrays(arrays)
+            n_columns = len(learned)
+        elif weights is True:
+            learned = DocumentCounts.from_arrays(arrays, n_columns)
+        return cls(spec, checked_idf(weights, n_columns, spec.rest), learned, parameters)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a file, whole or not at all."""
+        arrays, settings = self.arrays, self.settings
+        description = {"format": VECTORIZER_FORMAT, "settings": settings}
+        write_arrays(path, description | {"fingerprint": fingerprint_of(settings, arrays)}, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file that ``save`` wrote; raise if it does not hold what its fingerprint names."""
+        check_is(path, "FragmentVectorizer.load")
+        description, arrays = read_arrays(path)
+        if description.get("format") != VECTORIZER_FORMAT:
+            raise SourceError(f"{os.fspath(path)} does not hold a FragmentVectorizer")
+        settings = description.get("settings")
+        if not isinstance(settings, dict):
+            raise SourceError(f"{os.fspath(path)} is damaged: it has no settings")
+        if fingerprint_of(settings, arrays) != description.get("fingerprint"):
+            raise SourceError(f"{os.fspath(path)} is damaged: it does not hold what its fingerprint names")
+        return cls.from_stored(settings, arrays)
+
+    @property
+    def counted(self) -> DocumentCounts | None:
+        """Return the columns that were learned, those of a dictionary by their keys."""
+        if isinstance(self.learned, FragmentDictionary):
+            return DocumentCounts(self.learned.key, self.learned.documents, self.learned.n_trees)
+        return self.learned
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        """Return what the encoder depends on besides the spec: arrays and numbers."""
+        weights = () if isinstance(self.idf, bool) else (self.idf,)
+        if self.counted is None:
+            return weights
+        return self.counted if self.idf is True else (self.counted.columns, *weights)
+
+    def _learned_columns(self) -> LearnedColumns | None:
+        """Return what compiled code has to know of columns and weights."""
+        weights = None if isinstance(self.idf, bool) else self.idf
+        if self.counted is None:
+            if weights is None:
+                return None
+            return LearnedColumns.make(_first_bits(np.arange(weights.size), self.spec), weights)
+        columns, counts, n_trees = self.counted
+        # A copy, since compiled code for arrays that are read-only would be another.
+        key = columns.copy() if self.spec.n_features is None else _first_bits(columns, self.spec)
+        if self.idf is True:
+            unseen = float(inverse_frequency(np.zeros(1), n_trees)[0])
+            return LearnedColumns.make(key, inverse_frequency(counts, n_trees), unseen)
+        return LearnedColumns.make(key, weights)
+
+
+def fingerprint_of(settings: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
+    """Return the fingerprint of the ``FittedRows`` that settings and arrays describe."""
+    spec, idf = _spec_in(settings), settings.get("idf", False)
+    if not arrays and not idf:
+        return spec.fingerprint
+    digest = hashlib.blake2b(f"{spec.fingerprint} {idf}".encode(), digest_size=8)
+    for name in sorted(arrays):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(arrays[name]).data)
+    return digest.hexdigest()
+
+
+def _spec_in(settings: Mapping[str, Any]) -> SparseSpec:
+    return SparseSpec.from_dict({name: x for name, x in settings.items() if name not in BESIDE_SPEC})
+
+
+def _not_a_state(why: str) -> SourceError:
+    return SourceError(f"this is not the state of a FragmentVectorizer: {why}")
+
+
+def encode_rows(encoder: SparseEncoder, forest: Forest, n_jobs: int | None = None) -> csr_matrix:
+    """Return the rows of trees; those with a rest get the length that the exact kernel says."""
+    spec = encoder.spec
+    log_norms = None if spec.rest is None else exact_log_norms(forest, spec.decay, n_jobs)
+    return encoder.encode(forest, log_norms, n_jobs)
+
+
+def exact_log_norms(forest: Forest, decay: float, n_jobs: int | None = None) -> FloatArray:
+    """Return the logarithms of the exact lengths, or say which tree is too much for the exact kernel."""
+    kernel = SubsetTreeKernel(decay)
+    try:
+        return kernel.log_norms(forest, n_jobs=n_jobs)
+    except LimitError:
+        for i in range(len(forest)):
+            try:
+                kernel.log_norms(forest[[i]])
+            except LimitError as error:
+                raise LimitError(
+                    f"the exact length of tree {i + 1} ({forest.sizes[i]} nodes), which a rest is scaled to, "
+                    f"is out of reach ({error.args[0].split(':')[0]}): use rest=None"
+                ) from None
+        raise
+
+
+def _first_bits(columns: IntArray, spec: SparseSpec) -> WordArray:
+    """Return the first bits of the keys in hashed columns."""
+    return columns.astype(np.uint64) << np.uint64(spec.shift)

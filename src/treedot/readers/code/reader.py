@@ -14,6 +14,7 @@ from treedot._storage.files import read_chunk
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
 from treedot.parameters import n_threads
+from treedot.readers.code.parse_cache import ParseCache
 from treedot.readers.code.settings import MAX_BYTES, MAX_SECONDS, CodeSettings
 from treedot.readers.code.source_files import Outcome, as_utf8, parse_units, read_units
 from treedot.readers.folders import FoundFile, OnSkip, TooLargeError, walk
@@ -133,6 +134,7 @@ def iter_code(
     on_bad: Callable[[SourceError], object] | None = None,
     on_skip: OnSkip | None = None,
     n_jobs: int | None = None,
+    cache: ParseCache | None = None,
 ) -> Iterator[Forest]:
     """Yield one Forest for every file that has units, in the order of the paths, in constant memory.
 
@@ -154,6 +156,8 @@ def iter_code(
         Called with the path and the reason of everything that is left out, as in ``read_code``.
     n_jobs : int, default=None
         The number of processes that parse the files; None is one, and -1 is one for every core.
+    cache : ParseCache, default=None
+        Keeps what was parsed for later calls, see ``treedot.readers.code.parse_cache``.
 
     Yields
     ------
@@ -177,7 +181,7 @@ def iter_code(
     if only is not None:
         files = (file for file in files if only(file.path))
     settings = settings or CodeSettings()
-    for outcome in _outcomes(files, language, settings, n_threads(n_jobs)):
+    for outcome in _outcomes(files, language, settings, n_threads(n_jobs), cache):
         if outcome.error is not None:
             report(outcome.error)
         if outcome.skipped is not None:
@@ -244,17 +248,21 @@ def read_source(
 
 
 def _outcomes(
-    files: Iterator[FoundFile], language: str | None, settings: CodeSettings, n_jobs: int
+    files: Iterator[FoundFile],
+    language: str | None,
+    settings: CodeSettings,
+    n_jobs: int,
+    cache: ParseCache | None,
 ) -> Iterator[Outcome]:
     """Yield what becomes of each file in their order; a thread waits for each process that parses."""
     if n_jobs == 1:
-        yield from (read_units(file, language, settings) for file in files)
+        yield from (read_units(file, language, settings, cache) for file in files)
         return
     with ThreadPoolExecutor(n_jobs) as pool:
 
         def submit(count: int) -> list[Future[Outcome]]:
             ahead = itertools.islice(files, count)
-            return [pool.submit(read_units, file, language, settings) for file in ahead]
+            return [pool.submit(read_units, file, language, settings, cache) for file in ahead]
 
         waiting = deque(submit(FILES_AHEAD * n_jobs))
         try:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from treedot.errors import MissingDependencyError, SourceError, missing
 from treedot.languages import LANGUAGES, language_of
 from treedot.readers.code import treesitter
+from treedot.readers.code.parse_cache import ParseCache, key_of
 from treedot.readers.code.processes import CrashError, TooSlowError, do_apart
 from treedot.readers.code.settings import CodeSettings
 from treedot.readers.folders import (
@@ -42,7 +43,9 @@ class Outcome(NamedTuple):
     error: SourceError | None = None  # where it was named
 
 
-def read_units(file: FoundFile, language: str | None, settings: CodeSettings) -> Outcome:
+def read_units(
+    file: FoundFile, language: str | None, settings: CodeSettings, cache: ParseCache | None = None
+) -> Outcome:
     """Read one file, in the language that its suffix says where none is given."""
     name = language or language_of(file.path)
     if name is None:
@@ -54,7 +57,7 @@ def read_units(file: FoundFile, language: str | None, settings: CodeSettings) ->
         reason = None if file.named else _reason_to_skip(content)
         if reason is not None:
             return Outcome(file.path, skipped=reason)
-        forest, n_ignored = parse_units(as_utf8(content, name), name, file.path, settings)
+        forest, n_ignored = _units(as_utf8(content, name), name, file.path, settings, cache)
     except MissingDependencyError:
         if file.named or language is not None:
             raise
@@ -79,6 +82,22 @@ def _reason_to_skip(content: bytes) -> str | None:
     if looks_minified(content):
         return "minified"
     return "generated" if looks_generated(content) else None
+
+
+def _units(
+    source: bytes, language: str, file: str, settings: CodeSettings, cache: ParseCache | None
+) -> tuple[Forest, int]:
+    """Return what ``parse_units`` returns, from a cache where it holds that."""
+    if cache is None:
+        return parse_units(source, language, file, settings)
+    key = key_of(source, language, settings)
+    found = cache.get(key)
+    if found is None:
+        found = parse_units(source, language, file, settings)
+        cache.put(key, *found)
+    forest, n_ignored = found
+    forest.columns.update(file=[file] * len(forest))
+    return forest, n_ignored
 
 
 def parse_units(source: bytes, language: str, file: str, settings: CodeSettings) -> tuple[Forest, int]:

@@ -1,0 +1,248 @@
+"""A cache of parsed source files, by content: what was parsed once need not be parsed again.
+
+It is one SQLite file in the user's cache folder, or in ``TREEDOT_CACHE_DIR``. The key of an entry is a digest
+of the text, the language, the settings and the versions of the grammar and of treedot's reader; an entry
+carries a digest of its own. So a damaged or foreign entry counts as none. Several processes may use the
+file; where it cannot be used, nothing is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treedot._version import __version__
+from treedot.errors import SourceError
+from treedot.readers.code.grammars import grammar_versions
+from treedot.readers.code.settings import CodeSettings
+from treedot.trees import Forest
+from treedot.trees.packed import pack, unpack
+
+READER = 1  # raised when the reader makes other trees of the same text
+MAX_BYTES = 2**29
+DIGEST = 16  # bytes
+PENDING = 2**23  # bytes of new entries that are written together
+DAY = 24 * 3600.0  # so often the time of the last use is written
+PATIENCE = 2.0  # seconds to wait for another process
+FILE = "parsed.sqlite"
+TABLE = """CREATE TABLE IF NOT EXISTS parsed (
+    key BLOB PRIMARY KEY, entry BLOB NOT NULL, size INTEGER NOT NULL, used REAL NOT NULL
+) WITHOUT ROWID"""
+ARRAYS = {"label": "<i4", "arity": "<i4", "offsets": "<i8", "label_text": "u1", "label_offsets": "<i8"}
+
+
+class CacheFacts(NamedTuple):
+    """What a cache holds."""
+
+    path: Path
+    entries: int
+    size: int  # bytes
+
+
+class ParseCache:
+    """Parsed files in one SQLite file.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        By default that of ``cache_folder``.
+    max_bytes : int, default=2**29
+        The size of all entries. The least recently used ones are removed first.
+    """
+
+    def __init__(self, folder: Path | None = None, max_bytes: int = MAX_BYTES) -> None:
+        self.path = (folder or cache_folder()) / FILE
+        self.max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._new: dict[bytes, bytes] = {}
+        self._new_size = 0
+        self._used: list[bytes] = []
+        self._connection = self._open()
+
+    def get(self, key: bytes) -> tuple[Forest, int] | None:
+        """Return the units of a key and how many more are ignored, None if unknown; ``file`` is empty."""
+        with self._lock, self._ignoring_trouble():
+            if self._connection is None:
+                return None
+            query = "SELECT entry, used FROM parsed WHERE key = ?"
+            found = self._connection.execute(query, (key,)).fetchone()
+            if found is not None:
+                entry, used = found
+                if time.time() - used > DAY:
+                    self._used.append(key)
+                return _read(entry)
+        return None
+
+    def put(self, key: bytes, forest: Forest, n_ignored: int) -> None:
+        """Keep the units of a key."""
+        entry = _written(forest, n_ignored)
+        with self._lock:
+            self._new[key] = entry
+            self._new_size += len(entry)
+            if self._new_size > PENDING:
+                self._write()
+
+    def close(self) -> None:
+        """Write what is new, and remove what is too much."""
+        with self._lock:
+            self._write()
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def __enter__(self) -> ParseCache:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> sqlite3.Connection | None:
+        for _ in range(2):
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                connection = sqlite3.connect(
+                    self.path, PATIENCE, isolation_level=None, check_same_thread=False
+                )
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("PRAGMA synchronous=NORMAL")
+                connection.execute(TABLE)
+                return connection
+            except sqlite3.OperationalError:  # locked, read-only, no space
+                return None
+            except sqlite3.DatabaseError:  # damaged, or another kind of file
+                remove(self.path)
+            except OSError:
+                return None
+        return None
+
+    def _write(self) -> None:
+        if self._connection is None or not (self._new or self._used):
+            return
+        now = time.time()
+        with self._ignoring_trouble():
+            self._connection.execute("BEGIN IMMEDIATE")
+            new = [(key, entry, len(entry), now) for key, entry in self._new.items()]
+            self._connection.executemany("INSERT OR REPLACE INTO parsed VALUES (?, ?, ?, ?)", new)
+            used = [(now, key) for key in self._used]
+            self._connection.executemany("UPDATE parsed SET used = ? WHERE key = ?", used)
+            self._shrink()
+            self._connection.execute("COMMIT")
+        self._new, self._new_size, self._used = {}, 0, []
+
+    def _shrink(self) -> None:
+        """Remove the least recently used entries until the others fit."""
+        assert self._connection is not None
+        (size,) = self._connection.execute("SELECT COALESCE(SUM(size), 0) FROM parsed").fetchone()
+        if size <= self.max_bytes:
+            return
+        gone = []
+        for key, entry_size in self._connection.execute("SELECT key, size FROM parsed ORDER BY used"):
+            gone.append((key,))
+            size -= entry_size
+            if size <= 0.9 * self.max_bytes:
+                break
+        self._connection.executemany("DELETE FROM parsed WHERE key = ?", gone)
+
+    @contextlib.contextmanager
+    def _ignoring_trouble(self) -> Iterator[None]:
+        """Give the cache up where it cannot be read or written; remove it where it is damaged."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if self._connection is not None:
+                with contextlib.suppress(sqlite3.Error):
+                    self._connection.close()
+                self._connection = None
+            if not isinstance(error, sqlite3.OperationalError):
+                remove(self.path)
+
+
+def cache_folder() -> Path:
+    """Return the folder of caches: TREEDOT_CACHE_DIR, or that of the user for this program."""
+    given = os.environ.get("TREEDOT_CACHE_DIR")
+    if given:
+        return Path(given)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("treedot")
+
+
+def cache_facts(folder: Path | None = None) -> CacheFacts:
+    """Return what the cache holds; nothing where there is none."""
+    path = (folder or cache_folder()) / FILE
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", PATIENCE, uri=True)
+        with contextlib.closing(connection):
+            found = connection.execute("SELECT COUNT(*), COALESCE(SUM(size), 0) FROM parsed").fetchone()
+    except sqlite3.DatabaseError:
+        return CacheFacts(path, 0, 0)
+    return CacheFacts(path, *found)
+
+
+def remove(path: Path) -> None:
+    """Remove a cache, with the files that SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def key_of(text: bytes, language: str, settings: CodeSettings) -> bytes:
+    """Return the key of a text in a language: equal keys, equal units."""
+    chosen = [settings.unit, settings.identifiers, settings.literals, settings.min_nodes, settings.blurred]
+    context = json.dumps([READER, __version__, language, _grammar(language), chosen]).encode()
+    return hashlib.blake2b(text, digest_size=DIGEST, key=hashlib.blake2b(context).digest()).digest()
+
+
+@functools.cache
+def _grammar(language: str) -> dict[str, str]:
+    return grammar_versions([language])
+
+
+def _written(forest: Forest, n_ignored: int) -> bytes:
+    """Return units as bytes: a digest, the length of a header, the header, arrays."""
+    arrays = {name: np.asarray(values).astype(ARRAYS[name]) for name, values in pack(forest).items()}
+    columns = {name: values for name, values in forest.columns.items() if name != "file"}
+    blurred = columns.pop("blurred", None)
+    if blurred is not None:
+        arrays["blurred"] = np.concatenate([np.zeros(0, np.int64), *blurred]).astype("<i8")
+        arrays["blurred_sizes"] = np.array([len(hashes) for hashes in blurred], "<i8")
+    described: list[Any] = [n_ignored, columns, {name: [a.dtype.str, a.size] for name, a in arrays.items()}]
+    header = json.dumps(described).encode()
+    body = b"".join([len(header).to_bytes(8, "little"), header, *(a.tobytes() for a in arrays.values())])
+    return _digest(body) + body
+
+
+def _digest(body: bytes) -> bytes:
+    return hashlib.blake2b(body, digest_size=DIGEST).digest()
+
+
+def _read(entry: Any) -> tuple[Forest, int] | None:
+    """Return the units of bytes; None where they are damaged."""
+    if not isinstance(entry, bytes) or _digest(entry[DIGEST:]) != entry[:DIGEST]:
+        return None
+    length = int.from_bytes(entry[DIGEST : DIGEST + 8], "little")
+    place = DIGEST + 8 + length
+    try:
+        n_ignored, columns, kinds = json.loads(entry[DIGEST + 8 : place])
+        arrays = {}
+        for name, (kind, size) in kinds.items():
+            arrays[name] = np.frombuffer(entry, np.dtype(kind), size, place)
+            place += arrays[name].nbytes
+        forest = unpack(arrays)
+    except (ValueError, KeyError, TypeError, SourceError):
+        return None
+    if "blurred" in arrays:
+        ends = np.cumsum(arrays["blurred_sizes"])[:-1]
+        columns["blurred"] = np.split(arrays["blurred"].astype(np.int64), ends) if len(forest) else []
+    forest.columns.update({"file": [], **columns})  # the caller fills in the file
+    return forest, n_ignored

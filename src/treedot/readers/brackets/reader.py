@@ -260,7 +260,7 @@ def read_cell(cell: str) -> Forest | None:
     if scan.stop != scanner.COMPLETE or scan.starts.size != 1:
         return None
     try:
-        labels = tokens.tobytes().decode().split("\n")
+        labels = tokens.decode().split("\n")
     except UnicodeDecodeError:
         return None
     return Forest._trusted(scan.label, scan.arity, scan.offsets, tuple(labels[:-1]))

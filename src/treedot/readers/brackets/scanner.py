@@ -73,20 +73,36 @@ def next_bracket(text: Text, at: int, column_one: bool) -> int:
     return at
 
 
-@njit
 def scan(text: Text, wanted: int, column_one: bool, table: Table, n_tokens: int, room: int) -> Scan:
     """Scan up to ``wanted`` trees from a padded text, and tell whether what follows may begin another one.
 
-    An opening bracket reads its label along; a node is written down when it is closed, so nodes come in
-    post-order. With ``column_one``, a bracket at the beginning of a line always starts a new tree. A token
-    at the end of the text may go on in the next one, and is not put into the table. There is room for so many
-    nodes, and for a quarter as many trees.
+    With ``column_one``, a bracket at the beginning of a line always starts a new tree. A token at the end of
+    the text may go on in the next one, and is not put into the table. There is room for so many nodes, and
+    for a quarter as many trees.
     """
-    size = text.size - PADDING
-    # Nodes that are closed stand at the beginning of these; those that are open, as a stack, at the end.
     label, arity = np.empty(room, np.int32), np.empty(room, np.int32)
     most = min(wanted, room // 4)
-    starts, ends, offsets = np.empty(most, np.int64), np.empty(most, np.int64), np.zeros(most + 1, np.int64)
+    starts, ends, offsets = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most + 1, np.int64)
+    stop, position, used, n_tokens, trees, nodes = _scan(
+        text, wanted, column_one, table, n_tokens, label, arity, offsets, starts, ends
+    )
+    found = label[:nodes].copy(), arity[:nodes].copy(), offsets[: trees + 1].copy()
+    return Scan(stop, position, used, n_tokens, *found, starts[:trees].copy(), ends[:trees].copy())
+
+
+@njit
+def _scan(
+    text: Text, wanted: int, column_one: bool, table: Table, n_tokens: int,
+    label: IntArray, arity: IntArray, offsets: IntArray, starts: IntArray, ends: IntArray,
+) -> tuple[int, int, int, int, int, int]:  # fmt: skip
+    """Fill arrays with trees; return the four numbers of a ``Scan``, and how many trees and nodes there are.
+
+    An opening bracket reads its label along; a node is written down when it is closed, so nodes come in
+    post-order. Those that are closed are at the beginning of the arrays; those that are open, as a stack, at
+    the end.
+    """
+    size, room, most = text.size - PADDING, label.size, starts.size
+    offsets[0] = 0
     nodes = trees = depth = at = position = 0
     stop = COMPLETE
     while at < size:
@@ -163,26 +179,12 @@ def scan(text: Text, wanted: int, column_one: bool, table: Table, n_tokens: int,
     used = at
     if stop != COMPLETE:
         used = ends[trees - 1] if trees > 0 else 0
-    nodes = offsets[trees]
-    return Scan(
-        stop,
-        position,
-        used,
-        n_tokens,
-        label[:nodes].copy(),
-        arity[:nodes].copy(),
-        offsets[: trees + 1].copy(),
-        starts[:trees].copy(),
-        ends[:trees].copy(),
-    )
+    return stop, position, used, n_tokens, trees, offsets[trees]
 
 
-@njit
-def scan_alone(text: Text, wanted: int) -> tuple[Scan, Text]:
+def scan_alone(text: Text, wanted: int) -> tuple[Scan, bytes]:
     """Scan a short padded text with a table of its own; return also its tokens, as they are in a pool."""
-    slots = 64
-    while slots < text.size:  # there are no more tokens than half the bytes
-        slots *= 2
+    slots = max(64, 1 << text.size.bit_length())  # there are no more tokens than half the bytes
     table = empty_table(slots, np.empty(text.size, np.uint8), SOME_KEY)
     found = scan(text, wanted, False, table, 0, text.size)
-    return found, table.pool[: table.start[found.n_tokens]].copy()
+    return found, table.pool[: table.start[found.n_tokens]].tobytes()

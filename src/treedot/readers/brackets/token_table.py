@@ -70,7 +70,6 @@ def add(table: Table, slot: int, number: int, text: Text, at: int, length: int) 
     table.start[number + 1] = start + length + 1
 
 
-@njit
 def empty_table(slots: int, pool: Text, key: int) -> Table:
     """Return a table without tokens; the number of slots is a power of two."""
     return Table(
@@ -83,17 +82,22 @@ def empty_table(slots: int, pool: Text, key: int) -> Table:
     )
 
 
-@njit
 def larger_table(table: Table, slots: int) -> Table:
     """Return a table of more slots with the tokens of one that is full."""
     larger = empty_table(slots, table.pool, table.key)
     tokens = table.head.size
     larger.head[:tokens], larger.start[: tokens + 1] = table.head, table.start
+    _place_all(larger, tokens)
+    return larger
+
+
+@njit
+def _place_all(table: Table, tokens: int) -> None:
+    """Put the first tokens of the pool into the slots."""
     for token in range(tokens):
         start = table.start[token]
-        slot = find(larger, table.pool, start, table.start[token + 1] - start - 1)
-        larger.slot[slot], larger.place[token] = token, slot
-    return larger
+        slot = find(table, table.pool, start, table.start[token + 1] - start - 1)
+        table.slot[slot], table.place[token] = token, slot
 
 
 @njit

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -32,6 +33,7 @@ from treedot._runtime.hashing import mix64
 for _ in range(2):
     print(mix64(np.uint64(1)))
 """
+TESTS = str(Path(__file__).parent.parent)
 
 
 def run(code, *options, **variables):
@@ -48,12 +50,120 @@ def run(code, *options, **variables):
     return done.stdout, done.stderr
 
 
-def test_everything_runs_where_numba_is_told_not_to_compile():
-    assert run(EVERYTHING, NUMBA_DISABLE_JIT="1") == ("4.25\n", "")
+@pytest.mark.parametrize("variable", [{"NUMBA_DISABLE_JIT": "1"}, {"TREEDOT_COMPILE": "never"}])
+def test_everything_runs_where_nothing_is_compiled(variable):
+    assert run(EVERYTHING, **variable) == ("4.25\n", "")
+
+
+SMALL = """
+import sys
+import treedot as td
+trees = ["(S (NP (DT a) (NN tree)) (VP grows))", "(S (NP (DT a) (NN bird)) (VP sings))"]
+td.SubsetTreeKernel().gram(trees), td.PartialTreeKernel()(*trees), td.SubtreeKernel()(*trees)
+td.similarity(*trees), td.edit_distance(*trees), td.find_duplicates(trees)
+td.FragmentVectorizer().fit_transform(trees)
+td.DistributedTreeVectorizer(n_components=256).fit_transform(trees)
+print("numba" in sys.modules)
+"""
+
+BYTES = """
+import hashlib, sys
+import numpy as np
+from strategies import random_forest
+import treedot as td
+from treedot.vectors import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
+from treedot._runtime import jit
+digest = hashlib.sha256()
+forest = random_forest(3, 12, 24)
+digest.update(td.SubsetTreeKernel(decay=0.25).gram(forest).tobytes())
+for composition in ("mixed", "product"):
+    digest.update(DenseEncoder(DenseSpec(256, composition=composition)).encode(forest).tobytes())
+for rest in (None, "dense", "blocks"):
+    rows = SparseEncoder(SparseSpec(2**20, 0.25, 2, "linear", rest, 256)).encode(forest)
+    digest.update(rows.indices.tobytes() + rows.data.tobytes())
+print(jit.compiles(0), digest.hexdigest())
+"""
+
+
+def by_itself(code, **variables):
+    """Run code in a process that decides by itself, unless the variables say what."""
+    path = os.pathsep.join([TESTS, *filter(None, [os.environ.get("PYTHONPATH")])])
+    said, errors = run(code, **{"TREEDOT_COMPILE": "", "PYTHONPATH": path, **variables})
+    assert errors == ""
+    return said.split()
+
+
+def test_small_work_does_not_import_numba():
+    assert by_itself(SMALL) == ["False"]
+
+
+def test_large_work_does():
+    large = "import sys, treedot as td; td.read_trees(['(S (A b) (C d))'] * 400_000)"
+    assert by_itself(f"{large}; print('numba' in sys.modules)") == ["True"]
+
+
+def test_the_choice_can_be_forced():
+    assert by_itself(SMALL, TREEDOT_COMPILE="always") == ["True"]
+    wrong = subprocess.run(
+        [sys.executable, "-c", "import treedot; treedot.SubsetTreeKernel()"],
+        env={**os.environ, "TREEDOT_COMPILE": "sometimes"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "TREEDOT_COMPILE must be 'always' or 'never', not 'sometimes'" in wrong.stderr
+
+
+def test_bytes_are_the_same_plain_and_compiled():
+    plain, compiled = (by_itself(BYTES, TREEDOT_COMPILE=choice) for choice in ("never", "always"))
+    assert (plain[0], compiled[0]) == ("False", "True")
+    assert plain[1] == compiled[1]
+
+
+THREADS = """
+import sys, threading
+import numpy as np
+import treedot as td
+from strategies import random_forest
+from treedot._runtime import jit
+jit.LOADING = jit.COMPILING = 0.05  # so that the threads are in the midst of it
+forest = random_forest(5, 30, 20)
+found = []
+def work():
+    kernel = td.SubsetTreeKernel()
+    found.append(np.array([kernel(forest[i], forest[j]) for i in range(30) for j in range(30)]))
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("numba" in sys.modules, len({values.tobytes() for values in found}))
+"""
+
+
+def test_threads_may_be_at_work_when_compiled_code_takes_over():
+    assert by_itself(THREADS) == ["True", "1"]
+
+
+def test_a_function_can_be_pickled_before_and_after():
+    code = """
+import pickle, sys
+import numpy as np
+from treedot._runtime import jit
+from treedot.trees.derived import parents
+before = pickle.dumps(parents)
+arity = np.array([0, 0, 2])
+plain = pickle.loads(before)(arity)
+assert jit.compiles(1e9)
+from treedot.trees.derived import parents as compiled
+assert compiled is not parents
+print(*plain, *pickle.loads(before)(arity), *parents(arity), *compiled(arity))
+"""
+    assert by_itself(code) == ["2", "2", "-1"] * 4
 
 
 def test_compiling_is_said_once_and_only_where_there_is_something_to_compile(tmp_path):
-    cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path), "TREEDOT_COMPILE": "always"}
     first, said = run(ONE_FUNCTION, **cache)
     assert said.count("\n") == 1
     assert "compiles" in said
@@ -73,7 +183,7 @@ def compiled(monkeypatch, tmp_path):
     def fresh(terminal=True):
         monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
         monkeypatch.setattr(jit, "_announced", False)
-        return jit.njit(twice)
+        return jit._compiled(twice)
 
     return fresh
 

@@ -29,6 +29,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from treedot.errors import ParameterError
+
 PACKAGE = Path(__file__).parent.parent
 RATE = 1e6  # steps per second of plain Python
 LOADING = 0.5  # seconds that loading compiled code takes
@@ -37,8 +39,12 @@ COMPILING = 4.0  # seconds that compiling it takes, at least
 P = ParamSpec("P")
 R = TypeVar("R")
 
+CHOICE = os.environ.get("TREEDOT_COMPILE", "")
+if CHOICE not in ("", "always", "never"):
+    raise ParameterError(f"TREEDOT_COMPILE must be 'always' or 'never', not {CHOICE!r}: change or unset it")
+
 COMPILED = (
-    os.environ.get("TREEDOT_COMPILE") != "never"
+    CHOICE != "never"
     and os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
     and sys.modules.get("numba", find_spec) is not None
     and find_spec("numba") is not None
@@ -46,8 +52,23 @@ COMPILED = (
 
 
 def njit(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function when compiling pays, keep it on disk, and release the GIL while it runs."""
+    """Compile a function when compiling pays, keep it on disk, and release the GIL while it runs.
+
+    The estimate of its work is the number of elements in its arrays.
+    """
     return _switch.add(function, _compiled)
+
+
+def njit_of_steps(steps: Callable[..., float]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Do as ``njit`` does, with an estimate of the work from the arguments.
+
+    A step is a statement or two of plain Python, about a microsecond.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        return _switch.add(function, _compiled, steps)
+
+    return decorate
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
@@ -65,34 +86,32 @@ def in_compiled_code(module: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def compiles(steps: float) -> bool:
-    """Return whether compiled code runs from now on, given that so many steps are ahead.
-
-    A step is a statement or two of plain Python.
-    """
+    """Return whether compiled code runs from now on, given the steps that are ahead."""
     return _switch.compiles(steps)
 
 
 class Function:
     """A function that may be replaced by its compiled form."""
 
-    def __init__(self, function: Callable[..., Any], compile_it: Callable[..., Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], compile_it: Callable[..., Any], steps: Callable[..., float]
+    ) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
         self.compile_it = compile_it
+        self.steps = steps
         self.compiled: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
-        if self.compiled is not None:
-            return self.compiled(*arguments)
-        if _inside.plain or not COMPILED:
+        if self.compiled is None and _inside.plain:
             return self.py_func(*arguments)
-        if _switch.begin(self.py_func, _size(arguments)):
-            return self.compiled(*arguments)
-        with _switch.plain():
-            return self.py_func(*arguments)
+        if self.compiled is None and not _switch.begin(self.py_func, self.steps(*arguments)):
+            with _switch.plain():
+                return self.py_func(*arguments)
+        return self.compiled(*arguments)
 
     def __reduce__(self) -> str:
-        return self.__qualname__
+        return self.py_func.__qualname__
 
     @property
     def _numba_type_(self) -> Any:
@@ -111,15 +130,20 @@ class _Switch:
         self._replaced: list[tuple[Callable[..., Any], str]] = []
         self._free = threading.Condition()
         self._running = 0  # plain functions, in all threads
-        self._spent = 0.0  # seconds, in plain functions
+        self._spent = 0.0  # processor time of plain functions, in seconds
         self.on = False
 
-    def add(self, function: Callable[..., Any], compile_it: Callable[..., Any]) -> Any:
+    def add(
+        self,
+        function: Callable[..., Any],
+        compile_it: Callable[..., Any],
+        steps: Callable[..., float] = lambda *arguments: _size(arguments),
+    ) -> Any:
         if not COMPILED:
             return function
         if self.on:
             return compile_it(function)
-        self._functions.append(Function(function, compile_it))
+        self._functions.append(Function(function, compile_it, steps))
         return self._functions[-1]
 
     def replace(self, function: Callable[..., Any], module: str) -> Any:
@@ -139,10 +163,8 @@ class _Switch:
         """Turn to compiled code if it pays; return whether it runs."""
         if self.on:
             return True
-        ahead = self._spent + steps / RATE
-        if os.environ.get("TREEDOT_COMPILE") != "always" and ahead < (
-            LOADING if ahead < LOADING or _is_kept(function) else COMPILING
-        ):
+        seconds = self._spent + steps / RATE
+        if CHOICE != "always" and (seconds < LOADING or (seconds < COMPILING and not _is_kept(function))):
             return False
         with self._free:
             self._free.wait_for(lambda: not self._running)
@@ -154,7 +176,7 @@ class _Switch:
     def plain(self) -> Iterator[None]:
         with self._free:
             self._running += 1
-        start = time.perf_counter()
+        start = time.thread_time()
         _inside.plain = True
         try:
             with np.errstate(all="ignore"):  # as compiled code
@@ -163,7 +185,7 @@ class _Switch:
             _inside.plain = False
             with self._free:
                 self._running -= 1
-                self._spent += time.perf_counter() - start
+                self._spent += time.thread_time() - start
                 self._free.notify_all()
 
     def after_fork(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit, njit_of_steps
 from treedot.errors import LimitError
 from treedot.readers import read_tree
 from treedot.trees import Forest
@@ -114,7 +114,7 @@ def _cells(tree: _Nodes) -> int:
     return int((tree.key_roots - tree.first[tree.key_roots] + 1).sum())
 
 
-@njit
+@njit_of_steps(lambda x, y: 16 * x.label.size * y.label.size)
 def _distances(x: _Nodes, y: _Nodes) -> IntArray:
     """Return the edit distance of every subtree of x to every subtree of y."""
     trees = np.zeros((x.label.size, y.label.size), np.int32)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from treedot._runtime.array_types import IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit, njit_of_steps
 from treedot.kernels.label_similarity import LabelSimilarities
 from treedot.kernels.partial.subsequences import Side, Sums, Table, Weights, sum_many
 from treedot.kernels.subset.one_pair import label_key
@@ -116,7 +116,7 @@ def _by_kind(packed: IntArray) -> IntArray:
     return packed[first : first + nodes]
 
 
-@njit
+@njit_of_steps(lambda a, b, *_: 4 * a[1] * b[1])
 def _kernel(a: IntArray, b: IntArray, weights: Weights, max_pairs: int) -> float | None:
     rows, columns, left, right = _trees(a), _trees(b), _side(a), _side(b)
     size = a[1]

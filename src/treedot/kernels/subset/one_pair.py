@@ -15,7 +15,7 @@ import numpy as np
 
 from treedot._runtime.array_types import IntArray, WordArray
 from treedot._runtime.hashing import mix64
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit, njit_of_steps
 from treedot.kernels.subset.delta_table import UNBOUNDED, coefficients
 from treedot.kernels.subset.pairwise import Scratch, Trees, fill, fill_bounded, match
 from treedot.trees import Forest
@@ -104,7 +104,7 @@ def _trees(packed: IntArray) -> Trees:
     )  # fmt: skip
 
 
-@njit
+@njit_of_steps(lambda a, b, *_: a[1] * b[1])
 def _pair(a: IntArray, b: IntArray, decay: float, budget: int, max_pairs: int) -> float | None:
     size = a[1]
     scratch = Scratch(

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit, njit_of_steps
 from treedot.errors import LimitError, RangeError
 from treedot.trees import Forest
 
@@ -98,7 +98,7 @@ def _quadrature(points: int) -> tuple[FloatArray, FloatArray]:
     return (x + 1) / 2, weight / 2
 
 
-@njit
+@njit_of_steps(lambda ours, theirs: ours[0].size * theirs[0].size)
 def _match(ours: TreeNodes, theirs: TreeNodes) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return the columns of ``Matches``."""
     production, start, child = ours

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import IntArray, Matrix, Row
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit, njit_of_steps
 from treedot._runtime.simd import LANES, load, splat, store
 from treedot.vectors.chunks import ALL_DONE, Ended
 from treedot.vectors.dense import fourier, rescaling
@@ -78,7 +78,7 @@ def _convolve(x: Row, y: Row, product: Row, work: fourier.Plan, row: Row) -> Non
     fourier.backward(product[0], product[1], work, scale, row)
 
 
-@njit
+@njit_of_steps(lambda schedule, *others: schedule.order.size * others[-1].shape[1])
 def _encode(
     schedule: Schedule, labels: Labels, p1: IntArray, p2: IntArray, work: fourier.Plan,
     root_decay: float, normalize: bool, out: Matrix,

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import IntArray, Matrix, Row, SignWords
-from treedot._runtime.jit import compiles, njit
+from treedot._runtime.jit import compiles, njit, njit_of_steps
 from treedot._runtime.simd import LANES, load, multiply, store
 from treedot.vectors.chunks import ALL_DONE, Ended
 from treedot.vectors.dense import rescaling
@@ -147,7 +147,7 @@ def _mix_times(x: Row, shuffle: Shuffle, y: Row, edge: Row, out: Row) -> None:
         _times(b3, 3, block, count, shuffle.target, y, out)
 
 
-@njit
+@njit_of_steps(lambda schedule, *others: schedule.order.size * others[-1].shape[1])
 def _encode(
     schedule: Schedule, labels: Labels, m1: Shuffle, m2: Shuffle,
     root_decay: float, normalize: bool, out: Matrix,

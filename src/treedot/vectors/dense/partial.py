@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray, Label, Matrix, Row
-from treedot._runtime.jit import inlined, njit
+from treedot._runtime.jit import inlined, njit, njit_of_steps
 from treedot._runtime.simd import multiply
 from treedot.vectors.chunks import ALL_DONE, Ended
 from treedot.vectors.dense import rescaling
@@ -320,7 +320,7 @@ def _add_node(
     return to
 
 
-@njit
+@njit_of_steps(lambda schedule, *others: schedule.order.size * others[-1].shape[1])
 def _encode(
     schedule: Schedule, labels: Labels, m1: Shuffle, m2: Shuffle, weights: Weights, normalize: bool,
     out: Matrix,

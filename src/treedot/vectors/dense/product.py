@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import IntArray, Matrix, Row
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit, njit_of_steps
 from treedot.vectors.chunks import ALL_DONE, Ended
 from treedot.vectors.dense import rescaling
 from treedot.vectors.dense.compositions import ShuffledProduct
@@ -98,7 +98,7 @@ def _gather_times(x: Row, order: IntArray, row: Row) -> None:
         row[j] *= x[order[j]]
 
 
-@njit
+@njit_of_steps(lambda schedule, *others: schedule.order.size * others[-1].shape[1])
 def _encode(
     schedule: Schedule, labels: Labels, shuffles: Shuffles,
     root_decay: float, normalize: bool, out: Matrix,

@@ -29,7 +29,7 @@ import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray, Matrix, Row, SignWords, WordArray
 from treedot._runtime.hashing import GOLDEN, mix64
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit, njit_of_steps
 from treedot._runtime.simd import LANES, flip, load, splat, store
 from treedot.vectors.chunks import ALL_DONE, TOO_MANY_OPEN, Ended, TreeArrays
 from treedot.vectors.dense import rescaling
@@ -260,7 +260,7 @@ def _mix_child(
                 mix_row(rows[open.row[slot, k]], work.moved, work.edge, work.below[k + 1])
 
 
-@njit
+@njit_of_steps(lambda trees, budget, decay, mixers, out, *_: trees.arity.size * out.shape[1])
 def encode(
     trees: TreeArrays, budget: int, root_decay: float, mixers: Mixers, out: Matrix, log_lengths: FloatArray
 ) -> Ended:

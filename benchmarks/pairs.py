@@ -1,7 +1,8 @@
 """Time kernels and the similarity of two trees, one call at a time: ``python -m benchmarks.pairs``.
 
-Kernels compare questions, and the similarity Java functions; where the corpora are missing, both compare
-functions of Python's standard library. ``--only subtree`` measures the rows whose name contains that text.
+Kernels compare questions; the similarity and the normalised subtree kernel compare Java functions. Where the
+corpora are missing, both are functions of Python's standard library. ``--only subtree`` measures the rows
+whose name contains that text.
 
 Every figure is the best of several rounds over the same pairs of trees, in microseconds per call. Trees that
 were never seen are new objects in each round; their labels are not new to the process after the first.
@@ -107,7 +108,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     show(forest, source, [*kernel_timings(forest), *reading_timings(forest)], options.only)
     forest, source = benchmark_forest(options.data, "Java functions")
     forest = forest[: 2 * N_PAIRS]
-    show(forest, source, call_timings("similarity", similarity, forest), options.only)
+    kernel = SubtreeKernel(normalize=True)
+    timings = [
+        *call_timings("similarity", similarity, forest),
+        *call_timings("subtree, normalised: kernel", kernel, forest),
+    ]
+    show(forest, source, timings, options.only)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from paper.rivals.production_sums import own_production_sums, production_sums
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.errors import ParameterError, RangeError
-from treedot.kernels.normalisation import over_norms
 from treedot.kernels.subset import gram, pairwise
 from treedot.kernels.subset.kernel import SubsetTreeKernel
 from treedot.kernels.tree_kernel import MAX_PAIRS, TreeKernel, joined, read_sides
@@ -110,8 +110,8 @@ def label_alignment(
         weights = over_norms(weights, np.sqrt(own))
     total: FloatArray = np.zeros(nodes.n_productions)
     for tile in gram.tiles(nodes, (0, len(forest)), None, max_pairs, whole):
-        total += tile.production_sums(decay, weights, threads) * (1 if tile.symmetric else 2)
-    own = pairwise.own_production_sums(nodes, (weights**2).sum(axis=1), decay, max_pairs)
+        total += production_sums(tile, decay, weights, threads) * (1 if tile.symmetric else 2)
+    own = own_production_sums(nodes, (weights**2).sum(axis=1), decay, max_pairs)
     total, own = _by_label(forest, total), _by_label(forest, own)
     if not np.isfinite(total).all():
         raise RangeError(
@@ -120,6 +120,12 @@ def label_alignment(
     others = total - own
     others[np.abs(others) <= 1e-12 * own] = 0.0  # of labels that no two trees share, rounding is left
     return others
+
+
+def over_norms(values: FloatArray, norms: FloatArray) -> FloatArray:
+    """Divide what each tree counts for (a row of values) by its norm; a tree without fragments counts 0."""
+    column = norms[:, None]
+    return np.divide(values, column, out=np.zeros_like(values), where=column > 0)
 
 
 def _by_label(forest: Forest, of_production: FloatArray) -> FloatArray:

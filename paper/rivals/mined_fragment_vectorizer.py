@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from paper.rivals.fragment_counts import count_known
+from paper.rivals.label_selection import over_norms
 from paper.rivals.mining import BEAM, mine
 from treedot.errors import ParameterError, SourceError
 from treedot.kernels import SubsetTreeKernel
-from treedot.kernels.normalisation import over_norms
 from treedot.kernels.tree_kernel import MAX_PAIRS
 from treedot.models.training.one_vs_rest import one_vs_rest, train_svms
 from treedot.parameters import checked_integer, checked_positive, checked_share
@@ -131,7 +132,7 @@ class MinedFragmentVectorizer(SparseTreeTransformer):
         """Return one sparse row per tree; fragments that have no column are ignored."""
         check_is_fitted(self)
         trees = read_trees(X)
-        rows = self._space.count(trees)
+        rows = count_known(self._space, trees)
         rows.data *= self._space.weights(self.decay)[rows.indices]
         if self.normalize:
             norms = SubsetTreeKernel(self.decay).norms(trees, n_jobs=self.n_jobs)

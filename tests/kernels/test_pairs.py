@@ -70,6 +70,7 @@ def test_a_tree_keeps_no_value_of_another_setting(convention):
     for decay, leaves in [(0.5, False), (0.5, True), (0.2, True), (0.2, False), (0.5, False)]:
         kernel = SubtreeKernel(decay, convention=convention, leaves=leaves)
         assert kernel(a, b) == kernel(str(a), str(b)) == kernel.gram([a], [b])[0, 0]
+        assert kernel(a, a) == kernel(a, str(a)) == kernel.gram([a], [a])[0, 0]
 
 
 @pytest.mark.parametrize("leaves", [False, True])

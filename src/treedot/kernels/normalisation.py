@@ -73,12 +73,6 @@ def log_of_norms(log: Callable[[T, T], float], a: T, b: T) -> float:
     return 0.5 * (log(a, a) + log(b, b))
 
 
-def over_norms(values: FloatArray, norms: FloatArray) -> FloatArray:
-    """Divide what each tree counts for (a row of values) by its norm; a tree without fragments counts 0."""
-    column = norms[:, None]
-    return np.divide(values, column, out=np.zeros_like(values), where=column > 0)
-
-
 def finish_triangle(
     matrix: FloatArray,
     norms: FloatArray | None,

@@ -98,12 +98,10 @@ class SubtreeKernel(TreeKernel):
         if self.convention in RULES:
             raw = toolkit_subtrees.pair(x, y, self.decay, RULES[self.convention], self.max_pairs)
             return raw + self.decay * leaf_pair(x, y) if self.leaves else raw
-        sums, others = (side.derived(_HashedSubtrees).sums(self.decay, self.leaves) for side in (x, y))
-        total = 0.0
-        for code, value in sums.items():  # in the order of _raw_gram, so that the last bit is the same
-            if code in others:
-                total += value * others[code]
-        return unit(self.convention, self.decay) * total
+        (sums, own), (others, _) = (
+            side.derived(_HashedSubtrees).sums(self.decay, self.leaves) for side in (x, y)
+        )
+        return unit(self.convention, self.decay) * (own if x is y else _sum_shared(sums, others))
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
         value = self._raw_pair(x, y)  # at most the number of pairs of nodes
@@ -142,22 +140,51 @@ class _HashedSubtrees:
         key = label_keys(forest)
         with np.errstate(over="ignore"):  # hashes wrap around
             self._codes, self._productions = _hash_subtrees(forest.label, forest.arity, key)
-        self._kept: tuple[tuple[float, bool], dict[int, float]] | None = None
+        self._kept: tuple[tuple[float, bool], tuple[WordArray, float]] | None = None
 
-    def sums(self, decay: float, leaves: bool) -> dict[int, float]:
-        """Return the sum of √λ^(p-1) over the copies of each subtree that counts, in order of appearance."""
+    def sums(self, decay: float, leaves: bool) -> tuple[WordArray, float]:
+        """Return the sum of √λ^(p-1) over the copies of each subtree that counts, and that of its squares."""
         kept = self._kept
         if kept is None or kept[0] != (decay, leaves):
-            kept = self._kept = (decay, leaves), self._add_copies(decay, leaves)
+            counts = (self._productions > 0) | leaves
+            sums = _add_copies(self._codes[counts], _weights(decay, self._productions[counts]))
+            kept = self._kept = (decay, leaves), (sums, _sum_shared(sums, sums))
         return kept[1]
 
-    def _add_copies(self, decay: float, leaves: bool) -> dict[int, float]:
-        counts = (self._productions > 0) | leaves
-        weights = _weights(decay, self._productions[counts])
-        sums: dict[int, float] = {}
-        for code, weight in zip(self._codes[counts].tolist(), weights.tolist(), strict=True):
-            sums[code] = sums.get(code, 0.0) + weight
-        return sums
+
+@njit
+def _add_copies(codes: WordArray, weights: FloatArray) -> WordArray:
+    """Return three rows: the distinct hashes, ascending; their sums of weights; their order of appearance.
+
+    The rows are one array because every argument of a compiled function makes its call slower.
+    """
+    by = np.argsort(codes, kind="mergesort")  # copies in their order: the sums are those of bincount
+    found = 0
+    for k in range(by.size):
+        found += k == 0 or codes[by[k]] != codes[by[k - 1]]
+    rows = np.zeros((3, found), np.uint64)
+    sums, first, distinct = rows[1].view(np.float64), np.empty(found, np.int64), -1
+    for k in range(by.size):
+        if k == 0 or codes[by[k]] != codes[by[k - 1]]:
+            distinct += 1
+            rows[0, distinct], first[distinct] = codes[by[k]], by[k]
+        sums[distinct] += weights[by[k]]
+    rows[2] = np.argsort(first).astype(np.uint64)
+    return rows
+
+
+@njit
+def _sum_shared(rows: WordArray, others: WordArray) -> float:
+    """Return the sum of the products of equal subtrees, in the order of ``_raw_gram``, to the last bit."""
+    codes, other_codes = rows[0], others[0]
+    sums, other_sums = rows[1].view(np.float64), others[1].view(np.float64)
+    total = 0.0
+    for k in range(codes.size):
+        i = np.int64(rows[2, k])
+        j = np.searchsorted(other_codes, codes[i])
+        if j < other_codes.size and other_codes[j] == codes[i]:
+            total += sums[i] * other_sums[j]
+    return total
 
 
 @njit

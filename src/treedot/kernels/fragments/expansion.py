@@ -83,18 +83,9 @@ def occurrences(level: Level) -> IntArray:
 
 def extensions(trees: Expandable, level: Level) -> tuple[Extensions, IntArray]:
     """Return all distinct extensions of a level, and which of them each of its open positions takes."""
-    where, at = _ranks(level.fragment[occurrences(level)], level.position)
-    pair, taken = _ranks(at, trees.production[level.node])
+    where, at = ranks(level.fragment[occurrences(level)], level.position)
+    pair, taken = ranks(at, trees.production[level.node])
     return Extensions(where[0][pair[0]], where[1][pair[0]], pair[1]), taken
-
-
-def known_extensions(trees: Expandable, level: Level, known: Extensions) -> IntArray:
-    """Return for each open position the number of the known extension that it takes, or -1."""
-    where, at = _ranks(known.parent, known.position)
-    pair, _ = _ranks(at, known.production)  # they are sorted and distinct: ranks are their numbers
-    return _find(
-        pair, _find(where, level.fragment[occurrences(level)], level.position), trees.production[level.node]
-    )
 
 
 def extensible(trees: Expandable, level: Level) -> BoolArray:
@@ -130,17 +121,8 @@ def extend(trees: Expandable, level: Level, taken: IntArray) -> Level:
     return Level(taken[chosen], level.root[before], start, new_position, new_node)
 
 
-def _ranks(a: IntArray, b: IntArray) -> tuple[tuple[IntArray, IntArray], IntArray]:
+def ranks(a: IntArray, b: IntArray) -> tuple[tuple[IntArray, IntArray], IntArray]:
     """Return the distinct pairs in order, and the rank of each pair among them."""
     width = int(b.max()) + 1 if b.size else 1
     codes, rank = np.unique(a.astype(np.int64) * width + b, return_inverse=True)
     return (codes // width, codes % width), rank
-
-
-def _find(pairs: tuple[IntArray, IntArray], a: IntArray, b: IntArray) -> IntArray:
-    """Return the rank of each pair among sorted ones, or -1."""
-    width = max(int(part.max()) + 1 if part.size else 1 for part in (pairs[1], b))
-    codes = np.append(pairs[0] * width + pairs[1], -1)
-    wanted = np.where((a >= 0) & (b >= 0), a * width + b, -1)
-    rank = np.searchsorted(codes[:-1], wanted)
-    return np.where((codes[rank] == wanted) & (wanted >= 0), rank, -1)

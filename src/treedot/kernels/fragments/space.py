@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from treedot.kernels.fragments.expansion import (
     extend,
     extensions,
     first_level,
-    known_extensions,
     occurrences,
 )
 from treedot.parameters import checked_decay
@@ -28,7 +26,6 @@ from treedot.trees.nodes import Nodes
 
 MAX_FRAGMENTS = 100_000
 MAX_WRITTEN = 5_000_000
-BATCH_NODES = 2**17
 
 
 def count_fragments(tree: Any) -> int:
@@ -132,11 +129,11 @@ def write_out(forest: Forest, max_fragments: int = MAX_WRITTEN) -> tuple[Fragmen
         known += here.parent.size
         level = extend(trees, level, taken)
     space = FragmentSpace(production_labels(forest), trie, features)
-    return space, _counted(subtrees, found, known)
+    return space, counted(subtrees, found, known)
 
 
 class FragmentSpace:
-    """Some fragments, numbered, and ready to be found in any trees.
+    """Some fragments, numbered.
 
     Parameters
     ----------
@@ -182,35 +179,6 @@ class FragmentSpace:
                         k = parent[k]
                     trees[number] = builder.build(reversed(path))
         return trees
-
-    def count(self, forest: Forest, batch_nodes: int = BATCH_NODES) -> Any:
-        """Return how often each tree holds each fragment, as a sparse matrix.
-
-        Trees of about ``batch_nodes`` nodes are looked at together, which bounds the memory.
-        """
-        from scipy.sparse import csr_matrix, vstack
-
-        n_features = self.sizes.size
-        number = {labels: k for k, labels in enumerate(self.productions)}
-        known = np.array([number.get(labels, -1) for labels in production_labels(forest)] + [-1], np.int64)
-        parts = [csr_matrix((0, n_features))]
-        for first, last in _batches(forest, batch_nodes):
-            subtrees = DistinctSubtrees(Nodes(forest), first, last)
-            parts.append(_counted(subtrees, list(self._find(subtrees, known)), n_features))
-        return vstack(parts, format="csr")
-
-    def _find(self, subtrees: DistinctSubtrees, known: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield subtrees and the fragments rooted there; ``known`` translates productions, its last is -1."""
-        trees = expandable(subtrees.subtrees, known[subtrees.subtrees.production])
-        level = first_level(trees)
-        for here, numbers in zip(self.trie, self.features, strict=True):
-            if not level.node.size:
-                break
-            taken = known_extensions(trees, level, here)
-            feature = np.append(numbers, -1)[taken]
-            hits = np.flatnonzero(feature >= 0)
-            yield level.root[occurrences(level)[hits]], feature[hits]
-            level = extend(trees, level, taken)
 
 
 class _Builder:
@@ -263,7 +231,7 @@ def _rooted(forest: Forest) -> list[int]:
     return rooted
 
 
-def _counted(subtrees: DistinctSubtrees, found: list[tuple[IntArray, IntArray]], n_features: int) -> Any:
+def counted(subtrees: DistinctSubtrees, found: list[tuple[IntArray, IntArray]], n_features: int) -> Any:
     """Return the counts of trees by fragments from the fragments rooted at each distinct subtree."""
     from scipy.sparse import csr_matrix
 
@@ -273,9 +241,3 @@ def _counted(subtrees: DistinctSubtrees, found: list[tuple[IntArray, IntArray]],
     counts = subtrees.count_matrix() @ csr_matrix((np.ones(root.size), (root, feature)), shape=shape)
     counts.sort_indices()
     return counts
-
-
-def _batches(forest: Forest, batch_nodes: int) -> Iterator[tuple[int, int]]:
-    batch = forest.offsets[1:] // batch_nodes
-    cuts = [0, *(np.flatnonzero(np.diff(batch)) + 1).tolist(), len(forest)]
-    return ((a, b) for a, b in pairwise(cuts) if a < b)

@@ -12,7 +12,7 @@ from treedot._runtime.jit import njit, njit_of_steps
 from treedot.kernels.label_similarity import LabelSimilarities
 from treedot.kernels.partial.subsequences import Side, Sums, Table, Weights, sum_many
 from treedot.kernels.subset.one_pair import label_key
-from treedot.kernels.subset.pairwise import Scratch, Trees, match
+from treedot.kernels.subset.pairwise import Trees, make_scratch, match
 from treedot.trees import Forest
 from treedot.trees.derived import child_lists, parents
 
@@ -119,10 +119,7 @@ def _by_kind(packed: IntArray) -> IntArray:
 @njit_of_steps(lambda a, b, *_: 4 * a[1] * b[1])
 def _kernel(a: IntArray, b: IntArray, weights: Weights, max_pairs: int) -> float | None:
     rows, columns, left, right = _trees(a), _trees(b), _side(a), _side(b)
-    size = a[1]
-    scratch = Scratch(
-        np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(0)
-    )
+    scratch = make_scratch(a[1])
     entries = match(rows, 0, columns, 0, scratch)
     if entries > max_pairs:
         return None
@@ -133,7 +130,7 @@ def _kernel(a: IntArray, b: IntArray, weights: Weights, max_pairs: int) -> float
     lengths = max(1, min(weights.longest, widest))
     sums = Sums(np.empty((lengths, widest)), np.empty(lengths))
     node = np.empty(1, np.int64)
-    for u in range(size):
+    for u in range(a[1]):
         if scratch.width[u] > 0:
             node[0] = u
             partners = columns.order[scratch.partners[u] : scratch.partners[u] + scratch.width[u]]

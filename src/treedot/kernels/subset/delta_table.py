@@ -302,22 +302,3 @@ def gram(
                 p = rows.production[row_counts.subtree[k]]
                 weight[at.first[p] : at.first[p + 1]] = 0.0
         span = next_number(taken)
-
-
-@njit
-def production_sums(
-    rows: Subtrees, at: Layout, delta: FloatArray, left: FloatArray, right: FloatArray, out: FloatArray
-) -> None:
-    """Add ⟨left[u], right[v]⟩ Δ(u, v) over all matching pairs of subtrees to ``out[production of u]``."""
-    for u in range(rows.production.size):
-        p = rows.production[u]
-        if p < 0:
-            continue
-        value = 0.0
-        for rank in range(at.first[p + 1] - at.first[p]):
-            v = at.members[at.first[p] + rank]
-            product = 0.0
-            for k in range(left.shape[1]):
-                product += left[u, k] * right[v, k]
-            value += product * delta[at.line[u] + rank]
-        out[p] += value

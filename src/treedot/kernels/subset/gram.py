@@ -108,16 +108,6 @@ class SharedDelta(SubtreePairs):
         )  # fmt: skip
         return math.log(mantissa) + exponent * math.log(2.0) if mantissa > 0 else -math.inf
 
-    def production_sums(self, decay: float, weights: FloatArray, threads: Threads = ONE_THREAD) -> FloatArray:
-        """Return every production's part in Σ ⟨weights[i], weights[j]⟩ K(i, j) over rows i and columns j."""
-        rows, columns = self.spans
-        left = self.rows.weight_sums(weights[slice(*rows)])
-        right = left if self.symmetric else self.columns.weight_sums(weights[slice(*columns)])
-        out = np.zeros(self.layout.first.size - 1)
-        delta = self.values(decay, threads=threads)
-        delta_table.production_sums(self.rows.subtrees, self.layout, delta, left, right, out)
-        return out
-
 
 Pairs = TypeVar("Pairs", bound=SubtreePairs)
 

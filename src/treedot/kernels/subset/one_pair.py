@@ -17,7 +17,7 @@ from treedot._runtime.array_types import IntArray, WordArray
 from treedot._runtime.hashing import mix64
 from treedot._runtime.jit import njit, njit_of_steps
 from treedot.kernels.subset.delta_table import UNBOUNDED, coefficients
-from treedot.kernels.subset.pairwise import Scratch, Trees, fill, fill_bounded, match
+from treedot.kernels.subset.pairwise import Trees, fill, fill_bounded, make_scratch, match
 from treedot.trees import Forest
 from treedot.trees.derived import child_lists, parents
 
@@ -106,11 +106,7 @@ def _trees(packed: IntArray) -> Trees:
 
 @njit_of_steps(lambda a, b, *_: a[1] * b[1])
 def _pair(a: IntArray, b: IntArray, decay: float, budget: int, max_pairs: int) -> float | None:
-    size = a[1]
-    scratch = Scratch(
-        np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
-    )
-    rows, columns = _trees(a), _trees(b)
+    rows, columns, scratch = _trees(a), _trees(b), make_scratch(a[1])
     entries = match(rows, 0, columns, 0, scratch) * coefficients(budget)
     if entries > max_pairs:
         return None

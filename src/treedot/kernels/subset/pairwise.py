@@ -61,13 +61,12 @@ def trees_of(nodes: Nodes) -> Trees:
 class Scratch(NamedTuple):
     """What is noted of every node of the first tree while it is compared with the second.
 
-    Where its line of Δ begins, where its partners stand in ``order``, how many they are, and ΣΔ over them.
+    Where its line of Δ begins, where its partners are in ``order``, and how many they are.
     """
 
     line: IntArray
     partners: IntArray
     width: IntArray
-    total: FloatArray
 
 
 class PairSums(NamedTuple):
@@ -128,7 +127,6 @@ def fill(rows: Trees, i: int, columns: Trees, decay: float, scratch: Scratch, de
                     product *= 1.0 + decay * delta[scratch.line[a - origin] + columns.rank[b]]
             delta[line + k] = product
             total += product
-        scratch.total[u - origin] = total
         value += total
     return value
 
@@ -177,32 +175,6 @@ def fast(
             out.values[k] = fill(trees, rows[k], trees, decay, scratch, delta)
         else:
             out.values[k] = fill_bounded(trees, rows[k], trees, decay, budget, scratch, delta)
-
-
-@njit
-def own_sums(
-    trees: Trees, weights: FloatArray, decay: float, max_pairs: int, scratch: Scratch, out: FloatArray
-) -> int:
-    """Add to ``out`` every production's part in Σ weights[t] K(t, t) over the trees t.
-
-    Return the largest number of matching pairs of a tree with itself; the first that is more than
-    ``max_pairs`` ends it.
-    """
-    delta = np.empty(256)
-    most = 0
-    for t in range(weights.size):
-        pairs = match(trees, t, trees, t, scratch)
-        most = max(most, pairs)
-        if pairs > max_pairs:
-            break
-        if pairs > delta.size:
-            delta = np.empty(max(pairs, min(2 * delta.size, max_pairs)))
-        fill(trees, t, trees, decay, scratch, delta)
-        origin = trees.offsets[t]
-        for u in range(origin, trees.offsets[t + 1]):
-            if trees.production[u] >= 0:
-                out[trees.production[u]] += weights[t] * scratch.total[u - origin]
-    return most
 
 
 @njit
@@ -264,17 +236,12 @@ def fast_pairs(
     return out
 
 
-def own_production_sums(nodes: Nodes, weights: FloatArray, decay: float, max_pairs: int) -> FloatArray:
-    """Return every production's part in Σ weights[t] K(t, t) over all trees."""
-    trees, out = trees_of(nodes), np.zeros(nodes.n_productions)
-    scratch = new_scratch(trees, np.arange(weights.size))
-    check_pairs(own_sums(trees, weights, decay, max_pairs, scratch, out), max_pairs)
-    return out
-
-
 def new_scratch(trees: Trees, rows: IntArray) -> Scratch:
     """Return room for the nodes of any of some trees."""
-    size = int(trees.sizes(rows).max(initial=1))
-    return Scratch(
-        np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
-    )
+    return make_scratch(int(trees.sizes(rows).max(initial=1)))
+
+
+@njit
+def make_scratch(nodes: int) -> Scratch:
+    """Return room for the nodes of a tree."""
+    return Scratch(np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from typing import IO, Any
 
-from treedot._storage.files import read_chunk
 from treedot.errors import TreeSyntaxError
-from treedot.readers.on_bad import OnBad
-from treedot.readers.packer import MAX_TEXT, PostOrderPacker
+from treedot.readers.packer import MAX_TEXT, PostOrder, pack_post_order
 from treedot.readers.recognition import refuse_other_files
+from treedot.readers.stream import TreeStream
 from treedot.trees import Forest
 
 CHUNK_BYTES = 1 << 18
@@ -21,34 +19,31 @@ _MARK, _QUOTED, _COMMENT, _PLAIN, _OTHER = range(1, 6)
 _LENGTH = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 
-def read_newick_trees(
-    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, lengths: str = "drop"
-) -> Iterator[Forest]:
-    """Yield the trees of a stream; after a bad one, reading goes on behind the next semicolon."""
-    packer = PostOrderPacker(name)
-    window = _Window(stream, name)
+def read_newick_trees(stream: TreeStream, lengths: str = "drop") -> Iterator[Forest]:
+    """Yield the trees of a stream; after a bad one, reading resumes after the next semicolon."""
+    return pack_post_order(stream, _trees(stream, lengths == "keep"))
+
+
+def _trees(stream: TreeStream, keeps_lengths: bool) -> Iterator[PostOrder]:
+    window = _Window(stream)
     while not window.at_end:
-        tree = _Tree(window, lengths == "keep")
+        tree = _Tree(window, keeps_lengths)
         try:
             for token in window.tokens():
                 if tree.add(token):
-                    packer.add(tree.labels, tree.arity, (tree.first_line, window.line))
-                    tree = _Tree(window, lengths == "keep")
-                    if len(packer) == batch_size:
-                        yield packer.take()
+                    yield PostOrder(tree.labels, tree.arity, tree.first_line, window.line)
+                    tree = _Tree(window, keeps_lengths)
             tree.check_end()
         except TreeSyntaxError as error:
-            on_bad(error)
+            stream.on_bad(error)
             window.skip()
-    if len(packer):
-        yield packer.take()
 
 
 class _Window:
     """The part of a stream that is being parsed, as text."""
 
-    def __init__(self, stream: IO[Any], name: str) -> None:
-        self._stream, self._name = stream, name
+    def __init__(self, stream: TreeStream) -> None:
+        self._stream = stream
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
         self._text = ""
         self._at = 0  # the position after the last token
@@ -63,7 +58,7 @@ class _Window:
 
     def error(self, problem: str) -> TreeSyntaxError:
         """Return an error with the line of the last token."""
-        return TreeSyntaxError(f"{self._name}:{self.line}: {problem}")
+        return TreeSyntaxError(f"{self._stream.name}:{self.line}: {problem}")
 
     def tokens(self) -> Iterator[re.Match[str]]:
         """Yield the tokens from here on, without comments; one that may go on waits for more text."""
@@ -104,9 +99,9 @@ class _Window:
             raise self.error(f"a label or a comment of more than {MAX_TEXT:,} characters")
         self._move(self._at, self._at)
         self._text, self._at, self._counted = self._text[self._at :], 0, 0
-        raw = read_chunk(self._stream, max(CHUNK_BYTES, len(self._text)), self._name)
+        raw = self._stream.read(max(CHUNK_BYTES, len(self._text)))
         if not self._started:
-            refuse_other_files(raw, self._name)
+            refuse_other_files(raw, self._stream.name)
             self._started = True
         self._last = not raw
         self._text += self._decoder.decode(raw, final=self._last)

@@ -21,6 +21,7 @@ from treedot.readers.brackets.scanner import Scan
 from treedot.readers.brackets.words import PADDING, Text, padded
 from treedot.readers.on_bad import OnBad
 from treedot.readers.recognition import HEAD, table_hint
+from treedot.readers.stream import TreeStream
 from treedot.trees import Forest
 
 CHUNK_BYTES = 1 << 18  # with what is made of it, it fits into the caches of a core
@@ -116,14 +117,9 @@ class _Window:
 
 
 def read_brackets(
-    stream: IO[Any],
-    name: str,
-    batch_size: int,
-    on_bad: OnBad,
-    lines_before: int = 0,
-    trees_before: int = 0,
+    stream: TreeStream, n_jobs: int = 1, lines_before: int = 0, trees_before: int = 0
 ) -> Iterator[Forest]:
-    """Yield forests of at most ``batch_size`` trees from a stream of bytes.
+    """Yield the trees of a stream, by several threads where ``n_jobs`` is above 1.
 
     Errors are handed to ``on_bad``. Where that goes on, all up to the first error is read as without it.
     After stray text, or a closing bracket too many, reading goes on with the next bracket. A tree that is
@@ -132,19 +128,19 @@ def read_brackets(
 
     Where the stream is a part of a file, ``lines_before`` and ``trees_before`` say what went before it.
     """
-    window = _Window(stream, name)
+    if n_jobs > 1:
+        return _read_in_threads(stream, n_jobs)
+    window = _Window(stream.file, stream.name)
     window.lines_before = lines_before
-    return _read_window(window, Batch(CHUNK_BYTES), batch_size, on_bad, trees_before)
+    return _read_window(window, Batch(CHUNK_BYTES), stream.batch_size, stream.on_bad, trees_before)
 
 
-def read_in_threads(
-    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, n_jobs: int | None
-) -> Iterator[Forest]:
+def _read_in_threads(stream: TreeStream, n_jobs: int) -> Iterator[Forest]:
     """Yield the same forests, and the same errors, by several threads.
 
     They scan pieces of the text. From the first piece on that something is wrong with, one reads on alone.
     """
-    batch, trees = Batch(CHUNK_BYTES), 0
+    batch, batch_size, trees = Batch(CHUNK_BYTES), stream.batch_size, 0
     idle: list[Batch] = []
 
     def read(piece: Piece) -> tuple[int, Forest | Scanned | None]:
@@ -159,7 +155,7 @@ def read_in_threads(
         return piece.trees, found
 
     with open_threads(n_jobs) as threads:
-        pieces = Pieces(stream, name, batch_size, threads)
+        pieces = Pieces(stream.file, stream.name, batch_size, threads)
         for n_trees, found in threads.in_order(read, pieces):
             if found is None:
                 break
@@ -175,10 +171,10 @@ def read_in_threads(
                 yield batch.take(threads)
             return
     before, rest = pieces.rest()
-    window = _Window(rest, name)
+    window = _Window(rest, stream.name)
     window.lines_before, window.column_before = before
     window.fresh, window.blank_before = False, trees == 0
-    yield from _read_window(window, batch, batch_size, on_bad, trees)
+    yield from _read_window(window, batch, batch_size, stream.on_bad, trees)
 
 
 def _read_window(

@@ -8,9 +8,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import IO, Any
 
-from treedot._storage.files import read_chunk
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
 from treedot.parameters import n_threads
@@ -18,6 +16,7 @@ from treedot.readers.code.settings import MAX_BYTES, MAX_SECONDS, CodeSettings
 from treedot.readers.code.source_files import Outcome, as_utf8, parse_units, read_units
 from treedot.readers.folders import FoundFile, OnSkip, TooLargeError, walk
 from treedot.readers.on_bad import OnBad
+from treedot.readers.stream import TreeStream, in_batches
 from treedot.trees import Forest
 
 FILES_AHEAD = 16  # for each process, so that none waits for a slow one
@@ -224,23 +223,20 @@ def parse_code(
     return parse_units(text, language, file, settings or CodeSettings())[0]
 
 
-def read_source(
-    stream: IO[Any], name: str, language: str, unit: str, batch_size: int, on_bad: OnBad
-) -> Iterator[Forest]:
+def read_source(stream: TreeStream, language: str, unit: str = "function") -> Iterator[Forest]:
     """Yield the units of an open file in batches, with all other settings as they are by default."""
     settings = CodeSettings(unit)
-    content = read_chunk(stream, settings.max_bytes + 1, name)
+    content, name = stream.read(settings.max_bytes + 1), stream.name
     try:
         if len(content) > settings.max_bytes:
             raise TooLargeError.of(name, settings.max_bytes)
         # Open text is decoded already, whatever encoding its first lines declare.
-        text = content if isinstance(stream, io.TextIOBase) else as_utf8(content, language)
+        text = content if isinstance(stream.file, io.TextIOBase) else as_utf8(content, language)
         forest, _ = parse_units(text, language, name, settings)
     except SourceError as error:
-        on_bad(error)
+        stream.on_bad(error)
         return
-    for start in range(0, len(forest), batch_size):
-        yield forest[start : start + batch_size]
+    yield from in_batches(forest, stream.batch_size)
 
 
 def _outcomes(

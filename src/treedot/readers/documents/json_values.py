@@ -6,13 +6,11 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import IO, Any
 
-from treedot._storage.files import read_chunk
 from treedot.errors import SourceError, TreeSyntaxError
-from treedot.readers.on_bad import OnBad
 from treedot.readers.packer import MAX_TEXT, Packer
 from treedot.readers.recognition import refuse_other_files
+from treedot.readers.stream import TreeStream
 from treedot.trees import Forest
 
 CHUNK_BYTES = 1 << 18
@@ -38,9 +36,7 @@ _MAY_CLOSE = {"]": (_ITEM, _AFTER_ITEM), "}": (_FIRST_MEMBER, _AFTER_MEMBER)}
 _CONTAINERS = {"[": ("array", _ITEM), "{": ("object", _FIRST_MEMBER)}
 
 
-def read_json_values(
-    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, unit: str, values: str
-) -> Iterator[Forest]:
+def read_values(stream: TreeStream, unit: str = "document", values: str = "blur") -> Iterator[Forest]:
     """Yield a tree for every value of a stream, or for every item of an array at the top (``"record"``).
 
     An object is a node ``object`` with a child ``key:`` for every member, in the order of the file, which
@@ -48,18 +44,18 @@ def read_json_values(
     ``null``, and ``values`` says what becomes of their texts. After an error that ``on_bad`` survives,
     reading goes on with the next line that begins with a bracket.
     """
-    window = _Window(stream, name)
-    packer = Packer(name, "json", named=True)
+    window = _Window(stream)
+    packer = Packer(stream.name, "json", named=True)
     while True:
         parser = _Parser(window, packer, unit == "record", values)
         try:
             for token in window.tokens():
-                if parser.add(token) and len(packer) >= batch_size:
+                if parser.add(token) and len(packer) >= stream.batch_size:
                     yield packer.take()
             parser.end()
             break
         except SourceError as error:
-            on_bad(error)
+            stream.on_bad(error)
             packer.forget_unfinished()
             if not window.skip():
                 break
@@ -70,8 +66,8 @@ def read_json_values(
 class _Window:
     """The part of a stream that is being parsed, as text."""
 
-    def __init__(self, stream: IO[Any], name: str) -> None:
-        self._stream, self._name = stream, name
+    def __init__(self, stream: TreeStream) -> None:
+        self._stream, self._name = stream, stream.name
         self._decode: Callable[[bytes, bool], str] | None = None
         self._text = ""
         self._at = 0  # the position after the last token
@@ -104,7 +100,7 @@ class _Window:
         self._counted, self._at = 0, 0
         if len(self._text) > MAX_TEXT:
             raise SourceError(f"{self.place(0)}: no comma or bracket follows for {MAX_TEXT:,} characters")
-        raw = read_chunk(self._stream, max(CHUNK_BYTES, len(self._text)), self._name)
+        raw = self._stream.read(max(CHUNK_BYTES, len(self._text)))
         self._at_end = not raw
         if self._decode is None:
             encoding = json.detect_encoding(raw)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from treedot._storage.files import MAX_LINE
@@ -143,33 +144,26 @@ def _grct(sentence: Sentence) -> tuple[list[str], list[int]]:
     return labels, arity
 
 
-def _lct(sentence: Sentence) -> tuple[list[str], list[int]]:
-    """Words are inner nodes; behind its dependents, a word has its tag and its relation."""
+def _lexical(sentence: Sentence, with_tags: bool) -> tuple[list[str], list[int]]:
+    """Words are inner nodes; after its dependents, a word has its tag and its relation, or nothing."""
     labels: list[str] = []
     arity: list[int] = []
     waiting = list(sentence.dependents[0])
     while waiting:
         token = waiting.pop()
         below = sentence.dependents[token]
-        labels += (sentence.word[token], sentence.relation[token], sentence.tag[token])
-        arity += (len(below) + 2, 0, 0)
+        labels.append(sentence.word[token])
+        if with_tags:
+            labels += (sentence.relation[token], sentence.tag[token])
+            arity += (len(below) + 2, 0, 0)
+        else:
+            arity.append(len(below))
         waiting += below
     return labels, arity
 
 
-def _loct(sentence: Sentence) -> tuple[list[str], list[int]]:
-    """Words are all nodes."""
-    labels: list[str] = []
-    arity: list[int] = []
-    waiting = list(sentence.dependents[0])
-    while waiting:
-        token = waiting.pop()
-        labels.append(sentence.word[token])
-        arity.append(len(sentence.dependents[token]))
-        waiting += sentence.dependents[token]
-    return labels, arity
-
-
 FORMS: dict[str, Callable[[Sentence], tuple[list[str], list[int]]]] = {
-    "grct": _grct, "lct": _lct, "loct": _loct,
-}  # fmt: skip
+    "grct": _grct,
+    "lct": partial(_lexical, with_tags=True),
+    "loct": partial(_lexical, with_tags=False),
+}

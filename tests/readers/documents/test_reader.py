@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from treedot import Forest, iter_trees, read_trees
 from treedot.errors import ParameterError, SourceError, TreeSyntaxError
 from treedot.readers import read_html, read_json, read_xml
-from treedot.readers.documents import json_values, markup
+from treedot.readers.documents import markup
 from treedot.readers.formats import read_stream
 from treedot.readers.on_bad import OnBad
 from treedot.readers.stream import TreeStream
@@ -245,7 +245,7 @@ def test_where_a_file_is_cut_into_chunks_does_not_matter(values, size):
     raw = json.dumps(values, ensure_ascii=False)
     whole = trees(raw, "json", values="keep")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_values, "CHUNK_BYTES", size)
+        patch.setattr("treedot.readers.text_window.CHUNK_BYTES", size)
         assert trees(raw, "json", values="keep") == whole
 
 

@@ -87,7 +87,7 @@ class Batch:
         self.n_trees += scan.starts.size
         bad = self._bad_trees(scan) if self._undecodable else {}
         if scan.starts.size:
-            self._scans.append((_without(scan, list(bad)) if bad else scan, None))
+            self._scans.append((without(scan, list(bad)) if bad else scan, None))
         self._all_there = self._all_there and not bad
         return bad
 
@@ -201,7 +201,7 @@ def _joined(
     return label, arity, offsets
 
 
-def _without(scan: Scan, trees: list[int]) -> Scan:
+def without(scan: Scan, trees: list[int]) -> Scan:
     """Return a scan without some of its trees."""
     sizes = np.diff(scan.offsets)
     kept = np.ones(sizes.size, bool)

@@ -15,8 +15,8 @@ from treedot._runtime.threads import open_threads
 from treedot._storage.files import read_chunk
 from treedot.errors import SourceError, TreeSyntaxError
 from treedot.readers.brackets import scanner
-from treedot.readers.brackets.batch import Batch, Scanned
-from treedot.readers.brackets.pieces import UNKNOWN, Piece, Pieces, begin_text
+from treedot.readers.brackets.batch import Batch, Scanned, without
+from treedot.readers.brackets.pieces import UNKNOWN, Before, Piece, Pieces, begin_text
 from treedot.readers.brackets.scanner import Scan
 from treedot.readers.brackets.words import PADDING, Text, padded
 from treedot.readers.on_bad import OnBad
@@ -44,8 +44,7 @@ class _Window:
     def __init__(self, stream: IO[Any], name: str, one_tree: bool = False) -> None:
         self.stream, self.name, self.one_tree = stream, name, one_tree
         self.padded = padded()
-        self.bytes_before, self.lines_before = 0, 0
-        self.column_before = 0  # the characters before it in its first line
+        self.bytes_before, self.before = 0, Before()
         self.blank_before = True  # whether there are only blanks before it
         self.line, self.line_start = 0, 0  # of the last place that was asked for: the next ones lie after it
         self.at_end = False
@@ -67,12 +66,9 @@ class _Window:
 
     def drop(self, length: int) -> None:
         """Move on by so many bytes."""
-        dropped = self.text[:length].tobytes()
-        breaks = dropped.count(b"\n")
-        last_line = dropped[dropped.rfind(b"\n") + 1 :].decode(errors="replace")
-        self.column_before = len(last_line) + (0 if breaks else self.column_before)
-        self.blank_before = self.blank_before and not dropped.strip()
-        self.lines_before += breaks
+        breaks = int(np.count_nonzero(self.text[:length] == ord("\n")))
+        self.before = self.before.then(self.text, length, breaks)
+        self.blank_before = self.blank_before and not self.text[:length].tobytes().strip()
         self.bytes_before += length
         self.padded = self.padded[length:]
         self.line, self.line_start = 0, 0
@@ -99,8 +95,8 @@ class _Window:
         self.line += before.count(10)
         self.line_start += line_start
         column = len(before[line_start:].decode(errors="replace")) + 1
-        column += self.column_before if self.line == 0 else 0
-        return f"{self.name}:{self.lines_before + self.line + 1}:{column} (tree {tree})"
+        column += self.before.column if self.line == 0 else 0
+        return f"{self.name}:{self.before.lines + self.line + 1}:{column} (tree {tree})"
 
     def complaint(self, stop: int, position: int) -> str:
         while self.text.size < position + HEAD and not self.at_end:
@@ -131,7 +127,7 @@ def read_brackets(
     if n_jobs > 1:
         return _read_in_threads(stream, n_jobs)
     window = _Window(stream.file, stream.name)
-    window.lines_before = lines_before
+    window.before = Before(lines_before)
     return _read_window(window, Batch(CHUNK_BYTES), stream.batch_size, stream.on_bad, trees_before)
 
 
@@ -172,7 +168,7 @@ def _read_in_threads(stream: TreeStream, n_jobs: int) -> Iterator[Forest]:
             return
     before, rest = pieces.rest()
     window = _Window(rest, stream.name)
-    window.lines_before, window.column_before = before
+    window.before = before
     window.fresh, window.blank_before = False, trees == 0
     yield from _read_window(window, batch, batch_size, stream.on_bad, trees)
 
@@ -219,15 +215,7 @@ def _read_window(
 
 def _without_last(scan: Scan) -> Scan:
     """Return a scan without its last tree, which is still to be used."""
-    nodes = scan.offsets[-2]
-    return scan._replace(
-        used=int(scan.starts[-1]),
-        label=scan.label[:nodes],
-        arity=scan.arity[:nodes],
-        offsets=scan.offsets[:-1],
-        starts=scan.starts[:-1],
-        ends=scan.ends[:-1],
-    )
+    return without(scan, [-1])._replace(used=int(scan.starts[-1]))
 
 
 def _may_be_closed_again(scan: Scan) -> bool:

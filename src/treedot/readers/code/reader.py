@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-import itertools
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 
+from treedot._runtime.threads import open_threads
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
-from treedot.parameters import n_threads
 from treedot.readers.code.settings import MAX_BYTES, MAX_SECONDS, CodeSettings
 from treedot.readers.code.source_files import Outcome, as_utf8, parse_units, read_units
 from treedot.readers.folders import FoundFile, OnSkip, TooLargeError, walk
@@ -164,7 +161,7 @@ def iter_code(
     read_code : The same as one Forest.
     """
     if language is not None:
-        _checked(language)
+        _check_language(language)
     report = OnBad(on_bad)
     skip: OnSkip = on_skip or (lambda path, reason: None)
 
@@ -176,7 +173,7 @@ def iter_code(
     if only is not None:
         files = (file for file in files if only(file.path))
     settings = settings or CodeSettings()
-    for outcome in _outcomes(files, language, settings, n_threads(n_jobs)):
+    for outcome in _outcomes(files, language, settings, n_jobs):
         if outcome.error is not None:
             report(outcome.error)
         if outcome.skipped is not None:
@@ -218,7 +215,7 @@ def parse_code(
     >>> parse_code("def f(x):\n    return x\n", "python").columns["name"]
     ['f']
     """
-    _checked(language)
+    _check_language(language)
     text = source.encode(errors="backslashreplace") if isinstance(source, str) else as_utf8(source, language)
     return parse_units(text, language, file, settings or CodeSettings())[0]
 
@@ -240,28 +237,13 @@ def read_source(stream: TreeStream, language: str, unit: str = "function") -> It
 
 
 def _outcomes(
-    files: Iterator[FoundFile], language: str | None, settings: CodeSettings, n_jobs: int
+    files: Iterator[FoundFile], language: str | None, settings: CodeSettings, n_jobs: int | None
 ) -> Iterator[Outcome]:
     """Yield what becomes of each file in their order; a thread waits for each process that parses."""
-    if n_jobs == 1:
-        yield from (read_units(file, language, settings) for file in files)
-        return
-    with ThreadPoolExecutor(n_jobs) as pool:
-
-        def submit(count: int) -> list[Future[Outcome]]:
-            ahead = itertools.islice(files, count)
-            return [pool.submit(read_units, file, language, settings) for file in ahead]
-
-        waiting = deque(submit(FILES_AHEAD * n_jobs))
-        try:
-            while waiting:
-                yield waiting.popleft().result()
-                waiting.extend(submit(1))
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    with open_threads(n_jobs) as threads:
+        yield from threads.in_order(lambda file: read_units(file, language, settings), files, FILES_AHEAD)
 
 
-def _checked(language: str) -> str:
+def _check_language(language: str) -> None:
     if language not in LANGUAGES:
         raise ParameterError(f"unknown language {language!r}: use one of {', '.join(LANGUAGES)}")
-    return language

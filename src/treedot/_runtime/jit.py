@@ -1,4 +1,4 @@
-"""One switch for compiled code: Numba where it is installed, plain Python where it is not.
+"""Compile functions by Numba where it is installed; run them as plain Python where it is not.
 
 Nothing is compiled either where ``NUMBA_DISABLE_JIT`` is set, as debuggers and coverage need it.
 

@@ -1,4 +1,4 @@
-"""Threads where there is something to share out, and none where there is not."""
+"""Share work among threads; with one thread or one task, none is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and what is read of files piece by piece."""
+"""Write files and folders whole or not at all; open and read files with clear errors."""
 
 from __future__ import annotations
 

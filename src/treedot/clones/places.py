@@ -1,4 +1,4 @@
-"""Where trees stand in files: which are parts of others, as their lines tell."""
+"""The lines of a file that a tree takes up, and which trees are parts of others."""
 
 from __future__ import annotations
 

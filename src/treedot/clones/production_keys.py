@@ -1,4 +1,4 @@
-"""Keys of productions and of trees that depend on their labels' texts alone: the same in all files.
+"""Hash productions and trees by their labels to keys that are the same in all files.
 
 A key is a sum of scrambled words, one for each label and its place; those of labels are the keys that vectors
 are drawn from, with a domain of their own. Different productions have the same key with a probability of

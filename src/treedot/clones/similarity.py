@@ -1,4 +1,4 @@
-"""How similar two trees are, as a share that people understand; and all pairs that are similar enough.
+"""The similarity of two trees, the share of their productions that both have; and all similar pairs.
 
 The similarity is the Jaccard similarity of the multisets of productions: how many occur in both trees, out of
 how many occur in either. Two trees that are similar share one of their *rarest* productions, and their sizes

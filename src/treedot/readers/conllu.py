@@ -1,4 +1,4 @@
-"""Sentences in CoNLL-U as dependency trees: GRCT, LCT and LOCT."""
+"""Read the sentences of CoNLL-U as dependency trees, in the forms GRCT, LCT and LOCT."""
 
 from __future__ import annotations
 

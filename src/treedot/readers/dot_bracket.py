@@ -1,4 +1,4 @@
-"""Secondary structures of RNA in dot-bracket notation: a sequence, and below it which bases are paired."""
+"""Read RNA structures in dot-bracket notation: a sequence, and a line that shows which bases are paired."""
 
 from __future__ import annotations
 

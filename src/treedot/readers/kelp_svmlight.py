@@ -1,4 +1,4 @@
-"""The files of SVM-LIGHT-TK and KeLP: an example on each line, with its class, trees and vectors."""
+"""Read the files of SVM-LIGHT-TK and KeLP: one example per line, with its class, trees and vectors."""
 
 from __future__ import annotations
 

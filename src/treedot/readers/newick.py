@@ -1,4 +1,4 @@
-"""Newick: trees of species, and others, as ``(child,child)label:length;``."""
+"""Read Newick, ``(child,child)label:length;``, the format of trees of species."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees as parsers meet them, node by node, packed into Forests."""
+"""Pack the nodes that a parser meets, in the order of the source or in post-order, into Forests."""
 
 from __future__ import annotations
 

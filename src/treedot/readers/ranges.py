@@ -1,4 +1,4 @@
-"""Ranges of files that can be read by themselves, so that one large file is work for many processes.
+"""Cut a file into ranges that several processes can read independently.
 
 Text is cut where a tree or a line begins, Parquet between row groups, Arrow between record batches. A range
 says what went before it, so that an error names the same line or row as when the whole file is read.

@@ -1,4 +1,4 @@
-"""Files and objects in, forests out: ``read_trees`` for all at once, ``iter_trees`` in batches."""
+"""``read_trees`` and ``iter_trees``: read any source of trees, a file, a folder or objects, into Forests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees in tables: TSV, CSV, JSON lines and Parquet with a tree column; the other columns are kept."""
+"""Read tables with a column of trees: TSV, CSV, JSON lines, Parquet and Arrow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dependency treebanks, trees of species and structures of RNA: CoNLL-U, Newick and dot-bracket files."""
+"""``read_conllu``, ``read_newick`` and ``read_dot_bracket``: sentences, trees of species, RNA structures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The distinct subtrees of a set of trees, so that equal subtrees are worked on once."""
+"""The distinct subtrees of some trees, and how often each tree holds each of them."""
 
 from __future__ import annotations
 

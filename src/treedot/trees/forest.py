@@ -1,4 +1,4 @@
-"""Many trees, packed into two integer columns."""
+"""``Forest``: many trees in two integer columns, labels and numbers of children, in post-order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of trees that are written batch by batch: brackets and other texts, Parquet and Arrow."""
+"""Write files of trees batch by batch: brackets, Newick, KeLP, SVM-LIGHT-TK, Parquet and Arrow."""
 
 from __future__ import annotations
 

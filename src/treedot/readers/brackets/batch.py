@@ -1,4 +1,4 @@
-"""The trees of bracket text on their way into a Forest: scanned text by text, packed as one."""
+"""Collect the trees of several scanned texts into one Forest."""
 
 from __future__ import annotations
 

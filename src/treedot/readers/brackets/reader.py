@@ -1,4 +1,4 @@
-"""Penn brackets: one tree per line, or pretty-printed over many."""
+"""Read Penn brackets, one tree per line or pretty-printed, and recover after errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source code: every function, every class or every file is a tree, with its place as columns."""
+"""``read_code``, ``iter_code`` and ``parse_code``: every function, class or file of source code as a tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source code of any language that has a tree-sitter grammar."""
+"""Turn the syntax tree of tree-sitter into nodes, for any language that has a grammar."""
 
 from __future__ import annotations
 

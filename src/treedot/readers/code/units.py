@@ -1,4 +1,4 @@
-"""The units of a source file, functions, classes or the file, cut out of its one syntax tree."""
+"""Cut functions, classes or the whole file out of the syntax tree of a source file."""
 
 from __future__ import annotations
 

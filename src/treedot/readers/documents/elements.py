@@ -1,4 +1,4 @@
-"""Elements of HTML and XML as nodes, by policies for their attributes, texts and comments."""
+"""Turn the elements, attributes, texts and comments of HTML and XML into nodes."""
 
 from __future__ import annotations
 

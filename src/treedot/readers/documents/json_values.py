@@ -1,4 +1,4 @@
-"""JSON: every value of a file is a tree (JSON lines are many), or every item of an array at the top."""
+"""Read JSON: every value, or every item of an array at the top, is a tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML by lxml and XML by expat: a page or document is a tree, or each element below the root of one is."""
+"""Read HTML by lxml and XML by expat: each document, or each element below the root, is a tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are trees themselves: HTML, XML and JSON, one by one or in folders."""
+"""``read_html``, ``read_xml`` and ``read_json``: read files, or all files of folders, as trees."""
 
 from __future__ import annotations
 

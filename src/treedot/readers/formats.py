@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from treedot._storage.compression import decompressed
 from treedot._storage.files import content_suffix, open_raw
@@ -21,52 +21,41 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 OnError = Callable[[SourceError], object]
 
 AT_A_TIME = 1 << 16  # trees of a batch, where all are kept anyway
-BY_SUFFIX = {
-    ".mrg": "brackets",
-    ".brackets": "brackets",
-    ".tsv": "tsv",
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".xml": "xml",
-    ".json": "json",
-    ".conllu": "conllu",
-    ".nwk": "newick",
-    ".newick": "newick",
-    ".dbn": "dot-bracket",
-    ".svmlight": "svmlight",
-    ".klp": "kelp",
-}
-READERS = {  # modules, which are imported when they are needed, and functions
-    "brackets": ("brackets.reader", "read_brackets"),
-    "tsv": ("tables", "read_tsv"),
-    "csv": ("tables", "read_csv"),
-    "jsonl": ("tables", "read_jsonl"),
-    "parquet": ("tables", "read_parquet"),
-    "arrow": ("tables", "read_arrow"),
-    "html": ("documents.markup", "read_page"),
-    "xml": ("documents.markup", "read_elements"),
-    "json": ("documents.json_values", "read_values"),
-    "conllu": ("conllu", "read_sentences"),
-    "newick": ("newick", "read_newick_trees"),
-    "dot-bracket": ("dot_bracket", "read_structures"),
-    "svmlight": ("kelp_svmlight", "read_svmlight_examples"),
-    "kelp": ("kelp_svmlight", "read_kelp_examples"),
-}
+
+
+class Format(NamedTuple):
+    """The suffixes of the files of a format, and where the function is that reads it."""
+
+    suffixes: tuple[str, ...]
+    module: str  # which is imported when it is needed
+    function: str
+
+
+FORMATS = {
+    "brackets": Format((".mrg", ".brackets"), "brackets.reader", "read_brackets"),
+    "tsv": Format((".tsv",), "tables", "read_tsv"),
+    "csv": Format((".csv",), "tables", "read_csv"),
+    "jsonl": Format((".jsonl", ".ndjson"), "tables", "read_jsonl"),
+    "parquet": Format((".parquet",), "tables", "read_parquet"),
+    "arrow": Format((".arrow", ".feather"), "tables", "read_arrow"),
+    "html": Format((".html", ".htm", ".xhtml"), "documents.markup", "read_page"),
+    "xml": Format((".xml",), "documents.markup", "read_elements"),
+    "json": Format((".json",), "documents.json_values", "read_values"),
+    "conllu": Format((".conllu",), "conllu", "read_sentences"),
+    "newick": Format((".nwk", ".newick"), "newick", "read_newick_trees"),
+    "dot-bracket": Format((".dbn",), "dot_bracket", "read_structures"),
+    "svmlight": Format((".svmlight",), "kelp_svmlight", "read_svmlight_examples"),
+    "kelp": Format((".klp",), "kelp_svmlight", "read_kelp_examples"),
+} | {name: Format(entry.suffixes, "code.reader", "read_source") for name, entry in LANGUAGES.items()}
+BY_SUFFIX = {suffix: name for name, entry in FORMATS.items() for suffix in entry.suffixes}
 
 
 def read_stream(stream: TreeStream, kind: str, **options: Any) -> Iterator[Forest]:
     """Yield the trees of an open file of a format, by the function that reads it, which takes the options."""
-    module, function = READERS.get(kind, ("code.reader", "read_source"))
     if kind in LANGUAGES:
         options["language"] = kind
-    found: Iterator[Forest] = getattr(import_module(f"treedot.readers.{module}"), function)(stream, **options)
+    module = import_module(f"treedot.readers.{FORMATS[kind].module}")
+    found: Iterator[Forest] = getattr(module, FORMATS[kind].function)(stream, **options)
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from treedot._storage.compression import decompressed
 from treedot._storage.files import content_suffix, open_raw, standard_input
 from treedot.errors import ParameterError, SourceError
-from treedot.languages import LANGUAGES, language_of
+from treedot.languages import LANGUAGES
 from treedot.parameters import (
     CODE_UNITS,
     DEPENDENCY_TREES,
@@ -258,8 +258,7 @@ def check_file_settings(name: str, kind: str, column: str | None, unit: str | No
 
 def is_known(name: str, format: str | None = None) -> bool:
     """Tell whether the suffix of a file names a format, or the one that is given."""
-    suffix = content_suffix(name)
-    found = BY_SUFFIX.get(suffix) or language_of(f"code{suffix}")
+    found = BY_SUFFIX.get(content_suffix(name))
     return found is not None and format in (None, found)
 
 
@@ -303,8 +302,7 @@ def _from_file(
 
 def format_of(name: str) -> str:
     """Return the format that the suffix of a file names, brackets where it says nothing."""
-    suffix = content_suffix(name)
-    return BY_SUFFIX.get(suffix) or language_of(f"code{suffix}") or "brackets"
+    return BY_SUFFIX.get(content_suffix(name), "brackets")
 
 
 def _from_folder(name: str, how: _How) -> Iterator[Forest]:

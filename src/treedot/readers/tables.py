@@ -167,19 +167,16 @@ def read_record_batches(
     for batch in batches:
         if layout is not None:
             forest = arrow.forest_of(batch, layout, path)
-            good = None
+            good = list(range(len(forest)))
         else:
             with arrow.clear_errors(path):
                 cells = batch.column(wanted).to_pylist()
             forest, good = read_items(cells, partial(_row_place, path, wanted, rows_before), on_bad)
         rows_before += batch.num_rows
         with arrow.clear_errors(path):
-            kept = (
-                batch
-                if good is None or len(good) == batch.num_rows
-                else batch.take(arrow.pa.array(good, arrow.pa.int64()))
-            )
-            columns = {name: kept.column(name) for name in names if name not in taken}
+            if len(good) < batch.num_rows:
+                batch = batch.take(arrow.pa.array(good, arrow.pa.int64()))
+            columns = {name: batch.column(name) for name in names if name not in taken}
         if len(forest):
             yield forest, columns
 

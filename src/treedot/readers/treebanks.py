@@ -74,11 +74,7 @@ def read_conllu(
 
 
 def read_newick(
-    paths: Paths,
-    *,
-    lengths: str = "drop",
-    on_bad: OnError | None = None,
-    on_skip: OnSkip | None = None,
+    paths: Paths, *, lengths: str = "drop", on_bad: OnError | None = None, on_skip: OnSkip | None = None
 ) -> Forest:
     r"""Read the trees of Newick files into one Forest.
 
@@ -118,12 +114,7 @@ def read_newick(
     return read_files(paths, "newick", on_bad, on_skip, lengths=lengths)
 
 
-def read_dot_bracket(
-    paths: Paths,
-    *,
-    on_bad: OnError | None = None,
-    on_skip: OnSkip | None = None,
-) -> Forest:
+def read_dot_bracket(paths: Paths, *, on_bad: OnError | None = None, on_skip: OnSkip | None = None) -> Forest:
     r"""Read secondary structures of RNA, in dot-bracket notation, into one Forest.
 
     A structure is a line ``>name``, which may be missing, a line with the sequence and one with the

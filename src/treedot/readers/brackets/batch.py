@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import IntArray
+from treedot._runtime.ragged import ends_of
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.readers.brackets import scanner
 from treedot.readers.brackets.scanner import Scan
@@ -207,11 +208,10 @@ def without(scan: Scan, trees: list[int]) -> Scan:
     kept = np.ones(sizes.size, bool)
     kept[trees] = False
     nodes = np.repeat(kept, sizes)
-    offsets = np.concatenate([[0], np.cumsum(sizes[kept])])
     return scan._replace(
         label=scan.label[nodes],
         arity=scan.arity[nodes],
-        offsets=offsets,
+        offsets=ends_of(sizes[kept]),
         starts=scan.starts[kept],
         ends=scan.ends[kept],
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from treedot._runtime.threads import open_threads
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
 from treedot.readers.code.settings import MAX_BYTES, MAX_SECONDS, CodeSettings
-from treedot.readers.code.source_files import Outcome, as_utf8, parse_units, read_units
-from treedot.readers.folders import FoundFile, OnSkip, TooLargeError, walk
+from treedot.readers.code.source_files import as_utf8, parse_units, read_units
+from treedot.readers.folders import OnSkip, TooLargeError, walk
 from treedot.readers.on_bad import OnBad
 from treedot.readers.stream import TreeStream, in_batches
 from treedot.trees import Forest
@@ -43,6 +44,7 @@ def read_code(
 
     The columns are ``file``, ``start`` and ``end`` (the first and the last line, from 1 on), ``name``
     (``Class.method``), ``language`` and ``errors``, the number of places that do not follow the grammar.
+    Under another version of a grammar, the same file may become other trees.
 
     Parameters
     ----------
@@ -172,16 +174,17 @@ def iter_code(
     files = walk([paths] if isinstance(paths, (str, os.PathLike)) else paths, wanted, skip, exclude)
     if only is not None:
         files = (file for file in files if only(file.path))
-    settings = settings or CodeSettings()
-    for outcome in _outcomes(files, language, settings, n_jobs):
-        if outcome.error is not None:
-            report(outcome.error)
-        if outcome.skipped is not None:
-            skip(outcome.path, outcome.skipped)
-        for _ in range(outcome.n_ignored):
-            skip(outcome.path, "ignored unit")
-        if outcome.forest is not None and len(outcome.forest):
-            yield outcome.forest
+    read = partial(read_units, language=language, settings=settings or CodeSettings())
+    with open_threads(n_jobs) as threads:  # each waits for a process that parses
+        for outcome in threads.in_order(read, files, FILES_AHEAD):
+            if outcome.error is not None:
+                report(outcome.error)
+            if outcome.skipped is not None:
+                skip(outcome.path, outcome.skipped)
+            for _ in range(outcome.n_ignored):
+                skip(outcome.path, "ignored unit")
+            if outcome.forest is not None and len(outcome.forest):
+                yield outcome.forest
 
 
 def parse_code(
@@ -234,14 +237,6 @@ def read_source(stream: TreeStream, language: str, unit: str = "function") -> It
         stream.on_bad(error)
         return
     yield from in_batches(forest, stream.batch_size)
-
-
-def _outcomes(
-    files: Iterator[FoundFile], language: str | None, settings: CodeSettings, n_jobs: int | None
-) -> Iterator[Outcome]:
-    """Yield what becomes of each file in their order; a thread waits for each process that parses."""
-    with open_threads(n_jobs) as threads:
-        yield from threads.in_order(lambda file: read_units(file, language, settings), files, FILES_AHEAD)
 
 
 def _check_language(language: str) -> None:

@@ -30,6 +30,9 @@ _OPERATOR_TOKEN = re.compile(r"(?!(?:=|=>|->|\?)$)[-+*/%&|^~<>=!?@]+|[a-z][a-z? 
 _QUOTED = re.compile(rb"(?s)([A-Za-z@$]*)(\"\"\"|'''|[\"'`])(.*)\2")
 
 
+_ASSIGNMENTS = (("value", "name"), ("value", "key"), ("value", "property"), ("right", "left"))  # fields
+
+
 class _Grammar(NamedTuple):
     """A grammar, and what is done with each kind of its nodes."""
 
@@ -232,12 +235,7 @@ class _Walk:
         """Return what a definition is called; a function without a name as the variable it is given to."""
         named = _name_node(node)
         if named is None and parent is not None:
-            for value, name in (
-                ("value", "name"),
-                ("value", "key"),
-                ("value", "property"),
-                ("right", "left"),
-            ):
+            for value, name in _ASSIGNMENTS:
                 if parent.child_by_field_name(value) == node:
                     named = named or parent.child_by_field_name(name)
         if named is None:

@@ -61,9 +61,7 @@ class Elements(Packer):
         self._together.clear()
         super()._forget(n_events, texts)
 
-    def _element_handlers(
-        self,
-    ) -> tuple[Callable[[str, Mapping[str, str]], None], Callable[[str], None]]:
+    def _element_handlers(self) -> tuple[Callable[[str, Mapping[str, str]], None], Callable[[str], None]]:
         """Return what is called where an element begins and ends: functions of few steps, for speed."""
         pieces, end_text, once = self._pieces, self._end_text, self._once
         known, together = self._known.get, self._together.get

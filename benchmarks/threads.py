@@ -28,8 +28,9 @@ from benchmarks.trees import CORPORA, corpus
 from treedot import Forest, SubsetTreeKernel
 from treedot._runtime.jit import njit
 from treedot.parameters import n_threads
-from treedot.readers.brackets.reader import read_brackets, read_in_threads
+from treedot.readers.brackets.reader import read_brackets
 from treedot.readers.on_bad import OnBad
+from treedot.readers.stream import TreeStream
 from treedot.vectors import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
 
 ROUNDS = 3
@@ -74,10 +75,7 @@ def reading(forest: Forest) -> Run:
     text = "\n".join(map(str, forest)).encode()
 
     def run(jobs: int) -> list[Forest]:
-        stream, everything = io.BytesIO(text), len(forest) + 1
-        if jobs == 1:
-            return list(read_brackets(stream, "text", everything, OnBad()))
-        return list(read_in_threads(stream, "text", everything, OnBad(), jobs))
+        return list(read_brackets(TreeStream(io.BytesIO(text), "text", len(forest) + 1, OnBad()), jobs))
 
     return run
 

@@ -83,7 +83,7 @@ def test_an_update_reads_what_changed_and_removes_what_is_gone(code, capsys, mon
     read = []
     monkeypatch.setattr(
         "treedot.readers.code.reader.read_units",
-        lambda file, *rest: read.append(file.path) or original(file, *rest),
+        lambda file, **rest: read.append(file.path) or original(file, **rest),
     )
     told(capsys)
     assert main(["index", "src", "-o", "x.index", "--update"]) == 0
@@ -116,10 +116,10 @@ def test_an_update_joins_the_two_names_of_one_file(code):
     assert sorted(TreeIndex.open(code / "x.index").column("name")) == ["Shape.area", "add", "plus"]
 
 
-def original(*arguments):
+def original(file, **how):
     from treedot.readers.code.source_files import read_units
 
-    return read_units(*arguments)
+    return read_units(file, **how)
 
 
 def test_standard_input_may_be_any_bytes_or_closed(code, capsys, monkeypatch):

@@ -145,10 +145,10 @@ def test_the_types_of_nodes_can_be_dropped(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "line", "message"),
     [
-        ("svmlight", "1 1:0.5", ":1: there is no tree, which stands behind |BT|"),
+        ("svmlight", "1 1:0.5", ":1: no tree found: expected one after |BT|"),
         ("svmlight", "1 |BT| (A b)", ":1: the trees have no end, |ET|"),
         ("svmlight", "1 |BT| (A b |ET|", "never closed"),
-        ("kelp", "x", ":1: there is no tree, which stands behind |BT|"),
+        ("kelp", "x", ":1: no tree found: expected one after |BT|"),
         (
             "kelp",
             "x |BT| (A b)",

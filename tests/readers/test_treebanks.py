@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import ANY_LABEL, corpus, trees
 from treedot import Forest, Tree, iter_trees, read_trees
 from treedot.errors import ParameterError, SourceError
-from treedot.readers import newick, read_conllu, read_dot_bracket, read_kelp, read_newick
+from treedot.readers import read_conllu, read_dot_bracket, read_kelp, read_newick, text_window
 from treedot.readers.folders import Skipped
 
 SENTENCE = """\
@@ -229,7 +229,7 @@ def test_after_a_bad_tree_newick_goes_on_behind_the_semicolon():
 
 @pytest.mark.parametrize("chunk", [1, 5, 1 << 18])
 def test_a_byte_that_is_not_utf_8_costs_one_tree_in_newick(monkeypatch, chunk):
-    monkeypatch.setattr(newick, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(text_window, "CHUNK_BYTES", chunk)
     errors = []
     raw = "(a,é)b;\n(c,".encode() + b"\xe9)d;\n(e,[\xe9]f)g;(h,'\xc3');(i)j;"
     found = read_trees(io.BytesIO(raw), "newick", on_bad=errors.append)
@@ -254,7 +254,7 @@ def as_newick(tree):
 def test_newick_with_labels_in_quotes_holds_any_tree_however_it_is_cut(some, chunk):
     text = "".join(f"{as_newick(tree)};\n" for tree in some)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(newick, "CHUNK_BYTES", chunk)
+        patch.setattr(text_window, "CHUNK_BYTES", chunk)
         assert read_trees(io.BytesIO(text.encode()), "newick") == Forest.from_trees(some)
 
 

@@ -1,1 +1,1 @@
-"""How code runs here: compiled functions, threads, atomic counters, hashing. Private."""
+"""Compiled functions, threads, processes, hashing and signals. Private."""

@@ -1,4 +1,4 @@
-"""The names of array types."""
+"""Names for the types of NumPy arrays, for annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A counter that threads share in compiled code, where each takes the next piece of work by itself.
+"""A counter that threads share in compiled code, to take the next piece of work.
 
 Threads that take every piece in Python wait for each other there, for as long as a small one takes.
 """

@@ -1,4 +1,4 @@
-"""How the program ends on a signal: in order, with the exit code 128 + its number, and at most one line.
+"""End the program on a signal in order, with the exit code 128 + its number and at most one line.
 
 A signal does not raise an exception. An exception could appear anywhere: in an import, or where Numba loads
 compiled code, which loses it and then crashes. The process removes its temporary files, ends the processes

@@ -1,4 +1,4 @@
-"""Processes that call functions for this one, and end with it.
+"""``Process``: a Python process that calls functions for this one, and ends with it.
 
 Each is a new Python that reads tasks from its standard input and writes results to its standard output, as
 pickles with their lengths. Signals that a terminal sends to all processes at once are left to this process:

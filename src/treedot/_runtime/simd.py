@@ -1,4 +1,4 @@
-"""Blocks of sixteen elements as single values in compiled code.
+"""Load, combine and store sixteen elements at once in compiled code.
 
 Compilers turn loops into vector instructions only where they can prove that rows do not overlap,
 which they cannot for rows that move about in blocks. So the encoders say what they mean: ``load``

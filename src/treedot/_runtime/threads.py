@@ -1,4 +1,4 @@
-"""Threads where there is something to share out, and none where there is not."""
+"""Share work among threads; with one thread or one task, none is started."""
 
 from __future__ import annotations
 
@@ -66,15 +66,15 @@ class Threads:
         taken = np.zeros(1, np.int64)
         self.run(lambda *_: work(limits, taken), [(k, k + 1) for k in range(min(self.count, len(spans)))])
 
-    def in_order(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        """Yield what ``work`` returns for every item, in order; a few items ahead are worked on meanwhile."""
-        ahead: deque[Iterator[Any]] = deque()
+    def in_order(self, work: Callable[[Any], Any], items: Iterable[Any], ahead: int = 2) -> Iterator[Any]:
+        """Yield what ``work`` returns for every item, in order; each thread works on ``ahead`` items."""
+        waiting: deque[Iterator[Any]] = deque()
         for item in items:
-            ahead.append(self.map(work, [item]))
-            if len(ahead) > 2 * self.count:
-                yield next(ahead.popleft())
-        while ahead:
-            yield next(ahead.popleft())
+            waiting.append(self.map(work, [item]))
+            if len(waiting) > ahead * self.count:
+                yield next(waiting.popleft())
+        while waiting:
+            yield next(waiting.popleft())
 
     def spans(self, size: int) -> list[Span]:
         """Cut ``0 … size`` into as many parts as there is use for: one for a single thread."""
@@ -120,7 +120,10 @@ def open_threads(n_jobs: int | None, tasks: int | None = None) -> Iterator[Threa
         yield ONE_THREAD
     else:
         with ThreadPoolExecutor(count) as pool:
-            yield Threads(count, pool.map)
+            try:
+                yield Threads(count, pool.map)
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)  # where the block was left early
 
 
 @contextlib.contextmanager

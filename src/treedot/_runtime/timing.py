@@ -1,4 +1,4 @@
-"""How long something takes."""
+"""Measure how long a call takes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How files are kept: written whole or not at all, locked, compressed, mapped into memory. Private."""
+"""Write files whole or not at all, lock them, decompress them, map them into memory. Private."""

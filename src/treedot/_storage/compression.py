@@ -1,4 +1,4 @@
-"""Compressed files, decompressed while they are read.
+"""Read compressed files, up to a limit on the size that they unpack to.
 
 A file of a few kilobytes can be made to unpack to as many gigabytes. So a file may unpack to 64 MiB or to 200
 times its size, whichever is more; a larger one is read only if that is asked for.

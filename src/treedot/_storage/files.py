@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and what is read of files piece by piece."""
+"""Write files and folders whole or not at all; open and read files with clear errors."""
 
 from __future__ import annotations
 
@@ -43,23 +43,33 @@ def write_whole(path: str | os.PathLike[str], *, sweep: bool = True) -> Iterator
     check_target(target)
     if sweep:
         remove_stale(target.parent, target.name)
-    # The name is known before the file exists, so that no signal can come between the two.
+    with _temporary(target) as aside:
+        try:
+            with _locked(aside):
+                yield aside
+                aside.chmod(0o666 & ~_umask())
+                aside.replace(target)
+        except BrokenPipeError:  # not of this file
+            raise
+        except OSError as error:
+            named = {error.filename, error.filename2}  # where a file is copied, both
+            if named == {None} or aside in {Path(name) for name in named if isinstance(name, (str, Path))}:
+                raise SourceError(f"cannot write {target}: {reason(error)}") from error
+            raise
+
+
+@contextlib.contextmanager
+def _temporary(target: Path) -> Iterator[Path]:
+    """Yield a new name beside a target; what has the name in the end is removed, also where a signal comes.
+
+    The name is noted before anything has it, so that no signal can come between the two.
+    """
     aside = _aside(target)
     _unfinished.add(aside)
     try:
-        with _locked(aside):
-            yield aside
-            aside.chmod(0o666 & ~_umask())
-            aside.replace(target)
-    except BrokenPipeError:  # not of this file
-        raise
-    except OSError as error:
-        named = (error.filename, error.filename2)  # where a file is copied, both
-        if named == (None, None) or aside in [Path(name) for name in named if isinstance(name, (str, Path))]:
-            raise SourceError(f"cannot write {target}: {reason(error)}") from error
-        raise
+        yield aside
     finally:
-        aside.unlink(missing_ok=True)
+        _remove(aside)
         _unfinished.discard(aside)
 
 
@@ -98,21 +108,17 @@ def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     check_parent(target)
     remove_stale(target.parent, target.name)
-    aside = _aside(target)
-    _unfinished.add(aside)
-    try:
-        with _locked(aside, folder=True):
-            yield aside
-            _replace_folder(aside, target)
-    except OSError as error:
-        raise SourceError(f"cannot write {target}: {reason(error)}") from error
-    except SourceError as error:  # of a file in the folder, which is to be known by its later name
-        if str(aside) in str(error):
-            raise SourceError(str(error).replace(str(aside), str(target))) from error
-        raise
-    finally:
-        _remove(aside)  # what was not finished, or was replaced
-        _unfinished.discard(aside)
+    with _temporary(target) as aside:  # which has the name of the folder that is replaced in the end
+        try:
+            with _locked(aside, folder=True):
+                yield aside
+                _replace_folder(aside, target)
+        except OSError as error:
+            raise SourceError(f"cannot write {target}: {reason(error)}") from error
+        except SourceError as error:  # of a file in the folder, which is to be known by its later name
+            if str(aside) in str(error):
+                raise SourceError(str(error).replace(str(aside), str(target))) from error
+            raise
 
 
 def existing_folder(path: str | os.PathLike[str]) -> Path:
@@ -153,17 +159,13 @@ def _exchange(a: Path, b: Path) -> bool:
 
 
 def remove_folder(path: str | os.PathLike[str]) -> None:
-    """Remove a folder, moved aside first: what a killed process leaves of it is swept as all such is."""
+    """Remove a folder, moved aside first: if the process dies midway, the next run removes the remains."""
     target = Path(path)
-    aside = _aside(target)
-    _unfinished.add(aside)
-    try:
-        target.rename(aside)
-    except OSError as error:
-        raise SourceError(f"cannot remove {target}: {reason(error)}") from error
-    finally:
-        _remove(aside)
-        _unfinished.discard(aside)
+    with _temporary(target) as aside:
+        try:
+            target.rename(aside)
+        except OSError as error:
+            raise SourceError(f"cannot remove {target}: {reason(error)}") from error
 
 
 def _remove(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Arrays that grow at their end, in files, for what memory should not have to hold."""
+"""``GrowingArray``: an array in a temporary file to which elements are appended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One lock with three modes, between processes and between threads.
+"""A lock between processes and between threads, with three modes.
 
 The lock of ``FOLDER/NAME`` is the file ``FOLDER/.NAME.lock``. The system locks that file and unlocks it when
 the process ends, however it ends, so a file that a killed process left is harmless: the next holder takes it

@@ -1,4 +1,4 @@
-"""Files of named arrays and a short description, in the layout of safetensors, read without copying.
+"""Write and map files of named arrays with a short description, in the layout of safetensors.
 
 A file holds the length of its header in eight bytes, a JSON header with the type, shape and place of every
 array, and the arrays, little-endian. The description stands among the header's metadata as JSON text under

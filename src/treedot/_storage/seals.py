@@ -1,4 +1,4 @@
-"""Files that hold a digest of their own bytes, by which damage is noticed.
+"""Notice damage to a file by a digest that the file holds of its own bytes.
 
 The digest is 32 hexadecimal digits somewhere in the file. It is computed with ``BLANK`` in its place, while
 the file is written, so that nothing is read twice.

@@ -1,4 +1,4 @@
-"""Near-duplicates: how alike two trees are by their productions, groups, baselines, reports."""
+"""Find near-duplicates: the similarity of two trees, groups, baselines and reports."""
 
 from treedot.clones.duplicates import find_duplicates
 from treedot.clones.groups import DuplicateGroup

@@ -1,4 +1,4 @@
-"""Near-duplicates that are known already, in a file, so that only new ones need attention."""
+"""A baseline: a file of known near-duplicates, so that only new ones are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two pieces of source text, in one line for people.
+"""Describe the differences between two pieces of source text in one line.
 
 Lines are compared word by word, so that their layout does not matter. Words that only one of the two texts
 has are all taken as equal when lines are aligned: then a copy in which every name was changed is still

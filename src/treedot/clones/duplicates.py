@@ -1,4 +1,4 @@
-"""Groups of near-duplicates among many trees, those that matter most first."""
+"""``find_duplicates``: the groups of near-duplicates among many trees, the most important first."""
 
 from __future__ import annotations
 

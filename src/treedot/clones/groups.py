@@ -1,4 +1,4 @@
-"""Groups of near-duplicates: which trees are in them, in which order, and the figures of each."""
+"""``DuplicateGroup``: the members, the similarity and the score of a group of near-duplicates."""
 
 from __future__ import annotations
 

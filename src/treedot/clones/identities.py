@@ -1,4 +1,4 @@
-"""Which units of source code are the same as before, although they were moved, renamed or edited.
+"""Recognise units of source code after they were moved, renamed or edited.
 
 A unit is recognised by its content, wherever it is. Its name says something only if no other unit of the file
 has it: an empty or repeated name says nothing.

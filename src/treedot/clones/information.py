@@ -1,4 +1,4 @@
-"""How much it says that trees share productions: the rarer those are, the more bits."""
+"""The information, in bits, of the productions that trees share: rare ones count more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of which every two members are similar: complete linkage over a list of similar pairs."""
+"""Join similar pairs to groups in which every two members are similar: complete linkage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which trees are near-duplicates of which: groups, baselines and gates are made of this."""
+"""``NearDuplicates``: all pairs of near-duplicates, from which groups, baselines and gates are made."""
 
 from __future__ import annotations
 

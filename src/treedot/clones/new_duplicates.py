@@ -1,4 +1,4 @@
-"""New near-duplicates: groups, and pairs in no group, that are not known, or of trees that have changed."""
+"""Find the near-duplicates that a baseline does not know, or that involve changed code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where trees stand in files: which are parts of others, as their lines tell."""
+"""The lines of a file that a tree takes up, and which trees are parts of others."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Places:
         )
 
     def all_overlap(self, some: Sequence[int], others: Sequence[int]) -> bool:
-        """Tell whether each tree of some is part of each of others, or that of it, by the lines of a file."""
+        """Return whether every pair of trees from the two lists overlaps in the same file."""
         return all(self.overlap(i, j) for i in some for j in others)
 
     def _is_inside(self, i: int, j: int) -> bool:

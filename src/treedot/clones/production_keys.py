@@ -1,4 +1,4 @@
-"""Keys of productions and of trees that depend on their labels' texts alone: the same in all files.
+"""Hash productions and trees by their labels to keys that are the same in all files.
 
 A key is a sum of scrambled words, one for each label and its place; those of labels are the keys that vectors
 are drawn from, with a domain of their own. Different productions have the same key with a probability of
@@ -11,6 +11,7 @@ import numpy as np
 
 from treedot._runtime.array_types import IntArray, WordArray
 from treedot._runtime.hashing import GOLDEN, keys, mix_words
+from treedot._runtime.ragged import ends_of
 from treedot._runtime.sorted_arrays import order_of
 from treedot.trees import Forest
 
@@ -40,7 +41,7 @@ def production_keys(forest: Forest) -> WordArray:
     start, child = forest.children
     first = forest.distinct_productions
     count = forest.arity[first]
-    bounds = np.concatenate([[0], np.cumsum(count)])
+    bounds = ends_of(count)
     place = np.arange(bounds[-1]) - np.repeat(bounds[:-1], count)
     children = child[place + np.repeat(start[first], count)]
     words = mix_words(label[forest.label[children]] + _counted(place + 1))

@@ -1,4 +1,4 @@
-"""How similar two trees are, as a share that people understand; and all pairs that are similar enough.
+"""The similarity of two trees, the share of their productions that both have; and all similar pairs.
 
 The similarity is the Jaccard similarity of the multisets of productions: how many occur in both trees, out of
 how many occur in either. Two trees that are similar share one of their *rarest* productions, and their sizes
@@ -17,6 +17,7 @@ import numpy as np
 
 from treedot._runtime.array_types import Array, FloatArray, IntArray
 from treedot._runtime.jit import njit
+from treedot._runtime.ragged import ends_of, places_of
 from treedot._runtime.sorted_arrays import locate, runs
 from treedot._runtime.threads import thread_map
 from treedot.clones.production_keys import RarestFirst, element_keys, low_bits, n_cells, production_keys
@@ -50,8 +51,7 @@ class Multisets(NamedTuple):
 
     def first(self, trees: IntArray, counts: IntArray) -> Multisets:
         """Return the rarest elements of some trees, so many of each."""
-        bounds = np.concatenate([[0], np.cumsum(counts)])
-        places = np.arange(bounds[-1]) - np.repeat(bounds[:-1] - self.bounds[trees], counts)
+        places, bounds = places_of(self.bounds[trees], counts)
         return Multisets(self.elements[places], bounds)
 
 
@@ -156,7 +156,7 @@ def production_multisets(forest: Forest) -> Multisets:
     named = element_keys(production_keys(forest)[production[first]], occurrence[first])
     rank[np.argsort(_rarest_first(named, counts), kind="stable")] = np.arange(len(counts))
     element = rank[element]
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(tree, minlength=len(forest)))])
+    bounds = ends_of(np.bincount(tree, minlength=len(forest)))
     return Multisets(element[np.lexsort((element, tree))], bounds)
 
 

@@ -1,17 +1,17 @@
-"""Sentences in CoNLL-U as dependency trees: GRCT, LCT and LOCT."""
+"""Read the sentences of CoNLL-U as dependency trees, in the forms GRCT, LCT and LOCT."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect
 from collections.abc import Callable, Iterator
-from typing import IO, Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
-from treedot._storage.files import MAX_LINE, read_lines
+from treedot._storage.files import MAX_LINE
 from treedot.errors import SourceError
-from treedot.readers.on_bad import OnBad
-from treedot.readers.packer import PostOrderPacker
-from treedot.readers.recognition import refuse_other_files
+from treedot.readers.packer import PostOrder, pack_post_order
+from treedot.readers.stream import TreeStream
 from treedot.trees import Forest
 
 N_COLUMNS = 10
@@ -30,45 +30,36 @@ class Sentence(NamedTuple):
     comments: dict[str, str]
 
 
-def read_sentences(
-    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, unit: str = "grct", pos: str = "xpos"
-) -> Iterator[Forest]:
+def read_sentences(stream: TreeStream, unit: str = "grct", pos: str = "xpos") -> Iterator[Forest]:
     """Yield the trees of sentences; a bad sentence is left out whole."""
-    packer = PostOrderPacker(name)
-    for first, lines in _blocks(stream, name):
+    return pack_post_order(stream, _trees(stream, unit, pos))
+
+
+def _trees(stream: TreeStream, unit: str, pos: str) -> Iterator[PostOrder]:
+    for first, lines in _blocks(stream):
         try:
-            sentence = _parsed(lines, first, name, pos)
+            sentence = _parsed(lines, first, stream, pos)
         except SourceError as error:
-            on_bad(error)
+            stream.on_bad(error)
             continue
         if len(sentence.word) == 1:  # comments, and no token
             continue
         labels, arity = FORMS[unit](sentence)
-        place = (first, first + len(lines) - 1)
         known = {key: sentence.comments.get(key, "") for key in ("sent_id", "text")}
-        packer.add(labels[::-1], arity[::-1], place, **known)
-        if len(packer) == batch_size:
-            yield packer.take()
-    if len(packer):
-        yield packer.take()
+        yield PostOrder(labels[::-1], arity[::-1], first, first + len(lines) - 1, known)
 
 
-def _blocks(stream: IO[Any], name: str) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield what stands between empty lines, with the number of its first line."""
+def _blocks(stream: TreeStream) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield the lines between empty ones, with the number of the first."""
     lines: list[bytes] = []
     size = 0
-    for number, line in enumerate(read_lines(stream, name), 1):
-        if number == 1:
-            refuse_other_files(line, name)
-            line = line.removeprefix(b"\xef\xbb\xbf")
+    for number, line in stream.lines():
         if line.strip():
             lines.append(line)
             size += len(line)
             if size > MAX_LINE:
-                first = number - len(lines) + 1
-                raise SourceError(
-                    f"{name}:{first}: no empty line follows for {MAX_LINE >> 20} MiB, but one ends a sentence"
-                )
+                problem = f"no empty line follows for {MAX_LINE >> 20} MiB, but one ends a sentence"
+                raise stream.error(number - len(lines) + 1, problem)
         elif lines:
             yield number - len(lines), lines
             lines, size = [], 0
@@ -76,7 +67,7 @@ def _blocks(stream: IO[Any], name: str) -> Iterator[tuple[int, list[bytes]]]:
         yield number - len(lines) + 1, lines
 
 
-def _parsed(lines: list[bytes], first: int, name: str, pos: str) -> Sentence:
+def _parsed(lines: list[bytes], first: int, stream: TreeStream, pos: str) -> Sentence:
     """Return the sentence of some lines; raise where it is not one tree."""
     word, tag, relation, heads, comments = [""], [""], [""], [0], {}
     numbers = [first]  # of the lines of the tokens
@@ -84,23 +75,22 @@ def _parsed(lines: list[bytes], first: int, name: str, pos: str) -> Sentence:
         try:
             line = raw.decode()
         except UnicodeDecodeError as error:
-            raise SourceError(f"{name}:{number}: the byte {raw[error.start]:#x} is not UTF-8") from None
+            raise stream.error(number, f"the byte {raw[error.start]:#x} is not UTF-8") from None
         if line.startswith("#"):
             if comment := _COMMENT.match(line):
                 comments[comment[1]] = comment[2].strip()
             continue
         fields = line.split("\t")
         if len(fields) != N_COLUMNS:
-            raise SourceError(
-                f"{name}:{number}: {len(fields)} field(s), where CoNLL-U has {N_COLUMNS} with tabs between"
-            )
+            problem = f"{len(fields)} field(s), where CoNLL-U has {N_COLUMNS} with tabs between"
+            raise stream.error(number, problem)
         if fields[_ID] != str(len(word)):
             if _NO_TOKEN.fullmatch(fields[_ID]):
                 continue
-            raise SourceError(f"{name}:{number}: expected the token {len(word)}, found {fields[_ID]!r:.20}")
+            raise stream.error(number, f"expected the token {len(word)}, found {fields[_ID]!r:.20}")
         head = fields[_HEAD]
         if not (head.isascii() and head.isdecimal() and len(head) < 10):
-            raise SourceError(f"{name}:{number}: the head of a token is a number, not {head!r:.20}")
+            raise stream.error(number, f"the head of a token is a number, not {head!r:.20}")
         own_tag = fields[_UPOS] if pos == "upos" or fields[_XPOS] == "_" else fields[_XPOS]
         lemma = fields[_FORM] if fields[_LEMMA] == "_" else fields[_LEMMA]
         word.append(f"{lemma.lower()}::{own_tag[:1].lower()}")
@@ -108,30 +98,26 @@ def _parsed(lines: list[bytes], first: int, name: str, pos: str) -> Sentence:
         relation.append(fields[_DEPREL])
         heads.append(int(head))
         numbers.append(number)
-    return Sentence(word, tag, relation, _dependents(heads, numbers, name), comments)
+    return Sentence(word, tag, relation, _dependents(heads, numbers, stream), comments)
 
 
-def _dependents(heads: list[int], numbers: list[int], name: str) -> list[list[int]]:
+def _dependents(heads: list[int], numbers: list[int], stream: TreeStream) -> list[list[int]]:
     """Return the dependents of every token; raise where they are not one tree below one root."""
     found: list[list[int]] = [[] for _ in heads]
     for token, head in enumerate(heads[1:], 1):
         if head >= len(heads):
-            raise SourceError(
-                f"{name}:{numbers[token]}: token {token} has the head {head}, and the sentence has "
-                f"{len(heads) - 1} token(s)"
-            )
+            problem = f"token {token} has the head {head}, and the sentence has {len(heads) - 1} token(s)"
+            raise stream.error(numbers[token], problem)
         found[head].append(token)
     reached = list(found[0])
     if len(reached) > 1:
-        raise SourceError(
-            f"{name}:{numbers[reached[1]]}: token {reached[1]} is a second root, beside token {reached[0]}: "
-            "a sentence has one token with the head 0"
-        )
+        problem = f"token {reached[1]} is a second root, beside token {reached[0]}"
+        raise stream.error(numbers[reached[1]], f"{problem}: a sentence has one token with the head 0")
     for token in reached:
         reached += found[token]
     if len(reached) < len(heads) - 1:
         token = min(set(range(1, len(heads))).difference(reached))
-        raise SourceError(f"{name}:{numbers[token]}: the heads above token {token} go round in a circle")
+        raise stream.error(numbers[token], f"the heads above token {token} go round in a circle")
     return found
 
 
@@ -158,33 +144,26 @@ def _grct(sentence: Sentence) -> tuple[list[str], list[int]]:
     return labels, arity
 
 
-def _lct(sentence: Sentence) -> tuple[list[str], list[int]]:
-    """Words are inner nodes; behind its dependents, a word has its tag and its relation."""
+def _lexical(sentence: Sentence, with_tags: bool) -> tuple[list[str], list[int]]:
+    """Words are inner nodes; after its dependents, a word has its tag and its relation, or nothing."""
     labels: list[str] = []
     arity: list[int] = []
     waiting = list(sentence.dependents[0])
     while waiting:
         token = waiting.pop()
         below = sentence.dependents[token]
-        labels += (sentence.word[token], sentence.relation[token], sentence.tag[token])
-        arity += (len(below) + 2, 0, 0)
+        labels.append(sentence.word[token])
+        if with_tags:
+            labels += (sentence.relation[token], sentence.tag[token])
+            arity += (len(below) + 2, 0, 0)
+        else:
+            arity.append(len(below))
         waiting += below
     return labels, arity
 
 
-def _loct(sentence: Sentence) -> tuple[list[str], list[int]]:
-    """Words are all nodes."""
-    labels: list[str] = []
-    arity: list[int] = []
-    waiting = list(sentence.dependents[0])
-    while waiting:
-        token = waiting.pop()
-        labels.append(sentence.word[token])
-        arity.append(len(sentence.dependents[token]))
-        waiting += sentence.dependents[token]
-    return labels, arity
-
-
 FORMS: dict[str, Callable[[Sentence], tuple[list[str], list[int]]]] = {
-    "grct": _grct, "lct": _lct, "loct": _loct,
-}  # fmt: skip
+    "grct": _grct,
+    "lct": partial(_lexical, with_tags=True),
+    "loct": partial(_lexical, with_tags=False),
+}

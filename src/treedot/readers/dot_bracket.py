@@ -1,16 +1,14 @@
-"""Secondary structures of RNA in dot-bracket notation: a sequence, and below it which bases are paired."""
+"""Read RNA structures in dot-bracket notation: a sequence, and a line that shows which bases are paired."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import IO, Any, NamedTuple
+from typing import NamedTuple
 
-from treedot._storage.files import read_lines
 from treedot.errors import SourceError
-from treedot.readers.on_bad import OnBad
-from treedot.readers.packer import PostOrderPacker
-from treedot.readers.recognition import refuse_other_files
+from treedot.readers.packer import PostOrder, pack_post_order
+from treedot.readers.stream import TreeStream
 from treedot.trees import Forest
 
 ROOT = "ROOT"
@@ -28,31 +26,29 @@ class _Record(NamedTuple):
     lines: list[tuple[int, str]]
 
 
-def read_structures(stream: IO[Any], name: str, batch_size: int, on_bad: OnBad) -> Iterator[Forest]:
+def read_structures(stream: TreeStream) -> Iterator[Forest]:
     """Yield the trees of structures; a bad one is left out."""
-    packer = PostOrderPacker(name)
-    for record in _records(stream, name):
+    return pack_post_order(stream, _trees(stream))
+
+
+def _trees(stream: TreeStream) -> Iterator[PostOrder]:
+    for record in _records(stream):
         try:
-            sequence, structure = _checked(record, name)
-            labels, arity = _tree(sequence, structure, f"{name}:{record.lines[1][0]}")
+            sequence, structure = _checked(record, stream)
+            last = record.lines[1][0]
+            labels, arity = _tree(sequence, structure, f"{stream.name}:{last}")
         except SourceError as error:
-            on_bad(error)
+            stream.on_bad(error)
             continue
-        place = (record.first, record.lines[1][0])
-        packer.add(labels, arity, place, name=record.header, sequence=sequence, structure=structure)
-        if len(packer) == batch_size:
-            yield packer.take()
-    if len(packer):
-        yield packer.take()
+        known = {"name": record.header, "sequence": sequence, "structure": structure}
+        yield PostOrder(labels, arity, record.first, last, known)
 
 
-def _records(stream: IO[Any], name: str) -> Iterator[_Record]:
-    """Yield what begins with a line ``>name``, and before the first of these every two lines."""
+def _records(stream: TreeStream) -> Iterator[_Record]:
+    """Yield the records, which begin with a line ``>name``; before the first of these, every two lines."""
     record: _Record | None = None
-    for number, raw in enumerate(read_lines(stream, name), 1):
-        if number == 1:
-            refuse_other_files(raw, name)
-        line = raw.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape").strip()
+    for number, raw in stream.lines():
+        line = raw.decode(errors="surrogateescape").strip()
         if not line or line.startswith("#"):  # a comment, as in the files of bpRNA
             continue
         if line.startswith(">"):
@@ -70,25 +66,22 @@ def _records(stream: IO[Any], name: str) -> Iterator[_Record]:
         yield record
 
 
-def _checked(record: _Record, name: str) -> tuple[str, str]:
+def _checked(record: _Record, stream: TreeStream) -> tuple[str, str]:
     """Return the sequence and the structure of a record, without what stands behind a blank: an energy."""
     if len(record.lines) != 2:
-        raise SourceError(
-            f"{name}:{record.first}: expected a line with the sequence and one with the structure, found "
-            f"{len(record.lines)} line(s)"
-        )
+        problem = "expected a line with the sequence and one with the structure, found"
+        raise stream.error(record.first, f"{problem} {len(record.lines)} line(s)")
     (_, first), (number, second) = record.lines
     try:
         f"{record.header}{first}{second}".encode()
     except UnicodeEncodeError:
-        raise SourceError(f"{name}:{record.first}: there is a byte that is not UTF-8") from None
+        raise stream.error(record.first, "there is a byte that is not UTF-8") from None
     sequence, structure = first, second.split()[0]
     if len(first.split()) > 1:
-        raise SourceError(f"{name}:{record.lines[0][0]}: a sequence has no blanks, unlike {first!r:.40}")
+        raise stream.error(record.lines[0][0], f"a sequence has no blanks, unlike {first!r:.40}")
     if len(sequence) != len(structure):
-        raise SourceError(
-            f"{name}:{number}: the sequence has {len(sequence)} bases, and the structure {len(structure)}"
-        )
+        problem = f"the sequence has {len(sequence)} bases, and the structure {len(structure)}"
+        raise stream.error(number, problem)
     return sequence, structure
 
 

@@ -1,4 +1,4 @@
-"""Folders walked for files: ignore files are respected, and what is left out is counted by its reason."""
+"""Find the files of folders, by the rules of ignore files, and count those that are left out."""
 
 from __future__ import annotations
 

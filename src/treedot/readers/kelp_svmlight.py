@@ -1,75 +1,76 @@
-"""The files of SVM-LIGHT-TK and KeLP: an example on each line, with its class, trees and vectors."""
+"""Read the files of SVM-LIGHT-TK and KeLP: one example per line, with its class, trees and vectors."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any
+from functools import partial
+from typing import Any
 
 from treedot._pages.printable import first_few
 from treedot.errors import SourceError
 from treedot.parameters import checked_choice
-from treedot.readers.documents.reader import AT_A_TIME, Paths, read_files
 from treedot.readers.folders import OnSkip
-from treedot.readers.on_bad import OnBad
+from treedot.readers.formats import OnError, Paths, read_files
+from treedot.readers.stream import TreeStream
 from treedot.readers.tables import DEFAULT_COLUMN, Row, decoded, packed
 from treedot.trees import Forest
 from treedot.trees.exchange import CLASS, STRING, TREE, VECTOR, VectorText, features
-
-__all__ = ["read_examples", "read_kelp", "read_svmlight"]
 
 Parts = dict[str, tuple[str, str]]  # of an example, by column: the type, as KeLP names it, and the text
 
 _REPRESENTATION = re.compile(r"\s*\|B([A-Z]+)(?::([^|]*))?\|(.*?)\|E\1\|")
 _TYPE = re.compile(r"(?<![^\s()])[A-Z]+##")  # before the label of a node
-SUFFIXES = {"svmlight": (".svmlight",), "kelp": (".klp",)}
 FIRST_TREE = "|BT|"  # its column where none is asked for: no representation has such a name
 CLASSES = (CLASS, f"left.{CLASS}", f"right.{CLASS}")  # the columns of classes, of single examples and pairs
 MAX_FEATURES = 1 << 14  # that become columns
 MAX_NUMBERS = 1 << 28  # in these columns, each of 8 bytes
 
 
-def read_examples(
-    stream: IO[Any],
-    name: str,
-    kind: str,
-    column: str | None,
-    batch_size: int,
-    on_bad: OnBad,
-    types: str = "keep",
+def read_svmlight_examples(stream: TreeStream, column: str = DEFAULT_COLUMN) -> Iterator[Forest]:
+    """Yield the trees of a file of SVM-LIGHT-TK, with all else as columns."""
+
+    def parse(line: str) -> Parts | None:
+        return None if line.startswith("#") else _svmlight_row(line)
+
+    return packed(stream, partial(_rows, parse, column, column), column)
+
+
+def read_kelp_examples(
+    stream: TreeStream, column: str | None = None, types: str = "keep"
 ) -> Iterator[Forest]:
-    """Yield the trees of one file of a kind, ``"svmlight"`` or ``"kelp"``, with all else as columns."""
-    if kind == "svmlight":
-        wanted = column or DEFAULT_COLUMN
-    else:
-        wanted = FIRST_TREE if column is None else _column_of(column)
+    """Yield the trees of a file of KeLP, which has no comments, with all else as columns."""
+    wanted = FIRST_TREE if column is None else _column_of(column)
+    parse = partial(_kelp_row, take_first=column is None)
+    return packed(stream, partial(_rows, parse, wanted, column or wanted, types=types), wanted)
 
-    def rows(on_bad_row: OnBad) -> Iterator[Row]:
-        for number, line in decoded(stream, name, on_bad_row, has_header=False):
-            if not line.strip() or (kind == "svmlight" and line.startswith("#")):  # KeLP has no comments
-                continue
-            try:
-                row = _svmlight_row(line) if kind == "svmlight" else _kelp_row(line, column is None)
-            except SourceError as error:
-                on_bad_row(SourceError(f"{name}:{number}: {error}"))
-                continue
-            if wanted not in row:
-                problem = f"there is no tree {column or wanted!r}; choose the column from {first_few(row)}"
-                on_bad_row(SourceError(f"{name}:{number}: {problem}"))
-                continue
-            values = {key: VectorText(text) if of == VECTOR else text for key, (of, text) in row.items()}
-            if types == "drop":
-                values = {key: _without_types(value) for key, value in values.items()}
-            yield number, values
 
-    return packed(rows, lambda number: f"{name}:{number}", wanted, batch_size, on_bad)
+def _rows(
+    parse: Callable[[str], Parts | None], wanted: str, shown: str, stream: TreeStream, types: str = "keep"
+) -> Iterator[Row]:
+    for number, line in decoded(stream, has_header=False):
+        try:
+            row = parse(line) if line.strip() else None
+        except SourceError as error:
+            stream.report(number, str(error))
+            continue
+        if row is None:
+            continue
+        if wanted not in row:
+            problem = f"there is no tree {shown!r}; choose the column from {first_few(row)}"
+            stream.report(number, problem)
+            continue
+        values = {key: VectorText(text) if of == VECTOR else text for key, (of, text) in row.items()}
+        if types == "drop":
+            values = {key: _without_types(value) for key, value in values.items()}
+        yield number, values
 
 
 def _svmlight_row(line: str) -> Parts:
     """Return what stands in ``class |BT| tree |BT| tree |ET| 1:0.5 |BV| 2:1 |EV| # comment``, by column."""
     label, mark, rest = line.partition("|BT|")
     if not mark:
-        raise SourceError("there is no tree, which stands behind |BT|")
+        raise SourceError("no tree found: expected one after |BT|")
     trees, mark, rest = rest.partition("|ET|")
     if not mark:
         raise SourceError("the trees have no end, |ET|")
@@ -91,7 +92,7 @@ def _kelp_row(line: str, take_first: bool) -> Parts:
     """
     label, mark, rest = line.partition("|")
     if not mark:
-        raise SourceError("there is no tree, which stands behind |BT|")
+        raise SourceError("no tree found: expected one after |BT|")
     row = {CLASS: (STRING, " ".join(label.split()))}
     rest = mark + rest
     if rest.startswith("|<|"):
@@ -141,7 +142,7 @@ def read_svmlight(
     *,
     column: str | None = None,
     vectors: str = "text",
-    on_bad: Callable[[SourceError], object] | None = None,
+    on_bad: OnError | None = None,
     on_skip: OnSkip | None = None,
 ) -> Forest:
     r"""Read the examples of SVM-LIGHT-TK files into one Forest.
@@ -179,7 +180,7 @@ def read_svmlight(
     >>> forest.columns["class"], forest.columns["vector:7"]
     (['1', '-1'], [2.0, 0.0])
     """
-    return _read(paths, "svmlight", column, "keep", vectors, on_bad, on_skip)
+    return _read(paths, "svmlight", vectors, on_bad, on_skip, column=column)
 
 
 def read_kelp(
@@ -188,7 +189,7 @@ def read_kelp(
     column: str | None = None,
     types: str = "keep",
     vectors: str = "text",
-    on_bad: Callable[[SourceError], object] | None = None,
+    on_bad: OnError | None = None,
     on_skip: OnSkip | None = None,
 ) -> Forest:
     r"""Read the examples of KeLP files into one Forest.
@@ -232,25 +233,16 @@ def read_kelp(
     >>> forest.columns
     {'class': ['NUM'], 'id': ['q1']}
     """
-    return _read(paths, "kelp", column, types, vectors, on_bad, on_skip)
+    checked_choice("types", types, ("keep", "drop"))
+    return _read(paths, "kelp", vectors, on_bad, on_skip, column=column, types=types)
 
 
 def _read(
-    paths: Paths,
-    kind: str,
-    column: str | None,
-    types: str,
-    vectors: str,
-    on_bad: Callable[[SourceError], object] | None,
-    on_skip: OnSkip | None,
+    paths: Paths, kind: str, vectors: str, on_bad: OnError | None, on_skip: OnSkip | None, **options: Any
 ) -> Forest:
-    checked_choice("types", types, ("keep", "drop"))
     checked_choice("vectors", vectors, ("text", "columns"))
-
-    def read(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[Forest]:
-        return read_examples(stream, name, kind, column, AT_A_TIME, on_bad, types)
-
-    forest = read_files(paths, SUFFIXES[kind], read, on_bad, on_skip)
+    given = {name: value for name, value in options.items() if value is not None}
+    forest = read_files(paths, kind, on_bad, on_skip, **given)
     if vectors == "columns":
         for name, values in list(forest.columns.items()):
             if any(isinstance(value, VectorText) for value in values):

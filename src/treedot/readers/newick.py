@@ -1,78 +1,73 @@
-"""Newick: trees of species, and others, as ``(child,child)label:length;``."""
+"""Read Newick, ``(child,child)label:length;``, the format of trees of species."""
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator
-from typing import IO, Any
 
-from treedot._storage.files import read_chunk
-from treedot.errors import TreeSyntaxError
-from treedot.readers.on_bad import OnBad
-from treedot.readers.packer import MAX_TEXT, PostOrderPacker
+from treedot.errors import SourceError, TreeSyntaxError
+from treedot.readers.packer import MAX_TEXT, PostOrder, pack_post_order
 from treedot.readers.recognition import refuse_other_files
+from treedot.readers.stream import TreeStream
+from treedot.readers.text_window import TextWindow
 from treedot.trees import Forest
 
-CHUNK_BYTES = 1 << 18
 # Marks; labels in quotes; comments; labels and lengths without quotes; and what may begin one of these.
 _TOKEN = re.compile(r"([(),:;])|('(?:[^']++|'')*+')|(\[[^\]]*\])|([^\s()\[\]',:;]+)|(\S)")
 _MARK, _QUOTED, _COMMENT, _PLAIN, _OTHER = range(1, 6)
+_END = re.compile(";")
 _LENGTH = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 
-def read_newick_trees(
-    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, lengths: str = "drop"
-) -> Iterator[Forest]:
-    """Yield the trees of a stream; after a bad one, reading goes on behind the next semicolon."""
-    packer = PostOrderPacker(name)
-    window = _Window(stream, name)
+def read_newick_trees(stream: TreeStream, lengths: str = "drop") -> Iterator[Forest]:
+    """Yield the trees of a stream; after a bad one, reading resumes after the next semicolon."""
+    return pack_post_order(stream, _trees(stream, lengths == "keep"))
+
+
+def _trees(stream: TreeStream, keeps_lengths: bool) -> Iterator[PostOrder]:
+    window = _Window(stream)
     while not window.at_end:
-        tree = _Tree(window, lengths == "keep")
+        tree = _Tree(window, keeps_lengths)
         try:
             for token in window.tokens():
                 if tree.add(token):
-                    packer.add(tree.labels, tree.arity, (tree.first_line, window.line))
-                    tree = _Tree(window, lengths == "keep")
-                    if len(packer) == batch_size:
-                        yield packer.take()
+                    yield PostOrder(tree.labels, tree.arity, tree.first_line, window.last_line)
+                    tree = _Tree(window, keeps_lengths)
             tree.check_end()
         except TreeSyntaxError as error:
-            on_bad(error)
-            window.skip()
-    if len(packer):
-        yield packer.take()
+            stream.on_bad(error)
+            window.skip_tree()
 
 
-class _Window:
-    """The part of a stream that is being parsed, as text."""
+class _Window(TextWindow):
+    """The tokens of a text, and the line of the last one."""
 
-    def __init__(self, stream: IO[Any], name: str) -> None:
-        self._stream, self._name = stream, name
-        self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
-        self._text = ""
-        self._at = 0  # the position after the last token
-        self._started = False
-        self._last = False  # whether the stream has ended
-        self.line, self._counted = 1, 0  # of the last token, and up to where ends of lines were counted
+    last_line = 1
+
+    def encoding(self, head: bytes) -> tuple[str, str]:
+        refuse_other_files(head, self.stream.name)
+        return "utf-8-sig", "surrogateescape"
+
+    def too_long(self) -> SourceError:
+        return self.error(f"a label or a comment of more than {MAX_TEXT:,} characters")
 
     @property
     def at_end(self) -> bool:
         """Whether everything was read."""
-        return self._last and self._at >= len(self._text)
+        return self.ended and self.at >= len(self.text)
 
     def error(self, problem: str) -> TreeSyntaxError:
         """Return an error with the line of the last token."""
-        return TreeSyntaxError(f"{self._name}:{self.line}: {problem}")
+        return TreeSyntaxError(f"{self.stream.name}:{self.last_line}: {problem}")
 
     def tokens(self) -> Iterator[re.Match[str]]:
         """Yield the tokens from here on, without comments; one that may go on waits for more text."""
         while True:
-            for token in _TOKEN.finditer(self._text, self._at):
-                unfinished = token.end() == len(self._text) or token[0] in "'["
-                if unfinished and not self._last and token.lastindex != _MARK:
+            for token in _TOKEN.finditer(self.text, self.at):
+                unfinished = token.end() == len(self.text) or token[0] in "'["
+                if unfinished and not self.ended and token.lastindex != _MARK:
                     break
-                self._move(token.start(), token.end())
+                self.last_line, self.at = self.line(token.start()), token.end()
                 if token.lastindex == _OTHER:
                     raise self.error(
                         "a ] without its [" if token[0] == "]" else f"a {token[0]} that is not closed"
@@ -81,10 +76,10 @@ class _Window:
                     if not token[0].isascii():
                         self._check_text(token[0])
                     yield token
-            if self._last:
-                self._at = len(self._text)
+            if self.ended:
+                self.at = len(self.text)
                 return
-            self._grow()
+            self.grow()
 
     def _check_text(self, text: str) -> None:
         """Raise where a token is not UTF-8."""
@@ -94,33 +89,10 @@ class _Window:
             byte = ord(text[error.start]) - 0xDC00  # as surrogateescape keeps it
             raise self.error(f"the byte {byte:#x} is not UTF-8") from None
 
-    def _move(self, start: int, end: int) -> None:
-        self.line += self._text.count("\n", self._counted, start)
-        self._counted, self._at = start, end
-
-    def _grow(self) -> None:
-        """Read on, at least as much as is waiting, so that looking at it again costs linear time in all."""
-        if len(self._text) - self._at > MAX_TEXT:
-            raise self.error(f"a label or a comment of more than {MAX_TEXT:,} characters")
-        self._move(self._at, self._at)
-        self._text, self._at, self._counted = self._text[self._at :], 0, 0
-        raw = read_chunk(self._stream, max(CHUNK_BYTES, len(self._text)), self._name)
-        if not self._started:
-            refuse_other_files(raw, self._name)
-            self._started = True
-        self._last = not raw
-        self._text += self._decoder.decode(raw, final=self._last)
-
-    def skip(self) -> None:
+    def skip_tree(self) -> None:
         """Move on behind the next semicolon, unless the last token is one."""
-        if self._text[self._at - 1 : self._at] == ";":
-            return
-        while (found := self._text.find(";", self._at)) < 0:
-            self._at = len(self._text)
-            if self._last:
-                return
-            self._grow()
-        self._at = found + 1
+        if self.text[self.at - 1 : self.at] != ";":
+            self.skip(_END)
 
 
 class _Tree:
@@ -143,7 +115,7 @@ class _Tree:
     def add(self, token: re.Match[str]) -> bool:
         """Take a token; tell whether it ends the tree."""
         text = token[0]
-        self.first_line = self.first_line or self._window.line
+        self.first_line = self.first_line or self._window.last_line
         if token.lastindex in (_PLAIN, _QUOTED):
             self._take_text(text, token.lastindex == _QUOTED)
         elif self._wants_length:

@@ -1,4 +1,4 @@
-"""Trees that are already in memory: bracket text, ``Tree``, nested lists, ``nltk.Tree`` and its like."""
+"""Read trees that are in memory: bracket text, ``Tree``, nested lists, ``nltk.Tree`` and similar objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to a tree that cannot be read: raise, or report and go on."""
+"""Raise the error of a tree that cannot be read, or hand it to a callback and continue."""
 
 from __future__ import annotations
 

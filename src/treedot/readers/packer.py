@@ -1,15 +1,18 @@
-"""Trees as parsers meet them, node by node, packed into Forests."""
+"""Pack the nodes that a parser meets, in the order of the source or in post-order, into Forests."""
 
 from __future__ import annotations
 
+import itertools
 from array import array
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from treedot._runtime.array_types import IntArray
 from treedot._runtime.jit import njit
 from treedot.errors import SourceError
+from treedot.readers.stream import TreeStream
 from treedot.trees import Forest
 from treedot.trees.forest import used_labels
 
@@ -126,44 +129,37 @@ class Packer:
                 self._events[k] = 2 * self._number[texts[event >> 1]] + (event & 1)
 
 
-class PostOrderPacker:
-    """Takes trees that come whole, in post-order, each with its first and last line and other columns.
+class PostOrder(NamedTuple):
+    """A tree in post-order: the labels of its nodes, their numbers of children, its lines, other columns."""
 
-    Parameters
-    ----------
-    file : str
-        What stands in the column of this name.
+    labels: list[str]
+    arity: list[int]
+    start: int
+    end: int
+    columns: Mapping[str, Any] = {}
+
+
+def pack_post_order(stream: TreeStream, trees: Iterable[PostOrder]) -> Iterator[Forest]:
+    """Yield forests of the trees of a file, with the columns file, start and end, and those of the trees.
+
+    All trees of a file have the same columns. Their numbers are kept in compact arrays as they come.
     """
-
-    def __init__(self, file: str) -> None:
-        self._file = file
-        self._begin()
-
-    def _begin(self) -> None:
-        self._number = Numbers(self._file)
-        self._label, self._arity, self._offsets = array("i"), array("i"), array("q", [0])
-        self._columns: dict[str, list[Any]] = {"file": [], "start": [], "end": []}
-
-    def __len__(self) -> int:
-        """Return how many trees there are."""
-        return len(self._offsets) - 1
-
-    def add(self, labels: list[str], arity: list[int], lines: tuple[int, int], **columns: Any) -> None:
-        """Add a tree; all of a file have the same columns."""
-        self._label.extend(map(self._number.__getitem__, labels))
-        self._arity.extend(arity)
-        self._offsets.append(len(self._label))
-        start, end = lines
-        for name, value in {"file": self._file, "start": start, "end": end, **columns}.items():
-            self._columns.setdefault(name, []).append(value)
-
-    def take(self) -> Forest:
-        """Return the trees, and forget them."""
-        label, arity = np.array(self._label, np.int32), np.array(self._arity, np.int32)
-        forest = Forest._trusted(label, arity, np.array(self._offsets, np.int64), tuple(self._number))
-        forest.columns.update(self._columns)
-        self._begin()
-        return forest
+    rest = iter(trees)
+    for first in rest:
+        number = Numbers(stream.name)
+        label, arity, offsets = array("i"), array("i"), array("q", [0])
+        columns: dict[str, list[Any]] = {name: [] for name in ("file", "start", "end", *first.columns)}
+        for tree in itertools.chain([first], itertools.islice(rest, stream.batch_size - 1)):
+            label.extend(map(number.__getitem__, tree.labels))
+            arity.extend(tree.arity)
+            offsets.append(len(label))
+            place = (stream.name, tree.start, tree.end, *tree.columns.values())
+            for values, value in zip(columns.values(), place, strict=True):
+                values.append(value)
+        arrays = np.array(label, np.int32), np.array(arity, np.int32), np.array(offsets, np.int64)
+        forest = Forest._trusted(*arrays, tuple(number))
+        forest.columns.update(columns)
+        yield forest
 
 
 @njit

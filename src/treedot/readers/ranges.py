@@ -1,4 +1,4 @@
-"""Ranges of files that can be read by themselves, so that one large file is work for many processes.
+"""Cut a file into ranges that several processes can read independently.
 
 Text is cut where a tree or a line begins, Parquet between row groups, Arrow between record batches. A range
 says what went before it, so that an error names the same line or row as when the whole file is read.
@@ -23,7 +23,8 @@ from treedot.errors import ParameterError
 from treedot.readers.brackets.reader import read_brackets
 from treedot.readers.on_bad import OnBad
 from treedot.readers.sources import format_of, iter_file
-from treedot.readers.tables import read_jsonl, read_record_batches, read_tsv
+from treedot.readers.stream import TreeStream
+from treedot.readers.tables import DEFAULT_COLUMN, read_jsonl, read_record_batches, read_tsv
 from treedot.trees import Forest
 
 CHUNK_BYTES = 1 << 22
@@ -123,12 +124,12 @@ def _read_text(
             header = next(read_lines(file, path)) + b"\n"
             numbers = itertools.chain([1], numbers)
         stream = cast(IO[bytes], io.BufferedReader(_Slice(file, within.begin, within.end, header)))
+        trees = TreeStream(stream, path, batch_size, on_bad)
         if kind == "brackets":
-            yield from read_brackets(stream, path, batch_size, on_bad, within.lines, within.rows)
-        elif kind == "tsv":
-            yield from read_tsv(stream, path, column, batch_size, on_bad, numbers)
+            yield from read_brackets(trees, lines_before=within.lines, trees_before=within.rows)
         else:
-            yield from read_jsonl(stream, path, column, batch_size, on_bad, numbers)
+            read = read_tsv if kind == "tsv" else read_jsonl
+            yield from read(trees, column or DEFAULT_COLUMN, numbers)
 
 
 class _Slice(io.RawIOBase):

@@ -1,4 +1,4 @@
-"""What a file is that does not hold the text of trees, by its first bytes: so that an error can say it."""
+"""Recognise files that do not hold trees by their first bytes, for clear errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and objects in, forests out: ``read_trees`` for all at once, ``iter_trees`` in batches."""
+"""``read_trees`` and ``iter_trees``: read any source of trees, a file, a folder or objects, into Forests."""
 
 from __future__ import annotations
 
@@ -12,44 +12,22 @@ import numpy as np
 from treedot._storage.compression import decompressed
 from treedot._storage.files import content_suffix, open_raw, standard_input
 from treedot.errors import ParameterError, SourceError
-from treedot.languages import LANGUAGES, language_of
+from treedot.languages import LANGUAGES
 from treedot.parameters import (
     CODE_UNITS,
     DEPENDENCY_TREES,
     DOCUMENT_UNITS,
     DOCUMENTS,
-    EXAMPLES,
     FORMATS,
     TREEBANKS,
     WITH_RECORDS,
     checked_choice,
     n_threads,
 )
+from treedot.readers.formats import BY_SUFFIX, read_stream
 from treedot.readers.on_bad import OnBad
+from treedot.readers.stream import TreeStream, in_batches
 from treedot.trees import Forest, Tree
-
-_BY_SUFFIX = {
-    ".mrg": "brackets",
-    ".brackets": "brackets",
-    ".tsv": "tsv",
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".xml": "xml",
-    ".json": "json",
-    ".conllu": "conllu",
-    ".nwk": "newick",
-    ".newick": "newick",
-    ".dbn": "dot-bracket",
-    ".svmlight": "svmlight",
-    ".klp": "kelp",
-}
 
 _EVERYTHING = 2**31 - 1
 
@@ -235,8 +213,7 @@ def iter_trees(
     how = _How(format, column, unit, batch_size, OnBad(on_bad), threads, unpack_large=unpack_large)
     source = _one_column(source)
     if isinstance(source, Forest):
-        for start in range(0, len(source), batch_size):
-            yield source[start : start + batch_size]
+        yield from in_batches(source, batch_size)
     elif isinstance(source, (str, os.PathLike)):
         yield from _from_file(source, how, on_read)
     elif hasattr(source, "read"):
@@ -281,8 +258,7 @@ def check_file_settings(name: str, kind: str, column: str | None, unit: str | No
 
 def is_known(name: str, format: str | None = None) -> bool:
     """Tell whether the suffix of a file names a format, or the one that is given."""
-    suffix = content_suffix(name)
-    found = _BY_SUFFIX.get(suffix) or language_of(f"code{suffix}")
+    found = BY_SUFFIX.get(content_suffix(name))
     return found is not None and format in (None, found)
 
 
@@ -326,8 +302,7 @@ def _from_file(
 
 def format_of(name: str) -> str:
     """Return the format that the suffix of a file names, brackets where it says nothing."""
-    suffix = content_suffix(name)
-    return _BY_SUFFIX.get(suffix) or language_of(f"code{suffix}") or "brackets"
+    return BY_SUFFIX.get(content_suffix(name), "brackets")
 
 
 def _from_folder(name: str, how: _How) -> Iterator[Forest]:
@@ -340,45 +315,26 @@ def _from_folder(name: str, how: _How) -> Iterator[Forest]:
     if first is None:
         raise SourceError(f"cannot read trees from {name}: there is no source code in this folder")
     for forest in itertools.chain([first], forests):
-        for start in range(0, len(forest), how.batch_size):
-            yield forest[start : start + how.batch_size]
+        yield from in_batches(forest, how.batch_size)
 
 
-def _from_stream(stream: IO[bytes], name: str, kind: str, how: _How) -> Iterator[Forest]:
-    column, batch_size, on_bad = how.column, how.batch_size, how.on_bad
-    check_file_settings(name, kind, column, how.unit)
-    if kind in LANGUAGES:  # source code need not have functions
-        from treedot.readers.code.reader import read_source
-
-        return read_source(stream, name, kind, how.unit or "function", batch_size, on_bad)
+def _from_stream(file: IO[bytes], name: str, kind: str, how: _How) -> Iterator[Forest]:
+    check_file_settings(name, kind, how.column, how.unit)
+    if kind in ("parquet", "arrow") and not os.path.exists(name):
+        raise SourceError(f"cannot read {kind} from {name}: it needs a file, not a stream")
+    options: dict[str, Any] = {}
+    if how.unit is not None and len(_units(kind)) > 1:
+        options["unit"] = how.unit
+    if how.column is not None:
+        options["column"] = how.column
     if kind == "brackets":
-        from treedot.readers.brackets.reader import read_brackets, read_in_threads
-
-        if how.n_jobs > 1:
-            return _checked(read_in_threads(stream, name, batch_size, on_bad, how.n_jobs), name, how)
-        return _checked(read_brackets(stream, name, batch_size, on_bad), name, how)
-    if kind in DOCUMENTS:
-        from treedot.readers.documents.reader import read_stream
-
-        return read_stream(stream, name, kind, how.unit, batch_size, on_bad)
-    if kind in TREEBANKS:
-        from treedot.readers.treebanks import read_stream as read_treebank
-
-        return _checked(read_treebank(stream, name, kind, how.unit, batch_size, on_bad), name, how)
-    if kind in EXAMPLES:
-        from treedot.readers.kelp_svmlight import read_examples
-
-        return _checked(read_examples(stream, name, kind, column, batch_size, on_bad), name, how)
-    from treedot.readers import tables
-
-    if kind in ("parquet", "arrow"):
-        if not os.path.exists(name):
-            raise SourceError(f"cannot read {kind} from {name}: it needs a file, not a stream")
-        return _checked(
-            tables.read_arrow(name, kind, column, batch_size, on_bad, how.unpack_large), name, how
-        )
-    read = {"tsv": tables.read_tsv, "csv": tables.read_csv, "jsonl": tables.read_jsonl}[kind]
-    return _checked(read(stream, name, column, batch_size, on_bad), name, how)
+        options["n_jobs"] = how.n_jobs
+    elif kind in ("parquet", "arrow"):
+        options["unpack_large"] = how.unpack_large
+    forests = read_stream(TreeStream(file, name, how.batch_size, how.on_bad), kind, **options)
+    if how.may_be_empty or kind in (*LANGUAGES, *DOCUMENTS):  # which need not have functions, or records
+        return forests
+    return _checked(forests, name)
 
 
 def _units(kind: str) -> tuple[str, ...]:
@@ -408,12 +364,10 @@ def _from_items(items: Iterable[Any], how: _How) -> Iterator[Forest]:
         number += len(batch)
 
 
-def _checked(forests: Iterator[Forest], name: str, how: _How) -> Iterator[Forest]:
-    """Yield forests; where there is none, and there must be one, raise."""
+def _checked(forests: Iterator[Forest], name: str) -> Iterator[Forest]:
+    """Yield forests; raise where there is none."""
     first = next(forests, None)
     if first is None:
-        if how.may_be_empty:
-            return
         raise SourceError(f"{name}: there is no tree in it")
     yield first
     yield from forests

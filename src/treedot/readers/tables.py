@@ -1,23 +1,22 @@
-"""Trees in tables: TSV, CSV, JSON lines and Parquet with a tree column; the other columns are kept."""
+"""Read tables with a column of trees: TSV, CSV, JSON lines, Parquet and Arrow."""
 
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
-from typing import IO, Any
+from typing import Any
 
 from treedot._pages.printable import first_few
-from treedot._storage.files import MAX_LINE, read_lines
+from treedot._storage.files import MAX_LINE
 from treedot.errors import SourceError
 from treedot.readers.objects import read_items
 from treedot.readers.on_bad import OnBad
-from treedot.readers.recognition import refuse_other_files
+from treedot.readers.stream import TreeStream
 from treedot.trees import Forest
 from treedot.trees.columns import rows_to_columns
 
@@ -33,48 +32,40 @@ Row = tuple[int, dict[str, Any]]  # the number of its line, or of the row itself
 
 
 def read_tsv(
-    stream: IO[Any],
-    name: str,
-    column: str | None,
-    batch_size: int,
-    on_bad: OnBad,
-    numbers: Iterable[int] | None = None,
+    stream: TreeStream, column: str = DEFAULT_COLUMN, numbers: Iterable[int] | None = None
 ) -> Iterator[Forest]:
     """Tab-separated values under a header line; no quoting, so no field holds a tab or a newline.
 
     ``numbers`` are those of the lines, where the stream is not a whole file.
     """
 
-    def rows(on_bad_row: OnBad) -> Iterator[Row]:
-        lines = decoded(stream, name, on_bad_row, numbers)
-        records = ((number, line.split("\t")) for number, line in lines)
-        return _rows(records, name, column, on_bad_row, quotes=False)
+    def rows(stream: TreeStream) -> Iterator[Row]:
+        records = ((number, line.split("\t")) for number, line in decoded(stream, numbers))
+        return _rows(records, stream, column, quotes=False)
 
-    return packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad)
+    return packed(stream, rows, column)
 
 
-def read_csv(
-    stream: IO[Any], name: str, column: str | None, batch_size: int, on_bad: OnBad
-) -> Iterator[Forest]:
+def read_csv(stream: TreeStream, column: str = DEFAULT_COLUMN) -> Iterator[Forest]:
     """Comma-separated values under a header line, with the usual quoting."""
 
-    def records(on_bad_row: OnBad) -> Iterator[tuple[int, list[str]]]:
-        reader = csv.reader((line + "\n" for _, line in decoded(stream, name, on_bad_row)), strict=True)
+    def records(stream: TreeStream) -> Iterator[tuple[int, list[str]]]:
+        reader = csv.reader((line + "\n" for _, line in decoded(stream)), strict=True)
         while True:
             try:
                 fields = next(reader, None)
             except csv.Error as error:
-                on_bad_row(SourceError(f"{name}:{reader.line_num}: {error}"))
+                stream.report(reader.line_num, str(error))
                 continue
             if fields is None:
                 return
             if fields:
                 yield reader.line_num, fields
 
-    def rows(on_bad_row: OnBad) -> Iterator[Row]:
-        return _rows(records(on_bad_row), name, column, on_bad_row, quotes=True)
+    def rows(stream: TreeStream) -> Iterator[Row]:
+        return _rows(records(stream), stream, column, quotes=True)
 
-    return packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad, _FIELD_LIMIT)
+    return packed(stream, rows, column, _FIELD_LIMIT)
 
 
 class _FieldLimit:
@@ -102,51 +93,48 @@ _FIELD_LIMIT = _FieldLimit()
 
 
 def read_jsonl(
-    stream: IO[Any],
-    name: str,
-    column: str | None,
-    batch_size: int,
-    on_bad: OnBad,
-    numbers: Iterable[int] | None = None,
+    stream: TreeStream, column: str = DEFAULT_COLUMN, numbers: Iterable[int] | None = None
 ) -> Iterator[Forest]:
     """One JSON object per line; the tree is bracket text or nested lists ``[label, child, …]``.
 
     ``numbers`` are those of the lines, where the stream is not a whole file.
     """
-    wanted = column or DEFAULT_COLUMN
 
-    def rows(on_bad_row: OnBad) -> Iterator[Row]:
-        for number, line in decoded(stream, name, on_bad_row, numbers, has_header=False):
+    def rows(stream: TreeStream) -> Iterator[Row]:
+        for number, line in decoded(stream, numbers, has_header=False):
             if not line.strip():
                 continue
             try:
                 row = json.loads(line)
             except (ValueError, RecursionError) as error:
-                on_bad_row(SourceError(f"{name}:{number}: this line is not JSON ({error})"))
+                stream.report(number, f"this line is not JSON ({error})")
                 continue
             if not isinstance(row, dict):
-                on_bad_row(
-                    SourceError(f"{name}:{number}: expected a JSON object, found {type(row).__name__}")
-                )
-            elif wanted not in row:
-                on_bad_row(_no_column(f"{name}:{number}", wanted, row))
+                stream.report(number, f"expected a JSON object, found {type(row).__name__}")
+            elif column not in row:
+                stream.on_bad(_no_column(f"{stream.name}:{number}", column, row))
             else:
                 yield number, row
 
-    return packed(rows, lambda number: f"{name}:{number}", column, batch_size, on_bad)
+    return packed(stream, rows, column)
 
 
-def read_arrow(
-    path: str, kind: str, column: str | None, batch_size: int, on_bad: OnBad, unpack_large: bool = False
+def read_parquet(
+    stream: TreeStream, column: str | None = None, unpack_large: bool = False, kind: str = "parquet"
 ) -> Iterator[Forest]:
-    """Parquet, Arrow or Feather: a packed forest, or a table with a text column of trees."""
+    """Yield the trees of a packed forest, or of a text column of a table, in Parquet or Arrow."""
     from treedot.trees import arrow
 
-    batches = read_record_batches(path, kind, column, batch_size, on_bad, unpack_large=unpack_large)
-    for forest, columns in batches:
+    path = stream.name
+    for forest, columns in read_record_batches(
+        path, kind, column, stream.batch_size, stream.on_bad, unpack_large=unpack_large
+    ):
         with arrow.clear_errors(path):
             forest.columns.update({name: values.to_pylist() for name, values in columns.items()})
         yield forest
+
+
+read_arrow = partial(read_parquet, kind="arrow")
 
 
 def read_record_batches(
@@ -179,19 +167,16 @@ def read_record_batches(
     for batch in batches:
         if layout is not None:
             forest = arrow.forest_of(batch, layout, path)
-            good = None
+            good = list(range(len(forest)))
         else:
             with arrow.clear_errors(path):
                 cells = batch.column(wanted).to_pylist()
             forest, good = read_items(cells, partial(_row_place, path, wanted, rows_before), on_bad)
         rows_before += batch.num_rows
         with arrow.clear_errors(path):
-            kept = (
-                batch
-                if good is None or len(good) == batch.num_rows
-                else batch.take(arrow.pa.array(good, arrow.pa.int64()))
-            )
-            columns = {name: kept.column(name) for name in names if name not in taken}
+            if len(good) < batch.num_rows:
+                batch = batch.take(arrow.pa.array(good, arrow.pa.int64()))
+            columns = {name: batch.column(name) for name in names if name not in taken}
         if len(forest):
             yield forest, columns
 
@@ -201,32 +186,22 @@ def _row_place(path: str, column: str, rows_before: int, row: int) -> str:
 
 
 def decoded(
-    stream: IO[Any],
-    name: str,
-    on_bad: OnBad,
-    numbers: Iterable[int] | None = None,
-    *,
-    has_header: bool = True,
+    stream: TreeStream, numbers: Iterable[int] | None = None, *, has_header: bool = True
 ) -> Iterator[tuple[int, str]]:
     """Yield the lines of a stream as texts, with their numbers; those that are not UTF-8 are bad."""
-    lines = read_lines(stream, name)
-    for i, (raw, number) in enumerate(zip(lines, numbers or itertools.count(1), strict=False)):
-        if i == 0:
-            refuse_other_files(raw, name)
+    for number, raw in stream.lines(numbers):
         try:
-            line = raw.decode()
+            yield number, raw.decode()
         except UnicodeDecodeError as error:
             column = len(raw[: error.start].decode()) + 1
-            problem = SourceError(f"{name}:{number}:{column}: the byte {raw[error.start]:#x} is not UTF-8")
+            problem = f"the byte {raw[error.start]:#x} is not UTF-8"
             if has_header and number == 1:  # without it nothing after it makes sense
-                raise problem from None
-            on_bad(problem)
-        else:
-            yield number, line.removeprefix("\ufeff") if number == 1 else line
+                raise SourceError(f"{stream.name}:1:{column}: {problem}") from None
+            stream.on_bad(SourceError(f"{stream.name}:{number}:{column}: {problem}"))
 
 
 def _rows(
-    records: Iterator[tuple[int, list[str]]], name: str, column: str | None, on_bad: OnBad, *, quotes: bool
+    records: Iterator[tuple[int, list[str]]], stream: TreeStream, wanted: str, *, quotes: bool
 ) -> Iterator[Row]:
     """Name the fields of records by the first; without ``quotes``, a quote is part of its field."""
 
@@ -234,33 +209,33 @@ def _rows(
         return not quotes and any(field.startswith('"') or field.endswith('"') for field in fields)
 
     _, header = next(records, (1, []))
-    wanted = column or DEFAULT_COLUMN
     trees = [field for field in map(str.strip, header) if field.startswith("(") and field.endswith(")")]
     if trees and wanted not in header:
         shown = trees[0] if len(trees[0]) <= 40 else trees[0][:39] + "…"
-        raise SourceError(
-            f"{name}:1: the first line must name the columns, but holds a tree, {shown}: put a line with "
+        raise stream.error(
+            1,
+            f"the first line must name the columns, but holds a tree, {shown}: put a line with "
             f"names before it, {wanted!r} for the trees (for lines that are trees and nothing else, set the "
-            "format 'brackets')"
+            "format 'brackets')",
         )
     if header and wanted not in header:
         if misread([field for field in header if field.strip('"') == wanted]):
-            raise SourceError(f"{name}:1: {NO_QUOTES}")
-        raise _no_column(f"{name}:1", wanted, header)
+            raise stream.error(1, NO_QUOTES)
+        raise _no_column(f"{stream.name}:1", wanted, header)
     if len(set(header)) != len(header):
         twice = Counter(header).most_common(1)[0][0]
-        raise SourceError(f"{name}:1: the column name {twice!r:.60} occurs twice in the header")
+        raise stream.error(1, f"the column name {twice!r:.60} occurs twice in the header")
     for number, fields in records:
         if fields == [""]:
             continue  # a blank line
         if len(fields) != len(header):
             counts = f"{len(fields)} fields under {len(header)} column names"
             hint = f" ({NO_QUOTES})" if misread(fields) else ""
-            on_bad(SourceError(f"{name}:{number}: {counts}{hint}"))
+            stream.report(number, f"{counts}{hint}")
             continue
         row = dict(zip(header, fields, strict=True))
         if not quotes and row[wanted].startswith('"'):  # a tree begins with a bracket
-            on_bad(SourceError(f"{name}:{number}, column {wanted!r}: {NO_QUOTES}"))
+            stream.on_bad(SourceError(f"{stream.name}:{number}, column {wanted!r}: {NO_QUOTES}"))
         else:
             yield number, row
 
@@ -276,11 +251,9 @@ class _FirstProblem(Exception):  # noqa: N818 (it ends reading, and nobody else 
 
 
 def packed(
-    open_rows: Callable[[OnBad], Iterator[Row]],
-    where: Callable[[int], str],
-    column: str | None,
-    batch_size: int,
-    on_bad: OnBad,
+    stream: TreeStream,
+    open_rows: Callable[[TreeStream], Iterator[Row]],
+    wanted: str,
     while_reading: AbstractContextManager[object] | None = None,
 ) -> Iterator[Forest]:
     """Read the trees of rows; errors of rows and of trees go to ``on_bad`` in the order of the table.
@@ -288,7 +261,7 @@ def packed(
     ``while_reading`` is entered for the rows of each batch, and left before any tree is handed on. A batch of
     many columns has fewer rows.
     """
-    wanted = column or DEFAULT_COLUMN
+    on_bad = stream.on_bad
     batch: list[Row] = []
     problems: list[tuple[int, SourceError]] = []  # of rows, with how many good ones of the batch went before
 
@@ -297,10 +270,10 @@ def packed(
         if not on_bad.skips:
             raise _FirstProblem
 
-    rows = open_rows(OnBad(note))
+    rows = open_rows(stream._replace(on_bad=OnBad(note)))
 
     def place_of(i: int) -> str:
-        return f"{where(batch[i][0])}, column {wanted!r}"
+        return f"{stream.name}:{batch[i][0]}, column {wanted!r}"
 
     while True:
         with while_reading or nullcontext(), suppress(_FirstProblem):
@@ -309,7 +282,7 @@ def packed(
                 batch.append(row)
                 if not names.keys() >= row[1].keys():
                     names |= dict.fromkeys(row[1])
-                if len(batch) == batch_size or len(batch) * len(names) >= MAX_CELLS:
+                if len(batch) == stream.batch_size or len(batch) * len(names) >= MAX_CELLS:
                     break
         if not (batch or problems):
             return

@@ -1,30 +1,11 @@
-"""Dependency treebanks, trees of species and structures of RNA: CoNLL-U, Newick and dot-bracket files."""
+"""``read_conllu``, ``read_newick`` and ``read_dot_bracket``: sentences, trees of species, RNA structures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import IO, Any
-
-from treedot.errors import SourceError
 from treedot.parameters import DEPENDENCY_TREES, checked_choice
-from treedot.readers import conllu, dot_bracket, newick
-from treedot.readers.documents.reader import AT_A_TIME, Paths, read_files
 from treedot.readers.folders import OnSkip
-from treedot.readers.on_bad import OnBad
+from treedot.readers.formats import OnError, Paths, read_files
 from treedot.trees import Forest
-
-__all__ = ["read_conllu", "read_dot_bracket", "read_newick", "read_stream"]
-
-
-def read_stream(
-    stream: IO[Any], name: str, kind: str, unit: str | None, batch_size: int, on_bad: OnBad
-) -> Iterator[Forest]:
-    """Yield the trees of one file of a kind: ``"conllu"``, ``"newick"`` or ``"dot-bracket"``."""
-    if kind == "conllu":
-        return conllu.read_sentences(stream, name, batch_size, on_bad, unit or "grct")
-    if kind == "newick":
-        return newick.read_newick_trees(stream, name, batch_size, on_bad)
-    return dot_bracket.read_structures(stream, name, batch_size, on_bad)
 
 
 def read_conllu(
@@ -32,7 +13,7 @@ def read_conllu(
     *,
     unit: str = "grct",
     pos: str = "xpos",
-    on_bad: Callable[[SourceError], object] | None = None,
+    on_bad: OnError | None = None,
     on_skip: OnSkip | None = None,
 ) -> Forest:
     r"""Read the sentences of CoNLL-U files as dependency trees, into one Forest.
@@ -89,19 +70,11 @@ def read_conllu(
     """
     checked_choice("unit", unit, DEPENDENCY_TREES)
     checked_choice("pos", pos, ("xpos", "upos"))
-
-    def read(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[Forest]:
-        return conllu.read_sentences(stream, name, AT_A_TIME, on_bad, unit, pos)
-
-    return read_files(paths, (".conllu",), read, on_bad, on_skip)
+    return read_files(paths, "conllu", on_bad, on_skip, unit=unit, pos=pos)
 
 
 def read_newick(
-    paths: Paths,
-    *,
-    lengths: str = "drop",
-    on_bad: Callable[[SourceError], object] | None = None,
-    on_skip: OnSkip | None = None,
+    paths: Paths, *, lengths: str = "drop", on_bad: OnError | None = None, on_skip: OnSkip | None = None
 ) -> Forest:
     r"""Read the trees of Newick files into one Forest.
 
@@ -138,19 +111,10 @@ def read_newick(
     (mammals cat:2.1 (rodents:0.9 mouse:1 brown\x20rat:1))
     """
     checked_choice("lengths", lengths, ("drop", "keep"))
-
-    def read(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[Forest]:
-        return newick.read_newick_trees(stream, name, AT_A_TIME, on_bad, lengths)
-
-    return read_files(paths, (".nwk", ".newick"), read, on_bad, on_skip)
+    return read_files(paths, "newick", on_bad, on_skip, lengths=lengths)
 
 
-def read_dot_bracket(
-    paths: Paths,
-    *,
-    on_bad: Callable[[SourceError], object] | None = None,
-    on_skip: OnSkip | None = None,
-) -> Forest:
+def read_dot_bracket(paths: Paths, *, on_bad: OnError | None = None, on_skip: OnSkip | None = None) -> Forest:
     r"""Read secondary structures of RNA, in dot-bracket notation, into one Forest.
 
     A structure is a line ``>name``, which may be missing, a line with the sequence and one with the
@@ -183,8 +147,4 @@ def read_dot_bracket(
     >>> print(read_dot_bracket(file)[0])
     (ROOT (PGU (PGC A A A)) A)
     """
-
-    def read(stream: IO[Any], name: str, on_bad: OnBad) -> Iterator[Forest]:
-        return dot_bracket.read_structures(stream, name, AT_A_TIME, on_bad)
-
-    return read_files(paths, (".dbn",), read, on_bad, on_skip)
+    return read_files(paths, "dot-bracket", on_bad, on_skip)

@@ -1,4 +1,4 @@
-"""What a tree is: ``Tree`` for one, ``Forest`` for many."""
+"""``Tree`` for one tree, ``Forest`` for many."""
 
 from treedot.trees.forest import Forest
 from treedot.trees.tree import Tree

@@ -18,26 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._pages.printable import first_few
+from treedot._runtime.ragged import ends_of
 from treedot._storage.compression import check_unpacked
 from treedot._storage.files import check_plain, open_plain, reason, write_whole
 from treedot.errors import ParameterError, SourceError, TreedotError, missing
 from treedot.trees.forest import Forest
 
-__all__ = [
-    "clear_errors",
-    "first_columns",
-    "forest_of",
-    "from_arrow",
-    "layout_of",
-    "load",
-    "open_batches",
-    "pa",
-    "row_group_sizes",
-    "save",
-    "to_arrow",
-    "typed_columns",
-    "typed_table",
-]
+__all__ = ["pa"]  # for other modules, so that all raise the same error where it is missing
 
 try:
     import pyarrow as pa
@@ -215,7 +202,7 @@ def _from_valid(table: Any) -> Forest:
             Forest(
                 moves[np.asarray(texts.indices)] if len(texts) else [],
                 np.asarray(counts),
-                np.concatenate([[0], np.cumsum(sizes)]),
+                ends_of(sizes),
                 tuple(index),
                 {name: batch.column(name).to_pylist() for name in kept},
             )

@@ -1,4 +1,4 @@
-"""What follows from the columns of a packed forest, each array by one linear pass of compiled code."""
+"""Compiled functions that compute parents, children, sizes, depths and equal subtrees of the nodes."""
 
 from __future__ import annotations
 

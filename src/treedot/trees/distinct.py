@@ -1,4 +1,4 @@
-"""The distinct subtrees of a set of trees, so that equal subtrees are worked on once."""
+"""The distinct subtrees of some trees, and how often each tree holds each of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit
+from treedot._runtime.ragged import places_of
 from treedot.trees.nodes import Nodes
 
 FEW = 64
@@ -89,8 +90,7 @@ class DistinctSubtrees:
         place[used] = np.arange(used.size)
         root = nodes.distinct_subtrees[used]
         arity = nodes.start[root + 1] - nodes.start[root]
-        own_start = np.concatenate([[0], np.cumsum(arity)])
-        edges = np.arange(own_start[-1]) + np.repeat(nodes.start[root] - own_start[:-1], arity)
+        edges, own_start = places_of(nodes.start[root], arity)
         self.subtrees = Subtrees(nodes.production[root], own_start, place[number[nodes.child[edges]]])
         self.root = root  # a node at which each begins
 

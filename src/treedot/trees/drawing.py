@@ -1,4 +1,4 @@
-"""Trees as pictures: SVG inside HTML, with the values of nodes as colours. Large trees are drawn in parts.
+"""Draw a tree as SVG inside HTML, with the values of its nodes as colours; a large tree in several parts.
 
 There is no script: a part that is folded is a link to a picture of its own below, and a number is shown
 where a node is pointed at, or touched. A wide picture shrinks a little to fit; beyond that it scrolls, with a

@@ -1,4 +1,4 @@
-"""Trees in the text of other programs: Newick, and the examples of SVM-LIGHT-TK and KeLP."""
+"""Write a tree as Newick, or as an example of SVM-LIGHT-TK or KeLP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many trees, packed into two integer columns."""
+"""``Forest``: many trees in two integer columns, labels and numbers of children, in post-order."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from treedot._pages.printable import first_few
 from treedot._runtime.array_types import Array, IntArray
+from treedot._runtime.ragged import places_of
 from treedot.errors import LimitError, ParameterError, SourceError
 from treedot.trees import node_columns
 from treedot.trees.brackets import check_text
@@ -456,9 +457,7 @@ class Forest:
         return stack[0]
 
     def _select(self, trees: IntArray) -> Forest:
-        sizes = self.sizes[trees]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        nodes = np.arange(offsets[-1]) + np.repeat(self.offsets[trees] - offsets[:-1], sizes)
+        nodes, offsets = places_of(self.offsets[trees], self.sizes[trees])
         _check_size(nodes.size)
         used, label = np.unique(self.label[nodes], return_inverse=True)
         texts = tuple(self.labels[k] for k in used)

@@ -1,4 +1,4 @@
-"""What follows from the columns of a forest, node by node, for ``Forest.derived`` to keep.
+"""The parents, children, sizes, depths, productions and subtrees of nodes, which ``Forest.derived`` keeps.
 
 The code that computes it is compiled, and loaded when it is first needed.
 """

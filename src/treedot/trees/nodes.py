@@ -7,6 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from treedot._runtime.array_types import IntArray
+from treedot._runtime.ragged import ends_of
 from treedot.trees import Forest
 from treedot.trees.derived import intern_nodes
 
@@ -29,7 +30,7 @@ class Nodes:
             self.production = np.where(kept, self.production, np.int32(-1))
             arity = np.where(kept, forest.arity, 0)
             self.child = self.child[np.repeat(kept, forest.arity)]
-            self.start = np.concatenate([[0], np.cumsum(arity)])
+            self.start = ends_of(arity)
 
     @property
     def subtree(self) -> IntArray:

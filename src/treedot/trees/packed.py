@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from treedot._runtime.array_types import Array, IntArray
+from treedot._runtime.ragged import ends_of
 from treedot._storage.growing_array import GrowingArray
 from treedot.errors import SourceError
 from treedot.trees.columns import rows_to_columns
@@ -62,11 +63,6 @@ def unpack_texts(text: Array, ends: IntArray) -> list[str]:
         return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends.tolist())]
     except UnicodeDecodeError as error:
         raise SourceError(f"the stored texts are not UTF-8: {error}") from None
-
-
-def ends_of(sizes: Any) -> IntArray:
-    """Return 0, and where each of some neighbouring pieces ends."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
 class PackedWriter(contextlib.ExitStack):

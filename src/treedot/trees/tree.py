@@ -1,4 +1,4 @@
-"""One tree, for people: immutable, comparable, printable."""
+"""``Tree``: one tree, immutable, comparable and printable."""
 
 from __future__ import annotations
 

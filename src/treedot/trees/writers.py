@@ -1,10 +1,10 @@
-"""Files of trees that are written batch by batch: brackets and other texts, Parquet and Arrow."""
+"""Write files of trees batch by batch: brackets, Newick, KeLP, SVM-LIGHT-TK, Parquet and Arrow."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -12,7 +12,6 @@ from treedot._storage.files import write_whole
 from treedot.errors import ParameterError
 from treedot.trees.exchange import kelp_line, newick_text, svmlight_line
 from treedot.trees.forest import Forest
-from treedot.trees.tree import Tree
 
 BRACKETS = (".mrg", ".txt", ".brackets")
 NEWICK = (".nwk", ".newick")
@@ -42,7 +41,7 @@ def forest_file(path: str | os.PathLike[str]) -> Iterator[ForestWriter]:
     with write_whole(path) as aside:
         if suffix not in TABLES:
             with aside.open("w", encoding="utf-8", newline="\n") as file:
-                yield _Examples(file, EXAMPLES[suffix]) if suffix in EXAMPLES else _Lines(file, suffix)
+                yield _Lines(file, suffix)
             return
         table = _Table(aside, os.fspath(path))
         try:
@@ -63,26 +62,19 @@ def check_suffix(path: str | os.PathLike[str]) -> str:
 
 
 class _Lines:
-    """Writes trees without their columns."""
+    """Writes one tree per line, with its columns where the format has a place for them."""
 
     def __init__(self, file: IO[str], suffix: str) -> None:
-        self._file, self._text_of = file, newick_text if suffix in NEWICK else str
-
-    def write(self, forest: Forest) -> None:
-        for tree in forest:
-            self._file.write(self._text_of(tree) + "\n")
-
-
-class _Examples:
-    """Writes trees with their columns."""
-
-    def __init__(self, file: IO[str], line_of: Callable[[Tree, dict[str, Any]], str]) -> None:
-        self._file, self._line_of = file, line_of
+        self._file, self._example = file, EXAMPLES.get(suffix)
+        self._text_of = newick_text if suffix in NEWICK else str
 
     def write(self, forest: Forest) -> None:
         for k, tree in enumerate(forest):
-            columns = {name: values[k] for name, values in forest.columns.items()}
-            self._file.write(self._line_of(tree, columns) + "\n")
+            if self._example is None:
+                text = self._text_of(tree)
+            else:
+                text = self._example(tree, {name: values[k] for name, values in forest.columns.items()})
+            self._file.write(text + "\n")
 
 
 class _Table:

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from treedot import iter_trees, read_trees
 from treedot._runtime.threads import ONE_THREAD
 from treedot.errors import ParameterError, SourceError, TreeSyntaxError
-from treedot.readers.brackets import pieces, reader
+from treedot.readers.brackets import pieces
+from treedot.readers.brackets.reader import read_brackets
 from treedot.readers.brackets.words import padded
 from treedot.readers.on_bad import OnBad
+from treedot.readers.stream import TreeStream
 
 TREES = [f"(S (NP (N w{i % 37})) (VP v{i % 7}))" for i in range(300)]
 
@@ -36,12 +38,12 @@ def arrays(forest):
     return (*(array.tobytes() for array in (forest.label, forest.arity, forest.offsets)), forest.labels)
 
 
-def outcome(read, text, batch_size, skips, *more):
+def outcome(text, batch_size, skips, n_jobs=1):
     """Return the arrays of all forests in order, and every error where it came."""
     seen = []
     on_bad = OnBad((lambda error: seen.append(str(error))) if skips else None)
     try:
-        for forest in read(io.BytesIO(text), "f", batch_size, on_bad, *more):
+        for forest in read_brackets(TreeStream(io.BytesIO(text), "f", batch_size, on_bad), n_jobs):
             seen.append(arrays(forest))
     except SourceError as error:
         seen.append((type(error), str(error)))
@@ -66,9 +68,9 @@ PIECES_OF_TEXT = st.sampled_from(
 @example(b"(a b)\n(c\n(d e))\n)\n(f g)", 2, True, 1, 1, 1 << 24)
 @example(b"\xef\xbb\xbf(a b) x", 2, False, 1, 1, 1 << 24)
 def test_threads_read_any_text_as_one_does(text, batch_size, skips, block, piece, most):
-    expected = outcome(reader.read_brackets, text, batch_size, skips)
+    expected = outcome(text, batch_size, skips)
     with in_small_pieces(block, piece, piece, most):
-        assert outcome(reader.read_in_threads, text, batch_size, skips, 2) == expected
+        assert outcome(text, batch_size, skips, 2) == expected
 
 
 @given(
@@ -165,19 +167,19 @@ def test_a_damaged_file_is_read_up_to_the_damage(fault, place):
 
     text = "\n".join([*TREES[:place], fault, *TREES[place:], "(a"]).encode()
 
-    def outcome_of(read, *more):
+    def outcome_of(n_jobs):
         seen = []
         try:
-            for forest in read(Damaged(text), "f", 7, OnBad(), *more):
+            for forest in read_brackets(TreeStream(Damaged(text), "f", 7, OnBad()), n_jobs):
                 seen.append(arrays(forest))
         except SourceError as error:
             seen.append(str(error))
         return seen
 
-    expected = outcome_of(reader.read_brackets)
+    expected = outcome_of(1)
     assert ("damaged" in expected[-1]) == (place == 290 or not fault)  # an error reads on a little
     with in_small_pieces(64, 500):
-        assert outcome_of(reader.read_in_threads, 2) == expected
+        assert outcome_of(2) == expected
 
 
 @pytest.mark.large

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from treedot import Forest, iter_trees, read_trees
 from treedot.errors import ParameterError, SourceError, TreeSyntaxError
 from treedot.readers import read_html, read_json, read_xml
-from treedot.readers.documents import json_values, markup, reader
+from treedot.readers.documents import markup
+from treedot.readers.formats import read_stream
 from treedot.readers.on_bad import OnBad
+from treedot.readers.stream import TreeStream
 
 DEEP = 100_000
 
@@ -19,10 +21,8 @@ DEEP = 100_000
 def trees(source, kind, unit=None, on_bad=None, **policies):
     """Return the forest of a text or bytes, as a file of some kind."""
     raw = source.encode() if isinstance(source, str) else source
-    defaults = reader.VALUES if kind == "json" else reader.MARKUP
-    forests = reader.read_stream(
-        io.BytesIO(raw), "it", kind, unit, 1024, OnBad(on_bad), {**defaults, **policies}
-    )
+    options = policies if unit is None or kind == "html" else {**policies, "unit": unit}
+    forests = read_stream(TreeStream(io.BytesIO(raw), "it", 1024, OnBad(on_bad)), kind, **options)
     return Forest.concat([Forest([], [], [0], []), *forests])
 
 
@@ -245,7 +245,7 @@ def test_where_a_file_is_cut_into_chunks_does_not_matter(values, size):
     raw = json.dumps(values, ensure_ascii=False)
     whole = trees(raw, "json", values="keep")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_values, "CHUNK_BYTES", size)
+        patch.setattr("treedot.readers.text_window.CHUNK_BYTES", size)
         assert trees(raw, "json", values="keep") == whole
 
 

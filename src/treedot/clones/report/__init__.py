@@ -1,4 +1,4 @@
-"""The groups of near-duplicates as text, JSON, SARIF, Markdown and a page."""
+"""Report groups of near-duplicates as text, JSON, SARIF, Markdown or HTML."""
 
 from treedot.clones.report.formats import duplicates_report
 

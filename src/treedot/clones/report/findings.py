@@ -1,4 +1,4 @@
-"""Groups of near-duplicates with all that a report says of them: places, source lines, what differs."""
+"""Collect the places, source lines and differences that all reports show of a group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of near-duplicates as a report in one of several formats."""
+"""``duplicates_report``: report groups of near-duplicates in any format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports as one self-contained HTML page: groups to filter and to sort, their sources side by side.
+"""Report near-duplicates as one HTML page that filters and sorts groups and shows sources side by side.
 
 The groups travel as JSON inside the page. The script beside this module lists them, and aligns and marks two
 sources when a group is opened, so that thousands of groups stay quick.

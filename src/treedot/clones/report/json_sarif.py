@@ -1,4 +1,4 @@
-"""Reports to be read by programs: JSON, and SARIF 2.1.0 for code hosts and editors."""
+"""Report near-duplicates to programs: as JSON, or as SARIF 2.1.0 for code hosts and editors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports to be read in a terminal, or as a comment on a pull request."""
+"""Report near-duplicates as text for a terminal, or as Markdown for a comment on a pull request."""
 
 from __future__ import annotations
 

@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import Array, IntArray
+from treedot._runtime.ragged import ends_of
 from treedot._storage.safetensors import dump_arrays, read_sealed
 from treedot.errors import SourceError
 from treedot.models.classes import class_names
 from treedot.trees import Forest
 from treedot.trees.forest import used_labels
-from treedot.trees.packed import ends_of, pack_texts, unpack_texts
+from treedot.trees.packed import pack_texts, unpack_texts
 from treedot.vectors.chunks import forest_chunks
 
 BLOCK_TREES = 4096

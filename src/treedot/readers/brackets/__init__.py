@@ -1,1 +1,1 @@
-"""Trees in brackets: found in text, scanned by compiled code, on all cores."""
+"""Read trees in brackets, by compiled code and several threads."""

@@ -1,4 +1,4 @@
-"""The trees of bracket text on their way into a Forest: scanned text by text, packed as one."""
+"""Collect the trees of several scanned texts into one Forest."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import IntArray
+from treedot._runtime.ragged import ends_of
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.readers.brackets import scanner
 from treedot.readers.brackets.scanner import Scan
@@ -87,7 +88,7 @@ class Batch:
         self.n_trees += scan.starts.size
         bad = self._bad_trees(scan) if self._undecodable else {}
         if scan.starts.size:
-            self._scans.append((_without(scan, list(bad)) if bad else scan, None))
+            self._scans.append((without(scan, list(bad)) if bad else scan, None))
         self._all_there = self._all_there and not bad
         return bad
 
@@ -201,17 +202,16 @@ def _joined(
     return label, arity, offsets
 
 
-def _without(scan: Scan, trees: list[int]) -> Scan:
+def without(scan: Scan, trees: list[int]) -> Scan:
     """Return a scan without some of its trees."""
     sizes = np.diff(scan.offsets)
     kept = np.ones(sizes.size, bool)
     kept[trees] = False
     nodes = np.repeat(kept, sizes)
-    offsets = np.concatenate([[0], np.cumsum(sizes[kept])])
     return scan._replace(
         label=scan.label[nodes],
         arity=scan.arity[nodes],
-        offsets=offsets,
+        offsets=ends_of(sizes[kept]),
         starts=scan.starts[kept],
         ends=scan.ends[kept],
     )

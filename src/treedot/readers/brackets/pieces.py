@@ -1,4 +1,4 @@
-"""A text of brackets cut into pieces where trees begin, so that several threads can scan it.
+"""Cut a text of brackets into pieces where trees begin, for several threads to scan.
 
 In a text without faults, a bracket that opens where none is open begins a tree, whatever the layout. Where
 there are faults, cuts may be anywhere; but all that comes before the first piece with a fault is sound.

@@ -1,4 +1,4 @@
-"""Penn brackets: one tree per line, or pretty-printed over many."""
+"""Read Penn brackets, one tree per line or pretty-printed, and recover after errors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from treedot._runtime.threads import open_threads
 from treedot._storage.files import read_chunk
 from treedot.errors import SourceError, TreeSyntaxError
 from treedot.readers.brackets import scanner
-from treedot.readers.brackets.batch import Batch, Scanned
-from treedot.readers.brackets.pieces import UNKNOWN, Piece, Pieces, begin_text
+from treedot.readers.brackets.batch import Batch, Scanned, without
+from treedot.readers.brackets.pieces import UNKNOWN, Before, Piece, Pieces, begin_text
 from treedot.readers.brackets.scanner import Scan
 from treedot.readers.brackets.words import PADDING, Text, padded
 from treedot.readers.on_bad import OnBad
 from treedot.readers.recognition import HEAD, table_hint
+from treedot.readers.stream import TreeStream
 from treedot.trees import Forest
 
 CHUNK_BYTES = 1 << 18  # with what is made of it, it fits into the caches of a core
@@ -43,8 +44,7 @@ class _Window:
     def __init__(self, stream: IO[Any], name: str, one_tree: bool = False) -> None:
         self.stream, self.name, self.one_tree = stream, name, one_tree
         self.padded = padded()
-        self.bytes_before, self.lines_before = 0, 0
-        self.column_before = 0  # the characters before it in its first line
+        self.bytes_before, self.before = 0, Before()
         self.blank_before = True  # whether there are only blanks before it
         self.line, self.line_start = 0, 0  # of the last place that was asked for: the next ones lie after it
         self.at_end = False
@@ -66,12 +66,9 @@ class _Window:
 
     def drop(self, length: int) -> None:
         """Move on by so many bytes."""
-        dropped = self.text[:length].tobytes()
-        breaks = dropped.count(b"\n")
-        last_line = dropped[dropped.rfind(b"\n") + 1 :].decode(errors="replace")
-        self.column_before = len(last_line) + (0 if breaks else self.column_before)
-        self.blank_before = self.blank_before and not dropped.strip()
-        self.lines_before += breaks
+        breaks = int(np.count_nonzero(self.text[:length] == ord("\n")))
+        self.before = self.before.then(self.text, length, breaks)
+        self.blank_before = self.blank_before and not self.text[:length].tobytes().strip()
         self.bytes_before += length
         self.padded = self.padded[length:]
         self.line, self.line_start = 0, 0
@@ -98,8 +95,8 @@ class _Window:
         self.line += before.count(10)
         self.line_start += line_start
         column = len(before[line_start:].decode(errors="replace")) + 1
-        column += self.column_before if self.line == 0 else 0
-        return f"{self.name}:{self.lines_before + self.line + 1}:{column} (tree {tree})"
+        column += self.before.column if self.line == 0 else 0
+        return f"{self.name}:{self.before.lines + self.line + 1}:{column} (tree {tree})"
 
     def complaint(self, stop: int, position: int) -> str:
         while self.text.size < position + HEAD and not self.at_end:
@@ -116,14 +113,9 @@ class _Window:
 
 
 def read_brackets(
-    stream: IO[Any],
-    name: str,
-    batch_size: int,
-    on_bad: OnBad,
-    lines_before: int = 0,
-    trees_before: int = 0,
+    stream: TreeStream, n_jobs: int = 1, lines_before: int = 0, trees_before: int = 0
 ) -> Iterator[Forest]:
-    """Yield forests of at most ``batch_size`` trees from a stream of bytes.
+    """Yield the trees of a stream, by several threads where ``n_jobs`` is above 1.
 
     Errors are handed to ``on_bad``. Where that goes on, all up to the first error is read as without it.
     After stray text, or a closing bracket too many, reading goes on with the next bracket. A tree that is
@@ -132,19 +124,19 @@ def read_brackets(
 
     Where the stream is a part of a file, ``lines_before`` and ``trees_before`` say what went before it.
     """
-    window = _Window(stream, name)
-    window.lines_before = lines_before
-    return _read_window(window, Batch(CHUNK_BYTES), batch_size, on_bad, trees_before)
+    if n_jobs > 1:
+        return _read_in_threads(stream, n_jobs)
+    window = _Window(stream.file, stream.name)
+    window.before = Before(lines_before)
+    return _read_window(window, Batch(CHUNK_BYTES), stream.batch_size, stream.on_bad, trees_before)
 
 
-def read_in_threads(
-    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, n_jobs: int | None
-) -> Iterator[Forest]:
+def _read_in_threads(stream: TreeStream, n_jobs: int) -> Iterator[Forest]:
     """Yield the same forests, and the same errors, by several threads.
 
     They scan pieces of the text. From the first piece on that something is wrong with, one reads on alone.
     """
-    batch, trees = Batch(CHUNK_BYTES), 0
+    batch, batch_size, trees = Batch(CHUNK_BYTES), stream.batch_size, 0
     idle: list[Batch] = []
 
     def read(piece: Piece) -> tuple[int, Forest | Scanned | None]:
@@ -159,7 +151,7 @@ def read_in_threads(
         return piece.trees, found
 
     with open_threads(n_jobs) as threads:
-        pieces = Pieces(stream, name, batch_size, threads)
+        pieces = Pieces(stream.file, stream.name, batch_size, threads)
         for n_trees, found in threads.in_order(read, pieces):
             if found is None:
                 break
@@ -175,10 +167,10 @@ def read_in_threads(
                 yield batch.take(threads)
             return
     before, rest = pieces.rest()
-    window = _Window(rest, name)
-    window.lines_before, window.column_before = before
+    window = _Window(rest, stream.name)
+    window.before = before
     window.fresh, window.blank_before = False, trees == 0
-    yield from _read_window(window, batch, batch_size, on_bad, trees)
+    yield from _read_window(window, batch, batch_size, stream.on_bad, trees)
 
 
 def _read_window(
@@ -223,15 +215,7 @@ def _read_window(
 
 def _without_last(scan: Scan) -> Scan:
     """Return a scan without its last tree, which is still to be used."""
-    nodes = scan.offsets[-2]
-    return scan._replace(
-        used=int(scan.starts[-1]),
-        label=scan.label[:nodes],
-        arity=scan.arity[:nodes],
-        offsets=scan.offsets[:-1],
-        starts=scan.starts[:-1],
-        ends=scan.ends[:-1],
-    )
+    return without(scan, [-1])._replace(used=int(scan.starts[-1]))
 
 
 def _may_be_closed_again(scan: Scan) -> bool:

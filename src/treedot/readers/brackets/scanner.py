@@ -1,4 +1,4 @@
-"""The compiled bracket scanner: bytes in, packed columns out, one pass."""
+"""Scan brackets in one pass of compiled code, from bytes to the arrays of a Forest."""
 
 from __future__ import annotations
 

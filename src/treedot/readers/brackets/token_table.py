@@ -1,4 +1,4 @@
-"""The distinct tokens of bracket text, numbered as they first occur, in a hash table of compiled code."""
+"""A hash table, in compiled code, that numbers the distinct tokens of a text."""
 
 from __future__ import annotations
 

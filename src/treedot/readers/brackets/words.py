@@ -1,4 +1,4 @@
-"""Several bytes of a text as single values in compiled code.
+"""Load several bytes of a text at once in compiled code.
 
 A text has ``PADDING`` blanks after its end, so that there is something to load everywhere in it.
 """

@@ -1,4 +1,4 @@
-"""Parsing in other processes, which may hang or crash.
+"""Parse in other processes, since a parser may hang or crash.
 
 A parser is a compiled program that other people wrote, and there are texts of 500 bytes on which it takes
 hours. So the system ends a process that works too long on a text, and the next text gets a new one.

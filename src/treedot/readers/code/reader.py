@@ -1,24 +1,21 @@
-"""Source code: every function, every class or every file is a tree, with its place as columns."""
+"""``read_code``, ``iter_code`` and ``parse_code``: every function, class or file of source code as a tree."""
 
 from __future__ import annotations
 
 import io
-import itertools
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import IO, Any
+from functools import partial
 
-from treedot._storage.files import read_chunk
+from treedot._runtime.threads import open_threads
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
-from treedot.parameters import n_threads
 from treedot.readers.code.parse_cache import ParseCache
 from treedot.readers.code.settings import MAX_BYTES, MAX_SECONDS, CodeSettings
-from treedot.readers.code.source_files import Outcome, as_utf8, parse_units, read_units
-from treedot.readers.folders import FoundFile, OnSkip, TooLargeError, walk
+from treedot.readers.code.source_files import as_utf8, parse_units, read_units
+from treedot.readers.folders import OnSkip, TooLargeError, walk
 from treedot.readers.on_bad import OnBad
+from treedot.readers.stream import TreeStream, in_batches
 from treedot.trees import Forest
 
 FILES_AHEAD = 16  # for each process, so that none waits for a slow one
@@ -48,6 +45,7 @@ def read_code(
 
     The columns are ``file``, ``start`` and ``end`` (the first and the last line, from 1 on), ``name``
     (``Class.method``), ``language`` and ``errors``, the number of places that do not follow the grammar.
+    Under another version of a grammar, the same file may become other trees.
 
     Parameters
     ----------
@@ -169,7 +167,7 @@ def iter_code(
     read_code : The same as one Forest.
     """
     if language is not None:
-        _checked(language)
+        _check_language(language)
     report = OnBad(on_bad)
     skip: OnSkip = on_skip or (lambda path, reason: None)
 
@@ -180,16 +178,17 @@ def iter_code(
     files = walk([paths] if isinstance(paths, (str, os.PathLike)) else paths, wanted, skip, exclude)
     if only is not None:
         files = (file for file in files if only(file.path))
-    settings = settings or CodeSettings()
-    for outcome in _outcomes(files, language, settings, n_threads(n_jobs), cache):
-        if outcome.error is not None:
-            report(outcome.error)
-        if outcome.skipped is not None:
-            skip(outcome.path, outcome.skipped)
-        for _ in range(outcome.n_ignored):
-            skip(outcome.path, "ignored unit")
-        if outcome.forest is not None and len(outcome.forest):
-            yield outcome.forest
+    read = partial(read_units, language=language, settings=settings or CodeSettings(), cache=cache)
+    with open_threads(n_jobs) as threads:  # each waits for a process that parses
+        for outcome in threads.in_order(read, files, FILES_AHEAD):
+            if outcome.error is not None:
+                report(outcome.error)
+            if outcome.skipped is not None:
+                skip(outcome.path, outcome.skipped)
+            for _ in range(outcome.n_ignored):
+                skip(outcome.path, "ignored unit")
+            if outcome.forest is not None and len(outcome.forest):
+                yield outcome.forest
 
 
 def parse_code(
@@ -223,57 +222,27 @@ def parse_code(
     >>> parse_code("def f(x):\n    return x\n", "python").columns["name"]
     ['f']
     """
-    _checked(language)
+    _check_language(language)
     text = source.encode(errors="backslashreplace") if isinstance(source, str) else as_utf8(source, language)
     return parse_units(text, language, file, settings or CodeSettings())[0]
 
 
-def read_source(
-    stream: IO[Any], name: str, language: str, unit: str, batch_size: int, on_bad: OnBad
-) -> Iterator[Forest]:
+def read_source(stream: TreeStream, language: str, unit: str = "function") -> Iterator[Forest]:
     """Yield the units of an open file in batches, with all other settings as they are by default."""
     settings = CodeSettings(unit)
-    content = read_chunk(stream, settings.max_bytes + 1, name)
+    content, name = stream.read(settings.max_bytes + 1), stream.name
     try:
         if len(content) > settings.max_bytes:
             raise TooLargeError.of(name, settings.max_bytes)
         # Open text is decoded already, whatever encoding its first lines declare.
-        text = content if isinstance(stream, io.TextIOBase) else as_utf8(content, language)
+        text = content if isinstance(stream.file, io.TextIOBase) else as_utf8(content, language)
         forest, _ = parse_units(text, language, name, settings)
     except SourceError as error:
-        on_bad(error)
+        stream.on_bad(error)
         return
-    for start in range(0, len(forest), batch_size):
-        yield forest[start : start + batch_size]
+    yield from in_batches(forest, stream.batch_size)
 
 
-def _outcomes(
-    files: Iterator[FoundFile],
-    language: str | None,
-    settings: CodeSettings,
-    n_jobs: int,
-    cache: ParseCache | None,
-) -> Iterator[Outcome]:
-    """Yield what becomes of each file in their order; a thread waits for each process that parses."""
-    if n_jobs == 1:
-        yield from (read_units(file, language, settings, cache) for file in files)
-        return
-    with ThreadPoolExecutor(n_jobs) as pool:
-
-        def submit(count: int) -> list[Future[Outcome]]:
-            ahead = itertools.islice(files, count)
-            return [pool.submit(read_units, file, language, settings, cache) for file in ahead]
-
-        waiting = deque(submit(FILES_AHEAD * n_jobs))
-        try:
-            while waiting:
-                yield waiting.popleft().result()
-                waiting.extend(submit(1))
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _checked(language: str) -> str:
+def _check_language(language: str) -> None:
     if language not in LANGUAGES:
         raise ParameterError(f"unknown language {language!r}: use one of {', '.join(LANGUAGES)}")
-    return language

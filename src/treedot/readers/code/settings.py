@@ -1,4 +1,4 @@
-"""What becomes of source code: which parts are trees, and how much of their texts is kept."""
+"""``CodeSettings``: which parts of source code become trees, and which names and literals are kept."""
 
 from __future__ import annotations
 

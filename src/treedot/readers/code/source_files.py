@@ -1,4 +1,4 @@
-"""Files of source code, from their bytes to their units."""
+"""Read one file of source code: decode it, skip what nobody wrote by hand, parse its units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source code of any language that has a tree-sitter grammar."""
+"""Turn the syntax tree of tree-sitter into nodes, for any language that has a grammar."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ _LEAVE_OUT, _STRUCTURE, _IDENTIFIER, _LITERAL, _OPERATOR, _STATEMENT, _DEFINITIO
 _OPERATION = re.compile(r"binary|unary|update|boolean_op|comparison|assignment|not_op|pointer_expression")
 _OPERATOR_TOKEN = re.compile(r"(?!(?:=|=>|->|\?)$)[-+*/%&|^~<>=!?@]+|[a-z][a-z? ]*")
 _QUOTED = re.compile(rb"(?s)([A-Za-z@$]*)(\"\"\"|'''|[\"'`])(.*)\2")
+
+
+_ASSIGNMENTS = (("value", "name"), ("value", "key"), ("value", "property"), ("right", "left"))  # fields
 
 
 class _Grammar(NamedTuple):
@@ -232,12 +235,7 @@ class _Walk:
         """Return what a definition is called; a function without a name as the variable it is given to."""
         named = _name_node(node)
         if named is None and parent is not None:
-            for value, name in (
-                ("value", "name"),
-                ("value", "key"),
-                ("value", "property"),
-                ("right", "left"),
-            ):
+            for value, name in _ASSIGNMENTS:
                 if parent.child_by_field_name(value) == node:
                     named = named or parent.child_by_field_name(name)
         if named is None:

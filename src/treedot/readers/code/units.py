@@ -1,4 +1,4 @@
-"""The units of a source file, functions, classes or the file, cut out of its one syntax tree."""
+"""Cut functions, classes or the whole file out of the syntax tree of a source file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from treedot._runtime.array_types import IntArray
 from treedot._runtime.jit import njit
+from treedot._runtime.ragged import places_of
 from treedot.readers.code.settings import CodeSettings
 from treedot.trees import Forest
 from treedot.trees.forest import used_labels
@@ -104,11 +105,8 @@ def post_order(depth: IntArray) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _cut_out(order: IntArray, size: IntArray, arity: IntArray, tree: SyntaxTree, node: IntArray) -> Forest:
-    sizes = size[node]
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    # The nodes below one stand before it in post-order, and its ancestors, one per level, after it.
-    first = node - tree.depth[node]
-    places = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], sizes)
+    # The nodes below one are before it in post-order, and its ancestors, one per level, after it.
+    places, offsets = places_of(node - tree.depth[node], size[node])
     nodes = order[places]
     label, labels = used_labels(tree.label[nodes], tree.labels)
     return Forest._trusted(label, arity[nodes], offsets, labels)

@@ -1,11 +1,20 @@
-"""Elements of HTML and XML as nodes, by policies for their attributes, texts and comments."""
+"""Turn the elements, attributes, texts and comments of HTML and XML into nodes."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
 
 from treedot.readers.packer import END, Packer
+
+
+class Policies(NamedTuple):
+    """What becomes of the texts of each kind: "keep", "blur" or "drop"."""
+
+    attributes: str
+    text: str
+    comments: str
 
 
 class Elements(Packer):
@@ -17,20 +26,15 @@ class Elements(Packer):
     """
 
     def __init__(
-        self,
-        file: str,
-        language: str,
-        named: bool,
-        policies: Mapping[str, str],
-        once: Collection[str] = (),
+        self, file: str, language: str, named: bool, policies: Policies, once: Collection[str] = ()
     ) -> None:
         super().__init__(file, language, named)
         self._once, self._begun = frozenset(once), set[str]()
-        self._attributes, self._comments = policies["attributes"], policies["comments"]
+        self._attributes, self._comments = policies.attributes, policies.comments
         self._known: dict[str, int] = {}  # the events of tags that begin
         self._together: dict[tuple[str, ...], array[int]] = {}  # those of attributes that occur together
         self._pieces: list[str] = []  # of the text that goes on here, unless it is blank
-        self.data, self._end_text = self._text_handlers(policies["text"])
+        self.data, self._end_text = self._text_handlers(policies.text)
         self.start, self.end = self._element_handlers()
 
     @property
@@ -57,9 +61,7 @@ class Elements(Packer):
         self._together.clear()
         super()._forget(n_events, texts)
 
-    def _element_handlers(
-        self,
-    ) -> tuple[Callable[[str, Mapping[str, str]], None], Callable[[str], None]]:
+    def _element_handlers(self) -> tuple[Callable[[str, Mapping[str, str]], None], Callable[[str], None]]:
         """Return what is called where an element begins and ends: functions of few steps, for speed."""
         pieces, end_text, once = self._pieces, self._end_text, self._once
         known, together = self._known.get, self._together.get

@@ -1,21 +1,17 @@
-"""JSON: every value of a file is a tree (JSON lines are many), or every item of an array at the top."""
+"""Read JSON: every value, or every item of an array at the top, is a tree."""
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
-from collections.abc import Callable, Iterator
-from typing import IO, Any
+from collections.abc import Iterator
 
-from treedot._storage.files import read_chunk
 from treedot.errors import SourceError, TreeSyntaxError
-from treedot.readers.on_bad import OnBad
 from treedot.readers.packer import MAX_TEXT, Packer
 from treedot.readers.recognition import refuse_other_files
+from treedot.readers.stream import TreeStream
+from treedot.readers.text_window import TextWindow
 from treedot.trees import Forest
-
-CHUNK_BYTES = 1 << 18
 
 # The kinds of tokens are groups: brackets and commas; strings, which are keys with a colon behind; numbers;
 # words; anything else.
@@ -38,9 +34,7 @@ _MAY_CLOSE = {"]": (_ITEM, _AFTER_ITEM), "}": (_FIRST_MEMBER, _AFTER_MEMBER)}
 _CONTAINERS = {"[": ("array", _ITEM), "{": ("object", _FIRST_MEMBER)}
 
 
-def read_json_values(
-    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, unit: str, values: str
-) -> Iterator[Forest]:
+def read_values(stream: TreeStream, unit: str = "document", values: str = "blur") -> Iterator[Forest]:
     """Yield a tree for every value of a stream, or for every item of an array at the top (``"record"``).
 
     An object is a node ``object`` with a child ``key:`` for every member, in the order of the file, which
@@ -48,103 +42,52 @@ def read_json_values(
     ``null``, and ``values`` says what becomes of their texts. After an error that ``on_bad`` survives,
     reading goes on with the next line that begins with a bracket.
     """
-    window = _Window(stream, name)
-    packer = Packer(name, "json", named=True)
+    window = _Window(stream)
+    packer = Packer(stream.name, "json", named=True)
     while True:
         parser = _Parser(window, packer, unit == "record", values)
         try:
             for token in window.tokens():
-                if parser.add(token) and len(packer) >= batch_size:
+                if parser.add(token) and len(packer) >= stream.batch_size:
                     yield packer.take()
             parser.end()
             break
         except SourceError as error:
-            on_bad(error)
+            stream.on_bad(error)
             packer.forget_unfinished()
-            if not window.skip():
+            if not window.skip(_NEXT_VALUE):
                 break
     if len(packer):
         yield packer.take()
 
 
-class _Window:
-    """The part of a stream that is being parsed, as text."""
+class _Window(TextWindow):
+    """The tokens of a text."""
 
-    def __init__(self, stream: IO[Any], name: str) -> None:
-        self._stream, self._name = stream, name
-        self._decode: Callable[[bytes, bool], str] | None = None
-        self._text = ""
-        self._at = 0  # the position after the last token
-        self._line, self._line_start = 1, 0  # of the position that was asked for last,
-        self._counted = 0  # which is this
-        self._at_end = False
-        self._problem: str | None = None  # what is wrong where the text ends
+    def encoding(self, head: bytes) -> tuple[str, str]:
+        encoding = json.detect_encoding(head)
+        if encoding == "utf-8":
+            refuse_other_files(head, self.stream.name)
+        return encoding, "strict"
+
+    def too_long(self) -> SourceError:
+        return SourceError(f"{self.place(0)}: no comma or bracket follows for {MAX_TEXT:,} characters")
 
     def tokens(self) -> Iterator[re.Match[str]]:
         """Yield the tokens from here on; one that may go on behind the end of the text waits for more."""
         while True:
-            text = self._text
-            end = len(text) if self._at_end else max(map(text.rfind, ",]}")) + 1
-            for token in _TOKEN.finditer(text, self._at, end):
-                if token[0] == '"' and (self._problem or not self._at_end):  # a string that goes on
+            text = self.text
+            end = len(text) if self.ended else max(map(text.rfind, ",]}")) + 1
+            for token in _TOKEN.finditer(text, self.at, end):
+                if token[0] == '"' and (self.problem or not self.ended):  # a string that goes on
                     break
-                self._at = token.end()
+                self.at = token.end()
                 yield token
-            if self._problem is not None:
-                raise SourceError(f"{self.place(len(text))}: {self._problem}")
-            if self._at_end:
+            if self.problem:
+                raise SourceError(f"{self.place(len(text))}: {self.problem}")
+            if self.ended:
                 return
-            self._grow()
-
-    def _grow(self) -> None:
-        """Read on, at least as much as is waiting, so that looking at it again costs linear time in all."""
-        self.line(self._at)
-        self._text = self._text[self._at :]
-        self._line_start -= self._at
-        self._counted, self._at = 0, 0
-        if len(self._text) > MAX_TEXT:
-            raise SourceError(f"{self.place(0)}: no comma or bracket follows for {MAX_TEXT:,} characters")
-        raw = read_chunk(self._stream, max(CHUNK_BYTES, len(self._text)), self._name)
-        self._at_end = not raw
-        if self._decode is None:
-            encoding = json.detect_encoding(raw)
-            if encoding == "utf-8":
-                refuse_other_files(raw, self._name)
-            self._decode = codecs.getincrementaldecoder(encoding)().decode
-        try:
-            self._text += self._decode(raw, self._at_end)
-        except UnicodeDecodeError as error:
-            self._text += error.object[: error.start].decode(error.encoding)
-            self._problem = f"the byte {error.object[error.start]:#x} is not {error.encoding.upper()}"
-            self._at_end = True
-
-    def line(self, position: int) -> int:
-        """Return the line of a position, which does not lie before the last one that was asked for."""
-        ends = self._text.count("\n", self._counted, position)
-        if ends:
-            self._line += ends
-            self._line_start = self._text.rfind("\n", self._counted, position) + 1
-        self._counted = position
-        return self._line
-
-    def place(self, position: int) -> str:
-        """Say where a position is, under the same condition."""
-        return f"{self._name}:{self.line(position)}:{position - self._line_start + 1}"
-
-    @property
-    def end(self) -> int:
-        """The position after the last token."""
-        return self._at
-
-    def skip(self) -> bool:
-        """Move on to the next line that begins with a bracket; tell whether there is one."""
-        while (found := _NEXT_VALUE.search(self._text, self._at)) is None:
-            if self._at_end:
-                return False
-            self._at = max(self._at, len(self._text) - 1)  # the end of a line, perhaps
-            self._grow()
-        self._at = found.end()
-        return True
+            self.grow()
 
 
 class _Parser:
@@ -184,7 +127,7 @@ class _Parser:
     def end(self) -> None:
         """Raise where a value is not finished."""
         if self._open:
-            place = self._window.place(self._window.end)
+            place = self._window.place(self._window.at)
             raise TreeSyntaxError(f"{place}: expected {self._expected}, found the end of the file")
 
     def _add_scalar(self, token: re.Match[str]) -> None:
@@ -229,5 +172,5 @@ class _Parser:
             self._expected = _AFTER_ITEM if depth else _VALUE
         if depth > self._outside:
             return False
-        self._packer.finish_tree(self._first_line, self._window.line(self._window.end))
+        self._packer.finish_tree(self._first_line, self._window.line(self._window.at))
         return True

@@ -1,19 +1,18 @@
-"""HTML by lxml and XML by expat: a page or document is a tree, or each element below the root of one is."""
+"""Read HTML by lxml and XML by expat: each document, or each element below the root, is a tree."""
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Mapping
-from typing import IO, Any
+from collections.abc import Iterator
+from typing import Any
 from xml.parsers import expat
 
-from treedot._storage.files import read_chunk
 from treedot.errors import SourceError, TreeSyntaxError, missing
-from treedot.readers.documents.elements import Elements
-from treedot.readers.on_bad import OnBad
+from treedot.readers.documents.elements import Elements, Policies
 from treedot.readers.packer import MAX_TEXT
 from treedot.readers.recognition import refuse_other_files
+from treedot.readers.stream import TreeStream
 from treedot.trees import Forest
 
 MAX_BYTES = 1 << 28  # of a page
@@ -25,7 +24,9 @@ _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UT
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 
 
-def read_page(stream: IO[Any], name: str, on_bad: OnBad, policies: Mapping[str, str]) -> Iterator[Forest]:
+def read_page(
+    stream: TreeStream, attributes: str = "blur", text: str = "blur", comments: str = "drop"
+) -> Iterator[Forest]:
     """Yield the one tree of a page, which is repaired as libxml2 does it.
 
     The parser reports what it meets, so that depth is bounded by memory alone.
@@ -34,7 +35,8 @@ def read_page(stream: IO[Any], name: str, on_bad: OnBad, policies: Mapping[str, 
         from lxml import etree
     except ModuleNotFoundError:
         raise missing("lxml", "html", "reading HTML") from None
-    raw = read_chunk(stream, MAX_BYTES + 1, name)
+    raw, name = stream.read(MAX_BYTES + 1), stream.name
+    policies = Policies(attributes, text, comments)
     elements = Elements(name, "html", named=False, policies=policies, once=("html", "body"))
     parser = etree.HTMLParser(target=elements, encoding="utf-8", huge_tree=True)
     try:
@@ -45,9 +47,9 @@ def read_page(stream: IO[Any], name: str, on_bad: OnBad, policies: Mapping[str, 
         if not elements.has_begun:
             raise SourceError(f"{name}: this is not HTML: no element found")
     except etree.LxmlError as error:
-        on_bad(SourceError(f"{name}: this is not HTML: {error}"))
+        stream.on_bad(SourceError(f"{name}: this is not HTML: {error}"))
     except SourceError as error:
-        on_bad(error)
+        stream.on_bad(error)
     else:
         for _ in range(elements.depth):
             elements.finish()
@@ -91,16 +93,21 @@ def _in_utf8(raw: bytes) -> bytes:
     return text.removeprefix("\ufeff").replace("\0", "\ufffd").encode(errors="replace")
 
 
-def read_xml_elements(
-    stream: IO[Any], name: str, batch_size: int, on_bad: OnBad, unit: str, policies: Mapping[str, str]
+def read_elements(
+    stream: TreeStream,
+    unit: str = "document",
+    attributes: str = "blur",
+    text: str = "blur",
+    comments: str = "drop",
 ) -> Iterator[Forest]:
     """Yield the tree of a document, or one for every element below its root (``unit="record"``).
 
     Entities that a document declares stay as they are written in texts, and nothing is read from elsewhere.
     What stands before an error, of records, is read.
     """
-    document = _Document(name, unit == "record", policies)
-    chunk = read_chunk(stream, XML_CHUNK, name)
+    name, on_bad = stream.name, stream.on_bad
+    document = _Document(name, unit == "record", Policies(attributes, text, comments))
+    chunk = stream.read(XML_CHUNK)
     fed = 0
     try:
         _check_kind(chunk, name)
@@ -110,9 +117,9 @@ def read_xml_elements(
             if fed - document.parser.CurrentByteIndex > MAX_TEXT + XML_CHUNK:
                 line = document.parser.CurrentLineNumber
                 raise SourceError(f"{name}:{line}: a tag or comment of more than {MAX_TEXT >> 20} MiB")
-            if len(document) >= batch_size:
+            if len(document) >= stream.batch_size:
                 yield document.take()
-            chunk = read_chunk(stream, XML_CHUNK, name)
+            chunk = stream.read(XML_CHUNK)
         document.parser.Parse(b"", True)
     except expat.ExpatError as error:
         place = f"{name}:{error.lineno}:{error.offset + 1}"
@@ -126,7 +133,7 @@ def read_xml_elements(
 class _Document(Elements):
     """The elements of an XML document, as expat reports them."""
 
-    def __init__(self, file: str, records: bool, policies: Mapping[str, str]) -> None:
+    def __init__(self, file: str, records: bool, policies: Policies) -> None:
         super().__init__(file, "xml", named=records, policies=policies)
         self._roots = int(records)  # how many levels of elements are left out
         self._level = 0

@@ -1,32 +1,13 @@
-"""Files that are trees themselves: HTML, XML and JSON, one by one or in folders."""
+"""``read_html``, ``read_xml`` and ``read_json``: read files, or all files of folders, as trees."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from typing import IO, Any
+from typing import Any
 
-from treedot._storage.compression import decompressed
-from treedot._storage.files import content_suffix, open_raw
-from treedot.errors import ParameterError, SourceError, TreeSyntaxError
 from treedot.parameters import DOCUMENT_UNITS, POLICIES, checked_choice
-from treedot.readers.folders import OnSkip, walk
-from treedot.readers.on_bad import OnBad
+from treedot.readers.folders import OnSkip
+from treedot.readers.formats import OnError, Paths, read_files
 from treedot.trees import Forest
-
-__all__ = ["read_files", "read_html", "read_json", "read_stream", "read_xml"]
-
-Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-
-AT_A_TIME = 1 << 16  # trees of a batch, where all are kept anyway
-MARKUP = {"attributes": "blur", "text": "blur", "comments": "drop"}
-VALUES = {"values": "blur"}
-SUFFIXES = {
-    "html": (".html", ".htm", ".xhtml"),
-    "xml": (".xml",),
-    "json": (".json", ".jsonl", ".ndjson"),
-}
 
 
 def read_html(
@@ -35,7 +16,7 @@ def read_html(
     attributes: str = "blur",
     text: str = "blur",
     comments: str = "drop",
-    on_bad: Callable[[SourceError], object] | None = None,
+    on_bad: OnError | None = None,
     on_skip: OnSkip | None = None,
 ) -> Forest:
     r"""Read pages of HTML, each of which is a tree, into one Forest.
@@ -82,7 +63,7 @@ def read_html(
     (html (body (p (@class a) br) p))
     """
     markup = {"attributes": attributes, "text": text, "comments": comments}
-    return _read(paths, "html", "document", markup, on_bad, on_skip)
+    return _read(paths, "html", on_bad, on_skip, **markup)
 
 
 def read_xml(
@@ -92,7 +73,7 @@ def read_xml(
     attributes: str = "blur",
     text: str = "blur",
     comments: str = "drop",
-    on_bad: Callable[[SourceError], object] | None = None,
+    on_bad: OnError | None = None,
     on_skip: OnSkip | None = None,
 ) -> Forest:
     """Read XML documents, or the records that they list, into one Forest.
@@ -133,7 +114,7 @@ def read_xml(
     (entry @id b)
     """
     markup = {"attributes": attributes, "text": text, "comments": comments}
-    return _read(paths, "xml", unit, markup, on_bad, on_skip)
+    return _read(paths, "xml", on_bad, on_skip, unit=unit, **markup)
 
 
 def read_json(
@@ -141,7 +122,7 @@ def read_json(
     *,
     unit: str = "document",
     values: str = "blur",
-    on_bad: Callable[[SourceError], object] | None = None,
+    on_bad: OnError | None = None,
     on_skip: OnSkip | None = None,
 ) -> Forest:
     """Read JSON values, or the records that they list, into one Forest.
@@ -181,77 +162,10 @@ def read_json(
     >>> print(read_json(file, unit="record", values="keep")[1])
     (object (name: (string Alan)) (born: null))
     """
-    return _read(paths, "json", unit, {"values": values}, on_bad, on_skip)
+    return _read(paths, "json", on_bad, on_skip, unit=unit, values=values)
 
 
-def read_stream(
-    stream: IO[Any],
-    name: str,
-    kind: str,
-    unit: str | None,
-    batch_size: int,
-    on_bad: OnBad,
-    policies: dict[str, str] | None = None,
-) -> Iterator[Forest]:
-    """Yield the trees of one file of a kind: ``"html"``, ``"xml"`` or ``"json"``."""
-    unit = unit or "document"
-    if kind == "json":
-        from treedot.readers.documents.json_values import read_json_values
-
-        return read_json_values(stream, name, batch_size, on_bad, unit, (policies or VALUES)["values"])
-    from treedot.readers.documents import markup
-
-    if kind == "html":
-        return markup.read_page(stream, name, on_bad, policies or MARKUP)
-    return markup.read_xml_elements(stream, name, batch_size, on_bad, unit, policies or MARKUP)
-
-
-def _read(
-    paths: Paths,
-    kind: str,
-    unit: str,
-    policies: dict[str, str],
-    on_bad: Callable[[SourceError], object] | None,
-    on_skip: OnSkip | None,
-) -> Forest:
-    checked_choice("unit", unit, DOCUMENT_UNITS)
-    for name, policy in policies.items():
-        checked_choice(name, policy, POLICIES)
-    read = partial(_read_whole, kind=kind, unit=unit, policies=policies)
-    return read_files(paths, SUFFIXES[kind], read, on_bad, on_skip)
-
-
-def _read_whole(
-    stream: IO[Any], name: str, on_bad: OnBad, kind: str, unit: str, policies: dict[str, str]
-) -> Iterator[Forest]:
-    return read_stream(stream, name, kind, unit, AT_A_TIME, on_bad, policies)
-
-
-def read_files(
-    paths: Paths,
-    suffixes: tuple[str, ...],
-    read: Callable[[IO[Any], str, OnBad], Iterator[Forest]],
-    on_bad: Callable[[SourceError], object] | None,
-    on_skip: OnSkip | None,
-) -> Forest:
-    """Read the trees of files, and of those in folders that have one of some suffixes, into one Forest."""
-    found = [Forest([], [], [0], [])]
-    given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    if not isinstance(given, Iterable):
-        raise ParameterError(f"give the path of a file or a folder, or several, not {paths!r}")
-    for file in walk(given, lambda name: content_suffix(name) in suffixes, on_skip):
-        leave_out = None if file.named else partial(_leave_out, file.path, on_skip)
-        report = OnBad(on_bad or leave_out)
-        try:
-            with open_raw(file.path) as raw:
-                found += read(decompressed(raw, file.path), file.path, report)
-        except SourceError as error:
-            if file.named:
-                raise
-            report(error)  # others in the folder are read
-    return Forest.concat(found)
-
-
-def _leave_out(path: str, on_skip: OnSkip | None, error: SourceError) -> None:
-    if on_skip is not None:
-        on_skip(path, "syntax error" if isinstance(error, TreeSyntaxError) else "unreadable")
+def _read(paths: Paths, kind: str, on_bad: OnError | None, on_skip: OnSkip | None, **options: Any) -> Forest:
+    for name, value in options.items():
+        checked_choice(name, value, DOCUMENT_UNITS if name == "unit" else POLICIES)
+    return read_files(paths, kind, on_bad, on_skip, **options)

@@ -14,7 +14,7 @@ from paper.section import Drawing, Section, Table, panel
 from paper.settings import SIZE, Settings
 from treedot.kernels import count_fragments, list_fragments
 from treedot.trees import Forest, Tree
-from treedot.vectors.dense import properties
+from paper import properties
 from treedot.vectors.dense.compositions import ALGEBRAS
 from treedot.vectors.dense.reference import fragment_vector
 

@@ -28,7 +28,7 @@ from treedot import SubsetTreeKernel, Tree
 from treedot._pages.page import STYLE
 from treedot.errors import SourceError
 from treedot.readers import read_trees
-from treedot.vectors.dense import properties
+from paper import properties
 from treedot.vectors.dense.compositions import ALGEBRAS
 from treedot.vectors.fidelity import floor, projected
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 from treedot.errors import ParameterError
-from treedot.vectors.dense import properties
+from paper import properties
 from treedot.vectors.dense.compositions import ALGEBRAS, MixedProduct, bent_signs
 
 SIZE = 8192

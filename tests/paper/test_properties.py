@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from treedot.errors import ParameterError
 from paper import properties
+from treedot.errors import ParameterError
 from treedot.vectors.dense.compositions import ALGEBRAS, MixedProduct, bent_signs
 
 SIZE = 8192

@@ -22,7 +22,7 @@ from treedot._storage.compression import check_unpacked
 from treedot._storage.files import check_plain, open_plain
 from treedot._storage.safetensors import read_arrays
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
-from treedot.vectors.parts import parts_metadata, read_parts
+from treedot.vectors.parts import dense_vectors, parts_metadata, read_parts
 from treedot.vectors.spec import DenseSpec, SparseSpec, spec_from_dict
 from treedot.vectors.vectors import Vectors, check_matrix, vector_width
 from treedot.vectors.writers import MEMBER, SPEC_KEY, TRAILER, vector_file
@@ -291,11 +291,7 @@ def _read_parquet(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, Seque
         table = open_parquet(path).read()
         table.validate(full=True)  # what leads out of its buffers would end the process
         _vector_type(table.schema, path)
-        vector = table["vector"].combine_chunks()
-        if vector.null_count or vector.flatten().null_count:
-            raise SourceError(f"a vector of {path} is missing, or a part of it")
-        matrix = vector.flatten().to_numpy(zero_copy_only=False).reshape(len(vector), vector.type.list_size)
-        return matrix, table.drop_columns(["vector"]).to_pydict()
+        return dense_vectors(table["vector"], path), table.drop_columns(["vector"]).to_pydict()
 
 
 def check_is(path: str | os.PathLike[str], opener: str) -> None:

@@ -118,7 +118,6 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
         raise
     if description.get("format") != INDEX_FORMAT:
         check_is(path, "TreeIndex.open")
-    if description.get("format") != INDEX_FORMAT:
         raise SourceError(f"{path} is not an index of trees: make one with TreeIndex.build")
     if description.get("version") != VERSION:
         raise SourceError(

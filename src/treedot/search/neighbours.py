@@ -1,4 +1,4 @@
-"""The largest dot products of many vectors with many, without ever holding all of them."""
+"""Find the nearest neighbours of many vectors among many, tile by tile."""
 
 from __future__ import annotations
 

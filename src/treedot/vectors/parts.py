@@ -1,4 +1,4 @@
-"""Vectors in Arrow files, and folders of such files that are read as one.
+"""Read vectors from Arrow files, and from folders of such files as if they were one.
 
 A dense vector is a fixed-size list in the column ``vector``; a sparse row is two lists, ``indices`` and
 ``values``. The columns that came with the trees stand beside. The schema's metadata holds the description of

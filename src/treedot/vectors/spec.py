@@ -1,4 +1,4 @@
-"""Everything that determines a vector, in one small frozen object."""
+"""The settings that determine vectors, ``DenseSpec`` and ``SparseSpec``, with their fingerprints."""
 
 from __future__ import annotations
 

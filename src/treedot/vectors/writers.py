@@ -1,4 +1,4 @@
-"""Writers of vectors, a batch at a time, into files that say how they were made.
+"""Write vectors to files, a batch at a time, together with the settings that made them.
 
 ``.npy`` holds the plain matrix and, behind its data, where NumPy does not look, eight bytes ``TRAILER``, the
 length of the description in eight bytes, little-endian, and the description as JSON. ``.parquet`` holds a

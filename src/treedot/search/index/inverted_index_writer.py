@@ -1,4 +1,4 @@
-"""Sparse rows in, the posting lists of an inverted index out: through files, in bounded memory."""
+"""Turn sparse rows into the posting lists of an inverted index, through files, in bounded memory."""
 
 from __future__ import annotations
 

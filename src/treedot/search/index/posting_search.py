@@ -1,4 +1,4 @@
-"""The rows of an inverted index with the largest dot products: exact, one query's lists at a time."""
+"""Find the rows of an inverted index with the largest dot products, exactly, query by query."""
 
 from __future__ import annotations
 

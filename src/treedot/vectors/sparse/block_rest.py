@@ -1,4 +1,4 @@
-"""What lies beyond the budget in blocks, compiled: for every prefix the sum of all its continuations.
+"""The rest of a row in blocks of columns, compiled: for each prefix, the sum of its continuations.
 
 ``reference.block`` defines the block of a fragment: its productions are read depth-first, from the last
 expanded child to the first, until their cost exceeds the budget. What has been read is its *prefix*, which

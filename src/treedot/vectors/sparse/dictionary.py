@@ -1,4 +1,4 @@
-"""What is learned from trees about their bounded fragments: which there are, and how many trees hold each.
+"""The distinct fragments of some trees: how many trees hold each, and how each is made.
 
 ``list_bounded`` writes down the distinct fragments of each tree, ``distinct`` joins those of many trees, and
 a ``FragmentDictionary`` keeps them for good: it knows how each is made, so that columns have names.

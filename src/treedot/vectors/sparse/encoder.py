@@ -1,4 +1,4 @@
-"""Forest in, sparse rows out: the bounded fragments of every tree, and what lies beyond the budget."""
+"""Encode a forest as a matrix of sparse rows: fragments within the budget, and the rest of the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies beyond the budget of a row, its *rest*: one dense vector, or blocks.
+"""The *rest* of a row: its fragments beyond the budget, as one dense vector or as blocks of columns.
 
 Rests of large trees outgrow any floating-point type, so each comes with the logarithm of a factor.
 """

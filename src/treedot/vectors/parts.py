@@ -196,7 +196,9 @@ def dense_vectors(column: Any, path: str | os.PathLike[str]) -> Matrix:
     from treedot.trees.arrow import pa
 
     if not pa.types.is_fixed_size_list(column.type) or _nulls(column):
-        raise SourceError(f"the column 'vector' of {path} does not hold lists of one size")
+        raise SourceError(
+            f"the column 'vector' of {path} does not hold lists of one size, or numbers are missing in it"
+        )
     return _flat(column).reshape(len(column), column.type.list_size)
 
 

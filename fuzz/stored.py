@@ -39,9 +39,8 @@ from treedot.cli.facts import file_facts, printed
 from treedot.cli.find import search
 from treedot.cli.units import Reading
 from treedot.clones.baseline import read_baseline
-from treedot.vectors.parts import vector_columns
 from treedot.vectors.sparse.fitted_rows import fingerprint_of
-from treedot.vectors.writers import write_matrix
+from treedot.vectors.writers import vector_columns, write_matrix
 
 MARK = b"\n===\n"  # between the parts of a plain content
 

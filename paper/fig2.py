@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from paper import properties
 from paper.corpora import Corpora
 from paper.methods import COLOURS, DENSE
 from paper.record import Record, Step, alone
@@ -14,7 +15,6 @@ from paper.section import Drawing, Section, Table, panel
 from paper.settings import SIZE, Settings
 from treedot.kernels import count_fragments, list_fragments
 from treedot.trees import Forest, Tree
-from treedot.vectors.dense import properties
 from treedot.vectors.dense.compositions import ALGEBRAS
 from treedot.vectors.dense.reference import fragment_vector
 

@@ -22,13 +22,12 @@ from paper.record import Record
 from paper.section import Drawing, Section, Table, compared
 from paper.settings import Settings
 
-from paper import EXPERIMENTS, fig3, run, table2
+from paper import EXPERIMENTS, fig3, properties, run, table2
 from strategies import corpus, random_forest
 from treedot import SubsetTreeKernel, Tree
 from treedot._pages.page import STYLE
 from treedot.errors import SourceError
 from treedot.readers import read_trees
-from treedot.vectors.dense import properties
 from treedot.vectors.dense.compositions import ALGEBRAS
 from treedot.vectors.fidelity import floor, projected
 

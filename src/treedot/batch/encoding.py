@@ -18,9 +18,9 @@ from treedot.readers import read_trees
 from treedot.trees import Forest
 from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
 from treedot.vectors.fragment_vectorizer import FragmentVectorizer
-from treedot.vectors.parts import vector_columns, vector_metadata
+from treedot.vectors.parts import vector_metadata
 from treedot.vectors.spec import DenseSpec, spec_from_dict
-from treedot.vectors.writers import describe
+from treedot.vectors.writers import describe, vector_columns
 
 VECTORIZER = "_vectorizer"
 

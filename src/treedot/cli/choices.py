@@ -1,4 +1,4 @@
-"""Make what the options ask for: a vectorizer, the vectors alone, or an exact kernel."""
+"""Make what the options ask for: a vectorizer, only its encoding, or an exact kernel."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def _is_offered(options: argparse.Namespace, way: str) -> bool:
 def make_vectorizer(options: argparse.Namespace, **defaults: Any) -> Any:
     """Return the scikit-learn vectorizer that the options ask for."""
     settings = _settings(options, defaults)
-    settings |= {"random_state": settings.pop("seed")} if "seed" in settings else {}
+    if "seed" in settings:
+        settings["random_state"] = settings.pop("seed")
     if options.vectors == "sparse":
         from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
@@ -105,8 +106,7 @@ def make_encoding(options: argparse.Namespace, **defaults: Any) -> FittedRows | 
     if options.vectors == "sparse":
         from treedot.vectors.sparse.fitted_rows import FittedRows
 
-        damping = default_damping(options.rest)
-        return FittedRows(SparseSpec(**{"damping": damping, **settings}))
+        return FittedRows(SparseSpec(**{"damping": default_damping(options.rest), **settings}))
     from treedot.kernels.word_vectors import WordVectors
     from treedot.vectors.dense.encoding import DenseEncoding
 

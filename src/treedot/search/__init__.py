@@ -1,4 +1,4 @@
-"""Find trees: nearest ones, by an index on disk too; clusters; edit distance; how two trees compare."""
+"""Find similar trees: nearest neighbours, an index on disk, clusters, edit distance, comparisons."""
 
 from treedot._runtime.lazy import exports
 

@@ -1,4 +1,4 @@
-"""Clusters of trees: those that are made alike, such as pages of one template, and what is like none."""
+"""Cluster trees that are made alike, such as pages of one template, and tell outliers apart."""
 
 from __future__ import annotations
 

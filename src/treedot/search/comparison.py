@@ -1,4 +1,4 @@
-"""Two trees beside each other: how similar they are, and what they share, in words."""
+"""Compare two trees: how similar they are, and which productions they share."""
 
 from __future__ import annotations
 

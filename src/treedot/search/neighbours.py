@@ -1,8 +1,7 @@
-"""The largest dot products of many vectors with many, without ever holding all of them."""
+"""Find the nearest neighbours of many vectors among many, tile by tile."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -226,31 +225,23 @@ def _pass_over(
 def _dense_nearest(
     X: np.ndarray, Y: np.ndarray | None, k: int, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Multiply tile after tile; of X with itself, only the upper half."""
     others = X if Y is None else Y
-    rows = np.full((X.shape[0], k), -1, np.int64)
-    values = np.full((X.shape[0], k), -np.inf, np.result_type(X.dtype, others.dtype, np.float32))
-    for start, first, tile in _dense_tiles(X, others, Y is None, n_jobs):
-        if not np.isfinite(tile).all():
-            raise ParameterError(NOT_FINITE)
-        here = slice(start, start + len(tile))
-        if Y is None and first <= start < first + tile.shape[1]:
-            tile[np.arange(len(tile)), np.arange(len(tile)) + start - first] = -np.inf
-        _keep_tile(rows[here], values[here], tile, first)
-        if Y is None and first > start:  # the same products serve the other rows
-            there = slice(first, first + tile.shape[1])
-            _keep_tile(rows[there], values[there], np.ascontiguousarray(tile.T), start)
-    return rows, values
-
-
-def _dense_tiles(
-    X: np.ndarray, Y: np.ndarray, symmetric: bool, n_jobs: int | None
-) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Yield first row, first column and products of tile after tile; of the upper half where symmetric."""
-    kind = np.result_type(X.dtype, Y.dtype, np.float32)
+    kind = np.result_type(X.dtype, others.dtype, np.float32)
+    rows, values = np.full((X.shape[0], k), -1, np.int64), np.full((X.shape[0], k), -np.inf, kind)
     for start in range(0, X.shape[0], TILE):
         part = _tile(X, start, kind)
-        for first in range(start if symmetric else 0, Y.shape[0], TILE):
-            yield start, first, dot_products(part, _tile(Y, first, kind), n_jobs).astype(kind, copy=False)
+        for first in range(start if Y is None else 0, others.shape[0], TILE):
+            tile = dot_products(part, _tile(others, first, kind), n_jobs).astype(kind, copy=False)
+            if not np.isfinite(tile).all():
+                raise ParameterError(NOT_FINITE)
+            here, there = slice(start, start + TILE), slice(first, first + TILE)
+            if Y is None and first == start:
+                np.fill_diagonal(tile, -np.inf)
+            _keep_tile(rows[here], values[here], tile, first)
+            if Y is None and first > start:  # the same products serve the other rows
+                _keep_tile(rows[there], values[there], np.ascontiguousarray(tile.T), start)
+    return rows, values
 
 
 def _tile(rows: Any, start: int, kind: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The best by an exact kernel among the best by dot products."""
+"""Rank neighbours that were found by dot products again, by an exact kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The k largest of many values, in one pass: equal ones by their row number."""
+"""Keep the k largest of many values in one pass; equal values are ordered by their row number."""
 
 from __future__ import annotations
 

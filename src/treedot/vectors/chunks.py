@@ -1,4 +1,4 @@
-"""Forests cut into chunks, compiled code run over the trees of a chunk, and rows made into a matrix.
+"""Cut forests into chunks, run compiled code over each, and join the rows into a matrix.
 
 Compiled code cannot enlarge its arrays while it runs. So it goes from tree to tree as far as it can, and
 says where it ended and why; ``run_to_end`` enlarges what was too small and lets it go on from there.

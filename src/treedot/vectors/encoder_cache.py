@@ -1,4 +1,4 @@
-"""The encoders that were used last: they know the labels that they have met.
+"""Keep encoders in memory for the next call, since they know the labels that they have met.
 
 Looking a label up is much cheaper than hashing it and drawing its vector. So vectorizers with equal settings
 share one encoder, which stays in memory for their next call. All that stay take at most ``LIMIT`` bytes

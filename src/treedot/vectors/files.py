@@ -1,4 +1,4 @@
-"""Files of vectors that say how they were made: written from memory, read, and checked.
+"""Save and load vectors in files that also hold the settings that made them.
 
 ``treedot.vectors.writers`` says what is in them.
 """
@@ -22,7 +22,7 @@ from treedot._storage.compression import check_unpacked
 from treedot._storage.files import check_plain, open_plain
 from treedot._storage.safetensors import read_arrays
 from treedot.errors import ParameterError, SourceError, SpecMismatchError, TreedotError
-from treedot.vectors.parts import parts_metadata, read_parts
+from treedot.vectors.parts import dense_vectors, parts_metadata, read_parts
 from treedot.vectors.spec import DenseSpec, SparseSpec, spec_from_dict
 from treedot.vectors.vectors import Vectors, check_matrix, vector_width
 from treedot.vectors.writers import MEMBER, SPEC_KEY, TRAILER, vector_file
@@ -185,11 +185,10 @@ def _check_rows(matrix: Any) -> None:
 
 def _mapped(path: str | os.PathLike[str]) -> np.memmap[Any, Any]:
     with _damaged(path), open_plain(path) as file:
-        header, size = _read_header(file), os.fstat(file.fileno()).st_size
-        if min(header.shape, default=0) < 0 or header.n_bytes > size - file.tell():
+        (shape, dtype, in_columns), size = _read_header(file), os.fstat(file.fileno()).st_size
+        if min(shape, default=0) < 0 or dtype.itemsize * math.prod(shape) > size - file.tell():
             raise ValueError("it ends before its last number")
-        order: Any = "F" if header.in_columns else "C"
-        return np.memmap(file, header.dtype, "r", file.tell(), header.shape, order)
+        return np.memmap(file, dtype, "r", file.tell(), shape, "F" if in_columns else "C")
 
 
 class MatrixSummary(NamedTuple):
@@ -232,32 +231,21 @@ def _summarize_archive(path: str | os.PathLike[str]) -> MatrixSummary:
                 raise ValueError("its shape is not that of a matrix")
             shape = np.frombuffer(member.read(sizes[0] * dtype.itemsize), dtype).tolist()
         with archive.open("data.npy") as member:
-            data = _read_header(member)
-        if data.n_bytes > archive.getinfo("data.npy").file_size or min(shape) < 0:
+            of_data, dtype, _ = _read_header(member)
+        nonzeros = math.prod(of_data)
+        if dtype.itemsize * nonzeros > archive.getinfo("data.npy").file_size or min(shape) < 0:
             raise ValueError("its parts contradict each other")
-        return MatrixSummary(tuple(shape), str(data.dtype), math.prod(data.shape))
+        return MatrixSummary(tuple(shape), str(dtype), nonzeros)
 
 
-class _Header(NamedTuple):
-    """The header of an array in NumPy's format."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    in_columns: bool
-
-    @property
-    def n_bytes(self) -> int:
-        """The size of the array."""
-        return self.dtype.itemsize * math.prod(self.shape)
-
-
-def _read_header(file: IO[bytes]) -> _Header:
+def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
+    """Return the shape and type of an array in NumPy's format, and whether it lies there by columns."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, in_columns, dtype = read(file)
     if dtype.hasobject:
         raise ValueError("it holds Python objects")
-    return _Header(shape, dtype, in_columns)
+    return shape, dtype, in_columns
 
 
 def _summarize_parquet(path: str | os.PathLike[str]) -> MatrixSummary:
@@ -291,11 +279,7 @@ def _read_parquet(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, Seque
         table = open_parquet(path).read()
         table.validate(full=True)  # what leads out of its buffers would end the process
         _vector_type(table.schema, path)
-        vector = table["vector"].combine_chunks()
-        if vector.null_count or vector.flatten().null_count:
-            raise SourceError(f"a vector of {path} is missing, or a part of it")
-        matrix = vector.flatten().to_numpy(zero_copy_only=False).reshape(len(vector), vector.type.list_size)
-        return matrix, table.drop_columns(["vector"]).to_pydict()
+        return dense_vectors(table["vector"], path), table.drop_columns(["vector"]).to_pydict()
 
 
 def check_is(path: str | os.PathLike[str], opener: str) -> None:

@@ -58,9 +58,12 @@ class FragmentVectorizer(SparseTreeTransformer):
     ----------
     n_features : int or None, default=2**20
         The number of columns, a power of two, into which fragments are hashed with random signs: there is
-        nothing to fit. The default suits linear models; for dot products alone ``2**30`` leaves hardly any
-        collision. With None, ``fit`` gives each fragment of its trees a column of its own, with a name;
-        fragments that it has not seen count only towards the length of a row.
+        nothing to fit. With None, ``fit`` gives each fragment of its trees a column of its own, with a name;
+        fragments that it has not seen count only towards the length of a row. The default is for linear
+        models of scikit-learn, which keep a weight for every column and class. ``TreeIndex``,
+        ``TreeClassifier`` and ``treedot kernel`` keep only the columns that occur, so they take ``2**30``,
+        where hardly any two fragments collide. ``train_files`` keeps all weights, in its own arrays, and
+        takes ``2**22``.
     decay : float, default=0.4
         The decay λ, in [0, 1]; small values let large fragments count less.
     budget : int or None, default=4
@@ -131,7 +134,7 @@ class FragmentVectorizer(SparseTreeTransformer):
     def __init__(
         self,
         *,
-        n_features: int | None = 2**20,
+        n_features: int | None = SparseSpec.n_features,
         decay: float = 0.4,
         budget: int | None = 4,
         damping: str | None = None,

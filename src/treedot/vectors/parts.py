@@ -1,4 +1,4 @@
-"""Vectors in Arrow files, and folders of such files that are read as one.
+"""Read vectors from Arrow files, and from folders of such files as if they were one.
 
 A dense vector is a fixed-size list in the column ``vector``; a sparse row is two lists, ``indices`` and
 ``values``. The columns that came with the trees stand beside. The schema's metadata holds the description of
@@ -12,6 +12,7 @@ list holds its own: damaged files are refused. Folders of older versions have no
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,19 +50,6 @@ def vector_metadata(spec: DenseSpec | SparseSpec, fingerprint: str | None, width
     """Return the metadata of a schema of vectors."""
     description = json.dumps(describe(spec, fingerprint)).encode()
     return {SPEC_KEY: description, WIDTH_KEY: str(width).encode()}
-
-
-def vector_columns(matrix: Matrix | csr_matrix) -> dict[str, Any]:
-    """Return vectors as columns of Arrow, sharing their memory."""
-    from treedot.trees.arrow import pa
-
-    if isinstance(matrix, np.ndarray):
-        flat = pa.array(np.ascontiguousarray(matrix).reshape(-1))
-        return {"vector": pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1])}
-    offsets = pa.array(matrix.indptr.astype(np.int32, copy=False))
-    indices = matrix.indices.astype(np.int32, copy=False)
-    parts = {"indices": indices, "values": matrix.data}
-    return {name: pa.ListArray.from_arrays(offsets, pa.array(part)) for name, part in parts.items()}
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
@@ -197,17 +185,20 @@ def read_parts(path: Path) -> tuple[Matrix | csr_matrix, dict[str, Sequence[Any]
 
 def _vectors(table: Any, width: int, path: Path) -> Matrix | csr_matrix:
     if "vector" in table.column_names:
-        return _dense(table["vector"], path)
+        return dense_vectors(table["vector"], path)
     if not {"indices", "values"} <= set(table.column_names):
         raise SourceError(f"{path} has neither a column 'vector' nor columns 'indices' and 'values'")
     return _sparse(table["indices"], table["values"], width, path)
 
 
-def _dense(column: Any, path: Path) -> Matrix:
+def dense_vectors(column: Any, path: str | os.PathLike[str]) -> Matrix:
+    """Return a column of lists of one size as a matrix; raise if a list, or a part of it, is missing."""
     from treedot.trees.arrow import pa
 
     if not pa.types.is_fixed_size_list(column.type) or _nulls(column):
-        raise SourceError(f"the column 'vector' of {path} does not hold lists of one size")
+        raise SourceError(
+            f"the column 'vector' of {path} does not hold lists of one size, or numbers are missing in it"
+        )
     return _flat(column).reshape(len(column), column.type.list_size)
 
 

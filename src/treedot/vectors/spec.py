@@ -1,4 +1,4 @@
-"""Everything that determines a vector, in one small frozen object."""
+"""The settings that determine vectors, ``DenseSpec`` and ``SparseSpec``, with their fingerprints."""
 
 from __future__ import annotations
 
@@ -262,6 +262,7 @@ class SparseSpec(_Described):
     ----------
     n_features : int or None, default=2**20
         How many hashed columns bounded fragments have, a power of two; None for those of a dictionary.
+        ``FragmentVectorizer`` says which default is used where, and why.
     decay : float, default=0.4
         The decay λ, from 0 to 1: how much larger fragments count.
     budget : int or None, default=4

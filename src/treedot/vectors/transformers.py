@@ -1,4 +1,4 @@
-"""What estimators that take trees have in common."""
+"""Base classes of the scikit-learn transformers whose input is trees."""
 
 from __future__ import annotations
 

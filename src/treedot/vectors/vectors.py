@@ -1,4 +1,4 @@
-"""Vectors that say how they were made, so that only those that belong together are compared."""
+"""A matrix of vectors with the settings that made it, so that only comparable vectors are compared."""
 
 from __future__ import annotations
 
@@ -55,10 +55,6 @@ class Vectors:
     def __post_init__(self) -> None:
         if not self.fingerprint:
             object.__setattr__(self, "fingerprint", self.spec.fingerprint)
-        self._check()
-
-    def _check(self) -> None:
-        """Raise where the spec contradicts the matrix, or a column does."""
         kind, shape = "sparse" if hasattr(self.matrix, "tocsr") else "dense", self.matrix.shape
         check_matrix(self.spec, kind, shape, str(self.matrix.dtype))
         for name, values in self.columns.items():

@@ -1,4 +1,4 @@
-"""Writers of vectors, a batch at a time, into files that say how they were made.
+"""Write vectors to files, a batch at a time, together with the settings that made them.
 
 ``.npy`` holds the plain matrix and, behind its data, where NumPy does not look, eight bytes ``TRAILER``, the
 length of the description in eight bytes, little-endian, and the description as JSON. ``.parquet`` holds a
@@ -60,20 +60,13 @@ def vector_file(
         raise ParameterError(
             f"cannot write dense vectors to {path}: use .npy or .parquet (.npz is for sparse rows)"
         )
-    if isinstance(spec, SparseSpec) or suffix == ".npy":
-        with (
-            write_whole(path) as aside,
-            aside.open("wb") as file,
-            matrix_rows(file, spec, fingerprint, Path(path)) as rows,
-        ):
-            yield rows
-    else:
-        with write_whole(path) as aside:
-            parquet = _ParquetRows(aside, spec, describe(spec, fingerprint))
-            try:
+    with write_whole(path) as aside:
+        if suffix == ".parquet":
+            with contextlib.closing(_ParquetRows(aside, describe(spec, fingerprint))) as parquet:
                 yield parquet
-            finally:
-                parquet.close()
+        else:
+            with aside.open("wb") as file, matrix_rows(file, spec, fingerprint, Path(path)) as rows:
+                yield rows
 
 
 @contextlib.contextmanager
@@ -87,15 +80,14 @@ def matrix_rows(
 
     Sparse rows wait in nameless files beside the target, by default among the system's temporary files.
     """
-    description = describe(spec, fingerprint)
+    writer: contextlib.AbstractContextManager[Any]
     if isinstance(spec, DenseSpec):
-        dense = _NpyRows(file, spec)
-        yield dense
-        dense.finish(description)
+        writer = contextlib.nullcontext(_NpyRows(file, spec))
     else:
-        with _SparseRows(file, spec, target) as sparse:
-            yield sparse
-            sparse.finish(description)
+        writer = _SparseRows(file, spec, target)
+    with writer as rows:
+        yield rows
+        rows.finish(describe(spec, fingerprint))
 
 
 def write_matrix(file: IO[bytes], matrix: Matrix, description: dict[str, Any]) -> None:
@@ -103,6 +95,19 @@ def write_matrix(file: IO[bytes], matrix: Matrix, description: dict[str, Any]) -
     _write_header(file, matrix)
     file.write(np.ascontiguousarray(matrix).data)
     file.write(trailer(description))
+
+
+def vector_columns(matrix: Matrix | csr_matrix) -> dict[str, Any]:
+    """Return vectors as columns of Arrow, sharing their memory."""
+    from treedot.trees.arrow import pa
+
+    if isinstance(matrix, np.ndarray):
+        flat = pa.array(np.ascontiguousarray(matrix).reshape(-1))
+        return {"vector": pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1])}
+    offsets = pa.array(matrix.indptr.astype(np.int32, copy=False))
+    indices = matrix.indices.astype(np.int32, copy=False)
+    parts = {"indices": indices, "values": matrix.data}
+    return {name: pa.ListArray.from_arrays(offsets, pa.array(part)) for name, part in parts.items()}
 
 
 def trailer(description: dict[str, Any]) -> bytes:
@@ -191,10 +196,10 @@ class _SparseRows(contextlib.ExitStack):
 
 
 class _ParquetRows:
-    def __init__(self, path: Path, spec: DenseSpec, description: dict[str, Any]) -> None:
+    def __init__(self, path: Path, description: dict[str, Any]) -> None:
         from treedot.trees import arrow  # says what to install where pyarrow is missing
 
-        self._arrow, self._path, self._width = arrow, path, spec.n_components
+        self._arrow, self._path = arrow, path
         self._metadata = {SPEC_KEY: json.dumps(description).encode()}
         self._writer: Any = None
         self._types: dict[str, Any] | None = None
@@ -204,10 +209,8 @@ class _ParquetRows:
         pa = self._arrow.pa
         if "vector" in columns:
             raise ParameterError("rename the column 'vector': the name is taken by the vectors")
-        flat = pa.array(np.ascontiguousarray(vectors).reshape(-1))
         data = self._arrow.typed_columns(columns, len(vectors), self._types)
-        vector = pa.FixedSizeListArray.from_arrays(flat, self._width)
-        table = pa.table({"vector": vector, **data}).replace_schema_metadata(self._metadata)
+        table = pa.table({**vector_columns(vectors), **data}).replace_schema_metadata(self._metadata)
         if self._writer is None:
             self._types = {name: array.type for name, array in data.items()}
             self._writer = pa.parquet.ParquetWriter(self._path, table.schema)

@@ -21,8 +21,9 @@ from treedot.models.training.folds import by_kind
 from treedot.parameters import checked_decay, checked_positive, n_threads
 from treedot.trees import Forest
 from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+from treedot.vectors.spec import MAX_FEATURES
 
-N_FEATURES = 2**30  # hardly any two fragments share a column
+N_FEATURES = MAX_FEATURES  # only columns that occur have weights, and hardly any two fragments share one
 
 
 class Candidate(NamedTuple):

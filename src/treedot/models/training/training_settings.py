@@ -21,7 +21,7 @@ from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 from treedot.vectors.sparse.fitted_rows import FittedRows
 from treedot.vectors.spec import SparseSpec
 
-N_FEATURES = 2**22
+N_FEATURES = 2**22  # fewer than in memory, since weights are kept for all columns and classes
 MAX_WEIGHTS = 2**30  # all columns have weights, whether or not they occur
 SAMPLE = 20_000  # trees that settings are chosen on
 

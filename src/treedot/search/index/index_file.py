@@ -1,4 +1,4 @@
-"""The file of an index: the inverted index of the rows, and the trees, written and read."""
+"""Write and read the file of an index: the posting lists of its rows, and its trees."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from treedot.vectors.sparse.fitted_rows import FittedRows, fingerprint_of
 
 VERSION = 1
 
+LIST_TYPES = {"column": ("i4", "i8"), "start": ("i8",), "row": ("i4",), "value": ("f4", "f8")}
 BATCH = 4096  # trees that are turned into rows at a time
 
 
@@ -118,7 +119,6 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
         raise
     if description.get("format") != INDEX_FORMAT:
         check_is(path, "TreeIndex.open")
-    if description.get("format") != INDEX_FORMAT:
         raise SourceError(f"{path} is not an index of trees: make one with TreeIndex.build")
     if description.get("version") != VERSION:
         raise SourceError(
@@ -201,12 +201,7 @@ def _group(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray
 
 def _checked_lists(arrays: Mapping[str, np.ndarray]) -> Lists:
     """Return the arrays of the lists, or raise where they do not fit together."""
-    for name, types in {
-        "column": ("i4", "i8"),
-        "start": ("i8",),
-        "row": ("i4",),
-        "value": ("f4", "f8"),
-    }.items():
+    for name, types in LIST_TYPES.items():
         if name not in arrays or arrays[name].dtype.str[1:] not in types or arrays[name].ndim != 1:
             raise SourceError(f"the array {name!r} is missing or of another type")
     lists = Lists(*(arrays[name] for name in Lists._fields))

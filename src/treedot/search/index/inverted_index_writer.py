@@ -1,4 +1,4 @@
-"""Sparse rows in, the posting lists of an inverted index out: through files, in bounded memory."""
+"""Turn sparse rows into the posting lists of an inverted index, through files, in bounded memory."""
 
 from __future__ import annotations
 
@@ -112,21 +112,16 @@ class InvertedIndexWriter(contextlib.ExitStack):
     def finish(self, n_jobs: int | None = None) -> dict[str, GrowingArray]:
         """Return columns in use, where their posting lists start, and the rows and values of these."""
         self._spill()
-        lists = {
-            "column": self._file(self._column_type),
-            "start": self._file(np.int64),
-            "row": self._file(np.int32),
-            "value": self._file(self._spilled[2].dtype),
-        }
+        kinds = self._column_type, np.int64, np.int32, self._spilled[2].dtype
+        lists = {name: self._file(kind) for name, kind in zip(Lists._fields, kinds, strict=True)}
         threads = n_threads(n_jobs)
         with thread_map(n_jobs) as run_all:
             for first in range(0, BUCKETS, threads):  # no more buckets in memory than are being sorted
                 buckets = [self._bucket(b) for b in range(first, min(first + threads, BUCKETS))]
                 for column, start, row, value in run_all(_sorted_lists, buckets):
-                    lists["start"].append(start[:-1] + len(lists["row"]))
-                    lists["column"].append(column)
-                    lists["row"].append(row)
-                    lists["value"].append(value)
+                    begin = start[:-1] + len(lists["row"])
+                    for file, array in zip(lists.values(), (column, begin, row, value), strict=True):
+                        file.append(array)
         lists["start"].append([len(lists["row"])])
         return lists
 

@@ -1,7 +1,8 @@
-"""The rows of an inverted index with the largest dot products: exact, one query's lists at a time."""
+"""Find the rows of an inverted index with the largest dot products, exactly, query by query."""
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,9 @@ def best_rows(
 
     What does not make sense in the lists is said of the file that they come from.
     """
-    threads = n_threads(n_jobs)
-    count = queries.shape[0]
-    parts = 1 if count >= threads else threads
-    step = max(1, -(-n_rows // parts))
+    threads, count = n_threads(n_jobs), queries.shape[0]
+    step = -(-n_rows // (1 if count >= threads else threads))
+    starts = range(0, n_rows, step)
     places = [_places(lists, queries[i], path) for i in range(count)]
 
     def task(which: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
@@ -46,13 +46,10 @@ def best_rows(
             )
         return rows, values
 
-    tasks = [(query, first) for query in range(count) for first in range(0, n_rows, step)]
+    tasks = list(product(range(count), starts))
     with thread_map(n_jobs, len(tasks)) as run_all:
-        found = list(run_all(task, tasks))
-    rows, values = top_k.empty(count, k * parts)
-    for (query, first), (some_rows, some_values) in zip(tasks, found, strict=True):
-        here = slice(first // step * k, (first // step + 1) * k)
-        rows[query, here], values[query, here] = some_rows[0], some_values[0]
+        found = [top_k.empty(0, k), *run_all(task, tasks)]
+    rows, values = (np.concatenate(x).reshape(count, len(starts) * k) for x in zip(*found, strict=True))
     return top_k.ranked(rows, values, k)
 
 

@@ -124,7 +124,8 @@ class TreeIndex:
             The file to write, which is none of those that the trees are read from. Beside it, there must be
             room for about three times as much.
         vectorizer : FragmentVectorizer, default=None
-            What turns trees into rows; ``FragmentVectorizer(n_features=2**30)`` by default.
+            What turns trees into rows; ``FragmentVectorizer(n_features=2**30)`` by default. An index stores
+            only the columns that occur, so a large number is free, and hardly any two fragments collide.
         overwrite : bool, default=False
             Whether a file that is already there may be replaced, once the new one is complete. By default it
             is an error: an index can take hours to make.

@@ -1,1 +1,1 @@
-"""Distributed trees: compositions, the encoders of each, and their definition."""
+"""Dense vectors of trees (distributed trees): the compositions, an encoder for each, and the definitions."""

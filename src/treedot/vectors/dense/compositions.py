@@ -1,4 +1,4 @@
-"""The compositions a ⋄ b: label vectors, the operation and the fold, which belong together.
+"""Compositions a ⋄ b of two vectors: the vectors of labels, the operation, and the order of a fold.
 
 Vectors are float64 arrays whose last axis has ``size`` elements, so that many pairs compose at once.
 These are the definitions; ``treedot.vectors.dense`` computes the same on packed forests, fast.

@@ -1,4 +1,4 @@
-"""Forest in, dense vectors out: threads over parts of the trees, one table of label vectors."""
+"""Encode a forest as a matrix of dense vectors, in several threads that share a table of label vectors."""
 
 from __future__ import annotations
 

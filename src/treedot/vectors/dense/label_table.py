@@ -1,4 +1,4 @@
-"""The vectors of labels, drawn once and kept for the trees to come."""
+"""A table of label vectors that are computed once and kept for later trees, in limited memory."""
 
 from __future__ import annotations
 

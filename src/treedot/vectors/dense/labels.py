@@ -1,4 +1,4 @@
-"""Random numbers that depend on the seed and the label's text alone, the same bits on every machine.
+"""Random numbers from a seed and the text of a label, with the same bits on every machine.
 
 A label's UTF-8 bytes are hashed (BLAKE2b) into a 128-bit key, and the key drives a counter-based
 generator: 64-bit word ``i`` is a fixed function of key and ``i``. Everything below is integer

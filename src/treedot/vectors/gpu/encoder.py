@@ -1,4 +1,4 @@
-"""Forest in, dense vectors on a GPU out."""
+"""Encode a forest as dense vectors on a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a GPU knows of labels: made once, and kept for the trees to come."""
+"""Tables of label vectors in the memory of a GPU, computed once and kept for later trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a GPU does for a tree, as a list of operations on few rows.
+"""List the operations that encode a tree on a GPU in a few rows of memory.
 
 Each operation composes one child into its node (``treedot.vectors.dense.mixed`` has the four ways to do so):
 

@@ -1,4 +1,4 @@
-"""What lies beyond the budget in blocks, compiled: for every prefix the sum of all its continuations.
+"""The rest of a row in blocks of columns, compiled: for each prefix, the sum of its continuations.
 
 ``reference.block`` defines the block of a fragment: its productions are read depth-first, from the last
 expanded child to the first, until their cost exceeds the budget. What has been read is its *prefix*, which
@@ -60,17 +60,7 @@ from treedot._runtime.hashing import mix64
 from treedot._runtime.jit import inlined, njit
 from treedot._runtime.simd import LANES, exceeds, load, splat, store
 from treedot.vectors.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, Ended, NonZeros, TreeArrays
-from treedot.vectors.sparse.bounded import (
-    FREE,
-    GOLD,
-    ONE,
-    SALTED,
-    SortedKeys,
-    clear_keys,
-    hash_productions,
-    insert_key,
-    key_of,
-)
+from treedot.vectors.sparse import bounded
 from treedot.vectors.sparse.reference import BLOCK, COORDINATES, POSITIONS, TURN, circle, shuffles
 
 V = COORDINATES
@@ -140,7 +130,7 @@ class BlockMemory(NamedTuple):
     tails: Any
     open: IntArray  # the prefixes of the current node that can be extended
     cut: IntArray  # the prefixes whose cost exceeds the budget
-    table: SortedKeys
+    table: bounded.SortedKeys
     value: FloatArray
 
     @classmethod
@@ -163,7 +153,7 @@ class BlockMemory(NamedTuple):
             np.recarray(fragments, TAIL),
             extendable,
             cut,
-            SortedKeys.make(fragments),
+            bounded.SortedKeys.make(fragments),
             np.empty(fragments * BLOCK),
         )
 
@@ -237,7 +227,7 @@ def _fill_factor(
     """Compute 1 + √λ F of a child: its random phases, times what is below it."""
     under, one = ROW * row, _power(below.exponent[row])
     for word in range(WORDS):
-        bits = mix64(own ^ (np.uint64(WORDS * position + word + 1) * SALTED))
+        bits = mix64(own ^ (np.uint64(WORDS * position + word + 1) * bounded.SALTED))
         for j in range(8 * word, 8 * word + 8):
             phase = 2 * np.int64(bits & U255)
             c, s = phases[phase], phases[phase + 1]
@@ -344,7 +334,7 @@ def _extend(
 
     Return how many prefixes there are then, how many are open and how many are cut.
     """
-    salted = mix64(part.hash + np.uint64(position + 1) * GOLD)
+    salted = mix64(part.hash + np.uint64(position + 1) * bounded.GOLD)
     before, cost = part.before + m, part.cost + m
     for k in range(waiting):
         base = memory.prefixes[memory.open[k]]
@@ -379,7 +369,7 @@ def encode(
     indices, values = out
     while tree < offsets.size - 1:
         here = slice(offsets[tree], offsets[tree + 1])
-        hash_productions(arity[here], label[here], label_key, memory.stack, memory.hash)
+        bounded.hash_productions(arity[here], label[here], label_key, memory.stack, memory.hash)
         _fill_below(arity[here], memory.hash, memory.stack, tables, memory.below)
         complete, n_cut, exponent = _find_prefixes(arity[here], budget, memory)
         if not complete:
@@ -402,12 +392,12 @@ def encode(
 def _sum_blocks(n_cut: int, exponent: int, tables: Tables, memory: BlockMemory) -> int:
     """Sum up the tails of equal prefixes, over 2^exponent; return how many buckets are in use."""
     value = memory.value
-    shift, buckets = clear_keys(memory.table, n_cut)
+    shift, buckets = bounded.clear_keys(memory.table, n_cut)
     distinct = 0
     for k in range(n_cut):
         prefix = memory.prefixes[memory.cut[k]]
         tail = memory.tails[prefix.tail]
-        number = insert_key(key_of(prefix.hash), distinct, shift, memory.table)
+        number = bounded.insert_key(bounded.key_of(prefix.hash), distinct, shift, memory.table)
         at = BLOCK * number
         if number == distinct:
             value[at : at + BLOCK] = 0.0
@@ -429,14 +419,14 @@ def _write_blocks(
     size, last = 0, -1
     for bucket in range(buckets):
         key = table.key[bucket]
-        if key == FREE:
+        if key == bounded.FREE:
             continue
         column = int(np.int64(key >> shift))
         if column != last:
             for j in range(BLOCK):
                 indices[size + j], values[size + j] = origin + BLOCK * column + j, 0.0
             size, last = size + BLOCK, column
-        sign = -1.0 if key & ONE else 1.0
+        sign = -1.0 if key & bounded.ONE else 1.0
         for j in range(BLOCK):
             values[size - BLOCK + j] += sign * memory.value[BLOCK * table.number[bucket] + j]
     return size

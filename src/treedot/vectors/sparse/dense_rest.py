@@ -1,4 +1,4 @@
-"""What lies beyond the budget as one dense vector, compiled: the sum of its fragments' vectors.
+"""The rest of a row as one dense vector, compiled: the sum of the vectors of fragments beyond the budget.
 
 ``reference.dense_vector`` defines the vector of a fragment: a product of random signs of its
 productions, in which everything that comes from below passes through a mixer. So the sum over all fragments
@@ -27,13 +27,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot._runtime.array_types import FloatArray, IntArray, Matrix, Row, SignWords, WordArray
+from treedot._runtime.array_types import FloatArray, IntArray, Label, Matrix, Row, SignWords, WordArray
 from treedot._runtime.hashing import GOLDEN, mix64
 from treedot._runtime.jit import njit, njit_of_steps
-from treedot._runtime.simd import LANES, flip, load, splat, store
+from treedot._runtime.simd import LANES, load, splat, store, times
 from treedot.vectors.chunks import ALL_DONE, TOO_MANY_OPEN, Ended, TreeArrays
 from treedot.vectors.dense import rescaling
-from treedot.vectors.dense.compositions import Mixer
 from treedot.vectors.dense.mixing import (
     BUTTERFLY_FACTOR,
     EDGE,
@@ -44,6 +43,7 @@ from treedot.vectors.dense.mixing import (
     mix_sign_words,
     targets,
 )
+from treedot.vectors.dense.partial_passes import add_row_and_label
 from treedot.vectors.sparse.bounded import hash_productions
 from treedot.vectors.sparse.reference import WIDE, child_mixer, node_mixer
 
@@ -107,12 +107,9 @@ class Work(NamedTuple):
 
 
 def make_mixers(size: int, seed: int) -> Mixers:
-    """Return the mixers as compiled code wants them."""
-    return Mixers(*(_shuffle(make(size, seed)) for make in (child_mixer, node_mixer)))
-
-
-def _shuffle(mixer: Mixer) -> Shuffle:
-    return Shuffle(targets(mixer), np.zeros(0, np.uint16), mixer.rotation)
+    """Return the mixers as compiled code wants them, without signs."""
+    mixers = child_mixer(size, seed), node_mixer(size, seed)
+    return Mixers(*(Shuffle(targets(mixer), np.zeros(0, np.uint16), mixer.rotation) for mixer in mixers))
 
 
 @njit
@@ -142,47 +139,17 @@ def _write_production_signs(hash: np.uint64, out: SignWords) -> None:
 
 
 @njit
-def _multiply(row: Row, z: Row, a: Any, b: Any) -> None:
-    """Row ← row ⊗ (a + b z)."""
+def _multiply(row: Row, x: Label, z: Row, a: Any, b: Any) -> None:
+    """Row ← x ⊗ (a + b z), where x is a row, maybe the same, or signs."""
     for j in range(0, row.size, LANES):
-        store(row, j, load(row, j) * (splat(a) + splat(b) * load(z, j)))
+        store(row, j, times(splat(a) + splat(b) * load(z, j), x, j))
 
 
 @njit
-def _sign_products(row: Row, signs: SignWords, z: Row, a: Any, b: Any) -> None:
-    """Row ← signs ⊗ (a + b z)."""
-    for k in range(signs.size):
-        store(row, LANES * k, flip(splat(a) + splat(b) * load(z, LANES * k), signs[k]))
-
-
-@njit
-def _add_products(row: Row, x: Row, z: Row, a: Any, b: Any) -> None:
-    """Row ← a row + b x ⊗ z."""
+def _add_products(row: Row, x: Label, z: Row, a: Any, b: Any) -> None:
+    """Row ← a row + b x ⊗ z, where x is a row or signs."""
     for j in range(0, row.size, LANES):
-        store(row, j, splat(a) * load(row, j) + splat(b) * load(x, j) * load(z, j))
-
-
-@njit
-def _add_sign_products(row: Row, signs: SignWords, z: Row, a: Any, b: Any) -> None:
-    """Row ← a row + b signs ⊗ z."""
-    for k in range(signs.size):
-        product = flip(splat(b) * load(z, LANES * k), signs[k])
-        store(row, LANES * k, splat(a) * load(row, LANES * k) + product)
-
-
-@njit
-def _add(row: Row, x: Row, b: Any) -> None:
-    """Row ← row + b x."""
-    for j in range(0, row.size, LANES):
-        store(row, j, load(row, j) + splat(b) * load(x, j))
-
-
-@njit
-def _add_both(row: Row, x: Row, b: Any, signs: SignWords, c: Any) -> None:
-    """Add b x + c signs to a row."""
-    for k in range(signs.size):
-        both = splat(b) * load(x, LANES * k) + flip(splat(c), signs[k])
-        store(row, LANES * k, load(row, LANES * k) + both)
+        store(row, j, splat(a) * load(row, j) + times(splat(b), x, j) * load(z, j))
 
 
 @njit
@@ -326,10 +293,10 @@ def _add_beyond(total: Row, exponent: int, slot: int, open: OpenNodes, rows: Mat
     exponent, factor = rescaling.meet(total, exponent, open.exponent[slot])
     scale = scalar(factor)
     one = scalar(-factor * rescaling.power_of_two(-open.exponent[slot]))
-    _add_both(total, rows[row[ALL]], scale, open.signs[slot], one)
+    add_row_and_label(total, rows[row[ALL]], scale, open.signs[slot], one)
     for cost in range(1, row.size):
         if row[cost] >= 0:
-            _add(total, rows[row[cost]], -scale)
+            add_label(total, rows[row[cost]], -scale)
     return exponent
 
 
@@ -431,7 +398,7 @@ def _compose_bounded(
             if m > WIDE:
                 _add_products(rows[row[cost]], work.above[outer + 1], z, scale, factor)
             elif outer == 0:
-                _add_sign_products(rows[row[cost]], signs, z, scale, factor)
+                _add_products(rows[row[cost]], signs, z, scale, factor)
             else:
                 _add_products(rows[row[cost]], rows[row[outer]], z, scale, factor)
             scale = scalar(1)
@@ -452,9 +419,9 @@ def _compose_all(
         row[ALL] = _take(pool.unused)
     whole = pool.rows[row[ALL]]
     if not wide and first:
-        _sign_products(whole, signs, z, a, mixed)
+        _multiply(whole, signs, z, a, mixed)
     elif not wide:
-        _multiply(whole, z, a, mixed)
+        _multiply(whole, whole, z, a, mixed)
     else:
         if first:
             whole[:] = 0

@@ -1,4 +1,4 @@
-"""What is learned from trees about their bounded fragments: which there are, and how many trees hold each.
+"""The distinct fragments of some trees: how many trees hold each, and how each is made.
 
 ``list_bounded`` writes down the distinct fragments of each tree, ``distinct`` joins those of many trees, and
 a ``FragmentDictionary`` keeps them for good: it knows how each is made, so that columns have names.
@@ -18,15 +18,7 @@ from treedot.errors import SourceError
 from treedot.trees import Forest, Tree
 from treedot.trees.packed import pack_texts, unpack_texts
 from treedot.vectors.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, Ended, TreeArrays
-from treedot.vectors.sparse.bounded import (
-    FoundFragments,
-    SortedKeys,
-    clear_keys,
-    find_fragments,
-    hash_productions,
-    insert_key,
-    key_of,
-)
+from treedot.vectors.sparse import bounded
 
 
 class DistinctFragments(NamedTuple):
@@ -53,13 +45,13 @@ class DistinctFragments(NamedTuple):
 class ListMemory(NamedTuple):
     """Working memory for the fragments of one tree at a time."""
 
-    found: FoundFragments
-    table: SortedKeys
+    found: bounded.FoundFragments
+    table: bounded.SortedKeys
 
     @classmethod
     def make(cls, nodes: int, fragments: int) -> Self:
         """Return memory for trees of at most so many nodes and bounded fragments."""
-        return cls(FoundFragments.make(nodes, fragments), SortedKeys.make(fragments))
+        return cls(bounded.FoundFragments.make(nodes, fragments), bounded.SortedKeys.make(fragments))
 
     @property
     def fragments(self) -> int:
@@ -79,27 +71,27 @@ def list_bounded(
     offsets, arity, label, label_key = trees
     while tree < offsets.size - 1:
         here = slice(offsets[tree], offsets[tree + 1])
-        hash_productions(arity[here], label[here], label_key, found.stack, found.hash)
-        complete, count = find_fragments(arity[here], budget, found)
+        bounded.hash_productions(arity[here], label[here], label_key, found.stack, found.hash)
+        complete, count = bounded.find_fragments(arity[here], budget, found)
         if not complete:
             return tree, NEEDS_MEMORY
         number = indptr[tree]
         if number + count > out.key.size:
             return tree, NEEDS_OUTPUT
-        shift, _ = clear_keys(table, count)
+        shift, _ = bounded.clear_keys(table, count)
         node = offsets[tree] - 1
         for k in range(count):
             if found.position[k] < 0:  # the first fragment of the next node with children
                 node += 1
                 while arity[node] == 0:
                     node += 1
-            key = key_of(found.sum[k])
-            if insert_key(key, number, shift, table) == number:
+            key = bounded.key_of(found.sum[k])
+            if bounded.insert_key(key, number, shift, table) == number:
                 out.key[number], out.documents[number] = key, 1
                 out.position[number], out.node[number] = found.position[k], node
                 if found.position[k] >= 0:
-                    out.base[number] = key_of(found.sum[found.base[k]])
-                    out.part[number] = key_of(found.sum[found.part[k]])
+                    out.base[number] = bounded.key_of(found.sum[found.base[k]])
+                    out.part[number] = bounded.key_of(found.sum[found.part[k]])
                 else:
                     out.base[number], out.part[number] = 0, 0
                 number += 1

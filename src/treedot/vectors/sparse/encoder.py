@@ -1,4 +1,4 @@
-"""Forest in, sparse rows out: the bounded fragments of every tree, and what lies beyond the budget."""
+"""Encode a forest as a matrix of sparse rows: fragments within the budget, and the rest of the kernel."""
 
 from __future__ import annotations
 
@@ -14,23 +14,7 @@ from treedot._runtime.threads import open_threads
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels.fragments.cost import fragment_cost
 from treedot.trees import Forest, Tree
-from treedot.vectors.chunks import (
-    ALL_DONE,
-    FRAGMENTS,
-    NOT_FINITE,
-    Chunk,
-    Ended,
-    IdleMemory,
-    NonZeros,
-    Rows,
-    SomeRows,
-    bytes_of,
-    check_forest,
-    in_chunks,
-    matrix_of,
-    rows_of,
-    run_to_end,
-)
+from treedot.vectors import chunks
 from treedot.vectors.sparse.bounded import fragment_key, label_keys
 from treedot.vectors.sparse.dictionary import DistinctFragments, ListMemory, distinct, joined, list_bounded
 from treedot.vectors.sparse.occurrences import Occurrences, find_occurrences
@@ -50,8 +34,8 @@ LABEL_BYTES = 160  # of a label that is kept: its text, its key and its place in
 class Halves(NamedTuple):
     """The rows of a chunk in two halves that are still to be scaled."""
 
-    chunk: Chunk
-    bounded: Rows
+    chunk: chunks.Chunk
+    bounded: chunks.Rows
     squares: FloatArray  # of bounded fragments, summed up
     rest: RestRows
 
@@ -87,12 +71,12 @@ class SparseEncoder:
         self._rules = Rules.make(spec, learned is not None, spec.normalize and spec.rest is None)
         self._rest = rest_of(spec, self.n_explicit)
         self._keys: dict[str, int] = {}
-        self._idle = IdleMemory(RowMemory.make)
+        self._idle = chunks.IdleMemory(RowMemory.make)
 
     @property
     def nbytes(self) -> int:
         """How much memory the encoder keeps: keys of labels, what was learned, and working memory."""
-        return LABEL_BYTES * len(self._keys) + bytes_of(self.learned) + self._idle.nbytes
+        return LABEL_BYTES * len(self._keys) + chunks.bytes_of(self.learned) + self._idle.nbytes
 
     @property
     def n_explicit(self) -> int:
@@ -124,19 +108,21 @@ class SparseEncoder:
         csr_matrix of shape (n_trees, n_columns)
             The rows.
         """
-        check_forest(forest)
+        chunks.check_forest(forest)
 
         keys, rest = self.label_keys(forest.labels), self._rest
-        parts: Sequence[SomeRows]
+        parts: Sequence[chunks.SomeRows]
         with open_threads(n_jobs, len(forest)) as threads:
             if rest is None:
-                parts = in_chunks(lambda chunk: self._bounded_rows(chunk)[0], forest, keys, 16, threads)
+                parts = chunks.in_chunks(
+                    lambda chunk: self._bounded_rows(chunk)[0], forest, keys, 16, threads
+                )
             else:  # which takes more memory while it is made
-                made = in_chunks(
+                made = chunks.in_chunks(
                     lambda chunk: self._halves(chunk, rest, log_norms is not None), forest, keys, 1, threads
                 )
                 parts = self._scaled(made, rest, log_norms)
-            return matrix_of(parts, self.n_columns, self.spec.dtype, threads)
+            return chunks.matrix_of(parts, self.n_columns, self.spec.dtype, threads)
 
     def encode_fragment(self, fragment: Tree) -> csr_matrix:
         """Return the row of one fragment: ±1 in its column, or its vector in the rest.
@@ -167,8 +153,8 @@ class SparseEncoder:
             else:
                 indices = np.array([key >> self.spec.shift])
                 values = np.array([-1.0 if key & 1 else 1.0])
-        row = Rows(np.array([indices.size]), indices.astype(np.int32), values)
-        return matrix_of([row], self.n_columns, self.spec.dtype)
+        row = chunks.Rows(np.array([indices.size]), indices.astype(np.int32), values)
+        return chunks.matrix_of([row], self.n_columns, self.spec.dtype)
 
     def bounded_fragments(self, forest: Forest, n_jobs: int | None = None) -> DistinctFragments:
         """Return the distinct bounded fragments of some trees, and how many trees hold each.
@@ -185,10 +171,10 @@ class SparseEncoder:
         DistinctFragments
             The fragments by ascending key.
         """
-        check_forest(forest)
+        chunks.check_forest(forest)
         keys = self.label_keys(forest.labels)
         with open_threads(n_jobs, len(forest)) as threads:
-            return joined(in_chunks(self._list_bounded, forest, keys, 1, threads))
+            return joined(chunks.in_chunks(self._list_bounded, forest, keys, 1, threads))
 
     def occurrences(self, forest: Forest, log_norm: float | None = None) -> Occurrences:
         """Return the bounded fragments of the one tree of a forest, occurrence by occurrence.
@@ -205,10 +191,10 @@ class SparseEncoder:
         Occurrences
             The occurrences.
         """
-        check_forest(forest)
+        chunks.check_forest(forest)
         if len(forest) != 1:
             raise ParameterError(f"occurrences are those of one tree, not of {len(forest)}")
-        chunk = Chunk(forest, self.label_keys(forest.labels), 0, 1)
+        chunk = chunks.Chunk(forest, self.label_keys(forest.labels), 0, 1)
         length = None
         if self._rest is not None:
             divided = self.spec.normalize and log_norm is not None and log_norm > -math.inf
@@ -240,37 +226,37 @@ class SparseEncoder:
         known.update(zip(new, label_keys(self.spec.seed, new).tolist(), strict=True))
         return np.array([known[text] for text in texts], np.uint64)
 
-    def _bounded_rows(self, chunk: Chunk) -> tuple[Rows, FloatArray]:
+    def _bounded_rows(self, chunk: chunks.Chunk) -> tuple[chunks.Rows, FloatArray]:
         """Return rows of bounded fragments, and the sums of squares of all their values."""
         indptr, squares = np.zeros(chunk.n_trees + 1, np.int64), np.empty(chunk.n_trees)
 
-        def run(tree: int, memory: RowMemory, out: NonZeros) -> Ended:
+        def run(tree: int, memory: RowMemory, out: chunks.NonZeros) -> chunks.Ended:
             return write_rows(chunk.arrays, tree, self._rules, self.learned, memory, out, indptr, squares)
 
         memory = self._idle.take(chunk.most_nodes)
         size = FRAGMENTS_PER_NODE * chunk.n_nodes + memory.fragments
         dtype = self.spec.dtype if self._rest is None else "float64"
-        out: NonZeros = np.empty(size, np.int32), np.empty(size, dtype)
-        memory, out, (tree, why) = run_to_end(run, chunk, memory, out, self.spec.budget)
-        if why != ALL_DONE:
+        out: chunks.NonZeros = np.empty(size, np.int32), np.empty(size, dtype)
+        memory, out, (tree, why) = chunks.run_to_end(run, chunk, memory, out, self.spec.budget)
+        if why != chunks.ALL_DONE:
             raise self._refused(chunk, tree, why)
         self._idle.give_back(memory)
-        return rows_of(out, indptr), squares
+        return chunks.rows_of(out, indptr), squares
 
-    def _list_bounded(self, chunk: Chunk) -> DistinctFragments:
+    def _list_bounded(self, chunk: chunks.Chunk) -> DistinctFragments:
         """Return the distinct bounded fragments of a chunk."""
         indptr = np.zeros(chunk.n_trees + 1, np.int64)
 
-        def run(tree: int, memory: ListMemory, out: tuple[Array, ...]) -> Ended:
+        def run(tree: int, memory: ListMemory, out: tuple[Array, ...]) -> chunks.Ended:
             listed = DistinctFragments._make(out)
             return list_bounded(chunk.arrays, tree, self._rules.budget, memory, listed, indptr)
 
-        memory = ListMemory.make(chunk.most_nodes, FRAGMENTS)
-        out = DistinctFragments.make(FRAGMENTS_PER_NODE * chunk.n_nodes + FRAGMENTS)
-        _, out, _ = run_to_end(run, chunk, memory, out, self.spec.budget)
+        memory = ListMemory.make(chunk.most_nodes, chunks.FRAGMENTS)
+        out = DistinctFragments.make(FRAGMENTS_PER_NODE * chunk.n_nodes + chunks.FRAGMENTS)
+        _, out, _ = chunks.run_to_end(run, chunk, memory, out, self.spec.budget)
         return distinct(DistinctFragments._make(column[: indptr[-1]] for column in out))
 
-    def _halves(self, chunk: Chunk, beyond: DenseRest | BlockRest, exact: bool) -> Halves:
+    def _halves(self, chunk: chunks.Chunk, beyond: DenseRest | BlockRest, exact: bool) -> Halves:
         """Return the rows of bounded fragments and the rests of a chunk."""
         return Halves(chunk, *self._bounded_rows(chunk), beyond.encode(chunk, exact))
 
@@ -300,7 +286,7 @@ class SparseEncoder:
             found.append(RowsWithRest(left, right, self._rules.limit, partial(self._refused, part.chunk)))
         return found
 
-    def _refused(self, chunk: Chunk, tree: int, why: int) -> RangeError:
+    def _refused(self, chunk: chunks.Chunk, tree: int, why: int) -> RangeError:
         """Return the error of a row that cannot be written."""
-        error = not_finite if why == NOT_FINITE else too_large
+        error = not_finite if why == chunks.NOT_FINITE else too_large
         return error(f"row of {chunk.name(tree)}", self.spec)

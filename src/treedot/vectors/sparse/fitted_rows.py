@@ -64,24 +64,24 @@ class FittedRows(NamedTuple):
         return kept_encoder(self.spec, self._identity, self.make_encoder)
 
     def make_encoder(self) -> SparseEncoder:
-        """Return an encoder of one's own."""
+        """Return an encoder that nothing else uses."""
         return SparseEncoder(self.spec, self._learned_columns())
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return everything but the arrays, as plain JSON values; ``idf`` is "given" if it is an array."""
+        """Everything but the arrays, as plain JSON values; ``idf`` is "given" if it is an array."""
         idf = self.idf if isinstance(self.idf, bool) else "given"
         return self.spec.to_dict() | {"idf": idf, "parameters": self.parameters or {}}
 
     @property
     def arrays(self) -> dict[str, Array]:
-        """Return the weights and what was learned."""
+        """The weights and what was learned, by name."""
         weights = {} if isinstance(self.idf, bool) else {"idf": self.idf}
         return weights | ({} if self.learned is None else self.learned.arrays())
 
     @property
     def fingerprint(self) -> str:
-        """Return a short stable name of all that determines a row."""
+        """A short stable name of all that determines a row."""
         return fingerprint_of(self.settings, self.arrays)
 
     @classmethod
@@ -127,21 +127,21 @@ class FittedRows(NamedTuple):
 
     @property
     def counted(self) -> DocumentCounts | None:
-        """Return the columns that were learned, those of a dictionary by their keys."""
+        """The columns that were learned, those of a dictionary by their keys."""
         if isinstance(self.learned, FragmentDictionary):
             return DocumentCounts(self.learned.key, self.learned.documents, self.learned.n_trees)
         return self.learned
 
     @property
     def _identity(self) -> tuple[Any, ...]:
-        """Return what the encoder depends on besides the spec: arrays and numbers."""
+        """What the encoder depends on besides the spec: arrays and numbers."""
         weights = () if isinstance(self.idf, bool) else (self.idf,)
         if self.counted is None:
             return weights
         return self.counted if self.idf is True else (self.counted.columns, *weights)
 
     def _learned_columns(self) -> LearnedColumns | None:
-        """Return what compiled code has to know of columns and weights."""
+        """Return the columns and weights as compiled code reads them."""
         weights = None if isinstance(self.idf, bool) else self.idf
         if self.counted is None:
             if weights is None:

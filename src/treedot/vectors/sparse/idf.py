@@ -1,4 +1,4 @@
-"""Weights of columns: how rare they are among the trees of a fit, or given."""
+"""Weights of columns: inverse document frequencies counted by a fit, or weights that are given."""
 
 from __future__ import annotations
 

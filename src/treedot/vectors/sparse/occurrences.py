@@ -1,4 +1,4 @@
-"""The bounded fragments of one tree, occurrence by occurrence: where a row's values come from."""
+"""List every occurrence of a fragment in one tree, to explain where the values of its row come from."""
 
 from __future__ import annotations
 

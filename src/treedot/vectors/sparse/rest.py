@@ -1,4 +1,4 @@
-"""What lies beyond the budget of a row, its *rest*: one dense vector, or blocks.
+"""The *rest* of a row: its fragments beyond the budget, as one dense vector or as blocks of columns.
 
 Rests of large trees outgrow any floating-point type, so each comes with the logarithm of a factor.
 """
@@ -13,17 +13,7 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.errors import LimitError
 from treedot.trees import Tree
-from treedot.vectors.chunks import (
-    FRAGMENTS,
-    TOO_MANY_OPEN,
-    Chunk,
-    Ended,
-    IdleMemory,
-    NonZeros,
-    Rows,
-    rows_of,
-    run_to_end,
-)
+from treedot.vectors import chunks
 from treedot.vectors.sparse import block_rest, dense_rest
 from treedot.vectors.sparse.reference import BLOCK, block, dense_vector
 from treedot.vectors.sparse.rows import sums_of_squares
@@ -35,7 +25,7 @@ BLOCKS_PER_NODE = 2  # that there is space for to begin with
 class RestRows(NamedTuple):
     """The rests of some rows, the logarithm of what each is to be multiplied by, and its sum of squares."""
 
-    rows: Rows
+    rows: chunks.Rows
     log_factors: FloatArray
     squares: FloatArray  # before it is multiplied
 
@@ -48,7 +38,7 @@ class DenseRest:
         self._budget = int(spec.budget or 0)
         self._mixers = dense_rest.make_mixers(spec.rest_size, spec.seed)
 
-    def encode(self, chunk: Chunk, exact: bool) -> RestRows:
+    def encode(self, chunk: chunks.Chunk, exact: bool) -> RestRows:
         """Return unit vectors, empty rows where nothing lies beyond the budget; the factors are lengths.
 
         Sums of squares, which rounding leaves near 1, are left out where rows get their ``exact`` lengths.
@@ -59,7 +49,7 @@ class DenseRest:
             tree, why = dense_rest.encode(
                 chunk.arrays, self._budget, math.sqrt(self.spec.decay), self._mixers, vectors, log_lengths
             )
-        if why == TOO_MANY_OPEN:
+        if why == chunks.TOO_MANY_OPEN:
             raise LimitError(
                 f"{chunk.name(tree)} has too many open nodes at a time for a dense rest: "
                 "use a smaller rest_size, or no rest"
@@ -69,7 +59,7 @@ class DenseRest:
             raise not_finite(f"rest of {chunk.name(tree)}", self.spec)
         held = log_lengths > -np.inf
         vectors = vectors if held.all() else vectors[held]
-        rows = Rows(held * self.width, np.zeros(0, np.int32), vectors.ravel())
+        rows = chunks.Rows(held * self.width, np.zeros(0, np.int32), vectors.ravel())
         squares = np.zeros(0) if exact else sums_of_squares(rows.lengths, rows.values)
         return RestRows(rows, log_lengths, squares)
 
@@ -94,25 +84,25 @@ class BlockRest:
         self._shift = 65 - (self.width // BLOCK).bit_length()
         self._budget = int(spec.budget or 0)
         self._tables = block_rest.make_tables(spec.decay, self._budget, spec.seed)
-        self._idle = IdleMemory(block_rest.BlockMemory.make)
+        self._idle = chunks.IdleMemory(block_rest.BlockMemory.make)
 
-    def encode(self, chunk: Chunk, exact: bool) -> RestRows:
+    def encode(self, chunk: chunks.Chunk, exact: bool) -> RestRows:
         """Return blocks, and the logarithms of powers of two; the same where lengths are ``exact``."""
         indptr = np.zeros(chunk.n_trees + 1, np.int64)
         log_factors, squares = np.empty((2, chunk.n_trees))
 
-        def run(tree: int, memory: block_rest.BlockMemory, out: NonZeros) -> Ended:
+        def run(tree: int, memory: block_rest.BlockMemory, out: chunks.NonZeros) -> chunks.Ended:
             return block_rest.encode(
                 chunk.arrays, tree, self._budget, np.uint64(self._shift), self.origin, self._tables, memory,
                 out, indptr, log_factors, squares,
             )  # fmt: skip
 
         memory = self._idle.take(chunk.most_nodes)
-        size = BLOCK * (BLOCKS_PER_NODE * chunk.n_nodes + FRAGMENTS)
-        out: NonZeros = np.empty(size, np.int32), np.empty(size)
-        memory, out, _ = run_to_end(run, chunk, memory, out, self.spec.budget)
+        size = BLOCK * (BLOCKS_PER_NODE * chunk.n_nodes + chunks.FRAGMENTS)
+        out: chunks.NonZeros = np.empty(size, np.int32), np.empty(size)
+        memory, out, _ = chunks.run_to_end(run, chunk, memory, out, self.spec.budget)
         self._idle.give_back(memory)
-        return RestRows(rows_of(out, indptr), log_factors, squares)
+        return RestRows(chunks.rows_of(out, indptr), log_factors, squares)
 
     def exact_log_factors(
         self, log_factors: FloatArray, squares: FloatArray, log_norms: FloatArray

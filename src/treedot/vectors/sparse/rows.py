@@ -17,27 +17,8 @@ from treedot._runtime.array_types import FloatArray, IntArray, Row, WordArray
 from treedot._runtime.jit import njit
 from treedot.errors import ParameterError
 from treedot.parameters import DAMPINGS
-from treedot.vectors.chunks import (
-    ALL_DONE,
-    NEEDS_MEMORY,
-    NEEDS_OUTPUT,
-    NOT_FINITE,
-    TOO_LARGE,
-    Ended,
-    NonZeros,
-    TreeArrays,
-)
-from treedot.vectors.sparse.bounded import (
-    FREE,
-    ONE,
-    FoundFragments,
-    SortedKeys,
-    clear_keys,
-    find_fragments,
-    hash_productions,
-    insert_key,
-    key_of,
-)
+from treedot.vectors import chunks
+from treedot.vectors.sparse import bounded
 from treedot.vectors.spec import SparseSpec
 
 UNBOUNDED = 2**30 - 1  # the budget where there is none: the sum of two costs still fits 32 bits
@@ -108,8 +89,8 @@ class Rules(NamedTuple):
 class RowMemory(NamedTuple):
     """Working memory for the fragments of one tree at a time."""
 
-    found: FoundFragments
-    table: SortedKeys
+    found: bounded.FoundFragments
+    table: bounded.SortedKeys
     occurrences: IntArray  # of every distinct fragment, by its number
     first: IntArray  # the first of them
     value: FloatArray
@@ -118,7 +99,7 @@ class RowMemory(NamedTuple):
     def make(cls, nodes: int, fragments: int) -> Self:
         """Return memory for trees of at most so many nodes and bounded fragments."""
         occurrences, first = np.empty((2, fragments), np.int32)
-        found, table = FoundFragments.make(nodes, fragments), SortedKeys.make(fragments)
+        found, table = bounded.FoundFragments.make(nodes, fragments), bounded.SortedKeys.make(fragments)
         return cls(found, table, occurrences, first, np.empty(fragments))
 
     @property
@@ -134,9 +115,9 @@ class RowMemory(NamedTuple):
 
 @njit
 def write_rows(
-    trees: TreeArrays, tree: int, rules: Rules, learned: LearnedColumns, memory: RowMemory,
-    out: NonZeros, indptr: IntArray, squares: FloatArray,
-) -> Ended:  # fmt: skip
+    trees: chunks.TreeArrays, tree: int, rules: Rules, learned: LearnedColumns, memory: RowMemory,
+    out: chunks.NonZeros, indptr: IntArray, squares: FloatArray,
+) -> chunks.Ended:  # fmt: skip
     """Write the rows of the trees from ``tree`` on.
 
     Row t stands in ``out`` from ``indptr[t]`` to ``indptr[t + 1]``, and ``squares[t]`` is the sum of the
@@ -146,36 +127,36 @@ def write_rows(
     indices, values = out
     while tree < offsets.size - 1:
         here = slice(offsets[tree], offsets[tree + 1])
-        hash_productions(arity[here], label[here], label_key, memory.found.stack, memory.found.hash)
-        complete, count = find_fragments(arity[here], rules.budget, memory.found)
+        bounded.hash_productions(arity[here], label[here], label_key, memory.found.stack, memory.found.hash)
+        complete, count = bounded.find_fragments(arity[here], rules.budget, memory.found)
         if not complete:
-            return tree, NEEDS_MEMORY
+            return tree, chunks.NEEDS_MEMORY
         start = indptr[tree]
         if start + count > values.size:
-            return tree, NEEDS_OUTPUT
+            return tree, chunks.NEEDS_OUTPUT
         buckets = _count_distinct(count, memory)
         size, square = _write_row(buckets, rules, learned, memory, indices[start:])
         if not math.isfinite(square):
-            return tree, NOT_FINITE
+            return tree, chunks.NOT_FINITE
         factor = 1.0 / math.sqrt(square) if rules.normalize and square > 0.0 else 1.0
         for k in range(size):
             value = memory.value[k] * factor
             if not abs(value) <= rules.limit:
-                return tree, TOO_LARGE
+                return tree, chunks.TOO_LARGE
             values[start + k] = value
         squares[tree] = square
         indptr[tree + 1] = start + size
         tree += 1
-    return tree, ALL_DONE
+    return tree, chunks.ALL_DONE
 
 
 @njit
 def _count_distinct(count: int, memory: RowMemory) -> int:
     """Sort the fragments of a tree and count equal ones; return how many buckets are in use."""
-    shift, buckets = clear_keys(memory.table, count)
+    shift, buckets = bounded.clear_keys(memory.table, count)
     distinct = 0
     for k in range(count):
-        number = insert_key(key_of(memory.found.sum[k]), distinct, shift, memory.table)
+        number = bounded.insert_key(bounded.key_of(memory.found.sum[k]), distinct, shift, memory.table)
         if number == distinct:
             memory.occurrences[number], memory.first[number] = 0, k
             distinct += 1
@@ -192,7 +173,7 @@ def _write_row(
     size, square, last = 0, 0.0, -1
     for bucket in range(buckets):
         key = table.key[bucket]
-        if key == FREE:
+        if key == bounded.FREE:
             continue
         number = table.number[bucket]
         value = rules.weight[memory.found.productions[memory.first[number]]] * _damped_count(
@@ -207,7 +188,7 @@ def _write_row(
         square += value * value
         if not has_column:
             continue
-        if not rules.dictionary and key & ONE:
+        if not rules.dictionary and key & bounded.ONE:
             value = -value
         if column == last:
             memory.value[size - 1] += value
@@ -265,7 +246,7 @@ class Part(NamedTuple):
 
 
 @njit
-def join_parts(left: Part, right: Part, limit: float, indices: IntArray, values: Row) -> Ended:
+def join_parts(left: Part, right: Part, limit: float, indices: IntArray, values: Row) -> chunks.Ended:
     """Write rows that begin with one part and end with another."""
     at, a, b = 0, 0, 0
     for row in range(left.lengths.size):
@@ -285,8 +266,8 @@ def join_parts(left: Part, right: Part, limit: float, indices: IntArray, values:
             finite = _finite(left.values[first:a], left.factor[row]) and _finite(
                 right.values[second:b], right.factor[row]
             )
-            return row, TOO_LARGE if finite else NOT_FINITE
-    return left.lengths.size, ALL_DONE
+            return row, chunks.TOO_LARGE if finite else chunks.NOT_FINITE
+    return left.lengths.size, chunks.ALL_DONE
 
 
 @njit
@@ -314,5 +295,5 @@ class RowsWithRest(NamedTuple):
     def write(self, indices: IntArray, values: Row) -> None:
         """Write columns and values where they belong in a matrix."""
         row, why = join_parts(self.left, self.right, self.limit, indices, values)
-        if why != ALL_DONE:
+        if why != chunks.ALL_DONE:
             raise self.refused(row, why)

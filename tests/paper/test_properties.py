@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+from paper import properties
 from treedot.errors import ParameterError
-from treedot.vectors.dense import properties
 from treedot.vectors.dense.compositions import ALGEBRAS, MixedProduct, bent_signs
 
 SIZE = 8192

@@ -1,4 +1,4 @@
-"""Properties 2.1 to 2.6 of the ideal composition (Definition 2), measured."""
+"""Measure properties 2.1 to 2.6 of the ideal composition (the paper's Definition 2)."""
 
 from __future__ import annotations
 

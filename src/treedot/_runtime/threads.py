@@ -66,12 +66,15 @@ class Threads:
         taken = np.zeros(1, np.int64)
         self.run(lambda *_: work(limits, taken), [(k, k + 1) for k in range(min(self.count, len(spans)))])
 
-    def in_order(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+    def in_order(
+        self, work: Callable[[Any], Any], items: Iterable[Any], lead: int | None = None
+    ) -> Iterator[Any]:
         """Yield what ``work`` returns for every item, in order; a few items ahead are worked on meanwhile."""
+        lead = 2 * self.count if lead is None else lead
         ahead: deque[Iterator[Any]] = deque()
         for item in items:
             ahead.append(self.map(work, [item]))
-            if len(ahead) > 2 * self.count:
+            if len(ahead) > lead:
                 yield next(ahead.popleft())
         while ahead:
             yield next(ahead.popleft())

@@ -10,6 +10,7 @@ import numpy as np
 from treedot.models.explain.linear import LinearFunction, Part
 from treedot.models.explain.removal import Removal, smallest_flip
 from treedot.models.explain.shares import node_shares
+from treedot.models.explain.shown import Shown
 from treedot.models.inputs.table import Table
 from treedot.parameters import checked_flag, checked_integer
 from treedot.trees import Forest, Tree
@@ -62,7 +63,7 @@ class TreeValues(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation:
+class Explanation(Shown):
     """The score of one tree taken apart; what ``explain`` returns.
 
     It prints as a tree with the value of every node, and draws itself in notebooks.
@@ -100,6 +101,8 @@ class Explanation:
     flip: Removal | None
     flip_sought: bool
 
+    format = "treedot explanation"
+
     @property
     def tree(self) -> Tree:
         """The first tree."""
@@ -117,36 +120,10 @@ class Explanation:
         sums = [(name, float(one.node_values.sum())) for name, one in nodes]
         return [*sums, *self.others.items(), ("bias", self.bias)]
 
-    def to_text(self, color: bool = False) -> str:
-        """Return text, the tree with one line for each inner node; coloured for terminals."""
-        from treedot.models.explain.text import explanation_text
-
-        return explanation_text(self, color)
-
-    def to_json(self) -> str:
-        """Return the explanation as JSON; the fields are those of the page on explanations."""
-        from treedot.models.explain.exchange import explanation_json
-
-        return explanation_json(self)
-
-    def to_html(self) -> str:
-        """Return a page that makes no requests and needs no other file."""
-        from treedot.models.explain.web import explanation_page
-
-        return explanation_page(self)
-
     def __repr__(self) -> str:
         """Return one line; ``str`` has all of it."""
         sizes = ", ".join(str(one.tree.size) for one in self.trees)
         return f"<Explanation of the score {self.score!r} for {self.target!r}: trees of {sizes} nodes>"
-
-    def __str__(self) -> str:
-        return self.to_text()
-
-    def _repr_html_(self) -> str:
-        from treedot.models.explain.web import explanation_body
-
-        return explanation_body(self)
 
 
 def explain(

@@ -9,6 +9,7 @@ import numpy as np
 
 from treedot.errors import SourceError
 from treedot.models.explain.linear import LinearFunction, Part
+from treedot.models.explain.shown import Shown
 from treedot.models.inputs.table import Columns, read_table
 from treedot.parameters import checked_integer
 from treedot.trees import Tree
@@ -33,7 +34,7 @@ class ClassFragments(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelExplanation:
+class ModelExplanation(Shown):
     """What a model has learned; what ``explain_model`` returns.
 
     Attributes
@@ -54,26 +55,19 @@ class ModelExplanation:
     n_trees: int
     complete: bool
 
+    format = "treedot model explanation"
+
+    def json_fields(self) -> dict[str, Any]:
+        """Return the fields by name; the fragments are a list of classes."""
+        classes = [{"target": name, **found._asdict()} for name, found in self.fragments.items()]
+        fields = super().json_fields()
+        del fields["fragments"]
+        return {"classes": classes, **fields}
+
     def __repr__(self) -> str:
         """Return one line; ``str`` has all of it."""
         read = f"{self.n_fragments} fragments of {self.n_trees} trees"
         return f"<ModelExplanation of {len(self.fragments)} classes: {read}>"
-
-    def __str__(self) -> str:
-        from treedot.models.explain.text import model_text
-
-        return model_text(self)
-
-    def _repr_html_(self) -> str:
-        from treedot.models.explain.web import model_body
-
-        return model_body(self)
-
-    def to_json(self) -> str:
-        """Return the fragments as JSON; the fields are those of the page on explanations."""
-        from treedot.models.explain.exchange import model_json
-
-        return model_json(self)
 
 
 def explain_model(

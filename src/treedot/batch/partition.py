@@ -14,10 +14,8 @@ for w. So the compiled pass is used as it is, the α that are kept are K times t
 
 from __future__ import annotations
 
-import os
-import traceback
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +26,10 @@ from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot._storage.files import write_folder
 from treedot.batch.checkpoint import write_json
 from treedot.batch.plan import Plan
-from treedot.batch.shard import MAX_MESSAGES, Outcome
+from treedot.batch.shard import Outcome
 from treedot.batch.training_folder import ALPHA, FACTS, TRAINING, TREES, State, TrainingFolder, Update
-from treedot.batch.work import first_to_compile
-from treedot.errors import SourceError, TreedotError
+from treedot.batch.work import first_to_compile, kept
+from treedot.errors import SourceError
 from treedot.models.training.block_visits import EncodedBlock, Group, groups, key_of
 from treedot.models.training.coordinate_descent import PassFigures
 from treedot.models.training.tree_blocks import BLOCK_TREES, Block, write_blocks
@@ -53,7 +51,7 @@ def pack_shard(folder: str, number: int) -> Outcome:
 
 def do_partition(folder: str, rounds: int, number: int) -> Outcome:
     """Do a partition's part of the round that follows on some rounds; by one thread."""
-    return _outcome(number, lambda: _solve(_opened(folder), rounds, number))
+    return _outcome(number, lambda: _solve(kept(TrainingFolder, Path(folder), TRAINING), rounds, number))
 
 
 def warm_up() -> None:
@@ -78,14 +76,12 @@ def _outcome(number: int, work: Callable[[], Outcome]) -> Outcome:
     try:
         _warm()
         return work()
-    except (TreedotError, OSError, MemoryError) as error:
-        return Outcome(number, error=str(error) or type(error).__name__)
-    except Exception:
-        return Outcome(number, error=traceback.format_exc())
+    except Exception as error:
+        return Outcome.failed(number, error)
 
 
 def _pack(folder: Path, number: int) -> Outcome:
-    plan, errors = _plan(folder), list[SourceError]()
+    plan, errors = kept(Plan.load, folder / TREES, PLAN), list[SourceError]()
     shard, class_column = plan.shards[number], plan.work["label"]
     source = plan.inputs[shard.file]
     source.check_unchanged()
@@ -97,7 +93,7 @@ def _pack(folder: Path, number: int) -> Outcome:
         facts = write_blocks(aside, trees, class_column, place.identity)
         write_json(aside / FACTS, facts._asdict(), place.identity)
         source.check_unchanged()
-    return Outcome(number, sum(facts.sizes), "", len(errors), tuple(map(str, errors[:MAX_MESSAGES])))
+    return Outcome.of(number, sum(facts.sizes), errors)
 
 
 def with_classes(trees: Forest, columns: Mapping[str, Any], class_column: str) -> Forest:
@@ -106,29 +102,6 @@ def with_classes(trees: Forest, columns: Mapping[str, Any], class_column: str) -
     values = {name: columns[name] for name in wanted}
     lists = {name: x.to_pylist() if hasattr(x, "to_pylist") else x for name, x in values.items()}
     return Forest(trees.label, trees.arity, trees.offsets, trees.labels, lists)
-
-
-def _plan(folder: Path) -> Plan:
-    return _loaded_plan(folder / TREES, *_version(folder / TREES / PLAN))
-
-
-def _opened(folder: str) -> TrainingFolder:
-    return _loaded_folder(Path(folder), *_version(Path(folder, TRAINING)))
-
-
-def _version(path: Path) -> tuple[int, int]:
-    found = os.stat(path)
-    return found.st_mtime_ns, found.st_ino
-
-
-@lru_cache(maxsize=1)
-def _loaded_plan(folder: Path, *version: int) -> Plan:
-    return Plan.load(folder)
-
-
-@lru_cache(maxsize=1)
-def _loaded_folder(folder: Path, *version: int) -> TrainingFolder:
-    return TrainingFolder(folder)
 
 
 def visit_partition(

@@ -204,7 +204,7 @@ def test_the_executor_of_a_dask_client_is_watched_as_the_client_is(trees, tmp_pa
 
 
 def test_no_scheduler_is_reported(trees, tmp_path, capsys):
-    pytest.importorskip("distributed")  # before its settings are changed: it adds the others when it is loaded
+    pytest.importorskip("distributed")  # before one of its settings is changed: it adds the others
     import dask
 
     with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):

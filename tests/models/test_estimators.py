@@ -21,7 +21,9 @@ from treedot.vectors import DenseSpec
 
 KINDS = [
     kind
-    for kind in (getattr(treedot, name) for name in treedot.__all__)
+    for kind in dict.fromkeys(
+        getattr(home, name) for home in (treedot, treedot.models) for name in home.__all__
+    )
     if isinstance(kind, type) and issubclass(kind, BaseEstimator)
 ]
 KINDS += [LabelSelectionTransformer, MinedFragmentVectorizer]  # for the paper's tables, and not exported

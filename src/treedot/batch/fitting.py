@@ -170,8 +170,11 @@ def fit(
     with opened(client, workers) as engine, opened_folder:
         training = _Training(Path(os.path.abspath(folder)), engine, progress or (lambda _: None))
         training.read(on_done)
-        with _removed_on_error(folder):
+        try:
             training.begin(classifier, request)
+        except ParameterError:  # these trees cannot be trained on
+            remove_folder(folder)
+            raise
         model = training.run()
         save_model(model, target, folder, overwrite)
     return model
@@ -213,16 +216,6 @@ def _check_classes(plan: Plan, class_column: str) -> None:
         for trees, columns in iter_range(path, shard.range, plan.reading, 1, on_bad):
             class_names(with_classes(trees, columns, class_column), class_column)
             return
-
-
-@contextlib.contextmanager
-def _removed_on_error(folder: Path) -> Iterator[None]:
-    """Remove a work folder of trees that cannot be trained on."""
-    try:
-        yield
-    except ParameterError:
-        remove_folder(folder)
-        raise
 
 
 class _Training:

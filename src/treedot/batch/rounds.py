@@ -33,12 +33,12 @@ def make_job(
     shards: list[BlockFacts],
     facts: BlockFacts,
     choice: dict[str, Any],
-    *,
-    partitions: int,
-    rounds: int,
-    visits: int,
+    **how: int,
 ) -> Job:
-    """Return what partitions have in common, from the settings and the facts of all trees."""
+    """Return what partitions have in common, from the settings and the facts of all trees.
+
+    ``how`` holds the numbers of partitions, of rounds and of visits.
+    """
     problems = make_problems(classifier, facts)
     return Job(
         shards=shards,
@@ -47,9 +47,7 @@ def make_job(
         targets=problems.targets.tolist(),
         cost=(problems.cost * choice["C"]).tolist(),
         seed=int(classifier.random_state),
-        partitions=partitions,
-        rounds=rounds,
-        visits=visits,
+        **how,
     )
 
 

@@ -106,7 +106,7 @@ def train_files(
 @contextlib.contextmanager
 def held_training(
     paths: Any,
-    label: str,
+    class_column: str,
     checkpoint: str | os.PathLike[str],
     reading: dict[str, Any],
     on_bad: Callable[[SourceError], object] | None,
@@ -120,7 +120,7 @@ def held_training(
     request = {
         **_described(files),
         **reading,
-        "label": label,
+        "label": class_column,
         "leaving out bad trees": on_bad is not None,
         **described_settings(classifier),
     }
@@ -134,8 +134,8 @@ def held_training(
                 tell(Progress(-1, trees, 0, np.inf))
 
     check = partial(make_problems, classifier)
-    with sole_folder(checkpoint, request, label, batches, check) as folder:
-        yield _train(folder, classifier, label, tell)
+    with sole_folder(checkpoint, request, class_column, batches, check) as folder:
+        yield _train(folder, classifier, class_column, tell)
 
 
 def _described(files: list[Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from treedot.models.explain.linear import LinearFunction, Part
 from treedot.models.explain.removal import Removal, smallest_flip
-from treedot.models.explain.shares import node_shares
+from treedot.models.explain.shares import node_shares, strongest
 from treedot.models.explain.shown import Shown
 from treedot.models.inputs.table import Table
 from treedot.parameters import checked_flag, checked_integer
@@ -178,14 +178,15 @@ def explain(
     scores = linear.scores(table)
     number, row, sign = linear.target(target, scores)
     explained = [_explained(part, table[part.column], row, sign) for part in linear.trees]
+    fragments = [(one.contribution, one.share) for one in explained]
     return Explanation(
         [one.values for one in explained],
         None if linear.classes is None else linear.classes[number],
         float(sign * scores[0, row]),
         _others(linear, table, row, sign),
         float(sign * linear.bias[row]),
-        _strongest(explained, 1, n_fragments),
-        _strongest(explained, -1, n_fragments),
+        strongest(fragments, 1, n_fragments),
+        strongest(fragments, -1, n_fragments),
         smallest_flip(linear, table) if find_flip else None,
         find_flip and linear.classes is not None,
     )
@@ -198,23 +199,12 @@ class _Explained(NamedTuple):
     forest: Forest
     found: Occurrences
     contribution: np.ndarray
-    order: np.ndarray  # of the fragments, the largest contribution first
 
-    def strongest(self, sign: int, wanted: int) -> list[FragmentShare]:
-        """Return the fragments that raise the score the most, or lower it with the sign -1."""
-        chosen = self.order[::sign][:wanted].tolist()
-        return [self._share(k) for k in chosen if sign * self.contribution[k] > 0]
-
-    def _share(self, number: int) -> FragmentShare:
+    def share(self, number: int) -> FragmentShare:
+        """Return what a fragment contributes."""
         nodes = self.found.nodes_of(number)
         fragment = fragment_at(self.forest, nodes[0])
         return FragmentShare(fragment, float(self.contribution[number]), nodes, self.values.column)
-
-
-def _strongest(explained: list[_Explained], sign: int, wanted: int) -> list[FragmentShare]:
-    """Return the strongest fragments of all trees."""
-    shares = [share for one in explained for share in one.strongest(sign, wanted)]
-    return sorted(shares, key=lambda share: -sign * share.value)[:wanted]
 
 
 def _explained(part: Part, forest: Forest, row: int, sign: float) -> _Explained:
@@ -225,7 +215,7 @@ def _explained(part: Part, forest: Forest, row: int, sign: float) -> _Explained:
     contribution = np.zeros(found.value.size)
     contribution[known] = sign * part.weights_at(found.column[known])[row] * found.value[known]
     values = TreeValues(part.column, forest[0], node_shares(found, contribution, forest.n_nodes))
-    return _Explained(values, forest, found, contribution, np.argsort(-contribution, kind="stable"))
+    return _Explained(values, forest, found, contribution)
 
 
 def _others(linear: LinearFunction, table: Table, row: int, sign: float) -> dict[str, float]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from treedot.errors import SourceError
 from treedot.models.explain.linear import LinearFunction, Part
+from treedot.models.explain.shares import strongest
 from treedot.models.explain.shown import Shown
 from treedot.models.inputs.table import Columns, read_table
 from treedot.parameters import checked_integer
@@ -117,9 +119,10 @@ def explain_model(
     if function.classes is not None and len(function.classes) == 2:
         weights = [np.concatenate([-own, own]) for own in weights]
     names = [None] if function.classes is None else function.classes
-    fragments = {
-        name: _strongest(listed, [own[k] for own in weights], wanted) for k, name in enumerate(names)
-    }
+    fragments = {}
+    for k, name in enumerate(names):
+        each = [(own[k], partial(_share, *found, own[k])) for found, own in zip(listed, weights, strict=True)]
+        fragments[name] = ClassFragments(strongest(each, 1, wanted), strongest(each, -1, wanted))
     known = [len(found.dictionary) for _, found in listed]
     n_trees = sum(found.dictionary.n_trees for _, found in listed)
     return ModelExplanation(fragments, sum(known), n_trees, max(known) <= most)
@@ -137,18 +140,7 @@ def _listed(function: LinearFunction, trees: Any, most: int) -> list[tuple[Part,
     ]
 
 
-def _strongest(
-    listed: list[tuple[Part, FragmentColumns]], weights: list[np.ndarray], wanted: int
-) -> ClassFragments:
-    """Return the fragments with the largest and the smallest weights, of all tree columns."""
-
-    def chosen(sign: int) -> list[FragmentWeight]:
-        found = [
-            FragmentWeight(columns.dictionary.fragment(columns.number[k]), float(own[k]), part.column)
-            for (part, columns), own in zip(listed, weights, strict=True)
-            for k in (np.argsort(-own, kind="stable")[::sign][:wanted])
-            if own[k] * sign > 0
-        ]
-        return sorted(found, key=lambda share: -sign * share.value)[:wanted]
-
-    return ClassFragments(chosen(1), chosen(-1))
+def _share(part: Part, columns: FragmentColumns, weights: np.ndarray, number: int) -> FragmentWeight:
+    """Return a fragment of a tree column with its weight."""
+    fragment = columns.dictionary.fragment(columns.number[number])
+    return FragmentWeight(fragment, float(weights[number]), part.column)

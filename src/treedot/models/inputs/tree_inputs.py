@@ -22,7 +22,7 @@ from treedot.kernels import (
 from treedot.kernels.tree_kernel import TreeKernel
 from treedot.kernels.word_vectors import WordVectors
 from treedot.models.inputs.model_input import StoredInput, check_arrays, entry, stored_column
-from treedot.models.inputs.table import Columns, Table
+from treedot.models.inputs.table import Table
 from treedot.trees import Forest
 from treedot.vectors.dense.encoder import DenseEncoder
 from treedot.vectors.sparse.encoder import SparseEncoder
@@ -55,11 +55,6 @@ class FragmentInput(StoredInput):
 
     column: str | None
     rows: FragmentRows
-
-    @property
-    def reads(self) -> Columns:
-        """The name of the column."""
-        return Columns((self.column,))
 
     @cached_property
     def _encoder(self) -> SparseEncoder:
@@ -110,11 +105,6 @@ class DenseInput(StoredInput):
     def __getstate__(self) -> dict[str, Any]:
         """Return its fields alone, for copies and pickles: encoders hold locks, and are made anew."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @property
-    def reads(self) -> Columns:
-        """The name of the column."""
-        return Columns((self.column,))
 
     @cached_property
     def _encoder(self) -> DenseEncoder:
@@ -175,11 +165,6 @@ class KernelInput(StoredInput):
     column: str | None
     kernel: TreeKernel
     trees: Forest
-
-    @property
-    def reads(self) -> Columns:
-        """The name of the column."""
-        return Columns((self.column,))
 
     @property
     def width(self) -> int:

@@ -172,7 +172,7 @@ def fit(
         training.read(on_done)
         try:
             training.begin(classifier, request)
-        except ParameterError:  # these trees cannot be trained on
+        except ParameterError:
             remove_folder(folder)
             raise
         model = training.run()
@@ -245,7 +245,7 @@ class _Training:
             return
         shards = [self._folder.read_facts(number) for number in range(len(self._plan.shards))]
         trees = self._folder.packed(shards)
-        make_problems(classifier, trees.facts)  # which raises where there is nothing to train
+        make_problems(classifier, trees.facts)  # raises if they cannot be trained on
         blocks, n_trees = len(trees.facts.sizes), sum(trees.facts.sizes)
         usual = min(max(1, n_trees // TREES_OF_A_PARTITION), MAX_PARTITIONS, blocks)
         partitions = request["partitions"] or usual

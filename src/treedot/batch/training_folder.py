@@ -198,16 +198,13 @@ class TrainingFolder:
 
     def read_facts(self, number: int) -> BlockFacts:
         """Return what is known of a shard that was packed."""
-        folder, identity, whole = self.shard_place(number)
-        return block_facts(folder / FACTS, identity, whole)
+        place = self.shard_place(number)
+        return BlockFacts(**read_json(place.folder / FACTS, place.identity))
 
     @cached_property
     def job(self) -> Job:
         """What partitions have in common."""
-        found = read_json(self.path / TRAINING, self.identity)
-        if set(found) != set(Job._fields):
-            raise damaged(self.path / TRAINING, self.path)
-        return Job(**found)
+        return Job(**read_json(self.path / TRAINING, self.identity))
 
     def write_job(self, job: Job) -> None:
         """Keep what partitions have in common."""
@@ -360,9 +357,7 @@ class SoleFolder(TrainingFolder):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.facts = block_facts(path / FACTS, self.identity, path)
-        if not self.facts.sizes:
-            raise damaged(path / FACTS, path)
+        self.facts = BlockFacts(**read_json(path / FACTS, self.identity))
 
     def shard_place(self, number: int) -> ShardPlace:
         """Return where all trees are."""
@@ -380,10 +375,7 @@ class SoleFolder(TrainingFolder):
         path = self.path / CHOICE
         if not path.exists():
             write_json(path, choose(), self.identity)
-        choice = read_json(path, self.identity)
-        if not {"decay", "C", "trials"} <= set(choice):
-            raise damaged(path, self.path)
-        return choice
+        return read_json(path, self.identity)
 
     def write_job(self, job: Job) -> None:
         """Take what a pass needs; it follows from the files."""
@@ -446,14 +438,6 @@ def sole_folder(
     with sole_training(folder, fill):
         check_request(folder, request)
         yield SoleFolder(folder)
-
-
-def block_facts(path: Path, identity: str, whole: Path) -> BlockFacts:
-    """Read what is known of packed trees; where it is damaged, the whole folder is to be deleted."""
-    found = read_json(path, identity)
-    if set(found) != set(BlockFacts._fields):
-        raise damaged(path, whole)
-    return BlockFacts(**found)
 
 
 def _digest_of(alpha: Matrix) -> bytes:

@@ -145,7 +145,7 @@ def fit(
     >>> from treedot import FragmentVectorizer, batch
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> with ThreadPoolExecutor(2) as pool:
-    ...     model = scale.fit(
+    ...     model = batch.fit(
     ...         "docs/examples/questions.tsv", folder / "model", FragmentVectorizer(n_features=2**14), pool,
     ...         label="label", decay=0.2, C=1, partitions=2,
     ...     )

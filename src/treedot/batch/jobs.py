@@ -74,7 +74,7 @@ def encode(
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "trees.mrg").write_text("(S (NP Ann) (VP runs)) (S (NP Bob) (VP sits))")
     >>> with ThreadPoolExecutor(2) as pool:
-    ...     scale.encode(folder / "*.mrg", folder / "rows", FragmentVectorizer(), pool)
+    ...     batch.encode(folder / "*.mrg", folder / "rows", FragmentVectorizer(), pool)
     Done(made=1, found=0, rows=2, skipped=0)
     >>> load_vectors(folder / "rows")
     <Vectors: 2 × 1048576, sparse, float32, fingerprint ...>

@@ -44,7 +44,7 @@ def status(folder: str | os.PathLike[str]) -> Status:
     >>> from treedot import FragmentVectorizer, batch
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "trees.mrg").write_text("(S (NP Ann) (VP runs))")
-    >>> parts = scale.plan_encode(folder / "trees.mrg", folder / "rows", FragmentVectorizer())
+    >>> parts = batch.plan_encode(folder / "trees.mrg", folder / "rows", FragmentVectorizer())
     >>> status(folder / "rows").missing
     ['part-000000-000000000000000-000000000000022.arrow']
     """

@@ -29,7 +29,7 @@ from benchmarks.streaming import labelled
 from treedot import Forest, FragmentVectorizer, LinearModel, batch, read_trees, train_files
 from treedot._runtime.timing import Stopwatch, timed
 from treedot.batch.engines import LocalProcesses
-from treedot.models.training.streaming import Progress
+from treedot.batch.streaming import Progress
 from treedot.trees.writers import forest_file
 
 PARTITIONS, ROUNDS, PASSES = 4, 10, 5

@@ -23,10 +23,9 @@ from unittest import mock
 from fuzz.mutations import mutate
 from fuzz.target import Target, require
 from treedot import FragmentVectorizer, TreeClassifier, TreedotError, batch, load_vectors, train_files
-from treedot.batch import pair_search
-from treedot.batch.fit_folder import FitFolder
-from treedot.models.training import block_visits, streaming, tree_blocks
-from treedot.models.training.training_folder import TrainingFolder
+from treedot.batch import pair_search, streaming
+from treedot.batch.training_folder import SoleFolder, TrainingFolder
+from treedot.models.training import block_visits, tree_blocks
 
 PAGES = (512, 4096)
 ROWS = FragmentVectorizer(n_features=2**8)
@@ -68,14 +67,14 @@ def _train(source: Path, folder: Path) -> Any:
 
 def _half_trained(source: Path, folder: Path) -> None:
     """End a training in its third pass."""
-    save = TrainingFolder.save
+    save = SoleFolder.save
 
-    def until_third_pass(self: TrainingFolder, state: Any) -> None:
+    def until_third_pass(self: SoleFolder, state: Any) -> None:
         save(self, state)
         if state.progress.tolist() == [2, 2]:
             raise KilledError
 
-    with mock.patch.object(TrainingFolder, "save", until_third_pass), contextlib.suppress(KilledError):
+    with mock.patch.object(SoleFolder, "save", until_third_pass), contextlib.suppress(KilledError):
         _train(source, folder)
 
 
@@ -89,14 +88,17 @@ def _fit(source: Path, folder: Path) -> Any:
 
 def _half_fitted(source: Path, folder: Path) -> None:
     """End a training by many when one partition has done the third round."""
-    write = FitFolder.write_update
+    write = TrainingFolder.write_update
 
-    def until_third_round(self: FitFolder, rounds: int, partition: int, update: Any) -> None:
+    def until_third_round(self: TrainingFolder, rounds: int, partition: int, update: Any) -> None:
         if (rounds, partition) == (3, 1):
             raise KilledError
         write(self, rounds, partition, update)
 
-    with mock.patch.object(FitFolder, "write_update", until_third_round), contextlib.suppress(KilledError):
+    with (
+        mock.patch.object(TrainingFolder, "write_update", until_third_round),
+        contextlib.suppress(KilledError),
+    ):
         _fit(source, folder)
 
 

@@ -8,6 +8,7 @@ from treedot import search as search
 from treedot import trees as trees
 from treedot import vectors as vectors
 from treedot._version import __version__ as __version__
+from treedot.batch.streaming import train_files as train_files
 from treedot.clones.duplicates import find_duplicates as find_duplicates
 from treedot.clones.similarity import similarity as similarity
 from treedot.errors import TreedotError as TreedotError
@@ -19,7 +20,6 @@ from treedot.models.explain.model import explain_model as explain_model
 from treedot.models.explain.pair import explain_pair as explain_pair
 from treedot.models.kernel_transformer import KernelTransformer as KernelTransformer
 from treedot.models.linear_model import LinearModel as LinearModel
-from treedot.models.training.streaming import train_files as train_files
 from treedot.models.tree_classifier import TreeClassifier as TreeClassifier
 from treedot.readers.code.reader import iter_code as iter_code
 from treedot.readers.code.reader import read_code as read_code

@@ -204,7 +204,9 @@ def test_the_executor_of_a_dask_client_is_watched_as_the_client_is(trees, tmp_pa
 
 
 def test_no_scheduler_is_reported(trees, tmp_path, capsys):
-    dask = pytest.importorskip("dask")
+    pytest.importorskip("distributed")  # before one of its settings is changed: it adds the others
+    import dask
+
     with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
         options = ["--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]
         assert main(["encode", str(trees), "-o", f"{tmp_path}/out/", *options]) == 1

@@ -14,11 +14,13 @@ from sklearn.svm import LinearSVC
 
 from components import component
 from treedot import FragmentVectorizer, LinearModel, TreeClassifier, batch, read_trees, train_files
-from treedot.batch import Reading, fitting, partition
+from treedot._storage.safetensors import write_arrays
+from treedot.batch import Reading, fitting, partition, streaming
 from treedot.batch.engines import LocalProcesses
-from treedot.batch.fit_folder import FitFolder
+from treedot.batch.training_folder import TrainingFolder
 from treedot.errors import IncompleteError, ParameterError, SourceError
-from treedot.models.training import block_visits, streaming, training_settings, tree_blocks
+from treedot.models.training import block_visits, training_settings, tree_blocks
+from treedot.models.training.tree_blocks import belonging
 from trouble import deadly_partition
 
 QUESTIONS = "docs/examples/questions.tsv"
@@ -110,14 +112,14 @@ def test_weights_are_those_of_the_alphas_and_the_dual_never_falls(tmp_path, part
     def look(at):
         if at.trees or at.passes in (-1, 0, 6):  # after the last round, there are means
             return
-        folder = FitFolder(tmp_path / "model.training")
-        numbers = range(partitions)
-        blocks = [folder.trees.block(k) for n in numbers for k in folder.blocks(at.passes - 1, n)]
-        alpha = np.concatenate([folder.read_update(at.passes, n).alpha for n in numbers]) / partitions
+        folder = TrainingFolder(tmp_path / "model.training")
+        state = folder.load(at.passes)
+        blocks = [folder.trees.block(k) for k in range(folder.sizes.size)]
+        alpha = folder.read_alpha(state, np.arange(folder.sizes.size)) / partitions
         names = np.array(folder.trees.facts.names)[np.concatenate([block.classes for block in blocks])]
         rows = exact_rows([str(tree) for block in blocks for tree in block.trees])
         classes = np.unique(trees.columns["label"])
-        weights, bias, gap_before = folder.read_weights(at.passes)
+        weights, bias, gap_before = state.weights, state.bias, state.gap
         signed = alpha * sides(classes, names)
         assert (alpha >= 0).all()
         assert np.abs(rows.T @ signed - weights).max() < 1e-5
@@ -194,10 +196,10 @@ class Killed(BaseException):
     """Ends a training as SIGKILL does: nothing of what comes next is done."""
 
 
-@pytest.mark.parametrize("write", ["write_job", "write_update", "write_weights"])
+@pytest.mark.parametrize("write", ["write_job", "write_alpha", "write_update", "save"])
 def test_a_training_that_is_killed_goes_on_to_the_same_bytes(tmp_path, monkeypatch, write):
     fit(tmp_path / "undisturbed")
-    plain = getattr(FitFolder, write)
+    plain = getattr(TrainingFolder, write)
     left = 0
 
     def until_killed(self, *arguments):
@@ -209,7 +211,7 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bytes(tmp_path, monkeypat
 
     kills = 0
     with monkeypatch.context() as patch:
-        patch.setattr(FitFolder, write, until_killed)
+        patch.setattr(TrainingFolder, write, until_killed)
         for left in (1, 2, 1, 4):  # noqa: B007 (counted down above)
             try:
                 fit(tmp_path / "model")
@@ -225,7 +227,7 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bytes(tmp_path, monkeypat
 
 def test_a_kill_before_the_work_folder_is_removed_leaves_it_to_the_next_run(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("treedot.models.training.training_folder.remove_folder", mock.Mock(side_effect=Killed))
+        patch.setattr("treedot.batch.checkpoint.remove_folder", mock.Mock(side_effect=Killed))
         with pytest.raises(Killed):
             fit(tmp_path / "model")
     written = content(tmp_path / "model")
@@ -239,7 +241,7 @@ def test_a_kill_before_the_work_folder_is_removed_leaves_it_to_the_next_run(tmp_
 def test_a_model_of_another_training_is_not_written_over(tmp_path, monkeypatch):
     fit(tmp_path / "other", C=2.0)
     with monkeypatch.context() as patch:
-        patch.setattr("treedot.models.training.training_folder.remove_folder", mock.Mock(side_effect=Killed))
+        patch.setattr("treedot.batch.checkpoint.remove_folder", mock.Mock(side_effect=Killed))
         with pytest.raises(Killed):
             fit(tmp_path / "model")
     shutil.rmtree(tmp_path / "model")
@@ -277,7 +279,7 @@ def test_tasks_that_fail_are_named_and_tried_again(tmp_path, monkeypatch):
         with pytest.raises(IncompleteError, match=r"3 of 3 tasks failed.*partition 0: ZeroDivision"):
             fit(tmp_path / "model")
     with monkeypatch.context() as patch:
-        patch.setattr(FitFolder, "read_weights", lambda *_: (_ for _ in ()).throw(MemoryError))
+        patch.setattr(TrainingFolder, "load", lambda *_: (_ for _ in ()).throw(MemoryError))
         with pytest.raises(MemoryError):  # of this process itself
             fit(tmp_path / "model")
     fit(tmp_path / "model")
@@ -434,25 +436,23 @@ def test_progress_is_told_while_reading_and_in_every_round(tmp_path):
     assert told[-1].gap < told[-5].gap < np.inf
 
 
-@pytest.mark.parametrize(
-    "name", ["training.json", "weights-0002.safetensors", "partition-0002-00001.safetensors"]
-)
+@pytest.mark.parametrize("name", ["training.json", "weights-0002.safetensors", "partition-0002-00001.alpha"])
 def test_damaged_files_are_refused(tmp_path, monkeypatch, name):
-    folder, write = tmp_path / "model.training", FitFolder.write_weights
+    folder, write = tmp_path / "model.training", TrainingFolder.save
 
-    def stops(self, rounds, weights):
-        write(self, rounds, weights)
-        if rounds == 2:
+    def stops(self, state):
+        write(self, state)
+        if state.progress[0] == 2:
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(FitFolder, "write_weights", stops)
+        patch.setattr(TrainingFolder, "save", stops)
         with pytest.raises(Killed):
             fit(tmp_path / "model")
     whole = (folder / name).read_bytes()
     other = {
         "training.json": "trees/_treedot.json",
-        "weights-0002.safetensors": "partition-0002-00001.safetensors",
+        "weights-0002.safetensors": "partition-0002-00001.alpha",
     }
     flipped = bytearray(whole)
     flipped[-9] ^= 1
@@ -465,10 +465,28 @@ def test_damaged_files_are_refused(tmp_path, monkeypatch, name):
     fit(tmp_path / "model")
 
 
+def test_a_damaged_update_is_refused(tmp_path, monkeypatch):
+    update = stopped(tmp_path / "model", monkeypatch) / "partition-0001-00002.safetensors"
+    whole = update.read_bytes()
+    for damaged in (whole[:-3], b"", whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]):
+        update.write_bytes(damaged)
+        with pytest.raises(SourceError, match=r"partition-0001-00002.* to begin anew"):
+            fit(tmp_path / "model")
+
+
+def test_a_work_folder_of_an_older_version_is_refused_as_such(tmp_path, monkeypatch):
+    folder = stopped(tmp_path / "model", monkeypatch)
+    path, kept = folder / "partition-0001-00002.safetensors", TrainingFolder(folder)
+    older = {**kept.read_update(1, 2)._asdict(), "alpha": np.zeros((4, 5), np.float32)}
+    write_arrays(path, belonging(path, kept.identity), older, sealed=True)
+    with pytest.raises(SourceError, match="older version of treedot: delete it to begin anew"):
+        fit(tmp_path / "model")
+
+
 def stopped(path, monkeypatch, **settings):
     """Begin a training, and end it when the first round is done."""
     with monkeypatch.context() as patch:
-        patch.setattr(FitFolder, "write_weights", mock.Mock(side_effect=Killed))
+        patch.setattr(TrainingFolder, "save", mock.Mock(side_effect=Killed))
         with pytest.raises(Killed):
             fit(path, **settings)
     return path.with_name(f"{path.name}.training")
@@ -533,7 +551,7 @@ def test_a_second_training_that_begins_meanwhile_does_not_replace_the_first(tmp_
 
 
 def test_two_trainings_do_not_share_a_folder(tmp_path, monkeypatch):
-    folder, plain, said = stopped(tmp_path / "model", monkeypatch), FitFolder.write_weights, []
+    folder, plain, said = stopped(tmp_path / "model", monkeypatch), TrainingFolder.save, []
 
     def second(self, *arguments):
         with pytest.raises(SourceError) as caught:
@@ -541,7 +559,7 @@ def test_two_trainings_do_not_share_a_folder(tmp_path, monkeypatch):
         said.append(str(caught.value))
         plain(self, *arguments)
 
-    monkeypatch.setattr(FitFolder, "write_weights", second)
+    monkeypatch.setattr(TrainingFolder, "save", second)
     fit(tmp_path / "model")
     assert set(said) == {f"another training is running in {folder}: wait for it, or give another folder"}
 
@@ -549,7 +567,7 @@ def test_two_trainings_do_not_share_a_folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("change", [{"targets": 3}, {"shards": [1]}, {"spec": "none"}, {"rounds": "2"}])
 def test_an_edited_training_is_refused(tmp_path, monkeypatch, change):
     with monkeypatch.context() as patch:
-        patch.setattr(FitFolder, "write_weights", mock.Mock(side_effect=Killed))
+        patch.setattr(TrainingFolder, "save", mock.Mock(side_effect=Killed))
         with pytest.raises(Killed):
             fit(tmp_path / "model")
     path = tmp_path / "model.training" / "training.json"

@@ -7,9 +7,9 @@ import pytest
 import treedot as td
 from strategies import random_forest
 from treedot import batch
+from treedot.batch.checkpoint import read_json
 from treedot.batch.pair_index import ARRAYS, PairIndex, file_digests
 from treedot.cli import main
-from treedot.models.training.training_folder import read_json
 from treedot.vectors.parts import read_plan
 
 pytestmark = [

@@ -9,8 +9,8 @@ from unittest import mock
 import pytest
 
 from treedot import FragmentVectorizer, LinearModel, batch, train_files
+from treedot.batch.training_folder import SoleFolder
 from treedot.cli import main
-from treedot.models.training.training_folder import TrainingFolder
 
 QUESTIONS = "docs/examples/questions.tsv"
 
@@ -85,7 +85,7 @@ def test_what_was_interrupted_goes_on_and_says_after_which_pass(command, tmp_pat
         QUESTIONS, "label", checkpoint=tmp_path / "other", decay=0.4, C=1, max_passes=4,
         vectorizer=FragmentVectorizer(n_features=2**12),
     )  # fmt: skip
-    save = TrainingFolder.save
+    save = SoleFolder.save
 
     def interrupted(self, state):
         if state.progress[0] == 3:
@@ -93,7 +93,7 @@ def test_what_was_interrupted_goes_on_and_says_after_which_pass(command, tmp_pat
         save(self, state)
 
     with monkeypatch.context() as patch:
-        patch.setattr(TrainingFolder, "save", interrupted)
+        patch.setattr(SoleFolder, "save", interrupted)
         assert main([*command, "--passes", "4"]) == 130
     said = capsys.readouterr().err
     assert said == f"treedot: interrupted; the same command resumes from {tmp_path / 'training'}\n"
@@ -110,7 +110,7 @@ def test_a_kill_before_the_checkpoint_is_removed_leaves_it_to_the_next_run(
     train = [*command[:-2], *more] if more else [*command, "--passes", "2"]
     with monkeypatch.context() as patch:
         removed = mock.Mock(side_effect=KeyboardInterrupt)
-        patch.setattr("treedot.models.training.training_folder.remove_folder", removed)
+        patch.setattr("treedot.batch.checkpoint.remove_folder", removed)
         assert main(train) == 130
     assert sorted(os.listdir(tmp_path)) == ["model", "training"]
     written = LinearModel.load(tmp_path / "model").weights.tobytes()
@@ -174,10 +174,10 @@ def test_what_workers_did_not_finish_goes_on(by_many, tmp_path, capsys, monkeypa
     command = [*by_many, "--partitions", "2", "--rounds", "3", "--checkpoint", str(tmp_path / "work")]
     add_up = batch.fitting.add_up
 
-    def interrupted(folder, rounds):
-        if rounds == 1:
+    def interrupted(folder, state):
+        if state.progress[0] == 1:
             raise KeyboardInterrupt
-        return add_up(folder, rounds)
+        return add_up(folder, state)
 
     with monkeypatch.context() as patch:
         patch.setattr("treedot.batch.fitting.add_up", interrupted)

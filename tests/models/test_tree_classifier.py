@@ -77,8 +77,9 @@ def test_trees_are_encoded_once_for_every_decay(questions, monkeypatch):
 def test_what_a_vectorizer_learns_it_learns_from_the_trees_of_a_fold_alone(questions):
     trees, y = questions
     vectorizer = FragmentVectorizer(n_features=None, idf=True)
-    inputs, table = [VectorizerInput(None, vectorizer)], Table({None: trees})
-    made = list(folds.row_folds(inputs, table, y, np.ones(len(y)), folds.split_folds(y, 4)))
+    inputs, weight = [VectorizerInput(None, vectorizer)], np.ones(len(y))
+    task = folds.Task(Table({None: trees}), y, np.unique(y), weight, np.zeros((len(y), 0)), np.zeros((0, 2)))
+    made = list(folds.row_folds(inputs, task, folds.split_folds(y, 4)))
     for fold in made:
         alone = FragmentVectorizer(n_features=None, idf=True).fit(trees[fold.train])
         assert fold.rows.sum() == pytest.approx(alone.transform(trees[fold.train]).sum())

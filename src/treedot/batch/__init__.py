@@ -12,6 +12,7 @@ from treedot.batch.jobs import encode, plan_encode, plan_predict, predict
 from treedot.batch.run import Done
 from treedot.batch.shard import Outcome, do_shard
 from treedot.batch.status import Status, status
+from treedot.batch.streaming import train_files
 from treedot.readers.ranges import Reading
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "plan_predict",
     "predict",
     "status",
+    "train_files",
 ]

@@ -5,7 +5,7 @@ been read, so this takes two rounds of tasks, and one process has something to d
 
 1. Each shard becomes a part that lists the productions of its trees, by keys of their labels' texts.
 2. From these lists one process makes an index, files that are mapped into memory (``pair_index``).
-3. Each range of trees of the index is looked up in it: the compiled search of ``search.similarity``, in
+3. Each range of trees of the index is looked up in it: the compiled search of ``clones.similarity``, in
    the same order and with the same limits as in memory, finds the smaller trees that are similar
    (``pair_search``).
 4. One process makes groups of the pairs, as in memory, of the trees that are in any pair alone.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treedot._storage.safetensors import read_arrays, write_arrays
-from treedot.batch.work import SMALL_TREE, Columns, Source
+from treedot.batch.work import SMALL_TREE, Columns, Source, Work
 from treedot.errors import ParameterError, SourceError
 from treedot.kernels.word_vectors import WordVectors
 from treedot.readers import read_trees
@@ -25,11 +25,8 @@ from treedot.vectors.writers import describe, vector_columns
 VECTORIZER = "_vectorizer"
 
 
-class Encoding:
+class Encoding(Work):
     """Trees to vectors."""
-
-    left_out = ()
-    reads_trees = True
 
     def __init__(self, vectorizer: Any) -> None:
         if not isinstance(vectorizer, (FragmentVectorizer, DistributedTreeVectorizer)):

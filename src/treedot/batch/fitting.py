@@ -5,27 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from treedot._storage.files import remove_folder, remove_stale
-from treedot._version import __version__
-from treedot.batch.engines import Engine, Task, opened
-from treedot.batch.fit_folder import TRAINING, FitFolder, Job, shard_name
-from treedot.batch.outcomes import first_failure, outcomes
-from treedot.batch.partition import add_up, do_partition, labelled, pack_shard
-from treedot.batch.plan import SHARD_SIZE, Plan, find_inputs
-from treedot.batch.shard import Outcome
-from treedot.errors import IncompleteError, ParameterError
-from treedot.models.classes import class_names
-from treedot.models.linear_model import LinearModel
-from treedot.models.model_folder import check_model_target
-from treedot.models.training.streaming import Progress
-from treedot.models.training.training_folder import (
+from treedot.batch.checkpoint import (
     REQUEST,
-    TREES,
     check_apart,
     check_request,
     is_written,
@@ -33,12 +21,21 @@ from treedot.models.training.training_folder import (
     sole_training,
     write_json,
 )
+from treedot.batch.engines import Engine, Task, opened
+from treedot.batch.outcomes import first_failure, outcomes
+from treedot.batch.partition import add_up, do_partition, pack_shard, with_classes
+from treedot.batch.plan import SHARD_SIZE, Plan, find_inputs
+from treedot.batch.rounds import Progress, Rounds, Tell, make_job
+from treedot.batch.shard import Outcome
+from treedot.batch.training_folder import TRAINING, TREES, State, TrainingFolder
+from treedot.errors import IncompleteError, ParameterError
+from treedot.models.classes import class_names
+from treedot.models.linear_model import LinearModel
+from treedot.models.model_folder import check_model_target
 from treedot.models.training.training_settings import (
     choose,
-    chosen_spec,
     described_settings,
     make_classifier,
-    make_model,
     make_problems,
 )
 from treedot.models.tree_classifier import COSTS, DECAYS, TreeClassifier
@@ -53,8 +50,6 @@ MAX_PARTITIONS = 16
 SHARDS_OF_A_PARTITION = 4  # at least, so that partitions can be dealt out in many ways
 AS_IT_COMES = Reading()
 PLANNED = "the plan of its trees"  # in the request: the plan's fingerprint
-
-Tell = Callable[[Progress], object]
 
 
 def fit(
@@ -182,8 +177,11 @@ def fit(
     with opened(client, workers) as engine, opened_folder:
         training = _Training(Path(os.path.abspath(folder)), engine, progress or (lambda _: None))
         training.read(on_done)
-        with _removed_on_error(folder):
+        try:
             training.begin(classifier, request)
+        except ParameterError:
+            remove_folder(folder)
+            raise
         model = training.run()
         save_model(model, target, folder, overwrite)
     return model
@@ -204,7 +202,7 @@ def _opened_folder(
             total = sum(source.size for source in inputs)
             size = min(SHARD_SIZE, max(1, total // (partitions * SHARDS_OF_A_PARTITION)))
         plan = Plan.make(work, reading, size, inputs)
-        _check_label(plan, label)
+        _check_classes(plan, label)
         (aside / TREES).mkdir()
         plan.save(aside / TREES)
         write_json(aside / REQUEST, {**request, PLANNED: plan.fingerprint})
@@ -217,24 +215,14 @@ def _opened_folder(
         yield
 
 
-def _check_label(plan: Plan, label: str) -> None:
+def _check_classes(plan: Plan, class_column: str) -> None:
     """Raise where the first tree has no class; known before the work."""
     on_bad = OnBad((lambda _: None) if plan.reading.skip_bad else None)
     for shard in plan.shards:
         path = plan.inputs[shard.file].path
         for trees, columns in iter_range(path, shard.range, plan.reading, 1, on_bad):
-            class_names(labelled(trees, columns, label), label)
+            class_names(with_classes(trees, columns, class_column), class_column)
             return
-
-
-@contextlib.contextmanager
-def _removed_on_error(folder: Path) -> Iterator[None]:
-    """Remove a work folder of trees that cannot be trained on."""
-    try:
-        yield
-    except ParameterError:
-        remove_folder(folder)
-        raise
 
 
 class _Training:
@@ -243,14 +231,14 @@ class _Training:
     def __init__(self, path: Path, engine: Engine, tell: Tell) -> None:
         self._path, self._engine, self._tell = path, engine, tell
         self._plan = Plan.load(path / TREES)
-        self._folder = FitFolder(path)
+        self._folder = TrainingFolder(path)
         remove_stale(path)
         remove_stale(path / TREES)
 
     def read(self, on_done: Callable[[Outcome, int], object] | None) -> None:
         """Pack the trees of all shards that are not packed yet."""
         numbers = range(len(self._plan.shards))
-        left = [number for number in numbers if not (self._path / TREES / shard_name(number)).exists()]
+        left = [number for number in numbers if not self._folder.shard_place(number).folder.exists()]
         trees = 0
         for outcome in self._all_done(pack_shard, [(number,) for number in left], self._plan.where):
             trees += outcome.rows
@@ -264,7 +252,7 @@ class _Training:
             return
         shards = [self._folder.read_facts(number) for number in range(len(self._plan.shards))]
         trees = self._folder.packed(shards)
-        problems = make_problems(classifier, trees.facts)
+        make_problems(classifier, trees.facts)  # raises if they cannot be trained on
         blocks, n_trees = len(trees.facts.sizes), sum(trees.facts.sizes)
         usual = min(max(1, n_trees // TREES_OF_A_PARTITION), MAX_PARTITIONS, blocks)
         partitions = request["partitions"] or usual
@@ -273,48 +261,27 @@ class _Training:
                 f"{n_trees} trees in {blocks} block(s) are too few for {partitions} partitions: give fewer, "
                 "or a smaller shard_size"
             )
-        choice = choose(trees, classifier)
-        self._folder.write_job(
-            Job(
-                shards=shards,
-                choice=choice,
-                spec=chosen_spec(classifier, choice).to_dict(),
-                targets=problems.targets.tolist(),
-                cost=(problems.cost * choice["C"]).tolist(),
-                seed=request["random_state"],
-                partitions=partitions,
-                rounds=request["rounds"],
-                visits=request["visits"],
-            )
-        )
+        how = {"partitions": partitions, "rounds": request["rounds"], "visits": request["visits"]}
+        job = make_job(classifier, shards, trees.facts, choose(trees, classifier), **how)
+        self._folder.write_job(job)
 
     def run(self) -> LinearModel:
         """Do all rounds that are left, and return the model."""
-        job, facts = self._folder.job, self._folder.trees.facts
-        of_trees, done = sum(facts.sizes), self._folder.rounds_done()
-        found = self._folder.read_weights(done)
-        self._tell(Progress(done, 0, of_trees, float(found.gap.max())))
-        for rounds in range(done, job.rounds):
-            gap = float(found.gap.max())
-            numbers = range(job.partitions)
-            left = [n for n in numbers if not self._folder.update_path(rounds + 1, n).exists()]
-            trees = sum(self._folder.n_trees(rounds, number) for number in numbers if number not in left)
-            tasks = [(rounds, number) for number in left]
-            for outcome in self._all_done(do_partition, tasks, "partition {}".format):
-                trees += outcome.rows
-                self._tell(Progress(rounds, trees, of_trees, gap))
-            found = add_up(self._folder, rounds)
-            self._tell(Progress(rounds + 1, 0, of_trees, float(found.gap.max())))
-        training = {
-            **job.choice,
-            "gap": float(found.gap.max()),
-            "rounds": job.rounds,
-            "partitions": job.partitions,
-        }
-        data = {"trees": of_trees, "digest": facts.digest, "label": self._plan.work["label"]}
-        classes = np.unique(np.array(facts.names, str))
-        known = {"training": training, "data": data, "treedot": __version__}
-        return make_model(self._folder.spec, classes, found.weights, found.bias, known)
+        job, rounds = self._folder.job, Rounds(self._folder, self._tell)
+        state = rounds.run(self._folder.load(self._folder.rounds_done()), partial(self._round, rounds))
+        training = {"gap": float(state.gap.max()), "rounds": job.rounds, "partitions": job.partitions}
+        return rounds.model(state.weights, state.bias, self._plan.work["label"], training)
+
+    def _round(self, rounds: Rounds, state: State) -> State:
+        """Let all partitions that are left be visited, and add up what they found."""
+        folder, done, numbers = self._folder, int(state.progress[0]), range(self._folder.job.partitions)
+        left = [number for number in numbers if not folder.update_path(done + 1, number).exists()]
+        trees = sum(folder.n_trees(done, number) for number in numbers if number not in left)
+        tasks = [(done, number) for number in left]
+        for outcome in self._all_done(do_partition, tasks, "partition {}".format):
+            trees += outcome.rows
+            rounds.tell(state, trees)
+        return add_up(folder, state)
 
     def _all_done(
         self, function: Callable[..., Outcome], tasks: list[Task], name: Callable[[int], str]

@@ -1,6 +1,6 @@
 """The index that similar pairs are looked up in: files that workers map into memory.
 
-The arrays are those of ``search.similarity``: all distinct trees by size and content, with the numbers of
+The arrays are those of ``clones.similarity``: all distinct trees by size and content, with the numbers of
 their productions, the rarest first; and for each production the trees that are to be found by it. They are
 made by one process, from the lists in all parts, which it reads some at a time: keys of trees tell which are
 equal; counts of productions, in cells, tell what is rare; then each tree's list goes to its place, and what

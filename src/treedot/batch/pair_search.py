@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -13,19 +12,18 @@ import numpy as np
 from treedot._storage.files import write_folder
 from treedot.batch.pair_index import PairIndex, file_digests, write_pair_index
 from treedot.batch.plan import Input, Plan, Shard
-from treedot.batch.work import SMALL_TREE, Columns, Source
+from treedot.batch.work import SMALL_TREE, Columns, Source, Work
 from treedot.clones.similarity import BLOCK, partners, production_multisets, similar_pairs
 from treedot.errors import SourceError
 from treedot.readers import read_trees
 from treedot.readers.ranges import Reading
 
-PAIRS_KEY = b"treedot.pairs"
 TREES_OF_A_TASK = 1 << 14
 INDEX = Input("elements.bin", 0, 0)  # no time and no folder: the same trees give the same bytes
 A_LIMIT = -1  # in place of a partner: the tree was not compared with all others
 
 
-class PairSearch:
+class PairSearch(Work):
     """Trees of an index, by size, to those before them that are similar.
 
     Parameters
@@ -36,19 +34,16 @@ class PairSearch:
         The threshold, and the digests of the files.
     """
 
-    left_out = ()
+    key = b"treedot.pairs"
     reads_trees = False
 
     def __init__(self, folder: Path, description: dict[str, Any]) -> None:
-        self._folder, self.description = folder, description
+        self._folder, self._description = folder, description
 
-    def save(self, folder: Path) -> None:
-        """Put nothing into a folder: the index is there."""
-
-    @cached_property
-    def metadata(self) -> dict[bytes, bytes]:
-        """What parts say of how they were made."""
-        return {PAIRS_KEY: json.dumps(self.description).encode()}
+    @property
+    def description(self) -> dict[str, Any]:
+        """The threshold, and the digests of the files of the index."""
+        return self._description
 
     @cached_property
     def _index(self) -> PairIndex:

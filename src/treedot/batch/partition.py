@@ -14,25 +14,24 @@ for w. So the compiled pass is used as it is, the α that are kept are K times t
 
 from __future__ import annotations
 
-import os
-import traceback
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, Matrix
+from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot._storage.files import write_folder
-from treedot.batch.fit_folder import TRAINING, FitFolder, Update, Weights, shard_name, shard_of
+from treedot.batch.checkpoint import write_json
 from treedot.batch.plan import Plan
-from treedot.batch.shard import MAX_MESSAGES, Outcome
-from treedot.batch.work import first_to_compile
-from treedot.errors import SourceError, TreedotError
-from treedot.models.training.block_visits import EncodedBlock, Group, groups, key_of, sums_of_column_squares
+from treedot.batch.shard import Outcome
+from treedot.batch.training_folder import ALPHA, FACTS, TRAINING, TREES, State, TrainingFolder, Update
+from treedot.batch.work import first_to_compile, kept
+from treedot.errors import SourceError
+from treedot.models.training.block_visits import EncodedBlock, Group, groups, key_of
 from treedot.models.training.coordinate_descent import PassFigures
-from treedot.models.training.training_folder import ALPHA, FACTS, TREES, training_identity, write_json
 from treedot.models.training.tree_blocks import BLOCK_TREES, Block, write_blocks
 from treedot.readers import read_trees
 from treedot.readers.on_bad import OnBad
@@ -42,6 +41,8 @@ from treedot.vectors.parts import PLAN
 from treedot.vectors.sparse.encoder import SparseEncoder
 from treedot.vectors.spec import SparseSpec
 
+LEAD = 16  # blocks that are encoded before they are visited
+
 
 def pack_shard(folder: str, number: int) -> Outcome:
     """Read the trees of a shard, and keep them packed; by one thread."""
@@ -50,7 +51,7 @@ def pack_shard(folder: str, number: int) -> Outcome:
 
 def do_partition(folder: str, rounds: int, number: int) -> Outcome:
     """Do a partition's part of the round that follows on some rounds; by one thread."""
-    return _outcome(number, lambda: _solve(_opened(folder), rounds, number))
+    return _outcome(number, lambda: _solve(kept(TrainingFolder, Path(folder), TRAINING), rounds, number))
 
 
 def warm_up() -> None:
@@ -58,7 +59,9 @@ def warm_up() -> None:
     block = Block(read_trees(["(S (A a) (B b c))"]), np.zeros(1, np.int64))
     spec = SparseSpec(n_features=32)
     group = Group([EncodedBlock.of(block, SparseEncoder(spec))], np.zeros(1, np.int64))
-    _Local.begin(Weights.begin(32, 1)).visit(group, np.zeros((1, 1), ALPHA), np.ones((1, 2)), (0, 1), 0, 1)
+    state = State.begin(32, 1, 1)
+    figures = PassFigures(state.mean_weights, state.mean_bias, state.loss, state.excess, 0, 1)
+    group.visit(np.zeros((1, 1), ALPHA), state.weights, state.bias, np.ones((1, 2)), figures, 0, 1)
 
 
 @cache
@@ -73,121 +76,128 @@ def _outcome(number: int, work: Callable[[], Outcome]) -> Outcome:
     try:
         _warm()
         return work()
-    except (TreedotError, OSError, MemoryError) as error:
-        return Outcome(number, error=str(error) or type(error).__name__)
-    except Exception:
-        return Outcome(number, error=traceback.format_exc())
+    except Exception as error:
+        return Outcome.failed(number, error)
 
 
 def _pack(folder: Path, number: int) -> Outcome:
-    plan, errors = _plan(folder), list[SourceError]()
-    shard, label = plan.shards[number], plan.work["label"]
+    plan, errors = kept(Plan.load, folder / TREES, PLAN), list[SourceError]()
+    shard, class_column = plan.shards[number], plan.work["label"]
     source = plan.inputs[shard.file]
     source.check_unchanged()
     on_bad = OnBad(errors.append if plan.reading.skip_bad else None)
-    of = shard_of(training_identity(folder), number)
-    with write_folder(folder / TREES / shard_name(number)) as aside:
+    place = TrainingFolder(folder).shard_place(number)
+    with write_folder(place.folder) as aside:
         batches = iter_range(source.path, shard.range, plan.reading, BLOCK_TREES, on_bad)
-        facts = write_blocks(aside, (labelled(*batch, label) for batch in batches), label, of)
-        write_json(aside / FACTS, facts._asdict(), of)
+        trees = (with_classes(*batch, class_column) for batch in batches)
+        facts = write_blocks(aside, trees, class_column, place.identity)
+        write_json(aside / FACTS, facts._asdict(), place.identity)
         source.check_unchanged()
-    return Outcome(number, sum(facts.sizes), "", len(errors), tuple(map(str, errors[:MAX_MESSAGES])))
+    return Outcome.of(number, sum(facts.sizes), errors)
 
 
-def labelled(trees: Forest, columns: Mapping[str, Any], label: str) -> Forest:
-    """Return trees with the column of classes alone; with all columns where there is none of that name."""
-    wanted = [label] if label in columns else list(columns)
+def with_classes(trees: Forest, columns: Mapping[str, Any], class_column: str) -> Forest:
+    """Return trees with only the column of classes; with all columns where there is none of that name."""
+    wanted = [class_column] if class_column in columns else list(columns)
     values = {name: columns[name] for name in wanted}
     lists = {name: x.to_pylist() if hasattr(x, "to_pylist") else x for name, x in values.items()}
     return Forest(trees.label, trees.arity, trees.offsets, trees.labels, lists)
 
 
-def _plan(folder: Path) -> Plan:
-    return _loaded_plan(folder / TREES, *_version(folder / TREES / PLAN))
+def visit_partition(
+    folder: TrainingFolder,
+    state: State,
+    number: int,
+    *,
+    threads: Threads = ONE_THREAD,
+    after: Callable[[int], object] = lambda trees: None,
+    common: tuple[Matrix, FloatArray] | None = None,
+) -> int:
+    """Visit the trees of a partition in a round, or in the rest of it; return how many it has.
+
+    Parameters
+    ----------
+    folder : TrainingFolder
+        The folder of the training; it gets the α.
+    state : State
+        The state when the round began, or where it was interrupted; it is changed in place.
+    number : int
+        The partition.
+    threads : Threads
+        They encode trees while others are visited.
+    after : callable
+        Called after every group of blocks, with the number of trees that the round has visited.
+    common : (array, array), optional
+        The weights and the bias of all partitions when the round began. With them the duality gap is that of
+        this moment; by default each tree adds to it when it is visited.
+    """
+    job, (rounds, done) = folder.job, state.progress.tolist()
+    encoder, targets, cost = SparseEncoder(folder.spec), np.array(job.targets), np.array(job.cost)
+    blocks, key = folder.deal(rounds).blocks[number], key_of(job.seed, rounds)
+    order = [blocks[places] for places in groups(blocks.size, key)]
+    visited, of_trees = (
+        int(sum(folder.sizes[some].sum() for some in which)) for which in (order[:done], order)
+    )
+    if done == 0:
+        state.mean_weights[...], state.mean_bias[:] = state.weights, state.bias
+    left = (block for group in order[done:] for block in group.tolist())
+    encoded = threads.in_order(
+        lambda k: EncodedBlock.of(folder.trees.block(k), encoder), left, -(-LEAD // threads.count)
+    )
+    for place, group in enumerate(order[done:], done):
+        rows, alpha = Group([next(encoded) for _ in group], targets), folder.read_alpha(state, group)
+        loss, excess = state.loss, state.excess
+        if common is not None:
+            added = rows.loss_and_excess(alpha / job.partitions, *common, cost)
+            loss += added[0]
+            excess += added[1]
+            loss, excess = np.zeros((2, targets.size))  # of no use: those of local weights
+        at = job.visits * visited, job.visits * of_trees
+        figures = PassFigures(state.mean_weights, state.mean_bias, loss, excess, *at)
+        rows.visit(
+            alpha, state.weights, state.bias, cost * job.partitions, figures, key_of(key, place), job.visits
+        )
+        folder.write_alpha(state, group, alpha)
+        visited += len(alpha)
+        state.progress[1] += 1
+        after(visited)
+    return visited
 
 
-def _opened(folder: str) -> FitFolder:
-    return _loaded_folder(Path(folder), *_version(Path(folder, TRAINING)))
-
-
-def _version(path: Path) -> tuple[int, int]:
-    found = os.stat(path)
-    return found.st_mtime_ns, found.st_ino
-
-
-@lru_cache(maxsize=1)
-def _loaded_plan(folder: Path, *version: int) -> Plan:
-    return Plan.load(folder)
-
-
-@lru_cache(maxsize=1)
-def _loaded_folder(folder: Path, *version: int) -> FitFolder:
-    return FitFolder(folder)
-
-
-class _Local(NamedTuple):
-    """The weights of a partition in a round; they are changed in place."""
-
-    weights: Matrix
-    bias: FloatArray
-    mean_weights: Matrix  # over the visits of the round
-    mean_bias: FloatArray
-
-    @classmethod
-    def begin(cls, at: Weights) -> _Local:
-        """Return the weights as they are when a round begins."""
-        return cls(at.weights.copy(), at.bias.copy(), at.weights.copy(), at.bias.copy())
-
-    def visit(
-        self, group: Group, alpha: Matrix, cost: FloatArray, at: tuple[int, int], key: int, turns: int
-    ) -> None:
-        """Visit the rows of a group some times over, after so many of all visits of the round."""
-        as_met = np.zeros((2, self.bias.size))  # of no use: local losses do not tell of the weights of all
-        figures = PassFigures(self.mean_weights, self.mean_bias, as_met[0], as_met[1], *at)
-        group.visit(alpha, self.weights, self.bias, cost, figures, key, turns)
-
-
-def _solve(folder: FitFolder, rounds: int, number: int) -> Outcome:
+def _solve(folder: TrainingFolder, rounds: int, number: int) -> Outcome:
     """Visit the trees of a partition, and keep what was found."""
-    job, sizes, blocks = folder.job, folder.trees.facts.sizes, folder.blocks(rounds, number)
-    before, alpha = folder.read_weights(rounds), folder.read_alpha(rounds, number)
-    local, encoder, targets = _Local.begin(before), SparseEncoder(folder.spec), np.array(job.targets)
-    cost, added = np.array(job.cost), np.zeros((2, targets.size))
-    rows_of_block = np.split(np.arange(len(alpha)), np.cumsum([sizes[block] for block in blocks])[:-1])
-    visited, seed = 0, key_of(job.seed, rounds)
-    for place, which in enumerate(groups(len(blocks), seed)):
-        group = Group([EncodedBlock.of(folder.trees.block(blocks[k]), encoder) for k in which], targets)
-        rows = np.concatenate([rows_of_block[k] for k in which])
-        own, at = alpha[rows], (job.visits * visited, job.visits * len(alpha))
-        added += group.loss_and_excess(own / job.partitions, before.weights, before.bias, cost)
-        local.visit(group, own, cost * job.partitions, at, key_of(seed, place), job.visits)
-        alpha[rows] = own
-        visited += rows.size
-    # The model is the mean over all visits of the last round.
-    weights, bias = local[2:] if rounds + 1 == job.rounds else local[:2]
-    changed = np.flatnonzero((weights != before.weights).any(axis=1)).astype(np.int32)
-    folder.write_update(rounds + 1, number, Update(alpha, changed, weights[changed], bias, *added))
-    return Outcome(number, len(alpha))
+    state = folder.load(rounds)
+    common = state.weights.copy(), state.bias.copy()
+    n_trees = visit_partition(folder, state, number, common=common)
+    weights, bias = state.weights, state.bias
+    if rounds + 1 == folder.job.rounds:  # the model is the mean over all visits of the last round
+        weights, bias = state.mean_weights, state.mean_bias
+    changed = np.flatnonzero((weights != common[0]).any(axis=1)).astype(np.int32)
+    digests = state.alpha_digests[(rounds + 1) % 2, folder.deal(rounds).blocks[number]]
+    update = Update(changed, weights[changed], bias, state.loss, state.excess, digests)
+    folder.write_update(rounds + 1, number, update)
+    return Outcome(number, n_trees)
 
 
-def add_up(folder: FitFolder, rounds: int) -> Weights:
-    """Keep and return the weights after one more round, from what all partitions found in it.
+def add_up(folder: TrainingFolder, before: State) -> State:
+    """Keep and return the state after one more round, from what all partitions found in it.
 
     They are added in the order of the partitions and in double precision: the same bytes whoever was first.
     """
-    job, before = folder.job, folder.read_weights(rounds)
+    partitions, rounds, after = folder.job.partitions, int(before.progress[0]), folder.new_state()
     total, bias = np.zeros(before.weights.shape), np.zeros(before.bias.size)
     loss, excess = np.zeros((2, bias.size))
-    for number in range(job.partitions):
+    for number, blocks in enumerate(folder.deal(rounds).blocks):
         update = folder.read_update(rounds + 1, number)
         total[update.columns] += update.weights.astype(np.float64) - before.weights[update.columns]
         bias += update.bias - before.bias
         loss += update.loss
         excess += update.excess
-    total /= job.partitions
+        after.alpha_digests[(rounds + 1) % 2, blocks] = update.alpha_digests
+    total /= partitions
     total += before.weights
-    weights, bias = total.astype(np.float32), before.bias + bias / job.partitions
-    penalty = (before.bias**2 + sums_of_column_squares(before.weights)) / 2
-    found = Weights(weights, bias, excess / (loss + penalty))
-    folder.write_weights(rounds + 1, found)
-    return found
+    after.weights[...], after.bias[:] = total, before.bias + bias / partitions
+    after.gap[:] = excess / (loss + before.penalty)
+    after.progress[0] = rounds + 1
+    folder.save(after)
+    return after

@@ -138,17 +138,8 @@ class Plan:
 
     def save(self, folder: Path) -> None:
         """Write the plan to a folder."""
-        content: dict[str, Any] = {
-            "format": PLAN_FORMAT,
-            "version": 1,
-            "treedot": __version__,
-            "work": self.work,
-            "reading": self.reading._asdict(),
-            "shard_size": self.shard_size,
-            "inputs": self.inputs,
-            "shards": self.shards,
-            "columns": self.columns,
-        }
+        fields = {**self._fields(), "reading": self.reading._asdict()}
+        content = {"format": PLAN_FORMAT, "version": 1, "treedot": __version__, **fields}
         content[CHECKSUM] = checksum_of(content)
         with write_whole(folder / PLAN) as aside:
             aside.write_text(json.dumps(content) + "\n", encoding="utf-8")
@@ -156,8 +147,10 @@ class Plan:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of the plan: parts of plans with the same one are the same."""
-        fields = {name: value for name, value in asdict(self).items() if name != "sealed"}
-        return blake2b(json.dumps(fields).encode(), digest_size=16).hexdigest()
+        return blake2b(json.dumps(self._fields()).encode(), digest_size=16).hexdigest()
+
+    def _fields(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if name != "sealed"}
 
     def shard(self, number: int) -> Shard:
         """Return a shard by its number; raise where there is none."""

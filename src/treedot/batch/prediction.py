@@ -6,12 +6,11 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from treedot._storage.files import read_plain, write_whole
-from treedot.batch.work import SMALL_TREE, Columns, Source, taken
+from treedot.batch.work import SMALL_TREE, Columns, Source, Work, taken
 from treedot.errors import ParameterError, SourceError
 from treedot.models.inputs.table import Table, read_table, readable_rows
 from treedot.models.linear_model import LinearModel
@@ -21,13 +20,12 @@ from treedot.readers.ranges import Reading, checked_reading
 from treedot.trees import Forest
 
 MODEL = "_model"
-MODEL_KEY = b"treedot.model"
 
 
-class Prediction:
+class Prediction(Work):
     """Trees, or rows of a table with trees, to classes, by a model, and to scores where they are wanted."""
 
-    reads_trees = True
+    key = b"treedot.model"
 
     def __init__(self, model: str | os.PathLike[str], scores: bool) -> None:
         self._folder, self._scores = Path(model), scores
@@ -55,11 +53,6 @@ class Prediction:
         for name in (CONFIG, WEIGHTS):
             with write_whole(folder / MODEL / name) as aside:
                 shutil.copyfile(self._folder / name, aside)
-
-    @cached_property
-    def metadata(self) -> dict[bytes, bytes]:
-        """What parts say of how they were made."""
-        return {MODEL_KEY: json.dumps(self.description).encode()}
 
     @property
     def left_out(self) -> tuple[str, ...]:

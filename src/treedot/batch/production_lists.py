@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cached_property
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from treedot.batch.part_file import check_names
-from treedot.batch.work import SMALL_TREE, Columns, Source, taken
+from treedot.batch.work import SMALL_TREE, Columns, Source, Work, taken
 from treedot.clones.places import PLACE, Places
 from treedot.clones.production_keys import element_keys, production_keys, tree_keys
 from treedot.clones.similarity import occurrences
 from treedot.readers import read_trees
 from treedot.trees import Forest
 
-DUPLICATES_KEY = b"treedot.duplicates"
 LISTS = ("row", "nodes", "tree_key", "productions")  # columns of parts
 OWN = ("group", "similarity", "agreement", "bits", "band", "row", "nodes")  # columns of the result
 
 
-class ProductionLists:
+class ProductionLists(Work):
     """Trees to the keys of their productions, and one that equal trees have in common.
 
     Parameters
@@ -33,8 +30,7 @@ class ProductionLists:
         As of ``find_duplicates``.
     """
 
-    left_out = ()
-    reads_trees = True
+    key = b"treedot.duplicates"
 
     def __init__(self, threshold: float, min_nodes: int) -> None:
         self._threshold, self._min_nodes = threshold, min_nodes
@@ -46,14 +42,6 @@ class ProductionLists:
         digest = blake2b(json.dumps(settings).encode(), digest_size=16).hexdigest()
         # The fingerprint is last: where works differ, the first thing that does is told.
         return {"task": "duplicates", **settings, "fingerprint": digest}
-
-    def save(self, folder: Path) -> None:
-        """Put nothing into a folder: the description holds everything."""
-
-    @cached_property
-    def metadata(self) -> dict[bytes, bytes]:
-        """What parts say of how they were made."""
-        return {DUPLICATES_KEY: json.dumps(self.description).encode()}
 
     def batches(self, source: Source) -> Iterator[tuple[Columns, Columns]]:
         """Yield the trees of a shard that are large enough, and the columns that came with them."""

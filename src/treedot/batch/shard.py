@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import traceback
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from treedot._storage.files import reason, write_whole
 from treedot.batch.encoding import Encoding
@@ -18,7 +16,7 @@ from treedot.batch.part_file import PartFile, planned_types, source_metadata
 from treedot.batch.plan import Plan, Shard
 from treedot.batch.prediction import MODEL, Prediction
 from treedot.batch.production_lists import ProductionLists
-from treedot.batch.work import Source, Work, first_to_compile
+from treedot.batch.work import Source, Work, first_to_compile, kept
 from treedot.errors import SourceError, TreedotError
 from treedot.parameters import checked_path
 from treedot.readers.on_bad import OnBad
@@ -53,6 +51,18 @@ class Outcome(NamedTuple):
     skipped: int = 0  # trees that could not be read
     messages: tuple[str, ...] = ()  # about the first of them
 
+    @classmethod
+    def failed(cls, number: int, error: Exception) -> Self:
+        """Return the outcome of a task that raised; unknown errors come with their traceback."""
+        known = isinstance(error, (TreedotError, OSError, MemoryError))
+        text = reason(error) or type(error).__name__ if known else traceback.format_exc()
+        return cls(number, error=text)
+
+    @classmethod
+    def of(cls, number: int, rows: int, left_out: list[SourceError]) -> Self:
+        """Return the outcome of a task that was done, with the errors of trees that were left out."""
+        return cls(number, rows, "", len(left_out), tuple(map(str, left_out[:MAX_MESSAGES])))
+
 
 def do_shard(folder: str, number: int) -> Outcome:
     """Make one part of a folder, by one thread; it appears whole or not at all.
@@ -73,15 +83,14 @@ def do_shard(folder: str, number: int) -> Outcome:
         The rows of the part, or the error.
     """
     try:
-        job = _job(folder)
+        job = kept(_Job, checked_path("folder", folder), PLAN)
         shard = job.shard(number)
         job.warm_up(shard)
         done = job.write_part(number)
     except Exception as error:
-        known = isinstance(error, (TreedotError, OSError, MemoryError))
-        text = reason(error) or type(error).__name__ if known else traceback.format_exc()
-        note_failure(folder, number, text)
-        return Outcome(number, error=text)
+        failed = Outcome.failed(number, error)
+        note_failure(folder, number, failed.error)
+        return failed
     with contextlib.suppress(OSError):
         failure_file(Path(folder), shard).unlink(missing_ok=True)
     return done
@@ -152,21 +161,7 @@ class _Job:
                 part.write(made, _without(columns, self._work.left_out))
             part.n_trees = trees.n_trees
             source.check_unchanged()
-        return Outcome(number, part.rows, "", len(errors), tuple(map(str, errors[:MAX_MESSAGES])))
-
-
-def _job(folder: str) -> _Job:
-    plan = checked_path("folder", folder) / PLAN
-    try:
-        found = os.stat(plan)
-    except OSError as error:
-        raise SourceError(f"cannot open {plan}: {reason(error)}") from None
-    return _loaded(folder, found.st_mtime_ns, found.st_ino)
-
-
-@lru_cache(maxsize=1)
-def _loaded(folder: str, *version: int) -> _Job:
-    return _Job(Path(folder))
+        return Outcome.of(number, part.rows, errors)
 
 
 def load_work(folder: Path, description: dict[str, Any]) -> Work:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
 import numpy as np
 
 from treedot._runtime.array_types import IntArray
 from treedot._runtime.jit import cache_folder
+from treedot._storage.files import reason
 from treedot._storage.locks import lock
+from treedot.errors import SourceError
 from treedot.readers.on_bad import OnBad
 from treedot.readers.ranges import FileRange, Reading, iter_range
 from treedot.trees import Forest
@@ -23,36 +29,41 @@ BYTES_AT_A_TIME = 1 << 25  # of dense vectors
 SMALL_TREE = "(S (A a) (B b c))"
 
 Columns = Mapping[str, Any]
+T = TypeVar("T")
 
 
-class Work(Protocol):
+class Work(ABC):
     """What is made of trees. All that it needs is kept in the folder of the parts."""
 
+    key: bytes  # of the description, in the metadata of parts
+    reads_trees = True  # whether the inputs are files of trees
+
     @property
+    @abstractmethod
     def description(self) -> dict[str, Any]:
         """All that determines a row, as JSON values."""
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path) -> None:  # noqa: B027 (most works need nothing)
         """Put into a folder what the description does not hold."""
 
-    @property
+    @cached_property
     def metadata(self) -> dict[bytes, bytes]:
         """What parts say of how they were made."""
+        return {self.key: json.dumps(self.description).encode()}
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """Columns that came with the trees and are not in the parts."""
+        return ()
 
-    @property
-    def reads_trees(self) -> bool:
-        """Whether the inputs are files of trees."""
-
+    @abstractmethod
     def batches(self, source: Source) -> Iterator[tuple[Columns, Columns]]:
         """Yield what is made of a shard as columns of Arrow, and the columns that came with the trees.
 
         By one thread, and some rows at a time; also where there are none.
         """
 
+    @abstractmethod
     def warm_up(self) -> None:
         """Load and compile what ``batches`` does with a tree."""
 
@@ -95,6 +106,22 @@ def _slices(forest: Forest) -> Iterator[slice]:
         stop = max(start + 1, int(last))
         yield slice(start, stop)
         start = stop
+
+
+def kept(load: Callable[[Path], T], folder: Path, file: str) -> T:
+    """Return what is loaded from a folder; the last result is kept until this file of the folder changes."""
+    path = folder / file
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise SourceError(f"cannot open {path}: {reason(error)}") from None
+    loaded: T = _loaded(load, folder, found.st_mtime_ns, found.st_ino)
+    return loaded
+
+
+@lru_cache(maxsize=1)
+def _loaded(load: Callable[[Path], Any], folder: Path, *version: int) -> Any:
+    return load(folder)
 
 
 @contextlib.contextmanager

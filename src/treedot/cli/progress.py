@@ -12,7 +12,7 @@ from treedot._runtime.timing import Stopwatch
 from treedot.trees import Forest
 
 if TYPE_CHECKING:
-    from treedot.models.training.streaming import Progress as TrainingProgress
+    from treedot.batch.streaming import Progress as TrainingProgress
 
 
 def _on_terminal() -> bool:

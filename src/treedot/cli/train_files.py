@@ -10,6 +10,8 @@ from typing import Any
 from treedot._pages.printable import printable
 from treedot._runtime.ending import Advice
 from treedot._version import __version__
+from treedot.batch.checkpoint import check_apart, is_written, save_model
+from treedot.batch.streaming import held_training
 from treedot.cli.batch import train_by_many, wants_workers
 from treedot.cli.pipes import show
 from treedot.cli.progress import Passes
@@ -17,8 +19,6 @@ from treedot.cli.reading import Skipped
 from treedot.errors import ParameterError
 from treedot.models.linear_model import LinearModel
 from treedot.models.model_folder import check_model_target
-from treedot.models.training.streaming import held_training
-from treedot.models.training.training_folder import check_apart, is_written, save_model
 
 
 def train_on_files(options: argparse.Namespace, settings: dict[str, Any]) -> None:

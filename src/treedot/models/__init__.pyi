@@ -2,5 +2,4 @@ from treedot.models import explain as explain
 from treedot.models.dual_linear_svc import DualLinearSVC as DualLinearSVC
 from treedot.models.kernel_transformer import KernelTransformer as KernelTransformer
 from treedot.models.linear_model import LinearModel as LinearModel
-from treedot.models.training.streaming import train_files as train_files
 from treedot.models.tree_classifier import TreeClassifier as TreeClassifier

@@ -10,25 +10,25 @@ from treedot.errors import ParameterError
 from treedot.trees import Forest
 
 
-def check_labels(labels: Sequence[Any], before: int = 0) -> None:
+def check_classes(classes: Sequence[Any], before: int = 0) -> None:
     """Raise where a tree has no class: None, NaN or an empty text; or one that no file can hold.
 
     ``before`` trees come before these, so that the message names the right one.
 
     Examples
     --------
-    >>> check_labels(["a", None])
+    >>> check_classes(["a", None])
     Traceback (most recent call last):
     treedot.errors.ParameterError: 1 of 2 trees have no class, tree 2 is the first: leave them out
     """
-    missing = [i for i, label in enumerate(labels) if label is None or label != label or label == ""]
+    missing = [i for i, name in enumerate(classes) if name is None or name != name or name == ""]
     if missing:
-        trees = f"the trees {before + 1} to {before + len(labels)}" if before else f"{len(labels)} trees"
+        trees = f"the trees {before + 1} to {before + len(classes)}" if before else f"{len(classes)} trees"
         raise ParameterError(
             f"{len(missing)} of {trees} have no class, tree {before + missing[0] + 1} is the first: "
             "leave them out"
         )
-    odd = next((x for x in labels if isinstance(x, str) and any("\ud800" <= c <= "\udfff" for c in x)), None)
+    odd = next((x for x in classes if isinstance(x, str) and any("\ud800" <= c <= "\udfff" for c in x)), None)
     if odd is not None:
         raise ParameterError(f"the class {odd!r} is no Unicode text, with half of a surrogate pair")
 
@@ -45,7 +45,7 @@ def class_names(trees: Forest, column: str, before: int = 0) -> list[str]:
     """Return a column as texts; raise if it, or one of its values, is missing."""
     values = column_values(trees, column)
     try:
-        check_labels(values, before)
+        check_classes(values, before)
     except ParameterError as error:
         raise ParameterError(f"column {column!r}: {error}") from None
     return [str(value) for value in values]

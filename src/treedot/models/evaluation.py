@@ -128,10 +128,10 @@ def margins(classes: Array, truth: Array, scores: FloatArray) -> FloatArray:
     return above
 
 
-def _numbers(classes: Array, labels: Array) -> IntArray:
-    """Return which of the classes each label is."""
+def _numbers(classes: Array, names: Array) -> IntArray:
+    """Return which of the classes each name is."""
     order = np.argsort(classes, kind="stable")
-    numbers: IntArray = order[np.searchsorted(classes, labels, sorter=order)]
+    numbers: IntArray = order[np.searchsorted(classes, names, sorter=order)]
     return numbers
 
 

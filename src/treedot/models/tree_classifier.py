@@ -13,16 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.errors import SourceError
 from treedot.kernels.tree_kernel import TreeKernel
-from treedot.models.classes import check_labels
+from treedot.models.classes import check_classes
 from treedot.models.inputs.inputs import columns_of, linear_scores
 from treedot.models.inputs.table import Columns, Table, check_trees, read_table
 from treedot.models.inputs.vectorizer_input import VectorizerInput, from_stored, to_stored
 from treedot.models.linear_model import LinearModel, best_class
 from treedot.models.training.candidates import candidates
-from treedot.models.training.folds import by_kind, checked_groups, split_folds
+from treedot.models.training.folds import Task, by_kind, checked_groups, split_folds
 from treedot.models.training.one_vs_rest import checked_classes, class_costs, one_vs_rest
 from treedot.models.training.sample_weight import checked_sample_weight
-from treedot.models.training.training import Task, Trial, make_trainer, train, try_all, warn_of_gap
+from treedot.models.training.training import Trial, make_trainer, train, try_all, warn_of_gap
 from treedot.parameters import checked_decay, checked_positive, checked_share
 from treedot.vectors.transformers import TreeInput
 
@@ -373,7 +373,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
 
     def _task(self, table: Table, y: Any, sample_weight: FloatArray) -> tuple[Task, IntArray]:
         """Return what is to be learned, and which examples it has: those whose weight is not 0."""
-        check_labels(np.asarray(y, object).ravel().tolist())
+        check_classes(np.asarray(y, object).ravel().tolist())
         y, used = checked_classes(y, len(table)), np.flatnonzero(sample_weight)
         if used.size < len(table):
             table, y, sample_weight = table.take(used), y[used], sample_weight[used]

@@ -74,3 +74,10 @@ def test_json_has_every_class():
     assert read["classes"][0]["supporting"][0] == {
         "fragment": str(best.fragment), "value": best.value, "column": None,
     }  # fmt: skip
+
+
+def test_a_model_is_shown_as_text_and_as_a_page():
+    model = make_pipeline(FragmentVectorizer(), DualLinearSVC()).fit(FOREST, CLASSES)
+    found = explain_model(model, FOREST, n_fragments=2)
+    assert found.to_text() == str(found)
+    assert "<title>What the model has learned</title>" in found.to_html()

@@ -9,7 +9,8 @@ import numpy as np
 
 from treedot.models.explain.linear import LinearFunction, Part
 from treedot.models.explain.removal import Removal, smallest_flip
-from treedot.models.explain.shares import node_shares
+from treedot.models.explain.shares import node_shares, strongest
+from treedot.models.explain.shown import Shown
 from treedot.models.inputs.table import Table
 from treedot.parameters import checked_flag, checked_integer
 from treedot.trees import Forest, Tree
@@ -64,7 +65,7 @@ class TreeValues(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation:
+class Explanation(Shown):
     """The score of one tree taken apart; what ``explain`` returns.
 
     It prints as a tree with the value of every node, and draws itself in notebooks.
@@ -102,6 +103,8 @@ class Explanation:
     flip: Removal | None
     flip_sought: bool
 
+    format = "treedot explanation"
+
     @property
     def tree(self) -> Tree:
         """The first tree."""
@@ -119,59 +122,10 @@ class Explanation:
         sums = [(name, float(one.node_values.sum())) for name, one in nodes]
         return [*sums, *self.others.items(), ("bias", self.bias)]
 
-    def to_text(self, color: bool = False) -> str:
-        """Return the explanation as text: the tree with one line for each inner node.
-
-        Parameters
-        ----------
-        color : bool, default=False
-            Add colours for terminals.
-
-        Returns
-        -------
-        str
-            The text.
-        """
-        from treedot.models.explain.text import explanation_text
-
-        return explanation_text(self, color)
-
-    def to_json(self) -> str:
-        """Return the explanation as JSON; the documentation's page on explanations lists the fields.
-
-        Returns
-        -------
-        str
-            The JSON text.
-        """
-        from treedot.models.explain.exchange import explanation_json
-
-        return explanation_json(self)
-
-    def to_html(self) -> str:
-        """Return a page that makes no requests and needs no other file.
-
-        Returns
-        -------
-        str
-            The HTML text.
-        """
-        from treedot.models.explain.web import explanation_page
-
-        return explanation_page(self)
-
     def __repr__(self) -> str:
         """Return one line; ``str`` has all of it."""
         sizes = ", ".join(str(one.tree.size) for one in self.trees)
         return f"<Explanation of the score {self.score!r} for {self.target!r}: trees of {sizes} nodes>"
-
-    def __str__(self) -> str:
-        return self.to_text()
-
-    def _repr_html_(self) -> str:
-        from treedot.models.explain.web import explanation_body
-
-        return explanation_body(self)
 
 
 def explain(
@@ -227,14 +181,15 @@ def explain(
     scores = linear.scores(table)
     number, row, sign = linear.target(target, scores)
     explained = [_explained(part, table[part.column], row, sign) for part in linear.trees]
+    fragments = [(one.contribution, one.share) for one in explained]
     return Explanation(
         [one.values for one in explained],
         None if linear.classes is None else linear.classes[number],
         float(sign * scores[0, row]),
         _others(linear, table, row, sign),
         float(sign * linear.bias[row]),
-        _strongest(explained, 1, n_fragments),
-        _strongest(explained, -1, n_fragments),
+        strongest(fragments, 1, n_fragments),
+        strongest(fragments, -1, n_fragments),
         smallest_flip(linear, table) if find_flip else None,
         find_flip and linear.classes is not None,
     )
@@ -247,23 +202,12 @@ class _Explained(NamedTuple):
     forest: Forest
     found: Occurrences
     contribution: np.ndarray
-    order: np.ndarray  # of the fragments, the largest contribution first
 
-    def strongest(self, sign: int, wanted: int) -> list[FragmentShare]:
-        """Return the fragments that raise the score the most, or lower it with the sign -1."""
-        chosen = self.order[::sign][:wanted].tolist()
-        return [self._share(k) for k in chosen if sign * self.contribution[k] > 0]
-
-    def _share(self, number: int) -> FragmentShare:
+    def share(self, number: int) -> FragmentShare:
+        """Return what a fragment contributes."""
         nodes = self.found.nodes_of(number)
         fragment = fragment_at(self.forest, nodes[0])
         return FragmentShare(fragment, float(self.contribution[number]), nodes, self.values.column)
-
-
-def _strongest(explained: list[_Explained], sign: int, wanted: int) -> list[FragmentShare]:
-    """Return the strongest fragments of all trees."""
-    shares = [share for one in explained for share in one.strongest(sign, wanted)]
-    return sorted(shares, key=lambda share: -sign * share.value)[:wanted]
 
 
 def _explained(part: Part, forest: Forest, row: int, sign: float) -> _Explained:
@@ -274,7 +218,7 @@ def _explained(part: Part, forest: Forest, row: int, sign: float) -> _Explained:
     contribution = np.zeros(found.value.size)
     contribution[known] = sign * part.weights_at(found.column[known])[row] * found.value[known]
     values = TreeValues(part.column, forest[0], node_shares(found, contribution, forest.n_nodes))
-    return _Explained(values, forest, found, contribution, np.argsort(-contribution, kind="stable"))
+    return _Explained(values, forest, found, contribution)
 
 
 def _others(linear: LinearFunction, table: Table, row: int, sign: float) -> dict[str, float]:

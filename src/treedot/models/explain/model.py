@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from treedot.errors import SourceError
 from treedot.models.explain.linear import LinearFunction, Part
+from treedot.models.explain.shares import strongest
+from treedot.models.explain.shown import Shown
 from treedot.models.inputs.table import Columns, read_table
 from treedot.parameters import checked_integer
 from treedot.trees import Tree
@@ -51,7 +54,7 @@ class ClassFragments(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelExplanation:
+class ModelExplanation(Shown):
     """What a model has learned; what ``explain_model`` returns.
 
     Attributes
@@ -72,32 +75,19 @@ class ModelExplanation:
     n_trees: int
     complete: bool
 
+    format = "treedot model explanation"
+
+    def json_fields(self) -> dict[str, Any]:
+        """Return the fields by name; the fragments are a list of classes."""
+        classes = [{"target": name, **found._asdict()} for name, found in self.fragments.items()]
+        fields = super().json_fields()
+        del fields["fragments"]
+        return {"classes": classes, **fields}
+
     def __repr__(self) -> str:
         """Return one line; ``str`` has all of it."""
         read = f"{self.n_fragments} fragments of {self.n_trees} trees"
         return f"<ModelExplanation of {len(self.fragments)} classes: {read}>"
-
-    def __str__(self) -> str:
-        from treedot.models.explain.text import model_text
-
-        return model_text(self)
-
-    def _repr_html_(self) -> str:
-        from treedot.models.explain.web import model_body
-
-        return model_body(self)
-
-    def to_json(self) -> str:
-        """Return the fragments as JSON; the documentation's page on explanations lists the fields.
-
-        Returns
-        -------
-        str
-            The JSON text.
-        """
-        from treedot.models.explain.exchange import model_json
-
-        return model_json(self)
 
 
 def explain_model(
@@ -152,9 +142,10 @@ def explain_model(
     if function.classes is not None and len(function.classes) == 2:
         weights = [np.concatenate([-own, own]) for own in weights]
     names = [None] if function.classes is None else function.classes
-    fragments = {
-        name: _strongest(listed, [own[k] for own in weights], wanted) for k, name in enumerate(names)
-    }
+    fragments = {}
+    for k, name in enumerate(names):
+        each = [(own[k], partial(_share, *found, own[k])) for found, own in zip(listed, weights, strict=True)]
+        fragments[name] = ClassFragments(strongest(each, 1, wanted), strongest(each, -1, wanted))
     known = [len(found.dictionary) for _, found in listed]
     n_trees = sum(found.dictionary.n_trees for _, found in listed)
     return ModelExplanation(fragments, sum(known), n_trees, max(known) <= most)
@@ -172,18 +163,7 @@ def _listed(function: LinearFunction, trees: Any, most: int) -> list[tuple[Part,
     ]
 
 
-def _strongest(
-    listed: list[tuple[Part, FragmentColumns]], weights: list[np.ndarray], wanted: int
-) -> ClassFragments:
-    """Return the fragments with the largest and the smallest weights, of all tree columns."""
-
-    def chosen(sign: int) -> list[FragmentWeight]:
-        found = [
-            FragmentWeight(columns.dictionary.fragment(columns.number[k]), float(own[k]), part.column)
-            for (part, columns), own in zip(listed, weights, strict=True)
-            for k in (np.argsort(-own, kind="stable")[::sign][:wanted])
-            if own[k] * sign > 0
-        ]
-        return sorted(found, key=lambda share: -sign * share.value)[:wanted]
-
-    return ClassFragments(chosen(1), chosen(-1))
+def _share(part: Part, columns: FragmentColumns, weights: np.ndarray, number: int) -> FragmentWeight:
+    """Return a fragment of a tree column with its weight."""
+    fragment = columns.dictionary.fragment(columns.number[number])
+    return FragmentWeight(fragment, float(weights[number]), part.column)

@@ -12,6 +12,7 @@ from treedot.errors import ParameterError
 from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.tree_kernel import unit
 from treedot.models.explain.pair_shares import kernel_shares
+from treedot.models.explain.shown import Shown
 from treedot.parameters import checked_integer
 from treedot.readers import read_tree
 from treedot.trees import Forest, Tree
@@ -48,7 +49,7 @@ class SharedFragment(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairExplanation:
+class PairExplanation(Shown):
     """The kernel of two trees taken apart; what ``explain_pair`` returns.
 
     Attributes
@@ -73,64 +74,17 @@ class PairExplanation:
     others: dict[str, float]
     fragments: list[SharedFragment]
 
+    format = "treedot pair explanation"
+
     @property
     def unlisted(self) -> float:
         """What all fragments that are not listed add to the kernel together."""
         return self.value - sum(self.others.values()) - sum(shared.value for shared in self.fragments)
 
-    def to_text(self, color: bool = False) -> str:
-        """Return the explanation as text: both trees, and the fragments.
-
-        Parameters
-        ----------
-        color : bool, default=False
-            Add colours for terminals.
-
-        Returns
-        -------
-        str
-            The text.
-        """
-        from treedot.models.explain.text import pair_text
-
-        return pair_text(self, color)
-
-    def to_json(self) -> str:
-        """Return the explanation as JSON; the documentation's page on explanations lists the fields.
-
-        Returns
-        -------
-        str
-            The JSON text.
-        """
-        from treedot.models.explain.exchange import pair_json
-
-        return pair_json(self)
-
-    def to_html(self) -> str:
-        """Return a page that makes no requests and needs no other file.
-
-        Returns
-        -------
-        str
-            The HTML text.
-        """
-        from treedot.models.explain.web import pair_page
-
-        return pair_page(self)
-
     def __repr__(self) -> str:
         """Return one line; ``str`` has all of it."""
         sizes = f"{self.a.size} and {self.b.size}"
         return f"<PairExplanation of the kernel {self.value!r}: trees of {sizes} nodes>"
-
-    def __str__(self) -> str:
-        return self.to_text()
-
-    def _repr_html_(self) -> str:
-        from treedot.models.explain.web import pair_body
-
-        return pair_body(self)
 
 
 def explain_pair(

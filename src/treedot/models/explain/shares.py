@@ -7,11 +7,17 @@ within S, and the Shapley value of a node is its equal share of every occurrence
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit
 from treedot.vectors.sparse.occurrences import Occurrences
+
+T = TypeVar("T")
+Candidates = tuple[FloatArray, Callable[[int], T]]  # values of fragments, and a share by a fragment's number
 
 
 def node_shares(found: Occurrences, contribution: FloatArray, n_nodes: int) -> FloatArray:
@@ -21,6 +27,17 @@ def node_shares(found: Occurrences, contribution: FloatArray, n_nodes: int) -> F
     """
     each = (contribution / found.counts)[found.fragment] / found.productions
     return _spread(each, found.root, found.base, found.part, found.position, n_nodes)
+
+
+def strongest(candidates: Iterable[Candidates[T]], sign: int, wanted: int) -> list[T]:
+    """Return the shares of the fragments that raise a score the most, or lower it with the sign -1."""
+    found = [
+        (values[k], make(k))
+        for values, make in candidates
+        for k in np.argsort(-values, kind="stable")[::sign][:wanted].tolist()
+        if sign * values[k] > 0
+    ]
+    return [share for _, share in sorted(found, key=lambda pair: -sign * pair[0])[:wanted]]
 
 
 @njit

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import singledispatch
+from typing import Any
 
 from treedot._pages.printable import printable
 from treedot.models.explain.decision import Explanation, FragmentShare
@@ -16,8 +18,14 @@ FOR, AGAINST = (195, 153, 117, 75), (224, 217, 210, 203)  # backgrounds of 256 c
 BLACK, RESET = "\x1b[38;5;16m", "\x1b[0m"
 
 
-def explanation_text(found: Explanation, color: bool) -> str:
+@singledispatch
+def text_of(found: Any, color: bool) -> str:
     """Return an explanation as text."""
+    raise NotImplementedError
+
+
+@text_of.register(Explanation)
+def _explanation(found: Explanation, color: bool) -> str:
     lines = [decision_words(found)]
     for column, tree, values in found.trees:
         lines += [""] if column is None else ["", f"{printable(column)}:"]
@@ -29,8 +37,8 @@ def explanation_text(found: Explanation, color: bool) -> str:
     return "\n".join([*lines, *(["", says] if says else [])])
 
 
-def pair_text(found: PairExplanation, color: bool) -> str:
-    """Return what two trees share as text."""
+@text_of.register(PairExplanation)
+def _pair(found: PairExplanation, color: bool) -> str:
     lines = [f"kernel {found.value:.6g}"]
     lines += [f"{name} {value:+.3f}" for name, value in found.others.items()]
     for tree, values in ((found.a, found.values_a), (found.b, found.values_b)):
@@ -39,8 +47,8 @@ def pair_text(found: PairExplanation, color: bool) -> str:
     return "\n".join(lines)
 
 
-def model_text(found: ModelExplanation) -> str:
-    """Return what a model has learned as text."""
+@text_of.register(ModelExplanation)
+def _model(found: ModelExplanation, color: bool) -> str:
     parts = [extent_words(found)]
     for name, (supporting, opposing) in found.fragments.items():
         title = [] if name is None else [printable(str(name))]

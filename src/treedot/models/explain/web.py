@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -46,39 +47,37 @@ large and small; the list has the strongest of the small ones.</p></details>
 """
 
 
-def explanation_page(found: Explanation) -> str:
-    """Return a whole page that explains a decision."""
-    what = "this prediction" if found.target is None else str(found.target)
-    return page(f"Why {printable(what)}?", _explanation(found), EXPLANATION_STYLE)
+def page_of(found: Any) -> str:
+    """Return a whole page with an explanation."""
+    title, body = _titled(found)
+    return page(title, body, EXPLANATION_STYLE)
 
 
-def explanation_body(found: Explanation) -> str:
-    """Return what notebooks show."""
-    return f"<style>{EXPLANATION_STYLE}</style>{_explanation(found)}"
+def notebook_of(found: Any) -> str:
+    """Return what notebooks show of an explanation."""
+    return f"<style>{EXPLANATION_STYLE}</style>{_titled(found)[1]}"
 
 
-def pair_page(found: PairExplanation) -> str:
-    """Return a whole page on what two trees share."""
-    return page("What two trees share", _pair(found), EXPLANATION_STYLE)
+@singledispatch
+def _titled(found: Any) -> tuple[str, str]:
+    """Return the title and the content of the page."""
+    raise NotImplementedError
 
 
-def pair_body(found: PairExplanation) -> str:
-    """Return what notebooks show."""
-    return f"<style>{EXPLANATION_STYLE}</style>{_pair(found)}"
-
-
-def model_body(found: ModelExplanation) -> str:
-    """Return what notebooks show."""
-    parts = [f"<style>{EXPLANATION_STYLE}</style><p>{extent_words(found)}</p>"]
+@_titled.register(ModelExplanation)
+def _model(found: ModelExplanation) -> tuple[str, str]:
+    parts = [f"<p>{extent_words(found)}</p>"]
     for name, (supporting, opposing) in found.fragments.items():
         title = "" if name is None else html.escape(printable(str(name)))
         parts += [*_strongest(f"For {title}", supporting), *_strongest(f"Against {title}", opposing)]
-    return "\n".join(parts)
+    return "What the model has learned", "\n".join(parts)
 
 
-def _explanation(found: Explanation) -> str:
+@_titled.register(Explanation)
+def _explanation(found: Explanation) -> tuple[str, str]:
+    what = "this prediction" if found.target is None else str(found.target)
     largest = max(float(abs(one.node_values).max()) for one in found.trees)
-    return "\n".join(
+    return f"Why {printable(what)}?", "\n".join(
         [
             f'<p class="says">{html.escape(decision_words(found))}</p>',
             f"<p>{html.escape(flip_words(found))}</p>",
@@ -96,12 +95,13 @@ def _drawn(tree: Tree, values: np.ndarray, largest: float, column: str | None = 
     return f"{title}{tree_html(tree, values.tolist(), largest)}{_words(tree, values.tolist(), largest)}"
 
 
-def _pair(found: PairExplanation) -> str:
+@_titled.register(PairExplanation)
+def _pair(found: PairExplanation) -> tuple[str, str]:
     sides = (found.a, found.values_a), (found.b, found.values_b)
     largest = max(float(abs(values).max()) for _, values in sides)
     others = [f"<p>{html.escape(name)}: {value:+.3f}</p>" for name, value in found.others.items()]
     pictures = [f"<div>{_drawn(tree, values, largest)}</div>" for tree, values in sides]
-    return "\n".join(
+    return "What two trees share", "\n".join(
         [
             f'<p class="says">The kernel is {found.value:.6g}.</p>',
             *others,

@@ -20,11 +20,12 @@ class ModelInput(ABC):
     """Some columns of a table, and how they become rows."""
 
     is_dense: bool  # whether all columns of the rows have weights
+    column: str | None  # of trees, where it has one
 
     @property
-    @abstractmethod
     def reads(self) -> Columns:
         """The names of the columns."""
+        return Columns((self.column,))
 
     @property
     @abstractmethod

@@ -21,7 +21,7 @@ from treedot.kernels import (
 from treedot.kernels.tree_kernel import TreeKernel
 from treedot.kernels.word_vectors import WordVectors
 from treedot.models.inputs.model_input import StoredInput, check_arrays, entry, stored_column
-from treedot.models.inputs.table import Columns, Table
+from treedot.models.inputs.table import Table
 from treedot.trees import Forest
 from treedot.trees.packed import FOREST, pack, unpack
 from treedot.vectors.dense.encoder import DenseEncoder
@@ -50,11 +50,6 @@ class FragmentInput(StoredInput):
 
     column: str | None
     rows: FittedRows
-
-    @property
-    def reads(self) -> Columns:
-        """The name of the column."""
-        return Columns((self.column,))
 
     @cached_property
     def _encoder(self) -> SparseEncoder:
@@ -104,11 +99,6 @@ class DenseInput(StoredInput):
     def __getstate__(self) -> dict[str, Any]:
         """Return its fields alone, for copies and pickles: encoders hold locks, and are made anew."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @property
-    def reads(self) -> Columns:
-        """The name of the column."""
-        return Columns((self.column,))
 
     @cached_property
     def _encoder(self) -> DenseEncoder:
@@ -169,11 +159,6 @@ class KernelInput(StoredInput):
     column: str | None
     kernel: TreeKernel
     trees: Forest
-
-    @property
-    def reads(self) -> Columns:
-        """The name of the column."""
-        return Columns((self.column,))
 
     @property
     def width(self) -> int:

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from treedot._runtime.array_types import FloatArray
 from treedot.errors import ParameterError
 from treedot.models.inputs.model_input import ModelInput, StoredInput
-from treedot.models.inputs.table import Columns, Table
+from treedot.models.inputs.table import Table
 from treedot.models.inputs.tree_inputs import DenseInput, FragmentInput
 from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
 from treedot.vectors.fragment_vectorizer import FragmentVectorizer
@@ -27,11 +27,6 @@ class VectorizerInput(ModelInput):
     vectorizer: Any
     width: int = 0
     is_dense: bool = False
-
-    @property
-    def reads(self) -> Columns:
-        """The name of the column."""
-        return Columns((self.column,))
 
     @property
     def learns(self) -> bool:

@@ -10,13 +10,24 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from treedot._runtime.array_types import Array, FloatArray, IntArray
+from treedot._runtime.array_types import Array, BoolArray, FloatArray, IntArray
 from treedot.errors import ParameterError
 from treedot.models.inputs.inputs import Inputs
 from treedot.models.inputs.model_input import ModelInput, with_columns
 from treedot.models.inputs.table import Table
 from treedot.models.inputs.tree_inputs import KernelInput
 from treedot.parameters import checked_integer
+
+
+class Task(NamedTuple):
+    """What is to be learned: examples and classes, and the problems of one class against the rest."""
+
+    table: Table
+    y: Array
+    classes: Array
+    sample_weight: FloatArray  # (examples,), all positive
+    positive: BoolArray  # (examples, problems)
+    costs: FloatArray  # (problems, 2), for C = 1
 
 
 class Fold(NamedTuple):
@@ -69,24 +80,17 @@ def checked_groups(groups: Any, n_examples: int) -> Array:
 
 
 def row_folds(
-    inputs: Inputs,
-    table: Table,
-    y: Array,
-    sample_weight: FloatArray,
-    folds: list[tuple[IntArray, IntArray]],
-    n_jobs: int | None = None,
+    inputs: Inputs, task: Task, folds: list[tuple[IntArray, IntArray]], n_jobs: int | None = None
 ) -> Iterator[Fold]:
     """Yield every fold with the rows of all inputs side by side.
 
     Examples are encoded at once for all folds, but for inputs that learn from them: what is left out must
     stay unknown to these.
     """
-    ready = [None if each.learns else narrowed(each.transform(table, n_jobs))[1] for each in inputs]
+    ready = [None if each.learns else narrowed(each.transform(task.table, n_jobs))[1] for each in inputs]
     for train, test in folds:
         pairs = [
-            _fitted_pair(each, table.take(train), table.take(test), y[train], sample_weight[train])
-            if rows is None
-            else (rows[train], rows[test])
+            _fitted_pair(each, task, train, test) if rows is None else (rows[train], rows[test])
             for each, rows in zip(inputs, ready, strict=True)
         ]
         own, other = zip(*pairs, strict=True)
@@ -94,17 +98,12 @@ def row_folds(
 
 
 def kernel_folds(
-    inputs: Inputs,
-    table: Table,
-    y: Array,
-    sample_weight: FloatArray,
-    folds: list[tuple[IntArray, IntArray]],
-    n_jobs: int | None = None,
+    inputs: Inputs, task: Task, folds: list[tuple[IntArray, IntArray]], n_jobs: int | None = None
 ) -> Iterator[Fold]:
     """Yield every fold with the sums of kernels of all inputs; Gram matrices are computed once."""
     kernels, others = by_kind(inputs)
-    gram = np.sum([each.kernel.gram(table[each.column], n_jobs=n_jobs) for each in kernels], axis=0)
-    beside = row_folds(others, table, y, sample_weight, folds, n_jobs) if others else None
+    gram = np.sum([each.kernel.gram(task.table[each.column], n_jobs=n_jobs) for each in kernels], axis=0)
+    beside = row_folds(others, task, folds, n_jobs) if others else None
     for train, test in folds:
         own, other = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
         if beside is not None:
@@ -120,12 +119,13 @@ def by_kind(inputs: Inputs) -> tuple[list[KernelInput], list[ModelInput]]:
 
 
 def _fitted_pair(
-    each: ModelInput, own: Table, other: Table, y: Array, sample_weight: FloatArray
+    each: ModelInput, task: Task, train: IntArray, test: IntArray
 ) -> tuple[csr_matrix, csr_matrix]:
     """Return the rows of some examples and of others, for an input that is fitted to the first."""
-    made, rows = each.fitted(own, y, sample_weight=sample_weight)
+    own, weight = task.table.take(train), task.sample_weight[train]
+    made, rows = each.fitted(own, task.y[train], sample_weight=weight)
     columns, narrow = narrowed(rows)
-    return narrow, with_columns(to_csr(made.transform(other)), columns)
+    return narrow, with_columns(to_csr(made.transform(task.table.take(test))), columns)
 
 
 def narrowed(rows: Any) -> tuple[IntArray, csr_matrix]:

@@ -9,16 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from treedot._runtime.array_types import Array, BoolArray, FloatArray, IntArray
+from treedot._runtime.array_types import BoolArray, FloatArray, IntArray
 from treedot._runtime.threads import thread_map
 from treedot.models.inputs.inputs import Inputs
 from treedot.models.inputs.model_input import ModelInput
-from treedot.models.inputs.table import Table
 from treedot.models.inputs.tree_inputs import KernelInput
 from treedot.models.linear_model import best_class
 from treedot.models.training.candidates import Candidate
 from treedot.models.training.coordinate_descent import LinearFit, train_linear
-from treedot.models.training.folds import Fold, kernel_folds, narrowed, row_folds, side_by_side
+from treedot.models.training.folds import Fold, Task, kernel_folds, narrowed, row_folds, side_by_side
 from treedot.models.training.kernel_descent import train_kernel
 from treedot.parameters import checked_integer, checked_positive
 
@@ -31,17 +30,6 @@ class Trial(NamedTuple):
     decay: float | None
     C: float
     accuracy: float
-
-
-class Task(NamedTuple):
-    """What is to be learned: examples and classes, and the problems of one class against the rest."""
-
-    table: Table
-    y: Array
-    classes: Array
-    sample_weight: FloatArray  # (examples,), all positive
-    positive: BoolArray  # (examples, problems)
-    costs: FloatArray  # (problems, 2), for C = 1
 
 
 class Trained(NamedTuple):
@@ -119,7 +107,7 @@ def try_all(
     for i, candidate in enumerate(candidates):
         make = kernel_folds if candidate.is_kernel else row_folds
         with thread_map(n_jobs) as run_all:
-            for fold in make(candidate.inputs, task.table, task.y, task.sample_weight, folds, n_jobs):
+            for fold in make(candidate.inputs, task, folds, n_jobs):
                 for j, right in enumerate(run_all(test, [fold] * len(costs), costs)):
                     correct[i, j] += right
                     done += 1

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 from strategies import random_forest
+from treedot.batch.checkpoint import read_json
+from treedot.batch.training_folder import Job, State, sole_folder
 from treedot.errors import ParameterError, SourceError
 from treedot.models.training import tree_blocks
-from treedot.models.training.training_folder import State, read_json, training_folder
+from treedot.vectors import SparseSpec
 
 REQUEST = {"label": "class", "C": [1.0], "/trees.tsv": [5, 17]}
+JOB = Job([], {}, SparseSpec(n_features=32).to_dict(), [0, 1, 2], [], 0, 1, 5, 1)
 
 
 def labelled():
@@ -24,7 +27,7 @@ def labelled():
 
 
 def opened(path, request=REQUEST, read=labelled, check=lambda facts: None):
-    return training_folder(path, request, "class", read, check)
+    return sole_folder(path, request, "class", read, check)
 
 
 @pytest.fixture
@@ -36,10 +39,9 @@ def path(tmp_path, monkeypatch):
 def test_trees_are_read_once(path):
     with opened(path) as folder:
         assert folder.facts.sizes == [6, 6, 6, 2]
-        assert folder.n_trees == 20
     with opened(path, read=None) as folder:
         assert folder.facts.counts == [10, 10]
-        assert len(folder.block(3).trees) == 2
+        assert len(folder.trees.block(3).trees) == 2
 
 
 def test_there_is_no_folder_before_all_trees_are_read_and_checked(path):
@@ -75,38 +77,42 @@ def test_a_training_that_begins_while_another_one_reads_is_refused(path):
 
 
 def test_the_state_comes_back_as_it_was_kept(path):
-    state = State.begin(32, 3)
+    state = State.begin(32, 3, 4)
     for number, array in enumerate(state):
         array[...] = np.arange(array.size).reshape(array.shape) + number
     with opened(path) as folder:
-        assert not folder.load(32, 3).weights.any()
+        folder.write_job(JOB)
+        assert not folder.load().weights.any()
         folder.save(state)
     with opened(path) as folder:
-        for found, kept in zip(folder.load(32, 3), state, strict=True):
+        folder.write_job(JOB)
+        for found, kept in zip(folder.load(), state, strict=True):
             assert found.tobytes() == kept.tobytes()
             assert found.flags.writeable
-        with pytest.raises(SourceError, match=r"state.safetensors is damaged: delete .* to begin anew"):
-            folder.load(64, 3)
 
 
 def test_what_a_pass_writes_does_not_touch_what_it_reads(path):
     random = np.random.default_rng(0)
     kept = {}
     with opened(path) as folder:
-        assert not folder.read_alpha(0, np.array([3, 0]), 2).any()
-        for passes in range(1, 6):
+        folder.write_job(JOB)
+        state = folder.load()
+        assert not folder.read_alpha(state, np.array([3, 0])).any()
+        for passes in range(5):
             for group in (np.array([2, 0]), np.array([3, 1])):
-                sizes = [folder.facts.sizes[block] for block in group]
-                alpha = random.random((sum(sizes), 2)).astype(np.float32)
-                folder.write_alpha(passes, group, alpha)
-                kept.update({(passes, b): a for b, a in zip(group, np.split(alpha, [sizes[0]]), strict=True)})
-            for before in {max(1, passes - 1), passes}:
+                sizes = folder.sizes[group]
+                alpha = random.random((sum(sizes), 3)).astype(np.float32)
+                folder.write_alpha(state, group, alpha)
+                parts = np.split(alpha, sizes[:1])
+                kept.update({(passes + 1, b): part for b, part in zip(group, parts, strict=True)})
+            for before in {max(1, passes), passes + 1}:
+                state.progress[0] = before
                 for block in range(4):
-                    found = folder.read_alpha(before, np.array([block]), 2)
+                    found = folder.read_alpha(state, np.array([block]))
                     assert found.tobytes() == kept[before, block].tobytes()
         (path / "alpha.1").write_bytes(b"")
         with pytest.raises(SourceError, match=r"alpha.1 is damaged"):
-            folder.read_alpha(5, np.array([0]), 2)
+            folder.read_alpha(state, np.array([0]))
 
 
 def test_another_request_is_refused_and_what_changed_is_named(path):

@@ -12,11 +12,12 @@ from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
 from treedot import Forest, FragmentVectorizer, LinearModel, TreeClassifier, read_trees, train_files
+from treedot.batch import streaming
+from treedot.batch.training_folder import Job, SoleFolder
 from treedot.errors import ParameterError, SourceError
 from treedot.models.model_folder import digest_of_config
-from treedot.models.training import block_visits, streaming, training_settings, tree_blocks
+from treedot.models.training import block_visits, training_settings, tree_blocks
 from treedot.models.training.coordinate_descent import Descent, PassFigures, Rows, visit_rows
-from treedot.models.training.training_folder import TrainingFolder
 
 QUESTIONS = "docs/examples/questions.tsv"
 ROWS = FragmentVectorizer(n_features=2**12)
@@ -117,9 +118,10 @@ def test_classes_in_the_order_of_the_file_do_no_harm(folder, tmp_path):
 @pytest.mark.parametrize("passes", [2, 10, 30])
 def test_weights_are_those_of_the_alphas_and_the_gap_is_about_right(folder, passes):
     model = train(folder, max_passes=passes, C=10.0)
-    kept = TrainingFolder(folder)
-    blocks, state = np.arange(len(kept.facts.sizes)), kept.load(2**12, 5)
-    alpha = kept.read_alpha(passes, blocks, 5).astype(float)
+    kept = SoleFolder(folder)
+    kept.write_job(Job([], {}, spec_of(model).to_dict(), [0] * 5, [], 0, 1, passes, 3))
+    state = kept.load()
+    alpha = kept.read_alpha(state, np.arange(kept.sizes.size)).astype(float)
     trees = read_trees(QUESTIONS)
     y = trees.columns["label"]
     rows = FragmentVectorizer(n_features=2**12, decay=0.4).transform(trees)
@@ -184,7 +186,7 @@ class Killed(BaseException):
 @pytest.mark.parametrize("write", ["write_alpha", "save"])
 def test_a_training_that_is_killed_goes_on_to_the_same_model(folder, tmp_path, monkeypatch, write):
     wanted = train(tmp_path / "undisturbed", max_passes=3)
-    plain = getattr(TrainingFolder, write)
+    plain = getattr(SoleFolder, write)
     left = 0
 
     def until_killed(self, *arguments):
@@ -192,14 +194,14 @@ def test_a_training_that_is_killed_goes_on_to_the_same_model(folder, tmp_path, m
         left -= 1
         if left == 0:
             if write == "write_alpha":  # half of it has been written, and wrongly
-                passes, blocks, alpha = arguments
-                plain(self, passes, blocks[:1], alpha[: self.facts.sizes[blocks[0]]] + 7)
+                state, blocks, alpha = arguments
+                plain(self, state, blocks[:1], alpha[: self.sizes[blocks[0]]] + 7)
             raise Killed
         plain(self, *arguments)
 
     kills = 0
     with monkeypatch.context() as patch:
-        patch.setattr(TrainingFolder, write, until_killed)
+        patch.setattr(SoleFolder, write, until_killed)
         for left in (1, 2, 3, 5, 2, 7, 1, 4):  # noqa: B007 (counted down above)
             try:
                 train(folder, max_passes=3, n_jobs=2)
@@ -335,7 +337,7 @@ def test_progress_is_told_while_reading_and_in_every_pass(folder):
 
 def test_a_pass_that_was_begun_is_finished_whatever_is_asked_for_next(folder, tmp_path, monkeypatch):
     wanted = train(tmp_path / "other", max_passes=3)
-    save = TrainingFolder.save
+    save = SoleFolder.save
 
     def until_third_pass(self, state):
         save(self, state)
@@ -344,7 +346,7 @@ def test_a_pass_that_was_begun_is_finished_whatever_is_asked_for_next(folder, tm
 
     monkeypatch.setattr(streaming, "SECONDS", -1.0)
     with monkeypatch.context() as patch:
-        patch.setattr(TrainingFolder, "save", until_third_pass)
+        patch.setattr(SoleFolder, "save", until_third_pass)
         with pytest.raises(KeyboardInterrupt):
             train(folder, max_passes=3)
     assert same(train(folder, max_passes=2), wanted)
@@ -373,7 +375,7 @@ def test_damaged_notes_are_told(folder, name):
 @pytest.fixture
 def begun(folder, monkeypatch):
     """Return the folder of a training that was ended in its third pass, and the model that it leads to."""
-    wanted, save = train(folder.with_name("undisturbed"), max_passes=4), TrainingFolder.save
+    wanted, save = train(folder.with_name("undisturbed"), max_passes=4), SoleFolder.save
 
     def until_third_pass(self, state):
         save(self, state)
@@ -381,7 +383,7 @@ def begun(folder, monkeypatch):
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(TrainingFolder, "save", until_third_pass)
+        patch.setattr(SoleFolder, "save", until_third_pass)
         with pytest.raises(Killed):
             train(folder, max_passes=4)
     return folder, wanted

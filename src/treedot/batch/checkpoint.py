@@ -1,0 +1,144 @@
+"""Folders of trainings that may be killed: what was asked for, who may work in one, and how it ends.
+
+``request.json`` holds all that a training depends on, and is never changed. ``written.json`` holds the facts
+of the model, from before it is written until the folder is removed. Every file is checked when it is read: it
+holds a digest of its content, its name and the request, so that damaged files, and those of another training,
+are refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from treedot._storage.files import read_plain, remove_folder, write_folder, write_whole
+from treedot._storage.locks import lock
+from treedot.errors import ParameterError, SourceError
+from treedot.models.linear_model import LinearModel
+from treedot.models.model_folder import digest_of_config, read_model
+from treedot.models.training.tree_blocks import belonging
+
+REQUEST, WRITTEN = "request.json", "written.json"
+
+
+@contextlib.contextmanager
+def sole_training(folder: Path, fill: Callable[[Path], object]) -> Iterator[None]:
+    """Hold the folder of a training; raise where another process trains in it.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder, made now if there is none.
+    fill : callable
+        Takes a new folder, and writes into it all that a training begins with.
+    """
+    running = f"another training is running in {folder}: wait for it, or give another folder"
+    with lock(folder, "refuse", busy=running):
+        if not folder.exists():
+            with write_folder(folder) as aside:
+                fill(aside)
+        elif not (folder / REQUEST).is_file():
+            raise SourceError(f"{folder} exists and holds no training: give a folder that does not exist")
+        yield
+
+
+def check_apart(model: Path, folder: Path) -> None:
+    """Raise where the folder of a model and that of its training are in each other."""
+    inner, outer = folder.resolve(), model.resolve()
+    if inner.is_relative_to(outer) or outer.is_relative_to(inner):
+        raise ParameterError(f"neither of the model {model} and the checkpoint {folder} may be in the other")
+
+
+def save_model(model: LinearModel, target: Path, folder: Path, overwrite: bool) -> None:
+    """Write the model of a training, and remove its folder, which this process holds.
+
+    A run that is killed in between leaves both, and a note in the folder, by which ``is_written`` knows it.
+    """
+    again = is_written(folder, target)
+    write_json(folder / WRITTEN, {"facts": model.facts}, training_identity(folder))
+    model.save(target, overwrite=overwrite or again)
+    remove_folder(folder)
+
+
+def is_written(folder: Path, target: Path) -> bool:
+    """Return whether a model is that of a training whose folder was left: to write it again is no harm."""
+    if not (folder / WRITTEN).is_file():
+        return False
+    try:
+        written = read_json(folder / WRITTEN, training_identity(folder))
+        return bool(written["facts"] == read_model(target).facts)
+    except SourceError:
+        return False
+
+
+def check_request(folder: Path, request: dict[str, Any]) -> None:
+    """Raise where the training of a folder was begun otherwise."""
+    kept = read_json(folder / REQUEST)
+    changed = [name for name in {**kept, **request} if kept.get(name) != request.get(name)]
+    if changed:
+        raise ParameterError(
+            f"{folder} holds a training that was begun otherwise; these changed since: "
+            f"{', '.join(changed[:5])}. Go on with what it was begun with, or delete the folder to begin anew"
+        )
+
+
+def training_identity(folder: Path) -> str:
+    """Return the digest of a training's request, which all its files hold."""
+    return digest_of_config(read_json(folder / REQUEST))
+
+
+def write_json(path: Path, content: dict[str, Any], of: str = "") -> None:
+    """Write a file of a training, with a checksum of its content, its name and the training's identity."""
+    whole = {**content, "checksum": _checksum(path, content, of)}
+    with write_whole(path) as aside:
+        aside.write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path, of: str = "") -> dict[str, Any]:
+    """Return the content of a file of a training; raise where it is not what was written."""
+    with refused(path.parent):
+        text = read_plain(path)
+    try:
+        found = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, path.parent, f": {error}") from None
+    if not isinstance(found, dict):
+        raise damaged(path, path.parent)
+    checksum = found.pop("checksum", None)
+    if checksum == digest_of_config(found):
+        raise outdated(path.parent)
+    if checksum != _checksum(path, found, of):
+        raise damaged(path, path.parent)
+    return found
+
+
+def _checksum(path: Path, content: dict[str, Any], of: str) -> str:
+    return digest_of_config({**belonging(path, of), "content": content})
+
+
+def damaged(path: str | Path, folder: Path, why: str = "") -> SourceError:
+    """Return the error for a file of a training that does not hold what was written."""
+    return SourceError(f"{path} is damaged{why}: delete {folder} to begin anew")
+
+
+def outdated(folder: Path) -> SourceError:
+    """Return the error for the folder of a training that this version cannot resume."""
+    return SourceError(f"{folder} was begun by an older version of treedot: delete it to begin anew")
+
+
+@contextlib.contextmanager
+def refused(folder: Path) -> Iterator[None]:
+    """Add what to do to the errors of damaged files in the folder of a training.
+
+    A file that the system refuses to open, for want of rights or of free handles, may be intact.
+    """
+    try:
+        yield
+    except SourceError as error:
+        cause = error.__cause__
+        if isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError):
+            raise
+        raise SourceError(f"{error}; delete {folder} to begin anew") from None

@@ -90,8 +90,8 @@ for kernel in (td.PartialTreeKernel(), smoothed, td.kernels.RouteKernel()):
 td.kernels.list_fragments(forest[0]), td.kernels.count_fragments(forest[0])
 with ThreadPoolExecutor(1) as pool:
     for name, vectorizer in (("s", td.FragmentVectorizer()), ("d", td.DistributedTreeVectorizer())):
-        td.scale.encode(["t.mrg", "t.tsv"], f"{name}-rows", vectorizer, pool, shard_size=999)
-    td.scale.find_duplicates(["t.mrg", "t.tsv"], "duplicates", pool, min_nodes=5)
+        td.batch.encode(["t.mrg", "t.tsv"], f"{name}-rows", vectorizer, pool, shard_size=999)
+    td.batch.find_duplicates(["t.mrg", "t.tsv"], "duplicates", pool, min_nodes=5)
 """
 
 TOLD = """

@@ -81,7 +81,7 @@ def test_an_update_reads_what_changed_and_removes_what_is_gone(code, capsys, mon
     (code / "src" / "d.py").write_text("def new():\n    return 1\n")
     read = []
     monkeypatch.setattr(
-        "treedot.readers.code.read_units",
+        "treedot.readers.code.reader.read_units",
         lambda file, *rest: read.append(file.path) or original(file, *rest),
     )
     told(capsys)

@@ -1,7 +1,8 @@
-"""What the commands that find read: the units of source code, or the trees of any file."""
+"""How ``index``, ``search``, ``similar`` and ``cluster`` read source code, pages and files of trees."""
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import io
 import os
@@ -9,19 +10,25 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from treedot import readers
 from treedot._pages.printable import printable
 from treedot._storage.files import standard_input
 from treedot.cli.pipes import note
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
-from treedot.readers import CodeSettings, iter_code, iter_trees, parse_code, read_trees
-from treedot.readers.documents.reader import read_html
+from treedot.parameters import checked_integer
 from treedot.readers.folders import OnSkip, Skipped, walk
-from treedot.trees import Forest
+
+if TYPE_CHECKING:
+    from treedot.trees import Forest
 
 PAGE = "page"  # the unit of HTML
+NO_UNITS = (
+    "folders are read as source code, or with --unit page as HTML (see also --language, --min-nodes); of XML "
+    "and JSON, name the files, or make one file of trees by treedot convert"
+)
 PLACE = re.compile(r"(?P<file>.+?)::?(?P<part>[\w.]+)")  # file:120 or file:Class.method
 
 
@@ -35,6 +42,12 @@ class Reading(NamedTuple):
     language: str | None = None
 
     @classmethod
+    def asked(cls, options: argparse.Namespace) -> Reading:
+        """Return the one that options give."""
+        min_nodes = checked_integer("--min-nodes", options.min_nodes or 1, at_least=1)
+        return cls(unit=options.unit or "function", min_nodes=min_nodes, language=options.language)
+
+    @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Reading:
         """Return that of an index, whose file may say anything."""
         known = {name: settings[name] for name in cls._fields if name in settings}
@@ -42,10 +55,10 @@ class Reading(NamedTuple):
             raise SourceError(f"the index is damaged: there is no language {known['language']!r}")
         return cls(**known)
 
-    def code(self, **changes: Any) -> CodeSettings:
+    def code(self, **changes: Any) -> readers.CodeSettings:
         """Return the settings for source code."""
         settings = {name: value for name, value in self._asdict().items() if name != "language"}
-        return CodeSettings(**settings | changes)
+        return readers.CodeSettings(**settings | changes)
 
 
 def is_code(path: str) -> bool:
@@ -69,14 +82,14 @@ def iter_units(
     """
     paths = list(paths)
     if reading.unit == PAGE:
-        pages = read_html(paths, on_skip=on_skip)
+        pages = readers.read_html(paths, on_skip=on_skip)
         for name, value in columns.items():
             pages.columns[name] = [value(file) for file in pages.columns["file"]]
         yield pages
         return
     code = [path for path in paths if is_code(path)]
     if code:
-        for forest in iter_code(
+        for forest in readers.iter_code(
             code,
             settings=reading.code(),
             language=reading.language,
@@ -90,7 +103,7 @@ def iter_units(
     for path in paths:
         if not is_code(path):
             file = os.path.normpath(path).replace(os.sep, "/")
-            for forest in iter_trees(path):
+            for forest in readers.iter_trees(path):
                 forest.columns["file"] = [file] * len(forest)
                 yield forest
 
@@ -150,14 +163,16 @@ def _standard_input() -> str:
 
 
 def _file(path: str, reading: Reading, one: bool, changes: dict[str, Any]) -> Forest:
+    from treedot.trees import Forest
+
     if not is_code(path):
-        found = read_trees(path)
-    elif one:
-        found = Forest.concat(iter_code(path, settings=reading.code(**changes | {"unit": "file"})))
+        found = readers.read_trees(path)
     else:
-        found = Forest.concat(iter_code(path, settings=reading.code(**changes)))
-        if not len(found):
-            found = Forest.concat(iter_code(path, settings=reading.code(**changes | {"unit": "file"})))
+        whole = reading.code(**changes | {"unit": "file"})
+        settings = whole if one else reading.code(**changes)
+        found = Forest.concat(readers.iter_code(path, settings=settings))
+        if not len(found) and not one:
+            found = Forest.concat(readers.iter_code(path, settings=whole))
     if not len(found):
         raise SourceError(f"{path}: there is no tree in it")
     return found
@@ -167,15 +182,15 @@ def _snippet(
     text: str, name: str, reading: Reading, language: str, one: bool, changes: dict[str, Any]
 ) -> Forest:
     if text.lstrip().startswith("("):
-        return read_trees([text])
+        return readers.read_trees([text])
     if text.lstrip().startswith("<"):
-        return read_trees(io.BytesIO(text.encode()), "html")
+        return readers.read_trees(io.BytesIO(text.encode()), "html")
     if not text.strip():
         raise SourceError(f"{name}: there is nothing in it")
-    found = parse_code(text, language, file=name, settings=reading.code(**changes | {"min_nodes": 1}))
+    found = readers.parse_code(text, language, file=name, settings=reading.code(**changes | {"min_nodes": 1}))
     if not len(found) or (one and len(found) > 1):
         whole = reading.code(**changes | {"min_nodes": 1, "unit": "file"})
-        found = parse_code(text, language, file=name, settings=whole)
+        found = readers.parse_code(text, language, file=name, settings=whole)
     return found
 
 

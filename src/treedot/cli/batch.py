@@ -6,8 +6,9 @@ import argparse
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import treedot as td
 from treedot._pages.printable import printable_json
 from treedot.cli.engines import add_engine, add_share, client
 from treedot.cli.options import MODEL_HELP, Commands, add_command, add_output, add_reading
@@ -25,9 +26,6 @@ from treedot.cli.vector_options import (
 )
 from treedot.errors import ParameterError
 from treedot.languages import LANGUAGES
-
-if TYPE_CHECKING:
-    from treedot.batch import Done, Outcome, Reading
 
 FILES_HELP = "files of trees, folders of them, and patterns in quotes, such as 'trees/*.parquet'"
 
@@ -71,11 +69,9 @@ def _encode(options: argparse.Namespace) -> None:
 
     Example: treedot batch encode 'trees/*.parquet' -o rows/ --workers 8
     """
-    from treedot.batch import encode
-
     options.vectors = options.vectors or ("sparse" if options.kernel is None else "dense")
     check_options(options)
-    _make_parts(options, encode, make_vectorizer(options))
+    _make_parts(options, td.batch.encode, make_vectorizer(options))
 
 
 def _add_predict(commands: Commands) -> None:
@@ -95,9 +91,7 @@ def _predict(options: argparse.Namespace) -> None:
 
     Example: treedot batch predict questions.model 'trees/*.parquet' -o classes/ --workers 8
     """
-    from treedot.batch import predict
-
-    _make_parts(options, predict, options.model, scores=options.scores)
+    _make_parts(options, td.batch.predict, options.model, scores=options.scores)
 
 
 def _add_fit(commands: Commands) -> None:
@@ -138,13 +132,12 @@ def _fit(options: argparse.Namespace) -> None:
 
     Example: treedot batch fit 'trees/*.parquet' --class class -o trees.model --workers 8
     """
-    from treedot.batch import fit
     from treedot.models.training.training_settings import N_FEATURES
 
     rows = argparse.Namespace(**vars(options) | {"vectors": "sparse", "decay": None})
     rounds = {} if options.rounds is None else {"rounds": options.rounds}
     with resumable(options), _running(options) as how, Progress() as progress:
-        model = fit(
+        model = td.batch.fit(
             options.trees,
             options.output,
             make_vectorizer(rows, n_features=N_FEATURES),
@@ -181,7 +174,6 @@ def _dups(options: argparse.Namespace) -> None:
 
     Example: treedot batch dups 'trees/*.parquet' -o dups/ --workers 8
     """
-    from treedot.batch import find_duplicates
     from treedot.batch.plan import find_inputs
     from treedot.batch.status import DUPLICATES
     from treedot.readers.sources import format_of
@@ -196,7 +188,9 @@ def _dups(options: argparse.Namespace) -> None:
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     limited: list[int] = []
     with _counting_shards(options) as how:
-        found = find_duplicates(options.trees, options.output, on_limit=limited.append, **given, **how)
+        found = td.batch.find_duplicates(
+            options.trees, options.output, on_limit=limited.append, **given, **how
+        )
     for count in limited:
         note(
             f"{count:,} trees met a limit: so much is like them that not all of it was compared; "
@@ -226,9 +220,7 @@ def _status(options: argparse.Namespace) -> int:
 
     Example: treedot batch status rows/
     """
-    from treedot.batch import status
-
-    found = status(options.folder)
+    found = td.batch.status(options.folder)
     facts = {
         "parts": found.parts,
         "finished": found.parts - len(found.missing),
@@ -246,7 +238,9 @@ def _status(options: argparse.Namespace) -> int:
     return 1 if found.missing else 0
 
 
-def _make_parts(options: argparse.Namespace, work: Callable[..., Done], *what: Any, **more: Any) -> None:
+def _make_parts(
+    options: argparse.Namespace, work: Callable[..., td.batch.Done], *what: Any, **more: Any
+) -> None:
     with _counting_shards(options) as how:
         done = work(options.trees, options.output, *what, **how, **more)
     there = f" ({done.found} of them were there)" if done.found else ""
@@ -267,7 +261,7 @@ def _running(
     """Yield the arguments of any work on many files, and report the trees that it leaves out."""
     skipped = Skipped(options.skip_bad)
 
-    def on_done(outcome: Outcome, total: int) -> None:
+    def on_done(outcome: td.batch.Outcome, total: int) -> None:
         on_shard(total)
         skipped.add(outcome.skipped, *outcome.messages)
 
@@ -275,14 +269,8 @@ def _running(
         yield {
             "client": found,
             "workers": options.workers,
-            "reading": _reading(options),
+            "reading": td.batch.Reading(options.format, options.column, options.unit, options.skip_bad),
             "shard_size": options.shard_size,
             "on_done": on_done,
         }
     skipped.report()
-
-
-def _reading(options: argparse.Namespace) -> Reading:
-    from treedot.batch import Reading
-
-    return Reading(options.format, options.column, options.unit, options.skip_bad)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import argparse
 import csv
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from treedot import search
+import treedot as td
 from treedot._storage.files import check_target, write_whole
 from treedot.cli.options import PATHS_HELP, Commands, add_command, add_output, add_units
 from treedot.cli.progress import Progress
 from treedot.cli.units import NO_UNITS, PAGE, Reading, is_code, iter_units, place_of, report_skipped
 from treedot.errors import ParameterError, SourceError
 from treedot.readers.folders import Skipped
-
-if TYPE_CHECKING:
-    from treedot.trees import Forest
 
 CODE_THRESHOLD = 0.8  # among many functions, most have one beside them with a cosine of 0.6
 
@@ -50,7 +47,6 @@ def run(options: argparse.Namespace) -> None:
     Example: treedot cluster src -o clusters.csv --html clusters.html
     """
     from treedot.cli.cluster_page import cluster_counts, cluster_page
-    from treedot.trees import Forest
 
     targets = [Path(path) for path in (options.output, options.html) if path]
     for target in targets:
@@ -60,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
     skipped = Skipped()
     with Progress() as progress:
         units = iter_units(options.paths, Reading.asked(options), on_skip=skipped, n_jobs=options.jobs)
-        forest = Forest.concat(progress.over(units))
+        forest = td.Forest.concat(progress.over(units))
     report_skipped(skipped)
     for target in targets:
         check_target(target, *set(forest.columns.get("file", ())))
@@ -71,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
         threshold = {"threshold": options.threshold}
     elif options.unit != PAGE and any(map(is_code, options.paths)):
         threshold = {"threshold": CODE_THRESHOLD}
-    found = search.cluster_trees(forest, min_size=options.min_size, **threshold, n_jobs=options.jobs)
+    found = td.cluster_trees(forest, min_size=options.min_size, **threshold, n_jobs=options.jobs)
     with (
         write_whole(options.output) as aside,
         aside.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
@@ -83,7 +79,7 @@ def run(options: argparse.Namespace) -> None:
     print(cluster_counts(found))
 
 
-def _write_table(file: IO[str], forest: Forest, found: search.Clusters) -> None:
+def _write_table(file: IO[str], forest: td.Forest, found: td.search.Clusters) -> None:
     writer = csv.writer(file)
     places = [name for name in ("file", "start", "end", "name") if name in forest.columns]
     writer.writerow(["id", *places, "cluster", "size", "medoid", "spread"])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treedot import readers
+import treedot as td
 from treedot._storage.files import check_target, write_whole
 from treedot.cli.options import Commands, add_command, add_jobs, add_output, refuse_folder
 from treedot.cli.pipes import note, reader_may_leave
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from treedot.clones.baseline import Baseline
     from treedot.clones.groups import DuplicateGroup
     from treedot.clones.near_duplicates import NearDuplicates
-    from treedot.trees import Forest
-
 SETTINGS: dict[str, type] = {
     "unit": str,
     "language": str,
@@ -101,7 +99,6 @@ def run(options: argparse.Namespace) -> int:
     from treedot.clones.baseline import read_baseline, unit_names, write_baseline
     from treedot.clones.duplicates import near_duplicates
     from treedot.clones.report.formats import duplicates_report
-    from treedot.trees import Forest
 
     refuse_folder(options.output, "dups")
     _complete(options)
@@ -113,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
     bad: list[SourceError] = []
     with Progress() as progress:
         units = _units(options, options.paths, on_skip=skipped, on_bad=bad.append)
-        forest = Forest.concat(progress.over(units))
+        forest = td.Forest.concat(progress.over(units))
     _check_targets(options, set(forest.columns.get("file", ())))
     limited: list[int] = []
     found = near_duplicates(
@@ -163,11 +160,11 @@ def _complete(options: argparse.Namespace) -> None:
         checked_integer("--top", options.top, at_least=1)
 
 
-def _units(options: argparse.Namespace, paths: Sequence[Any], **how: Any) -> Iterator[Forest]:
+def _units(options: argparse.Namespace, paths: Sequence[Any], **how: Any) -> Iterator[td.Forest]:
     """Yield the units of paths that are compared, without names and literals."""
-    return readers.iter_code(
+    return td.iter_code(
         paths,
-        settings=readers.CodeSettings(options.unit, "blur", "blur", options.min_nodes, blurred=True),
+        settings=td.readers.CodeSettings(options.unit, "blur", "blur", options.min_nodes, blurred=True),
         language=options.language,
         exclude=options.exclude or (),
         n_jobs=options.jobs,
@@ -177,7 +174,7 @@ def _units(options: argparse.Namespace, paths: Sequence[Any], **how: Any) -> Ite
 
 def _shown(
     options: argparse.Namespace,
-    forest: Forest,
+    forest: td.Forest,
     found: NearDuplicates,
     known: Baseline | None,
     changes: Changes | None,
@@ -188,20 +185,15 @@ def _shown(
     from treedot.clones.identities import units_of
     from treedot.clones.new_duplicates import new_duplicates
 
+    def old(paths: Sequence[Path]) -> td.Forest:
+        """Return the units of files as they were; those that cannot be read have none."""
+        return td.Forest.concat(_units(options, paths, on_bad=lambda error: None))
+
     if known is None and changes is None:
         return groups_of(found)
     units = units_of(forest, unit_names(forest, options.unit)) if known is not None else ()
-    changed = None
-    if changes is not None:
-        changed = changes.changed(forest, options.paths, lambda paths: _old(options, paths))
+    changed = None if changes is None else changes.changed(forest, options.paths, old)
     return new_duplicates(found, known=known, units=units, changed=changed)
-
-
-def _old(options: argparse.Namespace, paths: Sequence[Path]) -> Forest:
-    """Return the units of files as they were; those that cannot be read have none."""
-    from treedot.trees import Forest
-
-    return Forest.concat(_units(options, paths, on_bad=lambda error: None))
 
 
 def _check_targets(options: argparse.Namespace, sources: Iterable[str]) -> None:
@@ -238,7 +230,7 @@ def _notes(
 
 
 def _summary(
-    options: argparse.Namespace, forest: Forest, groups: Sequence[DuplicateGroup], skipped: Skipped
+    options: argparse.Namespace, forest: td.Forest, groups: Sequence[DuplicateGroup], skipped: Skipped
 ) -> str:
     """Return how much was compared, and what was left out."""
     from treedot.clones.report.text import count_of

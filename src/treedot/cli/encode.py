@@ -11,15 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treedot._storage.files import check_target, reason
-from treedot.cli.options import (
-    SOURCE_HELP,
-    Commands,
-    add_command,
-    add_jobs,
-    add_output,
-    add_reading,
-    refuse_folder,
-)
+from treedot.cli.options import SOURCE_HELP, Commands, add_command, add_output, add_reading, refuse_folder
 from treedot.cli.pipes import binary_output
 from treedot.cli.reading import Skipped, streamed
 from treedot.cli.vector_options import add_encoding, check_options, make_vectorizer
@@ -40,8 +32,7 @@ def add(commands: Commands) -> None:
         "where to write: .npz (sparse rows), .npy or .parquet (dense vectors), or - for standard output",
     )
     add_encoding(command)
-    add_jobs(command)
-    add_reading(command)
+    add_reading(command, jobs=True)
 
 
 def run(options: argparse.Namespace) -> None:

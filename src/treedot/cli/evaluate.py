@@ -5,19 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from treedot import models
+import treedot as td
 from treedot._pages.printable import printable_json
 from treedot._storage.files import check_target, write_whole
 from treedot.cli.examples import read_examples
-from treedot.cli.options import (
-    MODEL_HELP,
-    SOURCE_HELP,
-    Commands,
-    add_class,
-    add_command,
-    add_jobs,
-    add_reading,
-)
+from treedot.cli.options import MODEL_HELP, SOURCE_HELP, Commands, add_class, add_command, add_reading
 from treedot.errors import ParameterError
 
 MISTAKES = 20  # that are listed
@@ -32,8 +24,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--against", metavar="MODEL", help="a second model to compare with")
     command.add_argument("--json", action="store_true", help="print JSON")
     command.add_argument("--html", metavar="FILE", help="also write a page, with the most confident mistakes")
-    add_reading(command)
-    add_jobs(command)
+    add_reading(command, jobs=True)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -50,8 +41,8 @@ def run(options: argparse.Namespace) -> None:
     from treedot.models.evaluation import evaluate, margins, mcnemar
     from treedot.models.evaluation_report import EvaluationReport, Mistake, as_json, as_page, as_text
 
-    model = models.LinearModel.load(options.model)
-    other = models.LinearModel.load(options.against) if options.against else None
+    model = td.LinearModel.load(options.model)
+    other = td.LinearModel.load(options.against) if options.against else None
     class_column = options.class_column or _class_column(model, other, options)
     if options.html:
         check_target(Path(options.html), *options.trees)
@@ -84,9 +75,7 @@ def run(options: argparse.Namespace) -> None:
     print(printable_json(as_json(report)) if options.json else as_text(report))
 
 
-def _class_column(
-    model: models.LinearModel, other: models.LinearModel | None, options: argparse.Namespace
-) -> str:
+def _class_column(model: td.LinearModel, other: td.LinearModel | None, options: argparse.Namespace) -> str:
     """Return the column of classes that a model remembers; two models must agree on it."""
     column = model.class_column
     if column is None:

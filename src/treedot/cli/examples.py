@@ -7,29 +7,27 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import treedot as td
 from treedot.cli.reading import Skipped, batches
 from treedot.errors import ParameterError, SourceError
 
 if TYPE_CHECKING:
     from treedot.models.inputs.table import Columns
-    from treedot.trees import Forest
 
 
-def read_examples(sources: Sequence[str], options: argparse.Namespace, columns: Columns) -> Forest:
+def read_examples(sources: Sequence[str], options: argparse.Namespace, columns: Columns) -> td.Forest:
     """Return all trees; of several tree columns the first, with the others beside it."""
-    from treedot.trees import Forest
-
     set_column(options, columns)
     skipped = Skipped(options.skip_bad)
     forests = (iter_examples(source, options, columns, skipped) for source in sources)
-    forest = Forest.concat(itertools.chain.from_iterable(forests))
+    forest = td.Forest.concat(itertools.chain.from_iterable(forests))
     skipped.report()
     return forest
 
 
 def iter_examples(
     source: str, options: argparse.Namespace, columns: Columns, skipped: Skipped
-) -> Iterator[Forest]:
+) -> Iterator[td.Forest]:
     """Yield the trees of a file; with --skip-bad without rows that have a bad tree in any of the columns."""
     from treedot.models.inputs.table import readable_rows
     from treedot.readers.on_bad import OnBad

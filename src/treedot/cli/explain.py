@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from treedot import models
+import treedot as td
 from treedot._storage.files import check_target, write_whole
 from treedot.cli.examples import read_examples
 from treedot.cli.options import MODEL_HELP, TREE_HELP, Commands, add_command, add_reading
@@ -42,18 +42,16 @@ def run(options: argparse.Namespace) -> None:
 
     Example: treedot explain questions.model '(SBARQ (WHNP (WP Who)) (SQ (VBD wrote) (NP (NNP Hamlet))))'
     """
-    from treedot.models.explain.decision import explain
-
     if options.html is not None:
         check_target(Path(options.html), options.tree)
     number = checked_integer("--number", options.number, at_least=1)
-    model = models.LinearModel.load(options.model)
+    model = td.LinearModel.load(options.model)
     forest = read_examples([options.tree], options, model.reads)
     if number > len(forest):
         raise ParameterError(f"--number {number}: there are {len(forest)} trees in {options.tree}")
     by_name = {str(name): name for name in model.classes.tolist()}
     target = by_name.get(options.target, options.target)
-    found = explain(model, forest[[number - 1]], target, find_flip=options.find_flip)
+    found = td.explain(model, forest[[number - 1]], target, find_flip=options.find_flip)
     if options.html is not None:
         with write_whole(options.html) as aside:
             aside.write_text(found.to_html(), encoding="utf-8")

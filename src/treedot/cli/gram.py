@@ -8,7 +8,7 @@ from typing import Any
 
 from treedot._storage.files import check_target, write_whole
 from treedot.cli.kernel import finite_products
-from treedot.cli.options import TREE_HELP, Commands, add_command, add_jobs, add_output, add_reading
+from treedot.cli.options import TREE_HELP, Commands, add_command, add_output, add_reading
 from treedot.cli.pipes import binary_output
 from treedot.cli.reading import Skipped, read_all
 from treedot.cli.vector_options import add_kernel, check_options, make_kernel, make_kernel_vectorizer
@@ -30,8 +30,7 @@ def add(commands: Commands) -> None:
     )
     add_output(command, "FILE", "where to write: .npy, or - for standard output")
     add_kernel(command)
-    add_jobs(command)
-    add_reading(command)
+    add_reading(command, jobs=True)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -6,9 +6,8 @@ import argparse
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from treedot import search
+import treedot as td
 from treedot._storage.files import check_target
 from treedot.cli.options import PATHS_HELP, Commands, add_command, add_output, add_units
 from treedot.cli.pipes import show
@@ -25,9 +24,6 @@ from treedot.cli.units import (
 )
 from treedot.errors import ParameterError, SourceError
 from treedot.readers.folders import Skipped
-
-if TYPE_CHECKING:
-    from treedot.trees import Forest
 
 
 def add(commands: Commands) -> None:
@@ -61,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
         return
     with lock(options.output):  # another process may be making it
         if os.path.exists(options.output):
-            _update(search.TreeIndex.open(options.output), options)
+            _update(td.TreeIndex.open(options.output), options)
         else:
             _build(options)
 
@@ -78,7 +74,7 @@ def _build(options: argparse.Namespace) -> None:
     skipped = Skipped()
     with Progress() as progress:
         forests = iter_units(options.paths, reading, on_skip=skipped, n_jobs=options.jobs, digest=digest)
-        made = search.TreeIndex.build(
+        made = td.TreeIndex.build(
             _some(forests),
             options.output,
             overwrite=options.overwrite,
@@ -90,7 +86,7 @@ def _build(options: argparse.Namespace) -> None:
     show(f"{count_of(len(made), 'unit')} in {options.output}")
 
 
-def _some(forests: Iterator[Forest]) -> Iterator[Forest]:
+def _some(forests: Iterator[td.Forest]) -> Iterator[td.Forest]:
     """Yield forests; raise where there is no tree in them."""
     is_empty = True
     for forest in forests:
@@ -100,7 +96,7 @@ def _some(forests: Iterator[Forest]) -> Iterator[Forest]:
         raise SourceError(f"there is no tree to make an index of: {NO_UNITS}")
 
 
-def _update(found: search.TreeIndex, options: argparse.Namespace) -> None:
+def _update(found: td.TreeIndex, options: argparse.Namespace) -> None:
     """Replace the units of the files of some paths that have changed, and remove those that are gone."""
     if options.unit or options.language or options.min_nodes:
         raise ParameterError(
@@ -134,7 +130,7 @@ def _update(found: search.TreeIndex, options: argparse.Namespace) -> None:
     show(f"{len(found):,} units in {options.output}, before {before:,}; {len(same):,} files were unchanged")
 
 
-def _named(forests: Iterable[Forest], name: Callable[[str], str]) -> Iterator[Forest]:
+def _named(forests: Iterable[td.Forest], name: Callable[[str], str]) -> Iterator[td.Forest]:
     for forest in forests:
         names = {file: name(file) for file in set(forest.columns["file"])}
         forest.columns["file"] = [names[file] for file in forest.columns["file"]]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from treedot.cli.options import TREE_HELP, Commands, add_command, add_jobs, add_reading
+import treedot as td
+from treedot.cli.options import TREE_HELP, Commands, add_command, add_reading
 from treedot.cli.reading import Skipped, read_all
 from treedot.cli.vector_options import add_kernel, check_options, make_kernel, make_kernel_vectorizer
 from treedot.errors import ParameterError, RangeError
@@ -17,8 +18,7 @@ def add(commands: Commands) -> None:
     for name in ("a", "b"):
         command.add_argument(name, metavar=name.upper(), help=TREE_HELP)
     add_kernel(command)
-    add_jobs(command)
-    add_reading(command, skip=False)
+    add_reading(command, skip=False, jobs=True)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -58,10 +58,8 @@ def finite_products(x: Any, y: Any, n_jobs: int) -> Any:
     """Return dot products; raise where one is too large."""
     import numpy as np
 
-    from treedot.vectors import dot_products
-
     with np.errstate(over="ignore", invalid="ignore"):
-        values = dot_products(x, y, n_jobs=n_jobs)
+        values = td.dot_products(x, y, n_jobs=n_jobs)
     if not np.isfinite(values).all():
         longer = " or --dtype float64" if values.dtype == np.float32 else ""
         raise RangeError(f"a dot product is too large for {values.dtype}: use --normalize{longer}")

@@ -78,8 +78,8 @@ def add_class(command: argparse.ArgumentParser, required: bool, default: str = "
     )
 
 
-def add_reading(command: argparse.ArgumentParser, skip: bool = True) -> None:
-    """Add the options that say how files become trees."""
+def add_reading(command: argparse.ArgumentParser, *, skip: bool = True, jobs: bool = False) -> None:
+    """Add the options that say how files become trees, and with ``jobs`` how many threads work on them."""
     group = command.add_argument_group("reading trees")
     group.add_argument(
         "--format", choices=FORMATS, help="format of the files (default: by suffix; else brackets)"
@@ -100,6 +100,8 @@ def add_reading(command: argparse.ArgumentParser, skip: bool = True) -> None:
         group.add_argument(
             "--skip-bad", action="store_true", help="leave out trees that cannot be read, and report them"
         )
+    if jobs:
+        add_jobs(command)
 
 
 def add_unpacking(command: argparse._ActionsContainer) -> None:

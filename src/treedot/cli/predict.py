@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from treedot import models
+import treedot as td
 from treedot._pages.printable import printable
 from treedot._storage.files import check_target, write_whole
 from treedot.cli.examples import iter_examples, set_column
@@ -19,7 +19,6 @@ from treedot.cli.options import (
     SOURCE_HELP,
     Commands,
     add_command,
-    add_jobs,
     add_output,
     add_reading,
     refuse_folder,
@@ -41,8 +40,7 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "--device", metavar="NAME", help="cuda to make dense vectors and scores on a GPU (default: cpu)"
     )
-    add_reading(command)
-    add_jobs(command)
+    add_reading(command, jobs=True)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -55,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
     from treedot.models.inputs.table import read_table
 
     refuse_folder(options.output, "predict")
-    model = models.LinearModel.load(options.model, device=options.device or "cpu")
+    model = td.LinearModel.load(options.model, device=options.device or "cpu")
     if options.output:
         check_target(Path(options.output), *options.trees)
     set_column(options, model.reads)

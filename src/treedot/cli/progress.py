@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+import treedot as td
 from treedot._runtime.timing import Stopwatch
 
 if TYPE_CHECKING:
     from treedot.models.training.streaming import Progress as TrainingProgress
-    from treedot.trees import Forest
 
 
 def _on_terminal() -> bool:
@@ -53,7 +53,7 @@ class Progress:
             self.restart()
         self(self._bar.n + 1, total)
 
-    def over(self, forests: Iterable[Forest]) -> Iterator[Forest]:
+    def over(self, forests: Iterable[td.Forest]) -> Iterator[td.Forest]:
         """Yield forests, and count their trees."""
         done = 0
         for forest in forests:

@@ -5,29 +5,23 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from treedot import readers
+import treedot as td
 from treedot._runtime.timing import Stopwatch
 from treedot.cli.pipes import note
 from treedot.cli.progress import Progress
 from treedot.errors import SourceError
 
-if TYPE_CHECKING:
-    from treedot.trees import Forest
 
-
-def read_all(source: str, options: argparse.Namespace, skipped: Skipped) -> Forest:
+def read_all(source: str, options: argparse.Namespace, skipped: Skipped) -> td.Forest:
     """Return the trees of a file, or the one that is on the command line itself."""
-    from treedot.trees import Forest
-
-    return Forest.concat(batches(source, options, skipped))
+    return td.Forest.concat(batches(source, options, skipped))
 
 
-def batches(source: str, options: argparse.Namespace, skipped: Skipped) -> Iterator[Forest]:
+def batches(source: str, options: argparse.Namespace, skipped: Skipped) -> Iterator[td.Forest]:
     """Yield the trees of a file, or the one that is on the command line itself."""
     if source.lstrip().startswith("("):
-        yield readers.read_trees([source])
+        yield td.read_trees([source])
         return
     found = 0
     for batch in _of_file(source, options, skipped, 8192):
@@ -37,7 +31,7 @@ def batches(source: str, options: argparse.Namespace, skipped: Skipped) -> Itera
         raise SourceError(f"{source}: there is no tree in it")
 
 
-def streamed(sources: Sequence[str], options: argparse.Namespace, skipped: Skipped) -> Iterator[Forest]:
+def streamed(sources: Sequence[str], options: argparse.Namespace, skipped: Skipped) -> Iterator[td.Forest]:
     """Yield the trees of files in small batches, and show how much of the files has been read."""
     sizes = [os.path.getsize(source) if os.path.isfile(source) else None for source in sources]
     total = None if None in sizes else sum(size or 0 for size in sizes)
@@ -65,8 +59,8 @@ def _of_file(
     skipped: Skipped,
     batch_size: int,
     on_read: Callable[[int], object] | None = None,
-) -> Iterator[Forest]:
-    return readers.iter_trees(
+) -> Iterator[td.Forest]:
+    return td.iter_trees(
         source,
         options.format,
         column=options.column,

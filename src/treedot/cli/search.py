@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from treedot import search
+import treedot as td
 from treedot.cli.options import (
     QUERY_HELP,
     Commands,
@@ -18,9 +18,6 @@ from treedot.cli.options import (
 )
 from treedot.cli.units import Reading, main_language, place_of, read_query
 from treedot.parameters import checked_integer
-
-if TYPE_CHECKING:
-    from treedot.trees import Forest
 
 
 def add(commands: Commands) -> None:
@@ -44,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
 
     Example: treedot search code.index src/parser.py:120
     """
-    found = search.TreeIndex.open(options.index)
+    found = td.TreeIndex.open(options.index)
     checked_integer("-k", options.k, at_least=1)
     reading = Reading.of(found.reading)
     language = options.language or reading.language or main_language(found.column("language"))
@@ -66,15 +63,15 @@ def run(options: argparse.Namespace) -> None:
             print(f"  {one['cosine']:6.3f}  {one['similarity']:10.3f}  {one['place']}")
 
 
-def _answer(query: Forest, trees: Forest, rows: list[int], cosines: list[float]) -> list[dict[str, Any]]:
-    from treedot.clones import similarity
-
+def _answer(
+    query: td.Forest, trees: td.Forest, rows: list[int], cosines: list[float]
+) -> list[dict[str, Any]]:
     return [
         {
             **{name: values[j] for name, values in trees.columns.items() if name != "digest"},
             "row": row,
             "cosine": round(cosine, 4),
-            "similarity": round(similarity(query, trees[[j]]), 4),
+            "similarity": round(td.similarity(query, trees[[j]]), 4),
             "place": place_of(trees, j),
         }
         for j, (row, cosine) in enumerate(zip(rows, cosines, strict=True))

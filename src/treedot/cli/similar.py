@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from treedot import search
+import treedot as td
 from treedot._pages.printable import printable
 from treedot.cli.options import (
     QUERY_HELP,
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     for text, forest in zip(texts, (a, b), strict=True):
         if len(forest) != 1:
             raise ParameterError(f"{text} holds {len(forest)} trees: give one, or use treedot search")
-    found = search.compare(a, b)
+    found = td.compare(a, b)
     if options.format == "json":
         facts = found._asdict() | {"a": place_of(a, 0), "b": place_of(b, 0)}
         print(json.dumps(facts, indent=2))

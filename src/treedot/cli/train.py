@@ -9,9 +9,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import treedot as td
 from treedot._version import __version__
 from treedot.cli.examples import read_examples
-from treedot.cli.options import SOURCE_HELP, Commands, add_command, add_jobs, add_reading
+from treedot.cli.options import SOURCE_HELP, Commands, add_command, add_reading
 from treedot.cli.progress import Progress, report_passes
 from treedot.cli.reading import Skipped
 from treedot.cli.training import add_training, resumable, show_streamed, show_trials, training_settings
@@ -20,7 +21,6 @@ from treedot.errors import ParameterError
 
 if TYPE_CHECKING:
     from treedot.models.inputs.table import Columns
-    from treedot.trees import Forest
 
 COLUMNS = {
     "tree": "a column that holds trees (default: the one of --column)",
@@ -54,7 +54,6 @@ def add(commands: Commands) -> None:
         metavar="N",
         help="the most passes over the trees (default: 1000; with --checkpoint 20)",
     )
-    add_jobs(command)
     columns = command.add_argument_group(
         "examples of several columns",
         "Each can be given several times. The model knows its columns: predict, evaluate and explain take "
@@ -63,7 +62,7 @@ def add(commands: Commands) -> None:
     for kind, what in COLUMNS.items():
         columns.add_argument(f"--{kind}-column", action="append", metavar="COLUMN", help=what)
     add_training_rows(command)
-    add_reading(command)
+    add_reading(command, jobs=True)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -88,14 +87,13 @@ def _train_in_memory(options: argparse.Namespace) -> None:
     from treedot.models.inputs.table import Columns, finite_numbers
     from treedot.models.model_folder import check_model_target
     from treedot.models.training.candidates import N_FEATURES
-    from treedot.models.tree_classifier import TreeClassifier
 
     check_model_target(Path(options.output), options.overwrite)
     others = options.number_column is not None or options.text_column is not None
     if others and options.tree_column is None and options.column is not None:
         options.tree_column, options.column = [options.column], None
     columns = Columns.make(options.tree_column, options.number_column, options.text_column)
-    classifier = TreeClassifier(**_settings(options, N_FEATURES))
+    classifier = td.TreeClassifier(**_settings(options, N_FEATURES))
     trees = read_examples(options.trees, options, columns)
     labels = class_names(trees, options.class_column)
     groups = None if options.group is None else class_names(trees, options.group)
@@ -164,7 +162,7 @@ def _vectorizer_or_kernel(options: argparse.Namespace, n_features: int) -> dict[
     return {"kernel": make_kernel(chosen)}
 
 
-def _digest(trees: Forest, labels: list[str], columns: Columns) -> str:
+def _digest(trees: td.Forest, labels: list[str], columns: Columns) -> str:
     """Return a short name of the data that a model was trained on."""
     import numpy as np
 

@@ -6,15 +6,13 @@ import argparse
 import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import treedot as td
 from treedot._pages.printable import printable
 from treedot._runtime.ending import Advice
 from treedot.cli.options import add_class, add_output
 from treedot.cli.pipes import show
-
-if TYPE_CHECKING:
-    from treedot.models import LinearModel
 
 
 def add_training(command: argparse.ArgumentParser, source: str) -> None:
@@ -64,7 +62,7 @@ def resumable(options: argparse.Namespace) -> Iterator[Path]:
         yield folder
 
 
-def show_streamed(model: LinearModel, output: str) -> None:
+def show_streamed(model: td.LinearModel, output: str) -> None:
     """Print what a training on files found."""
     training, n_trees = model.facts["training"], model.facts["data"]["trees"]
     print(f"{n_trees:,} trees of {model.classes.size} classes, with {model.columns.size:,} columns")

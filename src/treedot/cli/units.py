@@ -10,9 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from treedot import readers
+import treedot as td
 from treedot._pages.printable import printable
 from treedot._storage.files import standard_input
 from treedot.cli.pipes import note
@@ -20,9 +20,6 @@ from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
 from treedot.parameters import checked_integer
 from treedot.readers.folders import OnSkip, Skipped, walk
-
-if TYPE_CHECKING:
-    from treedot.trees import Forest
 
 PAGE = "page"  # the unit of HTML
 NO_UNITS = (
@@ -55,10 +52,10 @@ class Reading(NamedTuple):
             raise SourceError(f"the index is damaged: there is no language {known['language']!r}")
         return cls(**known)
 
-    def code(self, **changes: Any) -> readers.CodeSettings:
+    def code(self, **changes: Any) -> td.readers.CodeSettings:
         """Return the settings for source code."""
         settings = {name: value for name, value in self._asdict().items() if name != "language"}
-        return readers.CodeSettings(**settings | changes)
+        return td.readers.CodeSettings(**settings | changes)
 
 
 def is_code(path: str) -> bool:
@@ -74,7 +71,7 @@ def iter_units(
     on_skip: OnSkip | None = None,
     n_jobs: int | None = None,
     **columns: Callable[[str], Any],
-) -> Iterator[Forest]:
+) -> Iterator[td.Forest]:
     """Yield the units of source files and folders, then the trees of other files, with a column ``file``.
 
     With the unit ``page``, yield the pages of HTML files and folders.
@@ -82,14 +79,14 @@ def iter_units(
     """
     paths = list(paths)
     if reading.unit == PAGE:
-        pages = readers.read_html(paths, on_skip=on_skip)
+        pages = td.readers.read_html(paths, on_skip=on_skip)
         for name, value in columns.items():
             pages.columns[name] = [value(file) for file in pages.columns["file"]]
         yield pages
         return
     code = [path for path in paths if is_code(path)]
     if code:
-        for forest in readers.iter_code(
+        for forest in td.iter_code(
             code,
             settings=reading.code(),
             language=reading.language,
@@ -103,7 +100,7 @@ def iter_units(
     for path in paths:
         if not is_code(path):
             file = os.path.normpath(path).replace(os.sep, "/")
-            for forest in readers.iter_trees(path):
+            for forest in td.iter_trees(path):
                 forest.columns["file"] = [file] * len(forest)
                 yield forest
 
@@ -140,7 +137,7 @@ def is_under(file: str, paths: Iterable[str]) -> bool:
     return any(file == path or file.startswith(path.rstrip(os.sep) + os.sep) for path in paths)
 
 
-def read_query(text: str, reading: Reading, language: str, *, one: bool = False, **changes: Any) -> Forest:
+def read_query(text: str, reading: Reading, language: str, *, one: bool = False, **changes: Any) -> td.Forest:
     """Return the units that a text stands for.
 
     It is ``-``, standard input; a file; a unit of a file, ``file:line`` or ``file:name``; a tree in brackets;
@@ -162,17 +159,15 @@ def _standard_input() -> str:
     return standard_input().read().decode("utf-8-sig", errors="replace")
 
 
-def _file(path: str, reading: Reading, one: bool, changes: dict[str, Any]) -> Forest:
-    from treedot.trees import Forest
-
+def _file(path: str, reading: Reading, one: bool, changes: dict[str, Any]) -> td.Forest:
     if not is_code(path):
-        found = readers.read_trees(path)
+        found = td.read_trees(path)
     else:
         whole = reading.code(**changes | {"unit": "file"})
         settings = whole if one else reading.code(**changes)
-        found = Forest.concat(readers.iter_code(path, settings=settings))
+        found = td.Forest.concat(td.iter_code(path, settings=settings))
         if not len(found) and not one:
-            found = Forest.concat(readers.iter_code(path, settings=whole))
+            found = td.Forest.concat(td.iter_code(path, settings=whole))
     if not len(found):
         raise SourceError(f"{path}: there is no tree in it")
     return found
@@ -180,21 +175,23 @@ def _file(path: str, reading: Reading, one: bool, changes: dict[str, Any]) -> Fo
 
 def _snippet(
     text: str, name: str, reading: Reading, language: str, one: bool, changes: dict[str, Any]
-) -> Forest:
+) -> td.Forest:
     if text.lstrip().startswith("("):
-        return readers.read_trees([text])
+        return td.read_trees([text])
     if text.lstrip().startswith("<"):
-        return readers.read_trees(io.BytesIO(text.encode()), "html")
+        return td.read_trees(io.BytesIO(text.encode()), "html")
     if not text.strip():
         raise SourceError(f"{name}: there is nothing in it")
-    found = readers.parse_code(text, language, file=name, settings=reading.code(**changes | {"min_nodes": 1}))
+    found = td.readers.parse_code(
+        text, language, file=name, settings=reading.code(**changes | {"min_nodes": 1})
+    )
     if not len(found) or (one and len(found) > 1):
         whole = reading.code(**changes | {"min_nodes": 1, "unit": "file"})
-        found = readers.parse_code(text, language, file=name, settings=whole)
+        found = td.readers.parse_code(text, language, file=name, settings=whole)
     return found
 
 
-def _part(forest: Forest, part: str, file: str) -> Forest:
+def _part(forest: td.Forest, part: str, file: str) -> td.Forest:
     """Return the innermost unit around a line, or the first of a name."""
     if "start" not in forest.columns:
         raise ParameterError(f"{file} holds trees, not source code: its trees have no lines and names")
@@ -216,12 +213,12 @@ def main_language(values: Iterable[Any], default: str = "python") -> str:
     return max(counts, key=lambda name: (counts[name], name)) if counts else default
 
 
-def place_of(forest: Forest, i: int) -> str:
+def place_of(forest: td.Forest, i: int) -> str:
     """Return where a unit stands, ``file:start-end name``; a tree without a place is written out."""
     return printable(_place(forest, i))
 
 
-def _place(forest: Forest, i: int) -> str:
+def _place(forest: td.Forest, i: int) -> str:
     row = {name: values[i] for name, values in forest.columns.items()}
     if row.get("start") is not None and row.get("end") is not None:
         return f"{row.get('file')}:{row['start']}-{row['end']} {row.get('name') or ''}".rstrip()

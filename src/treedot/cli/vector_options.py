@@ -6,6 +6,7 @@ import argparse
 import re
 from typing import Any
 
+import treedot as td
 from treedot.cli.wording import OTHER_NAMES
 from treedot.errors import ParameterError
 from treedot.parameters import (
@@ -295,7 +296,6 @@ def _is_offered(parser: argparse.ArgumentParser, way: str) -> bool:
 
 def make_vectorizer(options: argparse.Namespace, **defaults: Any) -> Any:
     """Return the vectorizer that the options describe, with defaults for those that are not given."""
-    from treedot import vectors
     from treedot.vectors.spec import MAX_FEATURES
 
     width = options.n_features
@@ -305,7 +305,7 @@ def make_vectorizer(options: argparse.Namespace, **defaults: Any) -> Any:
         )
     if options.budget is not None:
         checked_integer("--budget", options.budget, at_least=0)
-    kind = vectors.FragmentVectorizer if options.vectors == "sparse" else vectors.DistributedTreeVectorizer
+    kind = td.FragmentVectorizer if options.vectors == "sparse" else td.DistributedTreeVectorizer
     return _with_options(kind(), options, defaults)
 
 
@@ -321,17 +321,15 @@ def make_kernel_vectorizer(options: argparse.Namespace) -> Any:
 
 def make_kernel(options: argparse.Namespace) -> Any:
     """Return the exact kernel that the options describe."""
-    from treedot import kernels
-
     if options.kernel == "smoothed":
-        return _with_options(kernels.SmoothedPartialTreeKernel(options.word_vectors), options, {})
+        return _with_options(td.kernels.SmoothedPartialTreeKernel(options.word_vectors), options, {})
     kinds: dict[str, Any] = {
-        "bounded": kernels.BoundedTreeKernel,
-        "partial": kernels.PartialTreeKernel,
-        "route": kernels.RouteKernel,
-        "subtree": kernels.SubtreeKernel,
+        "bounded": td.kernels.BoundedTreeKernel,
+        "partial": td.kernels.PartialTreeKernel,
+        "route": td.kernels.RouteKernel,
+        "subtree": td.kernels.SubtreeKernel,
     }
-    return _with_options(kinds.get(options.kernel, kernels.SubsetTreeKernel)(), options, {})
+    return _with_options(kinds.get(options.kernel, td.kernels.SubsetTreeKernel)(), options, {})
 
 
 def _with_options(made: Any, options: argparse.Namespace, defaults: dict[str, Any]) -> Any:

@@ -59,3 +59,11 @@ def test_imports_stay_light():
     assert loaded_by(f"from treedot.cli import {commands}") == []
     run = "from treedot.cli import main; main(['kernel', '(A b)', '(A b)']); main(['dups', 'docs/conf.py'])"
     assert "sklearn" not in loaded_by(run)
+
+
+def test_a_command_loads_no_other_one():
+    code = (
+        "import sys; from treedot.cli import parser; parser('info'); print('treedot.cli.dups' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

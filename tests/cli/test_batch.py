@@ -13,7 +13,6 @@ pytest.importorskip("pyarrow")
 from strategies import random_forest
 from treedot import FragmentVectorizer, TreeClassifier, batch, find_duplicates, load_vectors
 from treedot.cli import main
-from treedot.cli.progress import Progress
 from treedot.trees.arrow import pa
 
 TREES = [str(tree) for tree in random_forest(0, 60)]
@@ -158,14 +157,6 @@ def test_dups_tells_of_bad_trees_and_of_limits(tmp_path, capsys, monkeypatch):
     assert "left out 1 bad tree(s)" in said
     assert "6 trees met a limit" in said
     assert "raise --threshold" in said
-
-
-def test_progress_counts_each_round_from_its_beginning(monkeypatch, capsys):
-    monkeypatch.setattr("treedot.cli.progress._on_terminal", lambda: True)
-    with Progress("shards") as progress:
-        for total in (3, 3, 3, 2):
-            progress.add(total)
-        assert "1/2" in str(progress._bar)
 
 
 @pytest.mark.parametrize("options", [["code.py"], ["trees.tsv", "--format", "python"]])

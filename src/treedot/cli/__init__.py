@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 from treedot._pages.printable import printable
@@ -11,33 +13,13 @@ from treedot._runtime.ending import interruption, take_signals
 from treedot._storage.compression import unpacking_large
 from treedot._storage.files import reason
 from treedot._version import __version__
-from treedot.cli import (
-    batch,
-    check,
-    cluster,
-    compile,
-    convert,
-    demo,
-    dups,
-    encode,
-    evaluate,
-    explain,
-    gram,
-    index,
-    info,
-    kernel,
-    predict,
-    search,
-    similar,
-    train,
-)
 from treedot.cli.pipes import ignore_closed_output, note, standard_streams
 from treedot.cli.wording import in_options
 from treedot.errors import TreedotError
 
 COMMANDS = (
-    dups, index, search, similar, cluster, encode, kernel, gram, train, predict, evaluate, explain, batch,
-    convert, info, check, compile, demo,
+    "dups", "index", "search", "similar", "cluster", "encode", "kernel", "gram", "train", "predict",
+    "evaluate", "explain", "batch", "convert", "info", "check", "compile", "demo",
 )  # fmt: skip
 
 
@@ -49,8 +31,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {printable(message)}; see {self.prog} --help\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of all commands, or only of the one that is needed."""
     top = _Parser(
         prog="treedot",
         description="Find what is alike in code and other trees; turn trees into vectors, and compare them.",
@@ -59,8 +41,8 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"treedot {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in COMMANDS:
-        module.add(commands)
+    for name in (only,) if only in COMMANDS else COMMANDS:
+        import_module(f"treedot.cli.{name}").add(commands)
     return top
 
 
@@ -68,10 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default that of this process; return the exit code."""
     if arguments is None:
         take_signals()
+        arguments = sys.argv[1:]
     options = None
     try:
         with standard_streams():
-            options = parser().parse_args(arguments)
+            options = parser(next(iter(arguments), None)).parse_args(arguments)
             if _writes_a_file(options):
                 ignore_closed_output()
             with unpacking_large(getattr(options, "unpack_large", False)):

@@ -12,7 +12,6 @@ from treedot._storage.files import check_target, write_whole
 from treedot.cli.options import Commands, add_command, add_jobs, add_output, refuse_folder
 from treedot.cli.pipes import note, reader_may_leave
 from treedot.cli.progress import Progress
-from treedot.cli.settings import apply_settings
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
 from treedot.parameters import CODE_UNITS, REPORT_FORMATS, checked_choice, checked_integer
@@ -145,6 +144,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _complete(options: argparse.Namespace) -> None:
     """Set the options that are not given, from the settings of the project or by default; check them."""
+    from treedot.cli.settings import apply_settings
     from treedot.clones.duplicates import MIN_NODES, THRESHOLD
 
     if options.format is None and options.output is not None:

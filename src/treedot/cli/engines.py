@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import logging
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -79,6 +78,8 @@ def client(options: argparse.Namespace) -> Iterator[Any]:
 def _dask(address: str | None) -> contextlib.AbstractContextManager[Any]:
     if address is None:
         raise ParameterError("--engine dask needs the address of its scheduler: --scheduler tcp://…")
+    import logging
+
     try:
         from distributed import Client
     except ModuleNotFoundError:

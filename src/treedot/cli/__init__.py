@@ -13,6 +13,7 @@ from treedot._runtime.ending import interruption, take_signals
 from treedot._storage.compression import unpacking_large
 from treedot._storage.files import reason
 from treedot._version import __version__
+from treedot.cli.options import add_command
 from treedot.cli.pipes import ignore_closed_output, note, standard_streams
 from treedot.cli.wording import in_options
 from treedot.errors import TreedotError
@@ -42,7 +43,8 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"treedot {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in (only,) if only in COMMANDS else COMMANDS:
-        import_module(f"treedot.cli.{name}").add(commands)
+        module = import_module(f"treedot.cli.{name}")
+        module.add_options(add_command(commands, name, module.run))
     return top
 
 

@@ -11,41 +11,36 @@ from typing import Any
 import treedot as td
 from treedot._pages.printable import printable_json
 from treedot.cli.engines import add_engine, add_share, client
-from treedot.cli.options import MODEL_HELP, Commands, add_command, add_output, add_reading
+from treedot.cli.options import MODEL_HELP, Work, add_command, add_output, add_reading
 from treedot.cli.pipes import note, show
 from treedot.cli.progress import Progress, report_passes
 from treedot.cli.reading import Skipped
 from treedot.cli.training import add_training, resumable, show_streamed, training_settings
-from treedot.cli.vector_options import (
-    add_budget,
-    add_encoding,
-    add_hashed_rows,
-    add_seed_and_type,
-    check_options,
-    make_vectorizer,
-)
+from treedot.cli.vector_options import add_encoding, add_streamed_rows, check_options, make_vectorizer
 from treedot.errors import ParameterError
 from treedot.languages import LANGUAGES
 
 FILES_HELP = "files of trees, folders of them, and patterns in quotes, such as 'trees/*.parquet'"
 
 
-def add(commands: Commands) -> None:
+def add_options(command: argparse.ArgumentParser) -> None:
     """Add the commands."""
-    group = commands.add_parser(
-        "batch",
-        help="work on many files, by many processes or machines",
-        description="Work on many files, or on one huge file, by all cores, Dask, Ray or an array of jobs. "
-        "The files are cut into shards; each becomes a part, an Arrow file in the output folder (fit writes "
-        "a model). A command that was stopped or killed resumes when it is given again; treedot batch status "
-        "lists what is missing.",
-    )
-    own = group.add_subparsers(dest="work", metavar="COMMAND", required=True)
-    _add_encode(own)
-    _add_predict(own)
-    _add_fit(own)
-    _add_dups(own)
-    _add_status(own)
+    commands = command.add_subparsers(metavar="COMMAND", required=True)
+    for name, (add_own, work) in WORKS.items():
+        own = add_command(commands, name, work)
+        own.set_defaults(run=run, work=work)
+        add_own(own)
+
+
+def run(options: argparse.Namespace) -> int | None:
+    """Work on many files, by many processes or machines.
+
+    Work on many files, or on one huge file, by all cores, Dask, Ray or an array of jobs. The files are cut
+    into shards; each becomes a part, an Arrow file in the output folder (fit writes a model). A command that
+    was stopped or killed resumes when it is given again; treedot batch status lists what is missing.
+    """
+    work: Work = options.work
+    return work(options)
 
 
 def _add_parts(command: argparse.ArgumentParser, what: str) -> None:
@@ -56,10 +51,9 @@ def _add_parts(command: argparse.ArgumentParser, what: str) -> None:
     add_reading(command)
 
 
-def _add_encode(commands: Commands) -> None:
-    command = add_command(commands, "encode", _encode)
+def _add_encode(command: argparse.ArgumentParser) -> None:
     _add_parts(command, "a part with vectors for every shard")
-    add_encoding(command, device=False)
+    add_encoding(command, parts=True)
 
 
 def _encode(options: argparse.Namespace) -> None:
@@ -74,8 +68,7 @@ def _encode(options: argparse.Namespace) -> None:
     _make_parts(options, td.batch.encode, make_vectorizer(options))
 
 
-def _add_predict(commands: Commands) -> None:
-    command = add_command(commands, "predict", _predict)
+def _add_predict(command: argparse.ArgumentParser) -> None:
     command.add_argument("model", metavar="MODEL", help=MODEL_HELP)
     command.add_argument(
         "--scores", action="store_true", help="also write the scores of all classes, in the column scores"
@@ -94,8 +87,7 @@ def _predict(options: argparse.Namespace) -> None:
     _make_parts(options, td.batch.predict, options.model, scores=options.scores)
 
 
-def _add_fit(commands: Commands) -> None:
-    command = add_command(commands, "fit", _fit)
+def _add_fit(command: argparse.ArgumentParser) -> None:
     add_training(command, FILES_HELP)
     group = add_engine(command)
     group.add_argument(
@@ -116,10 +108,7 @@ def _add_fit(commands: Commands) -> None:
         help="keep there what is needed to resume; it is removed when the model is written (default: "
         "MODEL.training)",
     )
-    rows = command.add_argument_group("rows of fragments")
-    add_budget(rows)
-    add_hashed_rows(rows, "2^22", "sqrt")
-    add_seed_and_type(rows)
+    add_streamed_rows(command)
     add_reading(command)
 
 
@@ -153,8 +142,7 @@ def _fit(options: argparse.Namespace) -> None:
     show_streamed(model, options.output)
 
 
-def _add_dups(commands: Commands) -> None:
-    command = add_command(commands, "dups", _dups)
+def _add_dups(command: argparse.ArgumentParser) -> None:
     command.add_argument("--min-nodes", type=int, metavar="N", help="leave out smaller trees (default: 40)")
     command.add_argument(
         "--threshold",
@@ -206,8 +194,7 @@ def _dups(options: argparse.Namespace) -> None:
         show(f"{Path(options.output, DUPLICATES)}: {groups:,} groups of {len(found):,} trees")
 
 
-def _add_status(commands: Commands) -> None:
-    command = add_command(commands, "status", _status)
+def _add_status(command: argparse.ArgumentParser) -> None:
     command.add_argument("folder", metavar="FOLDER", help="a folder that batch encode, predict or dups wrote")
     command.add_argument("--json", action="store_true", help="print JSON")
 
@@ -274,3 +261,12 @@ def _running(
             "on_done": on_done,
         }
     skipped.report()
+
+
+WORKS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], Work]] = {
+    "encode": (_add_encode, _encode),
+    "predict": (_add_predict, _predict),
+    "fit": (_add_fit, _fit),
+    "dups": (_add_dups, _dups),
+    "status": (_add_status, _status),
+}

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 from treedot._version import __version__
-from treedot.cli.options import Commands, add_command
 
 REQUIRED = (
     ("numpy", "numpy", "arrays"),
@@ -32,9 +31,8 @@ OPTIONAL = (
 )
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    add_command(commands, "check", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add nothing: the command has no options."""
 
 
 def run(options: argparse.Namespace) -> None:

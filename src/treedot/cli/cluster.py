@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import treedot as td
 from treedot._storage.files import check_target, write_whole
-from treedot.cli.options import PATHS_HELP, Commands, add_command, add_output, add_units
+from treedot.cli.options import PATHS_HELP, add_output, add_units
 from treedot.cli.progress import Progress
 from treedot.cli.units import NO_UNITS, PAGE, Reading, is_code, iter_units, place_of, report_skipped
 from treedot.errors import ParameterError, SourceError
@@ -18,9 +18,8 @@ from treedot.readers.folders import Skipped
 CODE_THRESHOLD = 0.8  # among many functions, most have one beside them with a cosine of 0.6
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "cluster", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     command.add_argument("paths", nargs="+", metavar="PATH", help=PATHS_HELP)
     add_output(command, "FILE", "the table, .csv")
     command.add_argument("--html", metavar="FILE", help="also write a page that shows the clusters")

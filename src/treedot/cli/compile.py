@@ -6,13 +6,11 @@ import argparse
 
 from treedot._runtime.timing import timed
 from treedot.cli.check import compiled_code
-from treedot.cli.options import Commands, add_command
 from treedot.errors import ParameterError
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    add_command(commands, "compile", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add nothing: the command has no options."""
 
 
 def run(options: argparse.Namespace) -> None:

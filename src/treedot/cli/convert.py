@@ -8,16 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from treedot._storage.files import check_target
-from treedot.cli.options import SOURCE_HELP, Commands, add_command, add_output, add_reading
+from treedot.cli.options import SOURCE_HELP, add_output, add_reading
 from treedot.cli.pipes import note
 from treedot.cli.reading import Skipped, streamed
 from treedot.readers.folders import Skipped as LeftOut
 from treedot.readers.folders import walk
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "convert", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     command.add_argument("trees", nargs="+", metavar="TREES", help="folder, or " + SOURCE_HELP)
     add_output(
         command,

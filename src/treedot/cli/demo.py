@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from treedot.cli.options import Commands, add_command
 from treedot.parameters import checked_integer
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "demo", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     command.add_argument(
         "--out", dest="output", default="demo", metavar="DIR", help="folder of the report (default: demo)"
     )

@@ -12,22 +12,17 @@ from typing import Any
 
 import numpy as np
 
+import treedot as td
 from treedot._pages.page import figure, require_plots, table
 from treedot._runtime.timing import timed
 from treedot._storage.files import check_target, write_whole
-from treedot.clones.duplicates import MIN_NODES, find_duplicates
+from treedot.clones.duplicates import MIN_NODES
 from treedot.clones.report.findings import Finding, findings
 from treedot.clones.report.formats import duplicates_report
 from treedot.clones.report.html import html_report
 from treedot.errors import SourceError
-from treedot.kernels import SubsetTreeKernel
-from treedot.readers import CodeSettings, iter_code, read_trees
 from treedot.readers.code.source_files import source_lines
-from treedot.trees import Forest
-from treedot.vectors import dot_products
-from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
 from treedot.vectors.fidelity import different_pairs, spearman
-from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
 SMALLEST, LARGEST = 30, 600  # nodes of a function whose exact kernels are computed
 SHOWN = 10  # groups that are printed
@@ -93,8 +88,8 @@ def write_demo(out: Path, n_functions: int, say: Callable[[str], object] = print
 
 def _duplicates(root: Path, n_functions: int, say: Callable[[str], object]) -> list[Finding]:
     forest, read_seconds = timed(lambda: units(root, n_functions))
-    find_duplicates(forest[:50])  # what is compiled is not timed
-    groups, find_seconds = timed(lambda: find_duplicates(forest, n_jobs=-1))
+    td.find_duplicates(forest[:50])  # what is compiled is not timed
+    groups, find_seconds = timed(lambda: td.find_duplicates(forest, n_jobs=-1))
     say(
         f"{len(forest)} functions of the standard library, read in {read_seconds:.1f} s; "
         f"{len(groups)} groups of near-duplicates, found in {find_seconds:.1f} s. The first:\n"
@@ -131,30 +126,30 @@ def _report_file(target: Path) -> Path:
     return target
 
 
-def units(root: Path, n_functions: int) -> Forest:
+def units(root: Path, n_functions: int) -> td.Forest:
     """Return the first functions of the library, file by file, names and literals blurred."""
-    settings = CodeSettings(identifiers="blur", literals="blur", min_nodes=MIN_NODES, blurred=True)
+    settings = td.readers.CodeSettings(identifiers="blur", literals="blur", min_nodes=MIN_NODES, blurred=True)
     parts, found = [], 0
-    for forest in iter_code(_files(root), settings=settings, on_bad=lambda error: None, n_jobs=-1):
+    for forest in td.iter_code(_files(root), settings=settings, on_bad=lambda error: None, n_jobs=-1):
         forest.columns["file"] = [Path(file).relative_to(root).as_posix() for file in forest.columns["file"]]
         parts.append(forest)
         found += len(forest)
         if found >= n_functions:
             break
-    return Forest.concat(parts)[:n_functions]
+    return td.Forest.concat(parts)[:n_functions]
 
 
-def standard_library(root: Path, n_functions: int) -> Forest:
+def standard_library(root: Path, n_functions: int) -> td.Forest:
     """Return different functions of moderate size from all over the library, always the same ones."""
     parts, found = [], 0
     for path in _files(root):
-        forest = read_trees(path, on_bad=lambda error: None)
+        forest = td.read_trees(path, on_bad=lambda error: None)
         forest.columns["file"] = [str(path.relative_to(root))] * len(forest)
         parts.append(forest[(forest.sizes >= SMALLEST) & (forest.sizes <= LARGEST)])
         found += len(parts[-1])
         if found >= n_functions:
             break
-    forest = Forest.concat(parts)
+    forest = td.Forest.concat(parts)
     _, first = np.unique(forest.root_subtree, return_index=True)  # of equal trees
     return forest[np.sort(first)[:n_functions]]
 
@@ -169,22 +164,22 @@ def _files(root: Path) -> list[Path]:
 
 
 METHODS: dict[str, Callable[[float], Any]] = {
-    "sparse rows, dense rest": lambda decay: FragmentVectorizer(
+    "sparse rows, dense rest": lambda decay: td.FragmentVectorizer(
         n_features=2**30, decay=decay, rest="dense", n_jobs=-1
     ),
-    "dense vectors": lambda decay: DistributedTreeVectorizer(
+    "dense vectors": lambda decay: td.DistributedTreeVectorizer(
         n_components=SIZE, decay=decay, normalize=True, n_jobs=-1
     ),
 }
 
 
-def compare(forest: Forest, method: str, decay: float) -> Comparison:
+def compare(forest: td.Forest, method: str, decay: float) -> Comparison:
     """Measure one kind of vectors at one λ."""
     exact, exact_seconds = timed(
-        lambda: SubsetTreeKernel(decay=decay, normalize=True).gram(forest, n_jobs=-1)
+        lambda: td.SubsetTreeKernel(decay=decay, normalize=True).gram(forest, n_jobs=-1)
     )
     vectors, encode_seconds = timed(lambda: METHODS[method](decay).transform(forest))
-    estimate, product_seconds = timed(lambda: dot_products(vectors, n_jobs=-1))
+    estimate, product_seconds = timed(lambda: td.dot_products(vectors, n_jobs=-1))
     return Comparison(
         method, decay, exact, estimate.astype(float), exact_seconds, encode_seconds, product_seconds
     )

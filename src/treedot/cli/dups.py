@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import treedot as td
 from treedot._storage.files import check_target, write_whole
-from treedot.cli.options import Commands, add_command, add_jobs, add_output, refuse_folder
+from treedot.cli.options import add_jobs, add_output, refuse_folder
 from treedot.cli.pipes import note, reader_may_leave
 from treedot.cli.progress import Progress
 from treedot.errors import ParameterError, SourceError
@@ -35,9 +35,8 @@ SETTINGS: dict[str, type] = {
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".sarif": "sarif", ".md": "markdown"}
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "dups", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     command.set_defaults(failed=2)  # 1 is the exit code for duplicates
     command.add_argument(
         "paths",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treedot._storage.files import check_target, reason
-from treedot.cli.options import SOURCE_HELP, Commands, add_command, add_output, add_reading, refuse_folder
+from treedot.cli.options import SOURCE_HELP, add_output, add_reading, refuse_folder
 from treedot.cli.pipes import binary_output
 from treedot.cli.reading import Skipped, streamed
 from treedot.cli.vector_options import add_encoding, check_options, make_vectorizer
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from treedot.vectors.writers import VectorWriter
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "encode", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     command.add_argument("trees", nargs="+", metavar="TREES", help=SOURCE_HELP)
     add_output(
         command,

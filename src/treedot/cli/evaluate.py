@@ -9,15 +9,14 @@ import treedot as td
 from treedot._pages.printable import printable_json
 from treedot._storage.files import check_target, write_whole
 from treedot.cli.examples import read_examples
-from treedot.cli.options import MODEL_HELP, SOURCE_HELP, Commands, add_class, add_command, add_reading
+from treedot.cli.options import MODEL_HELP, SOURCE_HELP, add_class, add_reading
 from treedot.errors import ParameterError
 
 MISTAKES = 20  # that are listed
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "evaluate", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     command.add_argument("model", metavar="MODEL", help=MODEL_HELP)
     command.add_argument("trees", nargs="+", metavar="TREES", help=SOURCE_HELP)
     add_class(command, required=False, default=" (default: the one that the model was trained with)")

@@ -9,14 +9,13 @@ from pathlib import Path
 import treedot as td
 from treedot._storage.files import check_target, write_whole
 from treedot.cli.examples import read_examples
-from treedot.cli.options import MODEL_HELP, TREE_HELP, Commands, add_command, add_reading
+from treedot.cli.options import MODEL_HELP, TREE_HELP, add_reading
 from treedot.errors import ParameterError
 from treedot.parameters import checked_integer
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "explain", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     command.add_argument("model", metavar="MODEL", help=MODEL_HELP)
     command.add_argument("tree", metavar="TREE", help=TREE_HELP)
     command.add_argument(

@@ -8,7 +8,7 @@ from typing import Any
 
 from treedot._storage.files import check_target, write_whole
 from treedot.cli.kernel import finite_products
-from treedot.cli.options import TREE_HELP, Commands, add_command, add_output, add_reading
+from treedot.cli.options import TREE_HELP, add_output, add_reading
 from treedot.cli.pipes import binary_output
 from treedot.cli.reading import Skipped, read_all
 from treedot.cli.vector_options import add_kernel, check_options, make_kernel, make_kernel_vectorizer
@@ -21,9 +21,8 @@ DESCRIBED = (
 )  # fmt: skip
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "gram", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     command.add_argument("trees", metavar="TREES", help=TREE_HELP)
     command.add_argument(
         "--against", metavar="TREES", help="compare with these trees instead (one column each)"

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import treedot as td
 from treedot._storage.files import check_target
-from treedot.cli.options import PATHS_HELP, Commands, add_command, add_output, add_units
+from treedot.cli.options import PATHS_HELP, add_output, add_units
 from treedot.cli.pipes import show
 from treedot.cli.progress import Progress
-from treedot.cli.units import (
-    NO_UNITS,
-    Reading,
-    code_files,
-    digest,
-    is_under,
-    iter_units,
-    real_path,
-    report_skipped,
-)
+from treedot.cli.units import NO_UNITS, Reading, is_code, iter_units, report_skipped
 from treedot.errors import ParameterError, SourceError
-from treedot.readers.folders import Skipped
+from treedot.languages import LANGUAGES, language_of
+from treedot.readers.folders import Skipped, walk
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "index", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     command.add_argument("paths", nargs="+", metavar="PATH", help=PATHS_HELP)
     add_output(command, "INDEX", "the file to write")
     command.add_argument(
@@ -73,7 +65,7 @@ def _build(options: argparse.Namespace) -> None:
     reading = Reading.asked(options)
     skipped = Skipped()
     with Progress() as progress:
-        forests = iter_units(options.paths, reading, on_skip=skipped, n_jobs=options.jobs, digest=digest)
+        forests = iter_units(options.paths, reading, on_skip=skipped, n_jobs=options.jobs, digest=_digest)
         made = td.TreeIndex.build(
             _some(forests),
             options.output,
@@ -105,16 +97,16 @@ def _update(found: td.TreeIndex, options: argparse.Namespace) -> None:
     reading = Reading.of(found.reading)
     columns = zip(found.column("file"), found.column("digest"), strict=True)
     old = {file: content for file, content in columns if isinstance(file, str)}
-    known = {real_path(file): file for file in old}
+    known = {_real_path(file): file for file in old}
 
     def name(path: str) -> str:
         """Return the name by which the index knows a file, however its path is written now."""
-        return known.get(real_path(path), path)
+        return known.get(_real_path(path), path)
 
-    files = ((name(path), path) for path in code_files(options.paths, reading.language))
-    same = {file for file, path in files if old.get(file) == digest(path)}
-    tops = [real_path(path) for path in options.paths]
-    changed = {file for file in old if file not in same and is_under(real_path(file), tops)}
+    files = ((name(path), path) for path in _code_files(options.paths, reading.language))
+    same = {file for file, path in files if old.get(file) == _digest(path)}
+    tops = [_real_path(path) for path in options.paths]
+    changed = {file for file in old if file not in same and _is_under(_real_path(file), tops)}
     before, skipped = len(found), Skipped()
     with Progress() as progress:
         forests = iter_units(
@@ -123,7 +115,7 @@ def _update(found: td.TreeIndex, options: argparse.Namespace) -> None:
             only=lambda path: name(path) not in same,
             on_skip=skipped,
             n_jobs=options.jobs,
-            digest=digest,
+            digest=_digest,
         )
         found.update(_named(forests, name), files=changed, n_jobs=options.jobs, progress=progress)
     report_skipped(skipped)
@@ -135,3 +127,35 @@ def _named(forests: Iterable[td.Forest], name: Callable[[str], str]) -> Iterator
         names = {file: name(file) for file in set(forest.columns["file"])}
         forest.columns["file"] = [names[file] for file in forest.columns["file"]]
         yield forest
+
+
+def _code_files(paths: Iterable[str], language: str | None) -> list[str]:
+    """Return the source files of some paths."""
+
+    def wanted(name: str) -> bool:
+        return language_of(name) in (LANGUAGES if language is None else (language,))
+
+    code = [path for path in paths if is_code(path)]
+    return [file.path for file in walk(code, wanted)] if code else []
+
+
+def _digest(path: str) -> str:
+    """Return what changes when the content of a file does; nothing where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    except OSError:
+        return ""
+
+
+def _real_path(path: str) -> str:
+    """Return what is the same for a file however its path is written; a text that is no path as it is."""
+    try:
+        return os.path.realpath(path)
+    except ValueError:  # the names in an index may be anything
+        return path
+
+
+def _is_under(file: str, paths: Iterable[str]) -> bool:
+    """Tell whether a file is one of some paths, or inside of one; all are real paths."""
+    return any(file == path or file.startswith(path.rstrip(os.sep) + os.sep) for path in paths)

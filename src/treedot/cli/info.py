@@ -6,13 +6,12 @@ import argparse
 from pathlib import Path
 
 from treedot._pages.printable import printable_json
-from treedot.cli.options import SOURCE_HELP, Commands, add_command, add_reading
+from treedot.cli.options import SOURCE_HELP, add_reading
 from treedot.cli.reading import Skipped, batches
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "info", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     command.add_argument("file", metavar="FILE", help=SOURCE_HELP + "; or a file that treedot wrote")
     command.add_argument("--json", action="store_true", help="print JSON")
     add_reading(command)

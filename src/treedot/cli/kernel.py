@@ -6,15 +6,14 @@ import argparse
 from typing import Any
 
 import treedot as td
-from treedot.cli.options import TREE_HELP, Commands, add_command, add_reading
+from treedot.cli.options import TREE_HELP, add_reading
 from treedot.cli.reading import Skipped, read_all
 from treedot.cli.vector_options import add_kernel, check_options, make_kernel, make_kernel_vectorizer
 from treedot.errors import ParameterError, RangeError
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "kernel", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     for name in ("a", "b"):
         command.add_argument(name, metavar=name.upper(), help=TREE_HELP)
     add_kernel(command)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any
 
 from treedot.errors import ParameterError
 from treedot.languages import LANGUAGES
 from treedot.parameters import CODE_UNITS, DEPENDENCY_TREES, DOCUMENT_UNITS, FORMATS
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Work = Callable[[argparse.Namespace], int | None]
 
 SOURCE_HELP = (
     "file of trees (Penn brackets, .tsv, .csv, .jsonl, .parquet, .arrow, .html, .xml, .json, .conllu, .nwk, "
@@ -27,9 +27,7 @@ QUERY_HELP = (
 MODEL_HELP = "a folder that treedot train wrote"
 
 
-def add_command(
-    commands: Commands, name: str, run: Callable[[argparse.Namespace], int | None]
-) -> argparse.ArgumentParser:
+def add_command(commands: argparse._SubParsersAction[Any], name: str, run: Work) -> argparse.ArgumentParser:
     """Add a command that ``run`` carries out; return its parser.
 
     The docstring of ``run`` is the help: its first line the summary, its last paragraph the example.

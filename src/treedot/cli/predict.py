@@ -14,21 +14,12 @@ import treedot as td
 from treedot._pages.printable import printable
 from treedot._storage.files import check_target, write_whole
 from treedot.cli.examples import iter_examples, set_column
-from treedot.cli.options import (
-    MODEL_HELP,
-    SOURCE_HELP,
-    Commands,
-    add_command,
-    add_output,
-    add_reading,
-    refuse_folder,
-)
+from treedot.cli.options import MODEL_HELP, SOURCE_HELP, add_output, add_reading, refuse_folder
 from treedot.cli.reading import Skipped
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "predict", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     command.add_argument("model", metavar="MODEL", help=MODEL_HELP)
     command.add_argument("trees", nargs="+", metavar="TREES", help=SOURCE_HELP)
     command.add_argument(

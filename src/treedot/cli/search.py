@@ -7,22 +7,13 @@ import json
 from typing import Any
 
 import treedot as td
-from treedot.cli.options import (
-    QUERY_HELP,
-    Commands,
-    add_command,
-    add_jobs,
-    add_language,
-    add_text_or_json,
-    add_unpacking,
-)
+from treedot.cli.options import QUERY_HELP, add_jobs, add_language, add_text_or_json, add_unpacking
 from treedot.cli.units import Reading, main_language, place_of, read_query
 from treedot.parameters import checked_integer
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "search", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     command.add_argument("index", metavar="INDEX", help="a file that treedot index wrote")
     command.add_argument("query", metavar="QUERY", help=QUERY_HELP)
     command.add_argument("-k", type=int, default=10, metavar="K", help="how many to find (default: 10)")

@@ -7,14 +7,7 @@ import json
 
 import treedot as td
 from treedot._pages.printable import printable
-from treedot.cli.options import (
-    QUERY_HELP,
-    Commands,
-    add_command,
-    add_language,
-    add_text_or_json,
-    add_unpacking,
-)
+from treedot.cli.options import QUERY_HELP, add_language, add_text_or_json, add_unpacking
 from treedot.cli.units import Reading, place_of, read_query
 from treedot.errors import ParameterError
 from treedot.languages import language_of
@@ -22,9 +15,8 @@ from treedot.languages import language_of
 EXPLAINED = 12  # productions of each kind that are listed
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "similar", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     for name in ("a", "b"):
         command.add_argument(name, metavar=name.upper(), help=QUERY_HELP)
     command.add_argument(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import treedot as td
 from treedot._version import __version__
 from treedot.cli.examples import read_examples
-from treedot.cli.options import SOURCE_HELP, Commands, add_command, add_reading
+from treedot.cli.options import SOURCE_HELP, add_reading
 from treedot.cli.progress import Progress, report_passes
 from treedot.cli.reading import Skipped
 from treedot.cli.training import add_training, resumable, show_streamed, show_trials, training_settings
@@ -29,9 +29,8 @@ COLUMNS = {
 }
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = add_command(commands, "train", run)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     add_training(command, SOURCE_HELP)
     command.add_argument(
         "--group", metavar="COLUMN", help="trees with the same value there are never on both sides of a fold"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import io
 import os
 import re
@@ -19,7 +18,7 @@ from treedot.cli.pipes import note
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
 from treedot.parameters import checked_integer
-from treedot.readers.folders import OnSkip, Skipped, walk
+from treedot.readers.folders import OnSkip, Skipped
 
 PAGE = "page"  # the unit of HTML
 NO_UNITS = (
@@ -103,38 +102,6 @@ def iter_units(
             for forest in td.iter_trees(path):
                 forest.columns["file"] = [file] * len(forest)
                 yield forest
-
-
-def code_files(paths: Iterable[str], language: str | None) -> list[str]:
-    """Return the source files of some paths."""
-
-    def wanted(name: str) -> bool:
-        return language_of(name) in (LANGUAGES if language is None else (language,))
-
-    code = [path for path in paths if is_code(path)]
-    return [file.path for file in walk(code, wanted)] if code else []
-
-
-def digest(path: str) -> str:
-    """Return what changes when the content of a file does; nothing where it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-    except OSError:
-        return ""
-
-
-def real_path(path: str) -> str:
-    """Return what is the same for a file however its path is written; a text that is no path as it is."""
-    try:
-        return os.path.realpath(path)
-    except ValueError:  # the names in an index may be anything
-        return path
-
-
-def is_under(file: str, paths: Iterable[str]) -> bool:
-    """Tell whether a file is one of some paths, or inside of one; all are real paths."""
-    return any(file == path or file.startswith(path.rstrip(os.sep) + os.sep) for path in paths)
 
 
 def read_query(text: str, reading: Reading, language: str, *, one: bool = False, **changes: Any) -> td.Forest:

@@ -7,18 +7,9 @@ import re
 from typing import Any
 
 import treedot as td
+from treedot import parameters
 from treedot.cli.wording import OTHER_NAMES
 from treedot.errors import ParameterError
-from treedot.parameters import (
-    COMPOSITIONS,
-    DAMPINGS,
-    DTYPES,
-    GAPS,
-    RESTS,
-    STARTS,
-    SUBTREE_CONVENTIONS,
-    checked_integer,
-)
 
 VECTORS = ("sparse", "dense")
 STORED_KERNELS = ("subset", "subtree", "bounded", "partial", "route")  # models are kept with these
@@ -41,14 +32,14 @@ APPLY_TO = {
 }
 
 
-def add_encoding(command: argparse.ArgumentParser, device: bool = True) -> None:
-    """Add the options that say how trees are encoded as vectors."""
+def add_encoding(command: argparse.ArgumentParser, *, parts: bool = False) -> None:
+    """Add the options that say how trees are encoded as vectors, in one file or in parts."""
+    dense = "with --kernel" if parts else "for a .npy or .parquet file and with --kernel"
     command.add_argument(
         "--vectors",
         choices=VECTORS,
         help="sparse: rows with a column for every small fragment; "
-        "dense: distributed trees, as in the paper (default: dense for a .npy or .parquet file and with "
-        "--kernel; else sparse)",
+        f"dense: distributed trees, as in the paper (default: dense {dense}; else sparse)",
     )
     command.add_argument(
         "--kernel",
@@ -59,7 +50,7 @@ def add_encoding(command: argparse.ArgumentParser, device: bool = True) -> None:
     )
     _add_values(command, "yes", SPARSE)
     _add_partial(command)
-    _add_vectors(command, "2^20", device=device)
+    _add_vectors(command, "2^20", device=not parts)
 
 
 def add_kernel(command: argparse.ArgumentParser) -> None:
@@ -83,7 +74,7 @@ def add_kernel(command: argparse.ArgumentParser) -> None:
     complete = command.add_argument_group("complete fragments (--kernel subset and subtree)")
     complete.add_argument(
         "--convention",
-        choices=SUBTREE_CONVENTIONS,
+        choices=parameters.SUBTREE_CONVENTIONS,
         help="a fragment with p productions counts λ^(p-1) (paper) or λ^p (collins-duffy); for --kernel "
         "subtree also what KeLP and SVM-LIGHT-TK compute (kelp, svm-light-tk) (default: paper)",
     )
@@ -105,7 +96,7 @@ def add_kernel(command: argparse.ArgumentParser) -> None:
     )
     partial.add_argument(
         "--start",
-        choices=STARTS,
+        choices=parameters.STARTS,
         help="for --kernel route: routes start at any node, or only at the root (default: any)",
     )
     _add_vectors(command, "2^30, so that hardly any fragments share one", "linear, as kernels count")
@@ -125,12 +116,19 @@ def add_training_rows(command: argparse.ArgumentParser) -> None:
         help="in place of vectors, train on an exact kernel, normalised, and keep the support vectors: for "
         "some thousand trees; partial with --vectors dense: train on vectors of partial trees",
     )
-    add_budget(command)
+    _add_budget(command)
     _add_vectors(command, "2^30, so that hardly any fragments share one; with --checkpoint 2^22")
 
 
-def add_budget(command: argparse._ActionsContainer, where: str = "") -> None:
-    """Add the option that limits the cost of fragments."""
+def add_streamed_rows(command: argparse.ArgumentParser) -> None:
+    """Add the options of rows that are made anew whenever trees are visited."""
+    group = command.add_argument_group("rows of fragments")
+    _add_budget(group)
+    _add_hashed_rows(group, "2^22", "sqrt")
+    _add_seed_and_type(group)
+
+
+def _add_budget(command: argparse._ActionsContainer, where: str = "") -> None:
     command.add_argument(
         "--budget",
         type=int,
@@ -150,7 +148,7 @@ def _add_values(command: argparse.ArgumentParser, normalized: str, bounded: str)
         metavar="λ",
         help="from 0 to 1: a shared fragment with p productions counts λ^(p-1) (default: 0.4)",
     )
-    add_budget(group, f"for {bounded}: ")
+    _add_budget(group, f"for {bounded}: ")
     group.add_argument(
         "--normalize",
         action=argparse.BooleanOptionalAction,
@@ -168,7 +166,7 @@ def _add_partial(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     )
     group.add_argument(
         "--gaps",
-        choices=GAPS,
+        choices=parameters.GAPS,
         help="every child that is left out between others costs λ (toolkit, as in SVM-LIGHT-TK and KeLP), or "
         "every child from the first to the last (span, as in the published formula) (default: toolkit)",
     )
@@ -194,10 +192,10 @@ def _add_vectors(
     device: bool = True,
 ) -> None:
     sparse = command.add_argument_group("sparse rows (--vectors sparse)")
-    add_hashed_rows(sparse, width, damping)
+    _add_hashed_rows(sparse, width, damping)
     sparse.add_argument(
         "--rest",
-        choices=RESTS,
+        choices=parameters.RESTS,
         help="also approximate the fragments beyond the budget, by a dense vector or by blocks of four "
         "columns (default: leave them out)",
     )
@@ -208,16 +206,16 @@ def _add_vectors(
     dense.add_argument("-d", "--n-components", type=int, metavar="D", help="dimensions (default: 8192)")
     dense.add_argument(
         "--composition",
-        choices=COMPOSITIONS,
+        choices=parameters.COMPOSITIONS,
         help="how vectors of nodes are composed (default: mixed); the paper's product and convolution report "
         "hundreds of false duplicates among HTML pages and code",
     )
     if device:
         dense.add_argument("--device", metavar="NAME", help="cuda to make them on a GPU (default: cpu)")
-    add_seed_and_type(command.add_argument_group("all vectors (--vectors)"))
+    _add_seed_and_type(command.add_argument_group("all vectors (--vectors)"))
 
 
-def add_hashed_rows(group: argparse._ActionsContainer, width: str, damping: str) -> None:
+def _add_hashed_rows(group: argparse._ActionsContainer, width: str, damping: str) -> None:
     """Add the options of sparse rows with hashed columns; ``width`` and ``damping`` are the defaults."""
     group.add_argument(
         "--n-features",
@@ -227,21 +225,20 @@ def add_hashed_rows(group: argparse._ActionsContainer, width: str, damping: str)
     )
     group.add_argument(
         "--damping",
-        choices=DAMPINGS,
+        choices=parameters.DAMPINGS,
         help="how a fragment that occurs several times in a tree counts: as often as it occurs (linear), the "
         f"square root of that, or ln(1 + count) (default: {damping})",
     )
 
 
-def add_seed_and_type(group: argparse._ActionsContainer) -> None:
-    """Add the options that all vectors have."""
+def _add_seed_and_type(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--seed",
         type=int,
         metavar="N",
         help="of all random signs and vectors: only vectors with the same seed can be compared (default: 0)",
     )
-    group.add_argument("--dtype", choices=DTYPES, help="type of the vectors (default: float32)")
+    group.add_argument("--dtype", choices=parameters.DTYPES, help="type of the vectors (default: float32)")
 
 
 def _integer(text: str) -> int:
@@ -304,7 +301,7 @@ def make_vectorizer(options: argparse.Namespace, **defaults: Any) -> Any:
             f"--n-features must be a power of two from 32 to {MAX_FEATURES} (2^30), not {width}"
         )
     if options.budget is not None:
-        checked_integer("--budget", options.budget, at_least=0)
+        parameters.checked_integer("--budget", options.budget, at_least=0)
     kind = td.FragmentVectorizer if options.vectors == "sparse" else td.DistributedTreeVectorizer
     return _with_options(kind(), options, defaults)
 

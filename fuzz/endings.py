@@ -140,26 +140,26 @@ def commands() -> list[Command]:
         small = [*by, "--shard-size", "4096"]
         found += [
             Command(
-                f"encode --workers {workers}",
-                ["encode", "trees.mrg", "-o", "out/rows/", *small],
+                f"batch encode --workers {workers}",
+                ["batch", "encode", "trees.mrg", "-o", "out/rows/", *small],
                 (),
                 ("rows",),
             ),
             Command(
-                f"predict --workers {workers}",
-                ["predict", "model", "trees.mrg", "-o", "out/said/", *small],
+                f"batch predict --workers {workers}",
+                ["batch", "predict", "model", "trees.mrg", "-o", "out/said/", *small],
                 (),
                 ("said",),
             ),
             Command(
-                f"dups --workers {workers}",
-                ["dups", "trees.mrg", "-o", "out/groups/", *small],
+                f"batch dups --workers {workers}",
+                ["batch", "dups", "trees.mrg", "-o", "out/groups/", *small],
                 (),
                 ("groups",),
             ),
             Command(
-                f"train --workers {workers}",
-                [*train, *one, "-o", "out/trained", *by],
+                f"batch fit --workers {workers}",
+                ["batch", "fit", *train[1:], *one, "-o", "out/trained", *by],
                 ("trained",),
                 ("trained.training",),
             ),

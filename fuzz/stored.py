@@ -33,10 +33,9 @@ from treedot import (
 from treedot._storage.safetensors import read_arrays, write_arrays
 from treedot.batch.encoding import Encoding
 from treedot.batch.part_file import PartFile
-from treedot.cli import parser
-from treedot.cli.choices import describe_kernel
+from treedot.cli import parser, search
 from treedot.cli.facts import file_facts, printed
-from treedot.cli.find import search
+from treedot.cli.gram import describe_kernel
 from treedot.cli.units import Reading
 from treedot.clones.baseline import read_baseline
 from treedot.vectors.sparse.fitted_rows import fingerprint_of
@@ -231,7 +230,9 @@ def _check_index(path: Path) -> None:
 def _check_unit_index(path: Path) -> None:
     """Search an index as the command does, and change it."""
     with contextlib.redirect_stdout(io.StringIO()):
-        search(parser().parse_args(["search", str(path), "def f(x): return x + 1", "-k", "3", "--jobs", "1"]))
+        search.run(
+            parser().parse_args(["search", str(path), "def f(x): return x + 1", "-k", "3", "--jobs", "1"])
+        )
     index = TreeIndex.open(path)
     count = len(index)
     index.update(_forest()[:2], files=["b.py"])

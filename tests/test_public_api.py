@@ -55,4 +55,15 @@ def test_imports_stay_light():
     assert "sklearn" not in loaded_by(
         "from treedot.vectors import DenseEncoder; from treedot import SubsetTreeKernel"
     )
-    assert "sklearn" not in loaded_by("from treedot.cli import commands, dups, find, learn, batch")
+    commands = "dups, index, search, similar, cluster, encode, train, predict, evaluate, explain, batch"
+    assert loaded_by(f"from treedot.cli import {commands}") == []
+    run = "from treedot.cli import main; main(['kernel', '(A b)', '(A b)']); main(['dups', 'docs/conf.py'])"
+    assert "sklearn" not in loaded_by(run)
+
+
+def test_a_command_loads_no_other_one():
+    code = (
+        "import sys; from treedot.cli import parser; parser('info'); print('treedot.cli.dups' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

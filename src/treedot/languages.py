@@ -51,47 +51,29 @@ class Language:
     grammar: str = "language"
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_JAVASCRIPT_FUNCTIONS = (
-    "arrow_function",
-    "function_declaration",
-    "function_expression",
-    "generator_function",
-    "generator_function_declaration",
-    "method_definition",
+_JAVASCRIPT_FUNCTIONS = _names(
+    "arrow_function function_declaration function_expression generator_function "
+    "generator_function_declaration method_definition"
 )
-_JAVASCRIPT_IDENTIFIERS = (
-    "identifier",
-    "private_property_identifier",
-    "property_identifier",
-    "shorthand_property_identifier",
-    "shorthand_property_identifier_pattern",
-    "statement_identifier",
+_JAVASCRIPT_IDENTIFIERS = _names(
+    "identifier private_property_identifier property_identifier shorthand_property_identifier "
+    "shorthand_property_identifier_pattern statement_identifier"
 )
-_JAVASCRIPT_LITERALS = (
-    "escape_sequence",
-    "jsx_text",
-    "number",
-    "regex",
-    "string",
-    "string_fragment",
-    "template_string",
-)
+_JAVASCRIPT_LITERALS = _names("escape_sequence jsx_text number regex string string_fragment template_string")
 _JAVASCRIPT_KEYWORDS = _words(
     "async await break case catch class const continue debugger default delete do else export extends "
     "false finally for function if import in instanceof let new null return static super switch this "
     "throw true try typeof var void while with yield"
 )
-_C_IDENTIFIERS = (
-    "field_identifier",
-    "identifier",
-    "primitive_type",
-    "statement_identifier",
-    "type_identifier",
-)
+_C_IDENTIFIERS = _names("field_identifier identifier primitive_type statement_identifier type_identifier")
 _C_LITERALS = ("char_literal", "number_literal", "string_literal", "system_lib_string")
 _C_KEYWORDS = _words(
     "NULL auto break case const continue default do else enum extern false for goto if inline long "
@@ -153,26 +135,13 @@ LANGUAGES: dict[str, Language] = {
         module="tree_sitter_java",
         functions=("compact_constructor_declaration", "constructor_declaration", "method_declaration"),
         classes=("class_declaration", "enum_declaration", "interface_declaration", "record_declaration"),
-        identifiers=(
-            "boolean_type",
-            "floating_point_type",
-            "identifier",
-            "integral_type",
-            "type_identifier",
-            "void_type",
+        identifiers=_names(
+            "boolean_type floating_point_type identifier integral_type type_identifier void_type"
         ),
-        literals=(
-            "binary_integer_literal",
-            "character_literal",
-            "decimal_floating_point_literal",
-            "decimal_integer_literal",
-            "escape_sequence",
-            "hex_floating_point_literal",
-            "hex_integer_literal",
-            "multiline_string_fragment",
-            "octal_integer_literal",
-            "string_fragment",
-            "string_literal",
+        literals=_names(
+            "binary_integer_literal character_literal decimal_floating_point_literal "
+            "decimal_integer_literal escape_sequence hex_floating_point_literal hex_integer_literal "
+            "multiline_string_fragment octal_integer_literal string_fragment string_literal"
         ),
         omitted=("block_comment", "line_comment"),
         interpolations=("string_interpolation",),
@@ -215,21 +184,12 @@ LANGUAGES: dict[str, Language] = {
         module="tree_sitter_go",
         functions=("function_declaration", "method_declaration"),
         classes=("type_spec",),
-        identifiers=(
-            "blank_identifier",
-            "field_identifier",
-            "identifier",
-            "label_name",
-            "package_identifier",
-            "type_identifier",
+        identifiers=_names(
+            "blank_identifier field_identifier identifier label_name package_identifier type_identifier"
         ),
-        literals=(
-            "float_literal",
-            "imaginary_literal",
-            "int_literal",
-            "interpreted_string_literal",
-            "raw_string_literal",
-            "rune_literal",
+        literals=_names(
+            "float_literal imaginary_literal int_literal interpreted_string_literal raw_string_literal "
+            "rune_literal"
         ),
         keywords=_words(
             "break case chan const continue default defer else fallthrough false for func go goto if "
@@ -241,21 +201,11 @@ LANGUAGES: dict[str, Language] = {
         module="tree_sitter_rust",
         functions=("function_item",),
         classes=("enum_item", "impl_item", "struct_item", "trait_item", "union_item"),
-        identifiers=(
-            "field_identifier",
-            "identifier",
-            "metavariable",
-            "primitive_type",
-            "shorthand_field_identifier",
-            "type_identifier",
+        identifiers=_names(
+            "field_identifier identifier metavariable primitive_type shorthand_field_identifier "
+            "type_identifier"
         ),
-        literals=(
-            "char_literal",
-            "float_literal",
-            "integer_literal",
-            "raw_string_literal",
-            "string_literal",
-        ),
+        literals=_names("char_literal float_literal integer_literal raw_string_literal string_literal"),
         omitted=("block_comment", "line_comment", "shebang"),
         keywords=_words(
             "Self as async await break const continue crate dyn else enum extern false fn for if impl "
@@ -266,25 +216,15 @@ LANGUAGES: dict[str, Language] = {
     "csharp": Language(
         suffixes=(".cs",),
         module="tree_sitter_c_sharp",
-        functions=(
-            "constructor_declaration",
-            "conversion_operator_declaration",
-            "destructor_declaration",
-            "local_function_statement",
-            "method_declaration",
-            "operator_declaration",
+        functions=_names(
+            "constructor_declaration conversion_operator_declaration destructor_declaration "
+            "local_function_statement method_declaration operator_declaration"
         ),
         classes=("class_declaration", "interface_declaration", "record_declaration", "struct_declaration"),
         identifiers=("identifier", "predefined_type"),
-        literals=(
-            "character_literal",
-            "escape_sequence",
-            "integer_literal",
-            "raw_string_literal",
-            "real_literal",
-            "string_content",
-            "string_literal",
-            "verbatim_string_literal",
+        literals=_names(
+            "character_literal escape_sequence integer_literal raw_string_literal real_literal "
+            "string_content string_literal verbatim_string_literal"
         ),
         omitted=("comment", "interpolation_brace", "interpolation_quote", "interpolation_start"),
         keywords=_words(
@@ -300,28 +240,12 @@ LANGUAGES: dict[str, Language] = {
         module="tree_sitter_ruby",
         functions=("method", "singleton_method"),
         classes=("class", "module", "singleton_class"),
-        identifiers=(
-            "class_variable",
-            "constant",
-            "global_variable",
-            "hash_key_symbol",
-            "identifier",
-            "instance_variable",
+        identifiers=_names(
+            "class_variable constant global_variable hash_key_symbol identifier instance_variable"
         ),
-        literals=(
-            "bare_string",
-            "bare_symbol",
-            "character",
-            "delimited_symbol",
-            "escape_sequence",
-            "float",
-            "heredoc_body",
-            "heredoc_content",
-            "integer",
-            "regex",
-            "simple_symbol",
-            "string",
-            "string_content",
+        literals=_names(
+            "bare_string bare_symbol character delimited_symbol escape_sequence float heredoc_body "
+            "heredoc_content integer regex simple_symbol string string_content"
         ),
         omitted=("comment", "heredoc_beginning", "heredoc_end"),
         interpolations=("interpolation",),

@@ -112,7 +112,17 @@ def test_workers_obey_the_option_too(tmp_path, capsys, monkeypatch):
     monkeypatch.undo()  # other processes have the usual limit
     path = tmp_path / "trees.mrg.gz"
     path.write_bytes(gzip.compress(LINE + b"\n" * (1 << 26)))
-    encode = ["encode", str(path), "-o", f"{tmp_path}/rows/", "--workers", "1", "--n-features", "1024"]
+    encode = [
+        "batch",
+        "encode",
+        str(path),
+        "-o",
+        f"{tmp_path}/rows/",
+        "--workers",
+        "1",
+        "--n-features",
+        "1024",
+    ]
     assert main(encode) == 1
     assert "--unpack-large" in capsys.readouterr().err
     assert main([*encode, "--unpack-large"]) == 0

@@ -97,7 +97,7 @@ def test_a_folder_that_takes_no_files_is_an_error_of_the_target(capsys):
 
 def test_the_demo_knows_before_its_work_that_its_report_cannot_be_written(capsys, monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr("treedot.cli.demo.units", lambda *_: pytest.fail("it worked"))
+    monkeypatch.setattr("treedot.cli.demo_page.units", lambda *_: pytest.fail("it worked"))
     (tmp_path / "file").touch()
     for folder in [
         tmp_path / "file",
@@ -160,7 +160,7 @@ def test_a_command_that_is_terminated_leaves_nothing_behind(many_trees, tmp_path
 def test_a_command_is_terminated_even_where_exceptions_are_lost(tmp_path):
     code = """
 import ctypes, os, signal
-from treedot.cli import commands, main
+from treedot.cli import check as command, main
 from treedot._runtime.ending import take_signals
 from treedot._storage.files import write_whole
 
@@ -169,7 +169,7 @@ def check(options):
         ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGTERM))()
         print("it goes on")
 
-commands.check = check
+command.run = check
 take_signals()
 main(["check"])
 """

@@ -175,14 +175,14 @@ def test_commands_that_only_read_do_not_load_filelock(tmp_path):
 def test_a_command_that_is_terminated_leaves_no_lock_file(tmp_path):
     code = """
 import os, signal, sys
-from treedot.cli import commands, main
+from treedot.cli import check as command, main
 from treedot._storage.locks import lock
 
 def check(options):
     with lock("x"):
         os.kill(os.getpid(), signal.SIGTERM)
 
-commands.check = check
+command.run = check
 sys.argv[1:] = ["check"]
 main()
 """

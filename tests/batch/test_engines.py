@@ -104,7 +104,7 @@ def test_dask(trees, tmp_path, expected, monkeypatch):
         assert encoded(trees, tmp_path / "out", client) == expected
         check_that_others_finish(trees, tmp_path / "poisoned", client, expected, monkeypatch)
         options = ["--engine", "dask", "--scheduler", cluster.scheduler_address, "--n-features", "4096"]
-        assert main(["encode", str(trees), "-o", f"{tmp_path}/command/", *options]) == 0
+        assert main(["batch", "encode", str(trees), "-o", f"{tmp_path}/command/", *options]) == 0
         assert parts(tmp_path / "command") == expected
         check_duplicates(trees, tmp_path, client)
 
@@ -184,7 +184,7 @@ def test_a_dask_scheduler_that_goes_away_is_reported_and_the_folder_resumed(
     with dask_scheduler(tmp_path) as (process, address):
         end_when_planned(process, how, out)
         options = ["--engine", "dask", "--scheduler", address, "--n-features", "4096"]
-        assert main(["encode", str(trees), "-o", f"{out}/", *options]) == 1
+        assert main(["batch", "encode", str(trees), "-o", f"{out}/", *options]) == 1
     said = capsys.readouterr().err
     assert (
         f"the Dask scheduler {address} has not answered for 1 s. Everything that is finished is kept" in said
@@ -209,7 +209,7 @@ def test_no_scheduler_is_reported(trees, tmp_path, capsys):
 
     with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
         options = ["--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]
-        assert main(["encode", str(trees), "-o", f"{tmp_path}/out/", *options]) == 1
+        assert main(["batch", "encode", str(trees), "-o", f"{tmp_path}/out/", *options]) == 1
     assert "no Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
 
 

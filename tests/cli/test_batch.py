@@ -1,4 +1,4 @@
-"""The commands that write folders of parts."""
+"""The commands of ``treedot batch`` that write folders of parts."""
 
 import json
 import os
@@ -13,7 +13,6 @@ pytest.importorskip("pyarrow")
 from strategies import random_forest
 from treedot import FragmentVectorizer, TreeClassifier, batch, find_duplicates, load_vectors
 from treedot.cli import main
-from treedot.cli.progress import Counted
 from treedot.trees.arrow import pa
 
 TREES = [str(tree) for tree in random_forest(0, 60)]
@@ -39,10 +38,10 @@ def test_encode_writes_parts_to_a_folder(table, tmp_path, capsys):
     out = f"{tmp_path}/out/"
     options = [f"{tmp_path}/in/*.tsv", "-o", out, "--shard-size", "1k", "--n-features", "4096"]
     for share in ("2/2", "1/2"):
-        assert main(["encode", *options, "--shard", share]) == 0
+        assert main(["batch", "encode", *options, "--shard", share]) == 0
     parts = len(list((tmp_path / "out").glob("part-*")))
     assert parts > 2
-    assert main(["encode", *options, "--workers", "2"]) == 0
+    assert main(["batch", "encode", *options, "--workers", "2"]) == 0
     assert f"{out}: {parts} part(s) ({parts} of them were there), 60 rows" in capsys.readouterr().out
     expected = FragmentVectorizer(n_features=4096).transform(TREES)
     assert (load_vectors(out).matrix != expected).nnz == 0
@@ -53,41 +52,40 @@ def test_encode_writes_parts_to_a_folder(table, tmp_path, capsys):
 def test_status_says_what_is_missing_and_why(table, tmp_path, capsys):
     out = f"{tmp_path}/out"
     (tmp_path / "in" / "wrong.tsv").write_text("tree\n(A\n")
-    assert main(["encode", str(table.parent), "-o", out, "--workers", "1"]) == 1
+    assert main(["batch", "encode", str(table.parent), "-o", out, "--workers", "1"]) == 1
     said = capsys.readouterr().err
     assert "1 of 2 shards failed" in said
     assert "wrong.tsv:2, column 'tree'" in said
-    assert main(["status", out]) == 1
+    assert main(["batch", "status", out]) == 1
     said = capsys.readouterr().out
     assert said.startswith("1 of 2 parts are finished, with 60 rows\n")
     assert "never closed" in said
-    assert main(["status", "--json", out]) == 1
+    assert main(["batch", "status", "--json", out]) == 1
     facts = json.loads(capsys.readouterr().out)
     assert (facts["parts"], facts["finished"], facts["rows"], len(facts["missing"])) == (2, 1, 60, 1)
     assert list(facts["failed"]) == facts["missing"]
-    assert main(["encode", str(table.parent), "-o", f"{out}2/", "--skip-bad"]) == 0  # no tree in wrong.tsv
+    assert (
+        main(["batch", "encode", str(table.parent), "-o", f"{out}2/", "--skip-bad"]) == 0
+    )  # no tree in wrong.tsv
     assert "2 part(s), 60 rows" in capsys.readouterr().out
     (tmp_path / "in" / "wrong.tsv").write_text("tree\n(A\n(A b)\n")
-    assert main(["encode", str(table.parent), "-o", f"{out}3/", "--skip-bad"]) == 0
+    assert main(["batch", "encode", str(table.parent), "-o", f"{out}3/", "--skip-bad"]) == 0
     assert "left out 1 bad tree(s)" in capsys.readouterr().err
-    assert main(["status", f"{out}3"]) == 0
+    assert main(["batch", "status", f"{out}3"]) == 0
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["-o", "rows.npz", "--workers", "2"], "-o out/"),
-        (["-o", "-", "--shard", "1/2"], "-o out/"),
-        (["-o", "out/", "-j", "2"], "use --workers"),
-        (["-o", "out/", "--scheduler", "tcp://x"], "--engine dask"),
-        (["-o", "out/", "--engine", "dask"], "--scheduler tcp"),
-        (["-o", "out/", "--engine", "ray", "--workers", "2"], "has its own"),
-        (["-o", "out/", "--n-components", "64"], "no effect"),
+        (["--scheduler", "tcp://x"], "--engine dask"),
+        (["--engine", "dask"], "--scheduler tcp"),
+        (["--engine", "ray", "--workers", "2"], "has its own"),
+        (["--n-components", "64"], "no effect"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(table, tmp_path, capsys, monkeypatch, options, said):
     monkeypatch.chdir(tmp_path)
-    assert main(["encode", str(table), *options]) == 1
+    assert main(["batch", "encode", str(table), "-o", "out/", *options]) == 1
     assert said in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["in"]
 
@@ -97,14 +95,17 @@ def test_options_that_do_not_fit_are_refused(table, tmp_path, capsys, monkeypatc
 )
 def test_options_that_make_no_sense_are_not_understood(table, wrong):
     with pytest.raises(SystemExit):
-        main(["encode", str(table), "-o", "out/", *wrong])
+        main(["batch", "encode", str(table), "-o", "out/", *wrong])
 
 
 def test_predict_writes_parts_to_a_folder(table, tmp_path, capsys):
     labels = [f"c{len(tree) % 2}" for tree in TREES]
     classifier = TreeClassifier(decay=0.4, C=1).fit(TREES, labels)
     classifier.save(tmp_path / "model")
-    assert main(["predict", str(tmp_path / "model"), str(table), "-o", f"{tmp_path}/out/", "--scores"]) == 0
+    assert (
+        main(["batch", "predict", str(tmp_path / "model"), str(table), "-o", f"{tmp_path}/out/", "--scores"])
+        == 0
+    )
     (path,) = (tmp_path / "out").glob("part-*")
     found = pa.ipc.open_file(str(path)).read_all()
     assert found.column_names == ["predicted", "scores", "id"]
@@ -116,10 +117,10 @@ def test_predict_writes_parts_to_a_folder(table, tmp_path, capsys):
 def test_dups_writes_a_table_to_a_folder(table, tmp_path, capsys):
     out = f"{tmp_path}/out/"
     (tmp_path / "in" / "others.mrg").write_text("\n".join(TREES[:7]))
-    command = ["dups", f"{tmp_path}/in", "-o", out, "--min-nodes", "5", "--threshold", "0.3"]
+    command = ["batch", "dups", f"{tmp_path}/in", "-o", out, "--min-nodes", "5", "--threshold", "0.3"]
     for share in ("1/2", "2/2", "2/2"):
         assert main([*command, "--shard-size", "1k", "--shard", share]) == 0
-    assert main(["status", out]) == 1
+    assert main(["batch", "status", out]) == 1
     assert "this share is done; when all are, give them once more" in capsys.readouterr().out
     assert main([*command, "--shard", "1/2"]) == 0
     groups = find_duplicates([*TREES[:7], *TREES], min_nodes=5, threshold=0.3)  # by the names of the files
@@ -128,7 +129,7 @@ def test_dups_writes_a_table_to_a_folder(table, tmp_path, capsys):
     assert len(groups) == 7
     found = pa.ipc.open_file(f"{out}duplicates.arrow").read_all()
     assert found["row"].to_pylist() == members
-    assert main(["status", out]) == 0
+    assert main(["batch", "status", out]) == 0
     assert main(["info", out]) == 0
     assert "a folder of near-duplicates" in capsys.readouterr().out
 
@@ -138,6 +139,7 @@ def test_dups_tells_of_bad_trees_and_of_limits(tmp_path, capsys, monkeypatch):
     trees = [f"(f (a x) (b y) (c z) (d u) (e v) w{k})" for k in range(9)]
     (tmp_path / "t.jsonl").write_text("".join(f'{{"text": "{tree}"}}\n' for tree in [*trees, "(A"]))
     command = [
+        "batch",
         "dups",
         f"{tmp_path}/t.jsonl",
         "-o",
@@ -147,7 +149,7 @@ def test_dups_tells_of_bad_trees_and_of_limits(tmp_path, capsys, monkeypatch):
         "--column",
         "text",
     ]
-    assert main(command) == 2
+    assert main(command) == 1
     assert "t.jsonl:10" in capsys.readouterr().err
     shutil.rmtree(tmp_path / "out")
     assert main([*command, "--skip-bad"]) == 0
@@ -157,35 +159,21 @@ def test_dups_tells_of_bad_trees_and_of_limits(tmp_path, capsys, monkeypatch):
     assert "raise --threshold" in said
 
 
-def test_progress_counts_each_round_from_its_beginning(monkeypatch, capsys):
-    monkeypatch.setattr("treedot.cli.progress._on_terminal", lambda: True)
-    with Counted("shards") as progress:
-        for total in (3, 3, 3, 2):
-            progress.add(total)
-        assert "1/2" in str(progress._bar)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["-o", "out/", "--top", "3"], "--top is for source code"),
-        (["-o", "out/", "--top", "0"], "--top is for source code"),
-        (["--column", "text"], "--column is for files of trees"),
-        (["--skip-bad", "-o", "report.html"], "--skip-bad is for files of trees"),
-        (["-o", "out/", "--fail-on-new"], "--fail-on-new is for source code"),
-        (["-o", "out/", "--write-baseline", "b.json"], "--write-baseline is for source code"),
-        (["-o", "report.html", "--workers", "2"], "-o out/"),
-        (["--workers", "2"], "-o out/"),
-        (["code.py", "-o", "out/"], "code.py is source code, which is compared in memory"),
-        (["-o", "out/", "-j", "2"], "use --workers"),
-    ],
-)
-def test_what_dups_cannot_do_with_many_files_is_refused(table, tmp_path, capsys, monkeypatch, options, said):
+@pytest.mark.parametrize("options", [["code.py"], ["trees.tsv", "--format", "python"]])
+def test_dups_refuses_source_code(table, tmp_path, capsys, monkeypatch, options):
     (tmp_path / "in" / "code.py").write_text("x = 1")
     monkeypatch.chdir(tmp_path / "in")
-    assert main(["dups", "trees.tsv", *options]) == 2
-    assert said in capsys.readouterr().err
+    assert main(["batch", "dups", *options, "-o", "out/"]) == 1
+    assert f"{options[0]} is source code: use treedot dups, which compares it" in capsys.readouterr().err
     assert sorted(os.listdir(".")) == ["code.py", "trees.tsv"]
+
+
+def test_dups_takes_the_format_and_the_unit_of_its_files(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text('[{"k": [1, 2, 3]}, {"k": [1, 2, 3]}]')
+    options = ["-o", f"{tmp_path}/out", "--min-nodes", "2", "--format", "json", "--unit", "record"]
+    assert main(["batch", "dups", f"{tmp_path}/a.txt", *options]) == 0
+    assert main(["batch", "status", f"{tmp_path}/out"]) == 0
+    assert "parts are finished, with 2 rows" in capsys.readouterr().out
 
 
 def test_a_full_disk_is_named_and_the_next_run_goes_on(table, tmp_path, capsys):
@@ -197,7 +185,7 @@ def test_a_full_disk_is_named_and_the_next_run_goes_on(table, tmp_path, capsys):
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("a small file system cannot be mounted here")
     try:
-        options = ["encode", str(table), "-o", f"{disk}/out/", "--shard-size", "2k"]
+        options = ["batch", "encode", str(table), "-o", f"{disk}/out/", "--shard-size", "2k"]
         assert main(options) == 1
         assert "No space left on device" in capsys.readouterr().err
         found = batch.status(disk / "out")

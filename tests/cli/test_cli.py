@@ -72,7 +72,8 @@ def test_encode_makes_vectors_of_partial_trees(trees, tmp_path, capsys, monkeypa
     spec = DenseSpec(256, kernel="partial", mu=0.3, gaps="span", max_length=3)
     assert (np.load(target) == DenseEncoder(spec).encode(forest)).all()
     assert load_vectors(target).spec == spec
-    assert main(["encode", path, "-o", str(tmp_path / "parts") + "/", "-d", "256", *vectors, *partial]) == 0
+    parts = ["-o", str(tmp_path / "parts"), "-d", "256", *vectors, *partial]
+    assert main(["batch", "encode", path, *parts]) == 0
     assert load_vectors(tmp_path / "parts").spec == spec
     for file, what in ((target, "dense vectors"), (tmp_path / "parts", "a folder of parts")):
         capsys.readouterr()
@@ -249,7 +250,7 @@ def test_word_vectors_make_vectors_of_similar_words(tmp_path):
     assert main(["encode", str(trees), "-o", str(target), *options]) == 0
     assert (load_vectors(target).matrix == expected).all()
     assert load_vectors(target).spec == vectorizer.spec
-    assert main(["encode", str(trees), "-o", str(tmp_path / "parts") + "/", *options]) == 0
+    assert main(["batch", "encode", str(trees), "-o", str(tmp_path / "parts"), *options]) == 0
     assert (load_vectors(tmp_path / "parts").matrix == expected).all()
     gram = ["gram", str(trees), "-o", str(tmp_path / "K.npy"), "--vectors", "dense", "--normalize", *options]
     assert main(gram) == 0
@@ -496,7 +497,27 @@ def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch)
             "use --damping linear",
         ),
         (["encode", "good.mrg", "-o", "nowhere/v.npz"], 1, "does not exist"),
-        (["encode", "good.mrg", "-o", "folder.npz"], 1, "it is a folder"),
+        (
+            ["encode", "good.mrg", "-o", "folder.npz"],
+            1,
+            "it is a folder; use treedot batch encode for a fold",
+        ),
+        (
+            ["encode", "good.mrg", "-o", "rows/"],
+            1,
+            "cannot write rows/: it is a folder; use treedot batch enc",
+        ),
+        (
+            ["predict", "folder.npz", "good.mrg", "-o", "said/"],
+            1,
+            "it is a folder; use treedot batch predict",
+        ),
+        (["dups", "-o", "groups/"], 2, "it is a folder; use treedot batch dups for a folder of parts"),
+        (["encode", "good.mrg", "-o", "v.npz", "--workers", "2"], 2, "unrecognized arguments: --workers 2"),
+        (["train", "good.mrg", "--class", "c", "-o", "m", "--engine", "ray"], 2, "unrecognized arguments"),
+        (["batch"], 2, "COMMAND"),
+        (["batch", "encode", "good.mrg", "-o", "rows/", "-j", "2"], 2, "unrecognized arguments: -j 2"),
+        (["batch", "fit", "good.mrg", "--class", "c", "-o", "m", "--kernel", "subset"], 2, "unrecognized"),
         (["demo", "--functions", "0"], 1, "at least 50"),
         (["kernel", "good.mrg", "three.mrg"], 1, "cannot pair 2 trees with 3"),
         (["encode", "good.mrg"], 2, "-o"),

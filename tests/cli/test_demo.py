@@ -9,7 +9,7 @@ import pytest
 
 from strategies import random_forest
 from treedot import SubsetTreeKernel
-from treedot.cli import demo
+from treedot.cli import demo_page
 from treedot.vectors.fidelity import error_over_floor, floor, spearman
 
 ROOT = Path(sysconfig.get_paths()["stdlib"])
@@ -17,10 +17,10 @@ ROOT = Path(sysconfig.get_paths()["stdlib"])
 
 def test_the_demo_finds_near_duplicates_and_writes_one_page(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(demo, "COMPARED", 40)
-    monkeypatch.setattr(demo, "SIZE", 1024)
+    monkeypatch.setattr(demo_page, "COMPARED", 40)
+    monkeypatch.setattr(demo_page, "SIZE", 1024)
     lines = []
-    page = demo.run(tmp_path / "out", 600, say=lines.append)
+    page = demo_page.write_demo(tmp_path / "out", 600, say=lines.append)
     said = "\n".join(lines)
     first = page.read_text(encoding="utf-8")
     groups = json.loads(re.search(r'id="data">(.*?)</script>', first, re.DOTALL)[1])
@@ -33,14 +33,14 @@ def test_the_demo_finds_near_duplicates_and_writes_one_page(tmp_path, monkeypatc
     assert first.count("<img") == 2
     assert re.findall(r"(?:src|href)=.((?!data:)[^\"']*)", first) == []
     assert "Spearman" in said
-    assert sum("sparse rows, dense rest" in line for line in lines) == len(demo.DECAYS)
+    assert sum("sparse rows, dense rest" in line for line in lines) == len(demo_page.DECAYS)
 
 
 def test_the_functions_of_the_demo_are_always_the_same_ones():
-    forest = demo.standard_library(ROOT, 300)
+    forest = demo_page.standard_library(ROOT, 300)
     assert forest.sizes.min() >= 30
     assert len(set(map(str, forest))) == len(forest) == 300
-    some, more = demo.units(ROOT, 100), demo.units(ROOT, 150)
+    some, more = demo_page.units(ROOT, 100), demo_page.units(ROOT, 150)
     assert some.sizes.min() >= 40
     assert some == more[:100]
     assert some.columns["file"] == more.columns["file"][:100]

@@ -48,14 +48,14 @@ def test_files_are_compared_in_their_own_encoding(code, capsys, content):
 
 
 def test_a_file_that_is_gone_meanwhile_is_told_without_its_lines(code, capsys, monkeypatch):
-    from treedot.cli import dups
+    from treedot.clones import duplicates
 
     def find(*arguments, **settings):
         (code / "src/b.py").unlink()
         return found(*arguments, **settings)
 
-    found = dups.near_duplicates
-    monkeypatch.setattr(dups, "near_duplicates", find)
+    found = duplicates.near_duplicates
+    monkeypatch.setattr(duplicates, "near_duplicates", find)
     assert main(["dups", "src"]) == 0
     assert "src/b.py:4-11 plus" in capsys.readouterr().out
 

@@ -143,7 +143,6 @@ def test_weights_are_a_column(tmp_path, capsys):
         (["--weight", "class"], "row 1, column 'class'"),
         (["--weight", "heavy"], "there is no column 'heavy'"),
         (["--weight", "weight", "--checkpoint", str(tmp_path / "c")], "--weight wants all trees in memory"),
-        (["--weight", "weight", "--workers", "2"], "--weight is for training by one process"),
     ):
         assert main([*command, "--overwrite", *options]) == 1
         assert message in capsys.readouterr().err

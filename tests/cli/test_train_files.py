@@ -1,4 +1,4 @@
-"""``treedot train`` with a checkpoint or workers: trees are streamed, and what was stopped goes on."""
+"""``treedot train`` with a checkpoint and ``treedot batch fit``: trees are streamed, and trainings resume."""
 
 import json
 import os
@@ -102,12 +102,14 @@ def test_what_was_interrupted_goes_on_and_says_after_which_pass(command, tmp_pat
     assert LinearModel.load(tmp_path / "model").weights.tobytes() == wanted.weights.tobytes()
 
 
-@pytest.mark.parametrize("more", [[], ["--partitions", "2", "--rounds", "2", "--workers", "1"]])
+@pytest.mark.parametrize("by_many", [False, True])
 def test_a_kill_before_the_checkpoint_is_removed_leaves_it_to_the_next_run(
-    command, tmp_path, monkeypatch, more
+    command, tmp_path, monkeypatch, by_many
 ):
     monkeypatch.setattr("treedot.batch.engines.LocalProcesses", ThreadPoolExecutor)
-    train = [*command[:-2], *more] if more else [*command, "--passes", "2"]
+    train = [*command, "--passes", "2"]
+    if by_many:
+        train = ["batch", "fit", *command[1:-2], "--partitions", "2", "--rounds", "2", "--workers", "1"]
     with monkeypatch.context() as patch:
         removed = mock.Mock(side_effect=KeyboardInterrupt)
         patch.setattr("treedot.batch.checkpoint.remove_folder", removed)
@@ -147,11 +149,11 @@ def test_what_was_begun_otherwise_is_told_with_what_to_do(command, tmp_path, cap
 def by_many(tmp_path, monkeypatch):
     """Return a command that trains by many processes, for which threads stand in."""
     monkeypatch.setattr("treedot.batch.engines.LocalProcesses", ThreadPoolExecutor)
-    return ["train", "docs/examples/quest*.tsv", "--label", "label", "-o", str(tmp_path / "model"),
+    return ["batch", "fit", "docs/examples/quest*.tsv", "--label", "label", "-o", str(tmp_path / "model"),
             "--decay", "0.4", "--C", "1", "--workers", "2"]  # fmt: skip
 
 
-def test_workers_train_what_scale_fit_trains(by_many, tmp_path, capsys):
+def test_workers_train_what_batch_fit_trains(by_many, tmp_path, capsys):
     assert main([*by_many, "--rounds", "3", "--partitions", "4", "--balanced", "--budget", "3"]) == 0
     assert os.listdir(tmp_path) == ["model"]
     with ThreadPoolExecutor(1) as pool:
@@ -193,12 +195,7 @@ def test_what_workers_did_not_finish_goes_on(by_many, tmp_path, capsys, monkeypa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--passes", "3"], "--passes is for training by one process: use --rounds"),
-        (["-j", "2"], "--jobs is for training by one process: use --workers"),
-        (["--group", "label"], "--group is for training by one process: leave out --workers, --engine"),
-        (["--number-column", "x"], "--number-column is for training by one process"),
-        (["--kernel", "subset"], "--kernel is for training by one process"),
-        (["--vectors", "dense"], "as --vectors sparse with --n-features 2**22 makes them"),
+        (["--n-features", "1000"], "--n-features must be a power of two"),
         (["--engine", "dask"], "--workers is for processes of this machine"),
         (["--partitions", "0"], "partitions must be at least 1"),
         (["--label", "kind"], "there is no column 'kind'; the columns are 'label'"),
@@ -214,7 +211,7 @@ def test_what_many_processes_cannot_do_is_told_and_leaves_nothing(
 
 def test_bad_trees_are_left_out_by_workers_too(by_many, tmp_path, capsys):
     (tmp_path / "trees.tsv").write_text("label\ttree\na\t(A b)\nb\t(B b\nb\t(B c)\n")
-    by_many[1] = str(tmp_path / "trees.tsv")
+    by_many[2] = str(tmp_path / "trees.tsv")
     assert main([*by_many, "--skip-bad"]) == 0
     said = capsys.readouterr()
     assert "treedot: skipped " in said.err

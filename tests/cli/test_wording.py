@@ -1,5 +1,7 @@
 """Errors of the library name options where they are printed by a command."""
 
+import argparse
+
 import pytest
 
 from treedot import Forest, Tree
@@ -18,7 +20,11 @@ from treedot.cli.wording import in_options
         ("encode", "n_components must be 256 for composition='mixed'", None),
         ("gram", "n_jobs must not be 0", "--jobs must not be 0"),
         ("explain", "leave it out with find_flip=False", "leave it out with --no-flip"),
-        ("encode", "planned with shard_size=1000: remove it", "planned with --shard-size 1000: remove it"),
+        (
+            "batch encode",
+            "planned with shard_size=1000: remove it",
+            "planned with --shard-size 1000: remove it",
+        ),
         ("info", "a table: give format='tsv'", "a table: give --format tsv"),
         (
             "dups",
@@ -37,7 +43,32 @@ from treedot.cli.wording import in_options
 def test_parameters_become_options_where_the_command_has_them(command, text, expected):
     if expected is None:
         expected = "--n-components must be 256 for --composition mixed"
-    assert in_options(text, parser(), command) == expected
+    assert in_options(text, parser_of(command)) == expected
+
+
+def test_every_command_has_a_help_with_an_example():
+    def check(commands, prefix):
+        (found,) = (one for one in commands._actions if isinstance(one, argparse._SubParsersAction))
+        assert len(found.choices) == len(found._choices_actions) > 4
+        for brief, (name, command) in zip(found._choices_actions, found.choices.items(), strict=True):
+            assert brief.help[0].islower()
+            assert not brief.help.endswith(".")
+            if name == "batch":
+                check(command, "treedot batch")
+            else:
+                assert f"{prefix} {name}" in command.epilog
+                assert command.description
+
+    check(parser(), "treedot")
+
+
+def parser_of(command):
+    """Return the parser of a command."""
+    found = parser()
+    for name in command.split():
+        (commands,) = (one for one in found._actions if isinstance(one, argparse._SubParsersAction))
+        found = commands.choices[name]
+    return found
 
 
 def test_a_model_in_the_way_is_replaced_by_an_option(tmp_path, capsys):

@@ -91,7 +91,7 @@ def write_all() -> None:
         train("checkpoint", stop_after=2)
     Path("expected.json").write_text(json.dumps(expected))
     main(["dups", "code", "--write-baseline", "baseline.json"])
-    main(["encode", "trees.tsv", "-o", "parts/", "--n-features", "1024"])
+    main(["batch", "encode", "trees.tsv", "-o", "parts/", "--n-features", "1024"])
 
 
 def train(checkpoint: str, stop_after: int | None = None) -> td.LinearModel:

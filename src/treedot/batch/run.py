@@ -121,5 +121,5 @@ def run(folder: Path, plan: Plan, by: Workers, on_done: OnDone | None) -> Done:
 def _message(folder: Path, plan: Plan, failures: list[Outcome], total: int) -> str:
     return (
         f"{len(failures)} of {total} shards failed ({first_failure(failures, plan.where)}); the others are "
-        f"finished. Run it again to try only these; treedot status {folder} lists them"
+        f"finished. Run it again to try only these; treedot batch status {folder} lists them"
     )

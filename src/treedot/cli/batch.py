@@ -1,115 +1,184 @@
-"""The commands that work on many files: into folders of parts, and how far those are."""
+"""The commands ``treedot batch``: many files, by many processes, into a folder of parts or a model."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import logging
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import treedot as td
 from treedot._pages.printable import printable_json
-from treedot.cli.choices import check_options, make_vectorizer
+from treedot.cli.engines import add_engine, add_share, client
+from treedot.cli.options import MODEL_HELP, Work, add_command, add_output, add_reading
 from treedot.cli.pipes import note, show
-from treedot.cli.progress import Counted, Passes
-from treedot.errors import ParameterError, SourceError, missing
+from treedot.cli.progress import Progress, report_passes
+from treedot.cli.reading import Skipped
+from treedot.cli.training import add_training, resumable, show_streamed, training_settings
+from treedot.cli.vector_options import add_encoding, add_streamed_rows, check_options, make_vectorizer
+from treedot.errors import ParameterError
+from treedot.languages import LANGUAGES
 
-if TYPE_CHECKING:  # each command imports what it needs, and all of this takes seconds
-    from treedot.batch import Reading
-    from treedot.batch.run import Done
-    from treedot.batch.shard import Outcome
-    from treedot.models.linear_model import LinearModel
-
-FILES = (".npz", ".npy", ".parquet", ".arrow", ".tsv", ".csv", ".txt")
-REPORTS = (".html", ".htm", ".json", ".sarif", ".md")
-A_FOLDER = "parts are written to a folder: give one, such as -o out/"
-GIVEN = ("workers", "engine", "scheduler", "shard", "shard_size")
-FIT_GIVEN = ("workers", "engine", "scheduler", "shard_size", "rounds", "partitions")
-IN_MEMORY = "leave out " + ", ".join(f"--{name.replace('_', '-')}" for name in FIT_GIVEN)
-FOR_SOURCE_CODE = (
-    "unit",
-    "language",
-    "exclude",
-    "top",
-    "format",
-    "changed_since",
-    "baseline",
-    "write_baseline",
-    "fail_on_new",
-)
-FOR_ONE_PROCESS = {
-    "passes": "use --rounds",
-    "jobs": "use --workers",
-    **dict.fromkeys(("group", "weight", "kernel", "tree_column", "number_column", "text_column"), IN_MEMORY),
-}
+FILES_HELP = "files of trees, folders of them, and patterns in quotes, such as 'trees/*.parquet'"
 
 
-def wants_parts(options: argparse.Namespace) -> bool:
-    """Tell whether a command is to write a folder of parts."""
-    output = options.output or ""
-    a_file = Path(output).suffix in (*FILES, *REPORTS)
-    folder = output.endswith(os.sep) or (os.path.isdir(output) and not a_file)
-    if folder or any(getattr(options, name) is not None for name in GIVEN):
-        if not folder and (output in ("", "-") or a_file or os.path.isfile(output)):
-            raise ParameterError(A_FOLDER)
-        if getattr(options, "device", None) not in (None, "cpu"):
-            raise ParameterError("--device has no effect on parts, which processors make: leave it out")
-        if options.jobs not in (None, -1):
-            raise ParameterError(
-                "--jobs has no effect on parts, each of which one thread makes: use --workers"
-            )
-        return True
-    return False
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the commands."""
+    commands = command.add_subparsers(metavar="COMMAND", required=True)
+    for name, (add_own, work) in WORKS.items():
+        own = add_command(commands, name, work)
+        own.set_defaults(run=run, work=work)
+        add_own(own)
 
 
-def wants_workers(options: argparse.Namespace) -> bool:
-    """Tell whether a model is to be trained by many processes."""
-    return any(getattr(options, name) is not None for name in FIT_GIVEN)
+def run(options: argparse.Namespace) -> int | None:
+    """Work on many files, by many processes or machines.
+
+    Work on many files, or on one huge file, by all cores, Dask, Ray or an array of jobs. The files are cut
+    into shards; each becomes a part, an Arrow file in the output folder (fit writes a model). A command that
+    was stopped or killed resumes when it is given again; treedot batch status lists what is missing.
+    """
+    work: Work = options.work
+    return work(options)
 
 
-def encode_parts(options: argparse.Namespace) -> None:
-    """Turn the trees of many files into vectors."""
-    from treedot.batch.jobs import encode as encode_files
+def _add_parts(command: argparse.ArgumentParser, what: str) -> None:
+    """Add the options of every command that writes parts."""
+    command.add_argument("trees", nargs="+", metavar="TREES", help=FILES_HELP)
+    add_output(command, "FOLDER", f"the folder to write: {what}")
+    add_share(add_engine(command))
+    add_reading(command)
 
+
+def _add_encode(command: argparse.ArgumentParser) -> None:
+    _add_parts(command, "a part with vectors for every shard")
+    add_encoding(command, parts=True)
+
+
+def _encode(options: argparse.Namespace) -> None:
+    """Turn the trees of many files into vectors.
+
+    Write the vectors of all trees to a folder of parts, which load_vectors reads as one matrix.
+
+    Example: treedot batch encode 'trees/*.parquet' -o rows/ --workers 8
+    """
+    options.vectors = options.vectors or ("sparse" if options.kernel is None else "dense")
     check_options(options)
-    _run(options, encode_files, make_vectorizer(options))
+    _make_parts(options, td.batch.encode, make_vectorizer(options))
 
 
-def predict_parts(options: argparse.Namespace) -> None:
-    """Tell the classes of the trees of many files."""
-    from treedot.batch.jobs import predict as predict_files
+def _add_predict(command: argparse.ArgumentParser) -> None:
+    command.add_argument("model", metavar="MODEL", help=MODEL_HELP)
+    command.add_argument(
+        "--scores", action="store_true", help="also write the scores of all classes, in the column scores"
+    )
+    _add_parts(command, "a part with classes for every shard")
 
-    _run(options, predict_files, options.model, scores=options.scores)
+
+def _predict(options: argparse.Namespace) -> None:
+    """Predict the classes of the trees of many files.
+
+    Write the class of every tree to a folder of parts, in the column predicted, beside the other columns of
+    the files.
+
+    Example: treedot batch predict questions.model 'trees/*.parquet' -o classes/ --workers 8
+    """
+    _make_parts(options, td.batch.predict, options.model, scores=options.scores)
 
 
-def duplicate_parts(options: argparse.Namespace) -> None:
-    """Find near-duplicates among the trees of many files."""
-    from treedot.batch.duplicates import find_duplicates
+def _add_fit(command: argparse.ArgumentParser) -> None:
+    add_training(command, FILES_HELP)
+    group = add_engine(command)
+    group.add_argument(
+        "--rounds",
+        type=int,
+        metavar="N",
+        help="how often the partitions exchange what they found (default: 10)",
+    )
+    group.add_argument(
+        "--partitions",
+        type=int,
+        metavar="N",
+        help="partitions, at least as many as there are workers (default: one for 16,384 trees, at most 16)",
+    )
+    group.add_argument(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="keep there what is needed to resume; it is removed when the model is written (default: "
+        "MODEL.training)",
+    )
+    add_streamed_rows(command)
+    add_reading(command)
+
+
+def _fit(options: argparse.Namespace) -> None:
+    """Train one model on the trees of many files.
+
+    Train a linear model as treedot train does, by many processes. The trees are dealt out to partitions,
+    which are trained on side by side and exchange what they found after every round. Several --decay and --C
+    are compared on a random sample of 20,000 trees.
+
+    Example: treedot batch fit 'trees/*.parquet' --class class -o trees.model --workers 8
+    """
+    from treedot.models.training.training_settings import N_FEATURES
+
+    rows = argparse.Namespace(**vars(options) | {"vectors": "sparse", "decay": None})
+    rounds = {} if options.rounds is None else {"rounds": options.rounds}
+    with resumable(options), _running(options) as how, Progress() as progress:
+        model = td.batch.fit(
+            options.trees,
+            options.output,
+            make_vectorizer(rows, n_features=N_FEATURES),
+            label=options.class_column,
+            partitions=options.partitions,
+            checkpoint=options.checkpoint,
+            overwrite=options.overwrite,
+            progress=report_passes(progress, "round", "began with a duality gap of"),
+            **training_settings(options),
+            **rounds,
+            **how,
+        )
+    show_streamed(model, options.output)
+
+
+def _add_dups(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--min-nodes", type=int, metavar="N", help="leave out smaller trees (default: 40)")
+    command.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help="above 0, up to 1: of all productions in either of two trees, the share that is in both. Below "
+        "T + 0.1, what they share must also be rare enough (default: 0.7)",
+    )
+    _add_parts(command, "duplicates.arrow, and what is needed to resume")
+
+
+def _dups(options: argparse.Namespace) -> None:
+    """Find near-duplicates among the trees of many files.
+
+    Write groups of trees that are near-duplicates of each other to duplicates.arrow in a folder, with a row
+    for every member. Source code is compared by treedot dups, in memory.
+
+    Example: treedot batch dups 'trees/*.parquet' -o dups/ --workers 8
+    """
     from treedot.batch.plan import find_inputs
     from treedot.batch.status import DUPLICATES
-    from treedot.languages import LANGUAGES
     from treedot.readers.sources import format_of
 
-    for name in FOR_SOURCE_CODE:
-        value = getattr(options, name)
-        if value is not None and value is not False:
+    for source in find_inputs(options.trees, options.format, Path(options.output)):
+        if (options.format or format_of(source.path)) in LANGUAGES:
             raise ParameterError(
-                f"--{name.replace('_', '-')} is for source code, which is compared in memory: leave it out, "
-                "or -o FOLDER/ and what chooses workers"
-            )
-    for source in find_inputs(options.paths, None, Path(options.output)):
-        if format_of(source.path) in LANGUAGES:
-            raise ParameterError(
-                f"{source.path} is source code, which is compared in memory: leave out -o FOLDER/ and what "
-                "chooses workers; or give files of trees, such as read_code(…, identifiers='blur') saves"
+                f"{source.path} is source code: use treedot dups, which compares it in memory; or give files "
+                "of trees, such as read_code(…, identifiers='blur') saves"
             )
     names = ("threshold", "min_nodes")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     limited: list[int] = []
-    with _running(options) as how:
-        found = find_duplicates(options.paths, options.output, on_limit=limited.append, **given, **how)
+    with _counting_shards(options) as how:
+        found = td.batch.find_duplicates(
+            options.trees, options.output, on_limit=limited.append, **given, **how
+        )
     for count in limited:
         note(
             f"{count:,} trees met a limit: so much is like them that not all of it was compared; "
@@ -125,98 +194,20 @@ def duplicate_parts(options: argparse.Namespace) -> None:
         show(f"{Path(options.output, DUPLICATES)}: {groups:,} groups of {len(found):,} trees")
 
 
-def _run(options: argparse.Namespace, work: Callable[..., Done], *what: Any, **more: Any) -> None:
-    with _running(options) as how:
-        done = work(options.trees, options.output, *what, **how, **more)
-    there = f" ({done.found} of them were there)" if done.found else ""
-    show(f"{options.output}: {done.made + done.found} part(s){there}, {done.rows:,} rows")
+def _add_status(command: argparse.ArgumentParser) -> None:
+    command.add_argument("folder", metavar="FOLDER", help="a folder that batch encode, predict or dups wrote")
+    command.add_argument("--json", action="store_true", help="print JSON")
 
 
-@contextlib.contextmanager
-def _running(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Give what all works on parts are called with; say meanwhile how far they are, and what is left out."""
-    with _client(options) as client, Counted("shards") as progress, _left_out() as tell:
+def _status(options: argparse.Namespace) -> int:
+    """Show how much of a folder of parts is finished.
 
-        def on_done(outcome: Outcome, total: int) -> None:
-            progress.add(total)
-            tell(outcome)
+    Count the parts of a folder and their rows, and list those that are missing and why they failed. The exit
+    code is 0 if all are there, 1 if some are missing.
 
-        yield {
-            "client": client,
-            "workers": options.workers,
-            "share": options.shard or (1, 1),
-            "reading": _reading(options),
-            "shard_size": options.shard_size,
-            "on_done": on_done,
-        }
-
-
-def _reading(options: argparse.Namespace) -> Reading:
-    from treedot.batch import Reading
-
-    return Reading(options.format, options.column, options.unit, options.skip_bad)
-
-
-@contextlib.contextmanager
-def _left_out() -> Iterator[Callable[[Outcome], None]]:
-    """Give what tells of the trees that a shard left out; say at the end how many they were."""
-    skipped = 0
-
-    def tell(outcome: Outcome) -> None:
-        nonlocal skipped
-        skipped += outcome.skipped
-        for message in outcome.messages:
-            note(f"skipped {message}")
-
-    yield tell
-    if skipped:
-        note(f"left out {skipped} bad tree(s)")
-
-
-@contextlib.contextmanager
-def _client(options: argparse.Namespace) -> Iterator[Any]:
-    engine = options.engine or "local"
-    if engine == "local" and options.scheduler is not None:
-        raise ParameterError("--scheduler is for --engine dask and --engine ray")
-    if engine != "local" and options.workers is not None:
-        raise ParameterError(f"--workers is for processes of this machine: --engine {engine} has its own")
-    if engine == "local":
-        yield None
-    elif engine == "dask":
-        if options.scheduler is None:
-            raise ParameterError("--engine dask needs the address of its scheduler: --scheduler tcp://…")
-        try:
-            from distributed import Client
-        except ModuleNotFoundError:
-            raise missing("distributed", "dask", "--engine dask") from None
-        # Where the scheduler goes away, Dask would log tracebacks beside the error.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
-        try:
-            client = Client(options.scheduler)
-        except (OSError, ValueError) as error:
-            raise SourceError(f"no Dask scheduler answers at {options.scheduler}: {error}") from None
-        with client:
-            yield client
-    else:
-        try:
-            import ray
-        except ModuleNotFoundError:
-            raise missing("ray", "ray", "--engine ray") from None
-        try:
-            ray.init(address=options.scheduler or "auto", log_to_driver=False)
-        except (OSError, ValueError) as error:
-            raise SourceError(f"no Ray cluster answers at {options.scheduler or 'auto'}: {error}") from None
-        try:
-            yield ray
-        finally:
-            ray.shutdown()
-
-
-def status(options: argparse.Namespace) -> int:
-    """Say how far a folder of parts is."""
-    from treedot.batch import status as look_at
-
-    found = look_at(options.folder)
+    Example: treedot batch status rows/
+    """
+    found = td.batch.status(options.folder)
     facts = {
         "parts": found.parts,
         "finished": found.parts - len(found.missing),
@@ -234,30 +225,48 @@ def status(options: argparse.Namespace) -> int:
     return 1 if found.missing else 0
 
 
-def train_by_many(options: argparse.Namespace, settings: dict[str, Any]) -> LinearModel:
-    """Train a model on the trees of many files, by many processes, and write it to a folder."""
-    from treedot.batch.fitting import fit as fit_files
+def _make_parts(
+    options: argparse.Namespace, work: Callable[..., td.batch.Done], *what: Any, **more: Any
+) -> None:
+    with _counting_shards(options) as how:
+        done = work(options.trees, options.output, *what, **how, **more)
+    there = f" ({done.found} of them were there)" if done.found else ""
+    show(f"{options.output}: {done.made + done.found} part(s){there}, {done.rows:,} rows")
 
-    for name, instead in FOR_ONE_PROCESS.items():
-        if getattr(options, name) not in (None, -1):
-            raise ParameterError(f"--{name.replace('_', '-')} is for training by one process: {instead}")
-    own = ("vectorizer", "decay", "C", "cv", "class_weight")
-    rounds = {} if options.rounds is None else {"rounds": options.rounds}
-    progress = Passes("round", "began with a duality gap of")
-    with _client(options) as client, progress, _left_out() as tell:
-        return fit_files(
-            options.trees,
-            options.output,
-            client=client,
-            label=options.class_column,
-            **{name: settings[name] for name in own},
-            **rounds,
-            partitions=options.partitions,
-            workers=options.workers,
-            reading=_reading(options),
-            shard_size=options.shard_size,
-            checkpoint=options.checkpoint,
-            overwrite=options.overwrite,
-            on_done=lambda outcome, _: tell(outcome),
-            progress=progress,
-        )
+
+@contextlib.contextmanager
+def _counting_shards(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of a work on parts, and show how many of its shards are done."""
+    with Progress("shards") as progress, _running(options, progress.add) as how:
+        yield {**how, "share": options.shard}
+
+
+@contextlib.contextmanager
+def _running(
+    options: argparse.Namespace, on_shard: Callable[[int], object] = lambda total: None
+) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of any work on many files, and report the trees that it leaves out."""
+    skipped = Skipped(options.skip_bad)
+
+    def on_done(outcome: td.batch.Outcome, total: int) -> None:
+        on_shard(total)
+        skipped.add(outcome.skipped, *outcome.messages)
+
+    with client(options) as found:
+        yield {
+            "client": found,
+            "workers": options.workers,
+            "reading": td.batch.Reading(options.format, options.column, options.unit, options.skip_bad),
+            "shard_size": options.shard_size,
+            "on_done": on_done,
+        }
+    skipped.report()
+
+
+WORKS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], Work]] = {
+    "encode": (_add_encode, _encode),
+    "predict": (_add_predict, _predict),
+    "fit": (_add_fit, _fit),
+    "dups": (_add_dups, _dups),
+    "status": (_add_status, _status),
+}

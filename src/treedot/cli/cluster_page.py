@@ -22,7 +22,7 @@ def cluster_counts(clusters: Clusters) -> str:
 
 
 def cluster_page(forest: Forest, clusters: Clusters, place_of: Callable[[Forest, int], str]) -> str:
-    """Return the page, self-contained; ``place_of`` says where a unit stands."""
+    """Return the page, self-contained; ``place_of`` returns where a unit is."""
     order = np.argsort(clusters.labels, kind="stable")
     bounds = np.searchsorted(clusters.labels[order], np.arange(len(clusters.sizes) + 1))
     parts = [

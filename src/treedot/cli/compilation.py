@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,25 +30,17 @@ def kinds() -> dict[str, Callable[[], object]]:
     """Return for every kind of call a function that makes such calls, on trees of a few nodes."""
     forest = td.read_trees(TREES)
     return {
-        "reading": lambda: _read(forest),
-        "exact kernels": lambda: _kernels(forest),
-        **{
-            f"dense vectors, {name}": lambda name=name: _dense(forest, name)  # type: ignore[misc]
-            for name in COMPOSITIONS
-        },
-        "operations for a GPU": lambda: _operations(forest),
-        "dense vectors of partial trees": lambda: _dense(forest, "mixed", kernel="partial"),
-        "dense vectors of similar words": lambda: _dense(
-            forest, "mixed", kernel="smoothed", similarity={"a": [1.0]}
-        ),
-        **{
-            f"sparse rows, {rest or 'no'} rest": lambda rest=rest: _sparse(forest, rest)  # type: ignore[misc]
-            for rest in (None, *RESTS)
-        },
-        "dot products and nearest": lambda: _products(forest),
+        "reading": partial(_read, forest),
+        "exact kernels": partial(_kernels, forest),
+        **{f"dense vectors, {name}": partial(_dense, forest, composition=name) for name in COMPOSITIONS},
+        "operations for a GPU": partial(_operations, forest),
+        "dense vectors of partial trees": partial(_dense, forest, kernel="partial"),
+        "dense vectors of similar words": partial(_dense, forest, kernel="smoothed", similarity={"a": [1.0]}),
+        **{f"sparse rows, {rest or 'no'} rest": partial(_sparse, forest, rest) for rest in (None, *RESTS)},
+        "dot products and nearest": partial(_products, forest),
         "indexes": _index,
-        "near-duplicates": lambda: _duplicates(forest),
-        "clusters": lambda: _clusters(forest),
+        "near-duplicates": partial(_duplicates, forest),
+        "clusters": partial(_clusters, forest),
         "explanations": _explanations,
         "training": _training,
     }
@@ -98,12 +91,11 @@ def _kernels(forest: Forest) -> None:
         kernel.log_norms(forest)
 
 
-def _dense(forest: Forest, composition: str, **settings: Any) -> None:
+def _dense(forest: Forest, **settings: Any) -> None:
     for dtype in DTYPES:
         for normalize in (True, False):
-            vectorizer = td.DistributedTreeVectorizer(
-                n_components=1024, composition=composition, dtype=dtype, normalize=normalize, **settings
-            )
+            settings |= {"n_components": 1024, "dtype": dtype, "normalize": normalize}
+            vectorizer = td.DistributedTreeVectorizer(**settings)
             vectorizer.transform(forest)
             vectorizer.transform_fragment(TREES[0])
 
@@ -158,11 +150,9 @@ def _wide(forest: Forest, dtype: str) -> Any:
 
 def _index() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for number, vectorizer in enumerate(
-            (td.FragmentVectorizer(), td.FragmentVectorizer(dtype="float64"))
-        ):
-            path = Path(folder, f"{number}.index")
-            td.TreeIndex.build(TREES, path, vectorizer)
+        for dtype in DTYPES:
+            path = Path(folder, f"{dtype}.index")
+            td.TreeIndex.build(TREES, path, td.FragmentVectorizer(dtype=dtype))
             index = td.TreeIndex.open(path)
             for rerank in (None, td.SubsetTreeKernel(normalize=True)):
                 index.search(TREES, k=2, rerank=rerank)

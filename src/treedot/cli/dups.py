@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import treedot as td
 from treedot._storage.files import check_target, write_whole
-from treedot.cli.changes import Changes
+from treedot.cli.options import add_jobs, add_output, refuse_folder
 from treedot.cli.pipes import note, reader_may_leave
-from treedot.cli.progress import Count
-from treedot.cli.settings import apply_settings
-from treedot.clones.baseline import Baseline, read_baseline, unit_names, write_baseline
-from treedot.clones.duplicates import MIN_NODES, THRESHOLD, near_duplicates
-from treedot.clones.groups import DuplicateGroup, groups_of
-from treedot.clones.identities import units_of
-from treedot.clones.near_duplicates import NearDuplicates
-from treedot.clones.new_duplicates import new_duplicates
-from treedot.clones.report.formats import duplicates_report
-from treedot.clones.report.text import count_of
+from treedot.cli.progress import Progress
 from treedot.errors import ParameterError, SourceError
-from treedot.languages import language_of
+from treedot.languages import LANGUAGES, language_of
 from treedot.parameters import CODE_UNITS, REPORT_FORMATS, checked_choice, checked_integer
-from treedot.readers import CodeSettings, iter_code
-from treedot.readers.code.grammars import grammar_changes
-from treedot.readers.code.source_files import source_lines
 from treedot.readers.folders import Skipped
-from treedot.trees import Forest
 
+if TYPE_CHECKING:
+    from treedot.cli.changes import Changes
+    from treedot.clones.baseline import Baseline
+    from treedot.clones.groups import DuplicateGroup
+    from treedot.clones.near_duplicates import NearDuplicates
 SETTINGS: dict[str, type] = {
     "unit": str,
     "language": str,
@@ -40,35 +33,82 @@ SETTINGS: dict[str, type] = {
     "exclude": list,
 }
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".sarif": "sarif", ".md": "markdown"}
-DEFAULTS = {"unit": "function", "min_nodes": MIN_NODES, "threshold": THRESHOLD, "format": "text"}
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    command.set_defaults(failed=2)  # 1 is the exit code for duplicates
+    command.add_argument(
+        "paths",
+        nargs="*",
+        default=["."],
+        metavar="PATH",
+        help="source files, or folders of them (default: the folder that you are in)",
+    )
+    command.add_argument("--unit", choices=CODE_UNITS, help="what is compared (default: function)")
+    command.add_argument("--language", choices=sorted(LANGUAGES), help="only this language (default: all)")
+    command.add_argument(
+        "--min-nodes", type=int, metavar="N", help="leave out smaller syntax trees (default: 40)"
+    )
+    command.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help="above 0, up to 1: of all constructs in either of two functions, the share that is in both. "
+        "Below T + 0.1, what they share must also be rare enough (default: 0.7)",
+    )
+    command.add_argument(
+        "--exclude", action="append", metavar="PATTERN", help="leave out files, as in .gitignore"
+    )
+    command.add_argument("--top", type=int, metavar="N", help="show the first N groups (default: all)")
+    command.add_argument(
+        "--format", choices=REPORT_FORMATS, help="of the report (default: as FILE ends, else text)"
+    )
+    add_output(
+        command,
+        "FILE",
+        "write the report there: .html, .json, .sarif, .md or text (default: print it)",
+        required=False,
+    )
+    new = command.add_argument_group("only what is new")
+    new.add_argument(
+        "--changed-since",
+        metavar="REF",
+        help="only near-duplicates of functions that are new or changed since a git commit",
+    )
+    new.add_argument("--baseline", metavar="FILE", help="only near-duplicates that this file does not know")
+    new.add_argument("--write-baseline", metavar="FILE", help="write all near-duplicates to such a file")
+    new.add_argument("--fail-on-new", action="store_true", help="exit with 1 where any group is shown")
+    add_jobs(command, "processes or threads")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the near-duplicates of source files; return 1 where there are new ones and that is a failure."""
-    if options.format is None and options.output is not None:
-        options.format = SUFFIXES.get(Path(options.output).suffix.lower())
-    apply_settings(options, SETTINGS, Path.cwd())
-    for name, value in DEFAULTS.items():
-        if getattr(options, name) is None:
-            setattr(options, name, value)
-    for name in ("column", "skip_bad"):
-        if getattr(options, name):
-            raise ParameterError(
-                f"--{name.replace('_', '-')} is for files of trees, and this compares source code: leave it "
-                "out, or give a folder to write to, such as -o out/"
-            )
-    checked_choice("--unit", options.unit, CODE_UNITS)
-    checked_choice("--format", options.format, REPORT_FORMATS)
-    if options.top is not None:
-        checked_integer("--top", options.top, at_least=1)
+    """Find near-duplicates in source code.
+
+    List groups of functions (or classes, or files) that are copies of each other, also renamed and edited
+    ones, those that share most first. Names, literals, comments and layout do not matter. Settings may be
+    given in [dups] of treedot.toml, or [tool.treedot.dups] of pyproject.toml; a comment 'treedot: ignore' in
+    or above a function leaves it out. Exit codes: 0 done, 1 with --fail-on-new where there are groups, 2 the
+    command line or the input is bad. For files of trees, use treedot batch dups.
+
+    Example: treedot dups src -o report.html
+    """
+    from treedot.cli.changes import Changes
+    from treedot.clones.baseline import read_baseline, unit_names, write_baseline
+    from treedot.clones.duplicates import near_duplicates
+    from treedot.clones.report.formats import duplicates_report
+
+    refuse_folder(options.output, "dups")
+    _complete(options)
     _check_targets(options, options.paths)
     known = None if options.baseline is None else read_baseline(Path(options.baseline))
     changes = None if options.changed_since is None else Changes(options.changed_since, Path.cwd())
 
     skipped = Skipped()
     bad: list[SourceError] = []
-    with Count() as count:
-        forest = count.over(_units(options, options.paths, on_skip=skipped, on_bad=bad.append))
+    with Progress() as progress:
+        units = _units(options, options.paths, on_skip=skipped, on_bad=bad.append)
+        forest = td.Forest.concat(progress.over(units))
     _check_targets(options, set(forest.columns.get("file", ())))
     limited: list[int] = []
     found = near_duplicates(
@@ -82,9 +122,13 @@ def run(options: argparse.Namespace) -> int:
         names = unit_names(forest, options.unit)
         write_baseline(Path(options.write_baseline), forest, found, names)
     groups = _shown(options, forest, found, known, changes)
-    report = duplicates_report(
-        forest, groups[: options.top], options.format, sources=_lines(options.language)
-    )
+
+    def lines(file: str) -> list[str]:
+        from treedot.readers.code.source_files import source_lines
+
+        return source_lines(file, options.language or language_of(file) or "")
+
+    report = duplicates_report(forest, groups[: options.top], options.format, sources=lines)
     if options.output is None:
         with reader_may_leave():
             print(report, end="")
@@ -97,11 +141,29 @@ def run(options: argparse.Namespace) -> int:
     return 1 if options.fail_on_new and groups else 0
 
 
-def _units(options: argparse.Namespace, paths: Sequence[Any], **how: Any) -> Iterator[Forest]:
+def _complete(options: argparse.Namespace) -> None:
+    """Set the options that are not given, from the settings of the project or by default; check them."""
+    from treedot.cli.settings import apply_settings
+    from treedot.clones.duplicates import MIN_NODES, THRESHOLD
+
+    if options.format is None and options.output is not None:
+        options.format = SUFFIXES.get(Path(options.output).suffix.lower())
+    apply_settings(options, SETTINGS, Path.cwd())
+    defaults = {"unit": "function", "min_nodes": MIN_NODES, "threshold": THRESHOLD, "format": "text"}
+    for name, value in defaults.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    checked_choice("--unit", options.unit, CODE_UNITS)
+    checked_choice("--format", options.format, REPORT_FORMATS)
+    if options.top is not None:
+        checked_integer("--top", options.top, at_least=1)
+
+
+def _units(options: argparse.Namespace, paths: Sequence[Any], **how: Any) -> Iterator[td.Forest]:
     """Yield the units of paths that are compared, without names and literals."""
-    return iter_code(
+    return td.iter_code(
         paths,
-        settings=CodeSettings(options.unit, "blur", "blur", options.min_nodes, blurred=True),
+        settings=td.readers.CodeSettings(options.unit, "blur", "blur", options.min_nodes, blurred=True),
         language=options.language,
         exclude=options.exclude or (),
         n_jobs=options.jobs,
@@ -111,24 +173,26 @@ def _units(options: argparse.Namespace, paths: Sequence[Any], **how: Any) -> Ite
 
 def _shown(
     options: argparse.Namespace,
-    forest: Forest,
+    forest: td.Forest,
     found: NearDuplicates,
     known: Baseline | None,
     changes: Changes | None,
 ) -> list[DuplicateGroup]:
     """Return the groups; with a baseline or a commit, only what is not known and what has changed."""
+    from treedot.clones.baseline import unit_names
+    from treedot.clones.groups import groups_of
+    from treedot.clones.identities import units_of
+    from treedot.clones.new_duplicates import new_duplicates
+
+    def old(paths: Sequence[Path]) -> td.Forest:
+        """Return the units of files as they were; those that cannot be read have none."""
+        return td.Forest.concat(_units(options, paths, on_bad=lambda error: None))
+
     if known is None and changes is None:
         return groups_of(found)
     units = units_of(forest, unit_names(forest, options.unit)) if known is not None else ()
-    changed = None
-    if changes is not None:
-        changed = changes.changed(forest, options.paths, lambda paths: _old(options, paths))
+    changed = None if changes is None else changes.changed(forest, options.paths, old)
     return new_duplicates(found, known=known, units=units, changed=changed)
-
-
-def _old(options: argparse.Namespace, paths: Sequence[Path]) -> Forest:
-    """Return the units of files as they were; those that cannot be read have none."""
-    return Forest.concat(_units(options, paths, on_bad=lambda error: None))
 
 
 def _check_targets(options: argparse.Namespace, sources: Iterable[str]) -> None:
@@ -140,19 +204,17 @@ def _check_targets(options: argparse.Namespace, sources: Iterable[str]) -> None:
         raise ParameterError(f"{options.output} is the baseline: write the report to another file")
 
 
-def _lines(language: str | None) -> Callable[[str], list[str]]:
-    """Return what reads the lines of a source file."""
-    return lambda file: source_lines(file, language or language_of(file) or "")
-
-
 def _notes(
     options: argparse.Namespace,
-    forest: Forest,
+    forest: td.Forest,
     bad: Iterable[SourceError],
     limited: Iterable[int],
     known: Baseline | None,
 ) -> Iterator[str]:
     """Yield notes on files that could not be read, on limits, and on an old baseline."""
+    from treedot.clones.report.text import count_of
+    from treedot.readers.code.grammars import grammar_changes
+
     if known is not None and not known.knows_pairs:
         yield (
             f"{options.baseline} is a baseline of version {known.version}, which is weaker: "
@@ -171,9 +233,11 @@ def _notes(
 
 
 def _summary(
-    options: argparse.Namespace, forest: Forest, groups: Sequence[DuplicateGroup], skipped: Skipped
+    options: argparse.Namespace, forest: td.Forest, groups: Sequence[DuplicateGroup], skipped: Skipped
 ) -> str:
     """Return how much was compared, and what was left out."""
+    from treedot.clones.report.text import count_of
+
     left_out = f"; left out: {skipped}" if skipped.counts else ""
     if not len(forest):
         what = f"there is no {options.unit} of at least {options.min_nodes} nodes, so nothing was compared"

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 
+import treedot as td
 from treedot._pages.printable import printable
 from treedot._runtime.array_types import IntArray, WordArray
 from treedot._runtime.hashing import GOLDEN, WORD, mix_words
 from treedot._storage.files import check_plain, read_plain
 from treedot._storage.safetensors import begins_as_arrays, read_arrays
 from treedot.errors import SourceError
-from treedot.models.linear_model import LinearModel
 from treedot.models.model_folder import CONFIG
-from treedot.trees import Forest
 from treedot.vectors import files
 from treedot.vectors.files import read_description, summarize
 from treedot.vectors.parts import PLAN, read_plan
@@ -57,7 +56,7 @@ def _is_open_already(path: Path) -> bool:
 
 
 def _model_facts(path: Path) -> dict[str, Any]:
-    model = LinearModel.load(path)
+    model = td.LinearModel.load(path)
     data = model.facts.get("data")
     return {
         "file": "a model (LinearModel.load)",
@@ -69,9 +68,7 @@ def _model_facts(path: Path) -> dict[str, Any]:
 
 
 def _parts_facts(path: Path) -> dict[str, Any]:
-    from treedot.batch import status
-
-    found, work = status(path), read_plan(path)["work"]
+    found, work = td.batch.status(path), read_plan(path)["work"]
     facts = {
         "file": FOLDERS.get(work.get("task"), "a folder of parts"),
         "parts": found.parts,
@@ -83,7 +80,7 @@ def _parts_facts(path: Path) -> dict[str, Any]:
     return _with_description(facts, work.get("vectors", {"model": work["fingerprint"]}))
 
 
-def tree_facts(forests: Iterable[Forest]) -> dict[str, Any]:
+def tree_facts(forests: Iterable[td.Forest]) -> dict[str, Any]:
     """Describe trees that come in batches: numbers, and for what varies its mean, median and largest value.
 
     Distinct things are counted by 64-bit hashes, eight bytes for each.
@@ -144,7 +141,7 @@ def _distinct(words: WordArray) -> WordArray:
     return words[np.diff(words, prepend=~words[:1]) != 0]
 
 
-def _hashes(forest: Forest, label: WordArray) -> tuple[WordArray, WordArray]:
+def _hashes(forest: td.Forest, label: WordArray) -> tuple[WordArray, WordArray]:
     """Return a hash of every node's production and of its subtree: of the label and the children in order."""
     start, child = forest.children
     place = np.zeros(forest.n_nodes, np.uint64)  # among the children of the same node, from 1

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 
+import treedot as td
+from treedot._runtime.timing import Stopwatch
 from treedot.cli.pipes import note
 from treedot.cli.progress import Progress
 from treedot.errors import SourceError
-from treedot.readers import iter_trees, read_trees
-from treedot.trees import Forest
 
 
-def read_all(source: str, options: argparse.Namespace, skipped: Skipped) -> Forest:
-    """Return the trees of a file, or the one that stands on the command line itself."""
-    return Forest.concat(batches(source, options, skipped))
+def read_all(source: str, options: argparse.Namespace, skipped: Skipped) -> td.Forest:
+    """Return the trees of a file, or the one that is on the command line itself."""
+    return td.Forest.concat(batches(source, options, skipped))
 
 
-def batches(source: str, options: argparse.Namespace, skipped: Skipped) -> Iterator[Forest]:
-    """Yield the trees of a file, or the one that stands on the command line itself."""
+def batches(source: str, options: argparse.Namespace, skipped: Skipped) -> Iterator[td.Forest]:
+    """Yield the trees of a file, or the one that is on the command line itself."""
     if source.lstrip().startswith("("):
-        yield read_trees([source])
+        yield td.read_trees([source])
         return
     found = 0
     for batch in _of_file(source, options, skipped, 8192):
@@ -30,15 +31,26 @@ def batches(source: str, options: argparse.Namespace, skipped: Skipped) -> Itera
         raise SourceError(f"{source}: there is no tree in it")
 
 
-def streamed(
-    sources: Iterable[str], options: argparse.Namespace, skipped: Skipped, progress: Progress
-) -> Iterator[Forest]:
-    """Yield the trees of files in small batches, each counted when it has been dealt with."""
-    for source in sources:
-        for batch in _of_file(source, options, skipped, 2048, progress.read):
-            yield batch
-            progress.advance(len(batch))
-        progress.finished(source)
+def streamed(sources: Sequence[str], options: argparse.Namespace, skipped: Skipped) -> Iterator[td.Forest]:
+    """Yield the trees of files in small batches, and show how much of the files has been read."""
+    sizes = [os.path.getsize(source) if os.path.isfile(source) else None for source in sources]
+    total = None if None in sizes else sum(size or 0 for size in sizes)
+    trees = read = 0
+    watch = Stopwatch()
+    with Progress("B", total) as progress:
+        for source, size in zip(sources, sizes, strict=True):
+
+            def on_read(position: int, before: int = read) -> None:
+                progress(before + position)
+
+            for batch in _of_file(source, options, skipped, 2048, on_read):
+                yield batch
+                trees += len(batch)
+                progress.describe(after=f"{trees} trees, {trees / max(watch.seconds, 1e-9):.0f} trees/s")
+            read += size or 0
+            progress(read)
+    if not trees:
+        raise SourceError(f"there is no tree to {options.command}")
 
 
 def _of_file(
@@ -47,8 +59,8 @@ def _of_file(
     skipped: Skipped,
     batch_size: int,
     on_read: Callable[[int], object] | None = None,
-) -> Iterator[Forest]:
-    return iter_trees(
+) -> Iterator[td.Forest]:
+    return td.iter_trees(
         source,
         options.format,
         column=options.column,
@@ -61,17 +73,22 @@ def _of_file(
 
 
 class Skipped:
-    """Counts the trees that were left out with ``--skip-bad``, and says so at the end."""
+    """Reports the trees that are left out with ``--skip-bad``, and at the end their number."""
 
     def __init__(self, skips: bool) -> None:
         self.errors = 0
         self.callback = self._one if skips else None
 
     def _one(self, error: SourceError) -> None:
-        self.errors += 1
-        note(f"skipped {error}")
+        self.add(1, str(error))
+
+    def add(self, trees: int, *messages: str) -> None:
+        """Count bad trees, and print why they are left out."""
+        self.errors += trees
+        for message in messages:
+            note(f"skipped {message}")
 
     def report(self) -> None:
-        """Say how many were left out, if any."""
+        """Print how many were left out, if any."""
         if self.errors:
             note(f"left out {self.errors} bad tree(s)")

@@ -1,8 +1,8 @@
-"""What the commands that find read: the units of source code, or the trees of any file."""
+"""How ``index``, ``search``, ``similar`` and ``cluster`` read source code, pages and files of trees."""
 
 from __future__ import annotations
 
-import hashlib
+import argparse
 import io
 import os
 import re
@@ -11,17 +11,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import treedot as td
 from treedot._pages.printable import printable
 from treedot._storage.files import standard_input
 from treedot.cli.pipes import note
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
-from treedot.readers import CodeSettings, iter_code, iter_trees, parse_code, read_trees
-from treedot.readers.documents.reader import read_html
-from treedot.readers.folders import OnSkip, Skipped, walk
-from treedot.trees import Forest
+from treedot.parameters import checked_integer
+from treedot.readers.folders import OnSkip, Skipped
 
 PAGE = "page"  # the unit of HTML
+NO_UNITS = (
+    "folders are read as source code, or with --unit page as HTML (see also --language, --min-nodes); of XML "
+    "and JSON, name the files, or make one file of trees by treedot convert"
+)
 PLACE = re.compile(r"(?P<file>.+?)::?(?P<part>[\w.]+)")  # file:120 or file:Class.method
 
 
@@ -35,6 +38,12 @@ class Reading(NamedTuple):
     language: str | None = None
 
     @classmethod
+    def asked(cls, options: argparse.Namespace) -> Reading:
+        """Return the one that options give."""
+        min_nodes = checked_integer("--min-nodes", options.min_nodes or 1, at_least=1)
+        return cls(unit=options.unit or "function", min_nodes=min_nodes, language=options.language)
+
+    @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Reading:
         """Return that of an index, whose file may say anything."""
         known = {name: settings[name] for name in cls._fields if name in settings}
@@ -42,10 +51,10 @@ class Reading(NamedTuple):
             raise SourceError(f"the index is damaged: there is no language {known['language']!r}")
         return cls(**known)
 
-    def code(self, **changes: Any) -> CodeSettings:
+    def code(self, **changes: Any) -> td.readers.CodeSettings:
         """Return the settings for source code."""
         settings = {name: value for name, value in self._asdict().items() if name != "language"}
-        return CodeSettings(**settings | changes)
+        return td.readers.CodeSettings(**settings | changes)
 
 
 def is_code(path: str) -> bool:
@@ -61,7 +70,7 @@ def iter_units(
     on_skip: OnSkip | None = None,
     n_jobs: int | None = None,
     **columns: Callable[[str], Any],
-) -> Iterator[Forest]:
+) -> Iterator[td.Forest]:
     """Yield the units of source files and folders, then the trees of other files, with a column ``file``.
 
     With the unit ``page``, yield the pages of HTML files and folders.
@@ -69,14 +78,14 @@ def iter_units(
     """
     paths = list(paths)
     if reading.unit == PAGE:
-        pages = read_html(paths, on_skip=on_skip)
+        pages = td.readers.read_html(paths, on_skip=on_skip)
         for name, value in columns.items():
             pages.columns[name] = [value(file) for file in pages.columns["file"]]
         yield pages
         return
     code = [path for path in paths if is_code(path)]
     if code:
-        for forest in iter_code(
+        for forest in td.iter_code(
             code,
             settings=reading.code(),
             language=reading.language,
@@ -90,44 +99,12 @@ def iter_units(
     for path in paths:
         if not is_code(path):
             file = os.path.normpath(path).replace(os.sep, "/")
-            for forest in iter_trees(path):
+            for forest in td.iter_trees(path):
                 forest.columns["file"] = [file] * len(forest)
                 yield forest
 
 
-def code_files(paths: Iterable[str], language: str | None) -> list[str]:
-    """Return the source files of some paths."""
-
-    def wanted(name: str) -> bool:
-        return language_of(name) in (LANGUAGES if language is None else (language,))
-
-    code = [path for path in paths if is_code(path)]
-    return [file.path for file in walk(code, wanted)] if code else []
-
-
-def digest(path: str) -> str:
-    """Return what changes when the content of a file does; nothing where it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-    except OSError:
-        return ""
-
-
-def real_path(path: str) -> str:
-    """Return what is the same for a file however its path is written; a text that is no path as it is."""
-    try:
-        return os.path.realpath(path)
-    except ValueError:  # the names in an index may be anything
-        return path
-
-
-def is_under(file: str, paths: Iterable[str]) -> bool:
-    """Tell whether a file is one of some paths, or inside of one; all are real paths."""
-    return any(file == path or file.startswith(path.rstrip(os.sep) + os.sep) for path in paths)
-
-
-def read_query(text: str, reading: Reading, language: str, *, one: bool = False, **changes: Any) -> Forest:
+def read_query(text: str, reading: Reading, language: str, *, one: bool = False, **changes: Any) -> td.Forest:
     """Return the units that a text stands for.
 
     It is ``-``, standard input; a file; a unit of a file, ``file:line`` or ``file:name``; a tree in brackets;
@@ -149,15 +126,15 @@ def _standard_input() -> str:
     return standard_input().read().decode("utf-8-sig", errors="replace")
 
 
-def _file(path: str, reading: Reading, one: bool, changes: dict[str, Any]) -> Forest:
+def _file(path: str, reading: Reading, one: bool, changes: dict[str, Any]) -> td.Forest:
     if not is_code(path):
-        found = read_trees(path)
-    elif one:
-        found = Forest.concat(iter_code(path, settings=reading.code(**changes | {"unit": "file"})))
+        found = td.read_trees(path)
     else:
-        found = Forest.concat(iter_code(path, settings=reading.code(**changes)))
-        if not len(found):
-            found = Forest.concat(iter_code(path, settings=reading.code(**changes | {"unit": "file"})))
+        whole = reading.code(**changes | {"unit": "file"})
+        settings = whole if one else reading.code(**changes)
+        found = td.Forest.concat(td.iter_code(path, settings=settings))
+        if not len(found) and not one:
+            found = td.Forest.concat(td.iter_code(path, settings=whole))
     if not len(found):
         raise SourceError(f"{path}: there is no tree in it")
     return found
@@ -165,21 +142,23 @@ def _file(path: str, reading: Reading, one: bool, changes: dict[str, Any]) -> Fo
 
 def _snippet(
     text: str, name: str, reading: Reading, language: str, one: bool, changes: dict[str, Any]
-) -> Forest:
+) -> td.Forest:
     if text.lstrip().startswith("("):
-        return read_trees([text])
+        return td.read_trees([text])
     if text.lstrip().startswith("<"):
-        return read_trees(io.BytesIO(text.encode()), "html")
+        return td.read_trees(io.BytesIO(text.encode()), "html")
     if not text.strip():
         raise SourceError(f"{name}: there is nothing in it")
-    found = parse_code(text, language, file=name, settings=reading.code(**changes | {"min_nodes": 1}))
+    found = td.readers.parse_code(
+        text, language, file=name, settings=reading.code(**changes | {"min_nodes": 1})
+    )
     if not len(found) or (one and len(found) > 1):
         whole = reading.code(**changes | {"min_nodes": 1, "unit": "file"})
-        found = parse_code(text, language, file=name, settings=whole)
+        found = td.readers.parse_code(text, language, file=name, settings=whole)
     return found
 
 
-def _part(forest: Forest, part: str, file: str) -> Forest:
+def _part(forest: td.Forest, part: str, file: str) -> td.Forest:
     """Return the innermost unit around a line, or the first of a name."""
     if "start" not in forest.columns:
         raise ParameterError(f"{file} holds trees, not source code: its trees have no lines and names")
@@ -201,12 +180,12 @@ def main_language(values: Iterable[Any], default: str = "python") -> str:
     return max(counts, key=lambda name: (counts[name], name)) if counts else default
 
 
-def place_of(forest: Forest, i: int) -> str:
+def place_of(forest: td.Forest, i: int) -> str:
     """Return where a unit stands, ``file:start-end name``; a tree without a place is written out."""
     return printable(_place(forest, i))
 
 
-def _place(forest: Forest, i: int) -> str:
+def _place(forest: td.Forest, i: int) -> str:
     row = {name: values[i] for name, values in forest.columns.items()}
     if row.get("start") is not None and row.get("end") is not None:
         return f"{row.get('file')}:{row['start']}-{row['end']} {row.get('name') or ''}".rstrip()

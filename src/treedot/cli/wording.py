@@ -6,12 +6,12 @@ import argparse
 import re
 
 VECTORIZERS = {"FragmentVectorizer": "--vectors sparse", "DistributedTreeVectorizer": "--vectors dense"}
-OTHER_NAMES = {"n_jobs": "jobs", "random_state": "seed"}  # parameters that options call otherwise
+OTHER_NAMES = {"n_jobs": "jobs", "random_state": "seed", "similarity": "word_vectors"}  # of parameters
 VALUE = r"'[^']*'|…|[\w.+*-]*\w"
 NO_PATH = r"(?<![\w./\\=-])"  # before a name
 
 
-def in_options(text: str, parser: argparse.ArgumentParser, command: str) -> str:
+def in_options(text: str, command: argparse.ArgumentParser) -> str:
     """Return an error message with the options of a command for the parameters of Python that it names.
 
     ``name=value`` becomes ``--name value``, and ``rest_size`` becomes ``--rest-size``, where the command has
@@ -22,17 +22,16 @@ def in_options(text: str, parser: argparse.ArgumentParser, command: str) -> str:
     ----------
     text : str
         The message.
-    parser : argparse.ArgumentParser
-        The parser of all commands.
-    command : str
-        The name of the command.
+    command : argparse.ArgumentParser
+        The parser of the command.
 
     Returns
     -------
     str
         The message for users of the command line.
     """
-    options = _options(parser, command)
+    options = {action.dest: action for action in command._actions if _long_names(action)}
+    options |= {name: options[option] for name, option in OTHER_NAMES.items() if option in options}
     names = "|".join(sorted(options, key=len, reverse=True))
 
     def with_value(match: re.Match[str]) -> str:
@@ -52,13 +51,6 @@ def in_options(text: str, parser: argparse.ArgumentParser, command: str) -> str:
     if "vectors" in options:
         text = re.sub("|".join(VECTORIZERS), lambda match: VECTORIZERS[match[0]], text)
     return text
-
-
-def _options(parser: argparse.ArgumentParser, command: str) -> dict[str, argparse.Action]:
-    """Return the options of a command that have long names, by the names of their parameters."""
-    commands = next(found for found in parser._actions if isinstance(found, argparse._SubParsersAction))
-    own = {action.dest: action for action in commands.choices[command]._actions if _long_names(action)}
-    return own | {name: own[option] for name, option in OTHER_NAMES.items() if option in own}
 
 
 def _long_names(action: argparse.Action) -> list[str]:

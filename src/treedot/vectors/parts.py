@@ -135,8 +135,8 @@ def _paths(folder: Path, plan: Mapping[str, Any]) -> list[Path]:
     missing = [path for path in paths if not path.exists()]
     if missing:
         raise SourceError(
-            f"{folder} is not complete: {len(missing)} of {len(paths)} parts are missing; treedot status "
-            f"{folder} lists them, and the command that made it, run again, makes them"
+            f"{folder} is not complete: {len(missing)} of {len(paths)} parts are missing; treedot batch "
+            f"status {folder} lists them, and the command that made it, run again, makes them"
         )
     return paths
 

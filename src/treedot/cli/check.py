@@ -1,0 +1,75 @@
+"""The command ``treedot check``: what treedot runs with here."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+from treedot._version import __version__
+
+REQUIRED = (
+    ("numpy", "numpy", "arrays"),
+    ("scipy", "scipy", "sparse rows"),
+    ("numba", "numba", "compiled encoders and kernels"),
+    ("scikit-learn", "sklearn", "FragmentVectorizer and the other estimators"),
+    ("filelock", "filelock", "locks of what is changed"),
+    ("tqdm", "tqdm", "progress bars"),
+    ("tree-sitter", "tree_sitter", "source code"),
+    ("tree-sitter-python", "tree_sitter_python", "Python source"),
+)
+OPTIONAL = (
+    ("pyarrow", "Parquet and Arrow files", "parquet"),
+    ("zstandard", ".zst files", "zstd"),
+    ("lxml", "HTML", "html"),
+    ("matplotlib", "plots in the demo's report", "plots"),
+    ("tree_sitter_java", "source code other than Python", "code"),
+    ("distributed", "many machines, by Dask", "dask"),
+    ("ray", "many machines, by Ray", "ray"),
+)
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add nothing: the command has no options."""
+
+
+def run(options: argparse.Namespace) -> None:
+    """List what treedot runs with here, which optional parts are missing, and where compiled code is kept.
+
+    Example: treedot check
+    """
+    print(f"treedot {__version__}, Python {sys.version.split()[0]}\n\nrequired:")
+    for name, module, purpose in REQUIRED:
+        _check_part(name, module, purpose, f"pip install {name}")
+    print("\noptional:")
+    for name, purpose, extra in OPTIONAL:
+        _check_part(name, name, purpose, f"pip install 'treedot[{extra}]'")
+    print(f"\ncompiled code:\n  {compiled_code()}")
+
+
+def _check_part(name: str, module: str, purpose: str, how: str) -> None:
+    if importlib.util.find_spec(module):
+        version = getattr(importlib.import_module(module), "__version__", "")
+        print(f"  works    {f'{name} {version}'.rstrip()}: {purpose}")
+    else:
+        print(f"  missing  {name}: {purpose}; {how}")
+
+
+def compiled_code() -> str:
+    """Return where compiled code is kept."""
+    from treedot._runtime.jit import COMPILED, cache_folder
+
+    if not COMPILED:
+        return "none: Numba is missing, or NUMBA_DISABLE_JIT is set; everything runs, but slowly"
+    asked, folder = os.environ.get("NUMBA_CACHE_DIR"), cache_folder()
+    refused = f"; NUMBA_CACHE_DIR={asked} cannot be written to" if asked else ""
+    if folder is None:
+        return (
+            "kept nowhere, so that every process compiles anew: neither the package's folder nor a home "
+            f"folder can be written to{refused}; set NUMBA_CACHE_DIR to a folder that can"
+        )
+    if asked and folder.resolve() == Path(asked).resolve():
+        return f"kept in {folder}, as NUMBA_CACHE_DIR says; it can be written to"
+    return f"kept in {folder}, which can be written to; set NUMBA_CACHE_DIR for another folder{refused}"

@@ -1,0 +1,90 @@
+"""The command ``treedot cluster``: groups of units that are made alike."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from pathlib import Path
+from typing import IO, Any
+
+import treedot as td
+from treedot._storage.files import check_target, write_whole
+from treedot.cli.options import PATHS_HELP, add_output, add_units
+from treedot.cli.progress import Progress
+from treedot.cli.units import NO_UNITS, PAGE, Reading, is_code, iter_units, place_of, report_skipped
+from treedot.errors import ParameterError, SourceError
+from treedot.readers.folders import Skipped
+
+CODE_THRESHOLD = 0.8  # among many functions, most have one beside them with a cosine of 0.6
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    command.add_argument("paths", nargs="+", metavar="PATH", help=PATHS_HELP)
+    add_output(command, "FILE", "the table, .csv")
+    command.add_argument("--html", metavar="FILE", help="also write a page that shows the clusters")
+    command.add_argument(
+        "--min-size", type=int, default=5, metavar="N", help="units that make a cluster (default: 5)"
+    )
+    command.add_argument(
+        "--threshold",
+        type=float,
+        metavar="C",
+        help="the lowest cosine of units that are at all alike (default: 0.8 for source code, where "
+        "lower ones join most functions to one cluster; else 0.5)",
+    )
+    add_units(command)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Find groups of units that are made alike.
+
+    Write a table with a line for every unit: its cluster (-1 for none), the cluster's size, the id of its
+    most typical unit and its spread, the mean of 1 - cosine to that unit. Clusters are found by HDBSCAN on
+    rows of fragments.
+
+    Example: treedot cluster src -o clusters.csv --html clusters.html
+    """
+    from treedot.cli.cluster_page import cluster_counts, cluster_page
+
+    targets = [Path(path) for path in (options.output, options.html) if path]
+    for target in targets:
+        check_target(target, *options.paths)
+    if len({target.resolve() for target in targets}) < len(targets):
+        raise ParameterError("--output and --html name the same file: give two")
+    skipped = Skipped()
+    with Progress() as progress:
+        units = iter_units(options.paths, Reading.asked(options), on_skip=skipped, n_jobs=options.jobs)
+        forest = td.Forest.concat(progress.over(units))
+    report_skipped(skipped)
+    for target in targets:
+        check_target(target, *set(forest.columns.get("file", ())))
+    if not len(forest):
+        raise SourceError(f"there is no unit to cluster: {NO_UNITS}")
+    threshold = {}
+    if options.threshold is not None:
+        threshold = {"threshold": options.threshold}
+    elif options.unit != PAGE and any(map(is_code, options.paths)):
+        threshold = {"threshold": CODE_THRESHOLD}
+    found = td.cluster_trees(forest, min_size=options.min_size, **threshold, n_jobs=options.jobs)
+    with (
+        write_whole(options.output) as aside,
+        aside.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
+    ):
+        _write_table(file, forest, found)
+    if options.html:
+        with write_whole(options.html) as aside:
+            aside.write_text(cluster_page(forest, found, place_of), encoding="utf-8")
+    print(cluster_counts(found))
+
+
+def _write_table(file: IO[str], forest: td.Forest, found: td.search.Clusters) -> None:
+    writer = csv.writer(file)
+    places = [name for name in ("file", "start", "end", "name") if name in forest.columns]
+    writer.writerow(["id", *places, "cluster", "size", "medoid", "spread"])
+    for i, label in enumerate(found.labels.tolist()):
+        known = [forest.columns[name][i] for name in places]
+        about: list[Any] = [-1, "", "", ""]
+        if label >= 0:
+            about = [label, found.sizes[label], found.medoids[label], f"{found.spreads[label]:.4f}"]
+        writer.writerow([i, *known, *about])

@@ -1,0 +1,57 @@
+"""The command ``treedot explain``: the decision of a model about one tree, taken apart."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import treedot as td
+from treedot._storage.files import check_target, write_whole
+from treedot.cli.examples import read_examples
+from treedot.cli.options import MODEL_HELP, TREE_HELP, add_reading
+from treedot.errors import ParameterError
+from treedot.parameters import checked_integer
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    command.add_argument("model", metavar="MODEL", help=MODEL_HELP)
+    command.add_argument("tree", metavar="TREE", help=TREE_HELP)
+    command.add_argument(
+        "--number", type=int, default=1, metavar="N", help="which tree of a file (default: 1, the first)"
+    )
+    command.add_argument("--target", metavar="CLASS", help="the class (default: the predicted one)")
+    command.add_argument(
+        "--no-flip",
+        dest="find_flip",
+        action="store_false",
+        help="do not look for a subtree whose removal changes the decision, which takes long for large trees",
+    )
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.add_argument("--html", metavar="FILE", help="also write a page that shows the tree")
+    add_reading(command)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Take the decision of a model about one tree apart.
+
+    Print what each node of a tree adds to the score of a class (Shapley values), the strongest fragments for
+    and against it, and the smallest subtree whose removal changes the decision.
+
+    Example: treedot explain questions.model '(SBARQ (WHNP (WP Who)) (SQ (VBD wrote) (NP (NNP Hamlet))))'
+    """
+    if options.html is not None:
+        check_target(Path(options.html), options.tree)
+    number = checked_integer("--number", options.number, at_least=1)
+    model = td.LinearModel.load(options.model)
+    forest = read_examples([options.tree], options, model.reads)
+    if number > len(forest):
+        raise ParameterError(f"--number {number}: there are {len(forest)} trees in {options.tree}")
+    by_name = {str(name): name for name in model.classes.tolist()}
+    target = by_name.get(options.target, options.target)
+    found = td.explain(model, forest[[number - 1]], target, find_flip=options.find_flip)
+    if options.html is not None:
+        with write_whole(options.html) as aside:
+            aside.write_text(found.to_html(), encoding="utf-8")
+    print(found.to_json() if options.json else found.to_text(color=sys.stdout.isatty()))

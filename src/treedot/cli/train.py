@@ -1,0 +1,174 @@
+"""The command ``treedot train``: learn to classify trees."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import treedot as td
+from treedot._version import __version__
+from treedot.cli.examples import read_examples
+from treedot.cli.options import SOURCE_HELP, add_reading
+from treedot.cli.progress import Progress, report_passes
+from treedot.cli.reading import Skipped
+from treedot.cli.training import add_training, resumable, show_streamed, show_trials, training_settings
+from treedot.cli.vector_options import add_training_rows, check_options, make_kernel, make_vectorizer
+from treedot.errors import ParameterError
+
+if TYPE_CHECKING:
+    from treedot.models.inputs.table import Columns
+
+COLUMNS = {
+    "tree": "a column that holds trees (default: the one of --column)",
+    "number": "a column of numbers, which are standardised",
+    "text": "a column of texts, which become words and pairs of words",
+}
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_training(command, SOURCE_HELP)
+    command.add_argument(
+        "--group", metavar="COLUMN", help="trees with the same value there are never on both sides of a fold"
+    )
+    command.add_argument(
+        "--weight",
+        metavar="COLUMN",
+        help="the column that says how much each tree counts: 2 as two copies, 0 as if it were not there "
+        "(default: 1 for all)",
+    )
+    command.add_argument(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="stream the trees, and keep there what is needed to resume; it is removed when the model is "
+        "written",
+    )
+    command.add_argument(
+        "--passes",
+        type=int,
+        metavar="N",
+        help="the most passes over the trees (default: 1000; with --checkpoint 20)",
+    )
+    columns = command.add_argument_group(
+        "examples of several columns",
+        "Each can be given several times. The model knows its columns: predict, evaluate and explain take "
+        "tables that have them.",
+    )
+    for kind, what in COLUMNS.items():
+        columns.add_argument(f"--{kind}-column", action="append", metavar="COLUMN", help=what)
+    add_training_rows(command)
+    add_reading(command, jobs=True)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Learn to classify trees.
+
+    Train a linear model on labelled trees, and write it to a folder. Of several --decay and --C, those with
+    the best accuracy in cross-validation are taken. With --checkpoint, trees are streamed: memory does not
+    grow with their number, several --decay and --C are compared on a random sample of 20,000 trees, and a
+    command that was stopped or killed resumes when it is given again. To train by many processes, use treedot
+    batch fit.
+
+    Example: treedot train questions.tsv --class label -o questions.model
+    """
+    if options.checkpoint is None:
+        _train_in_memory(options)
+    else:
+        _train_streamed(options)
+
+
+def _train_in_memory(options: argparse.Namespace) -> None:
+    from treedot.models.classes import class_names, column_values
+    from treedot.models.inputs.table import Columns, finite_numbers
+    from treedot.models.model_folder import check_model_target
+    from treedot.models.training.candidates import N_FEATURES
+
+    check_model_target(Path(options.output), options.overwrite)
+    others = options.number_column is not None or options.text_column is not None
+    if others and options.tree_column is None and options.column is not None:
+        options.tree_column, options.column = [options.column], None
+    columns = Columns.make(options.tree_column, options.number_column, options.text_column)
+    classifier = td.TreeClassifier(**_settings(options, N_FEATURES))
+    trees = read_examples(options.trees, options, columns)
+    labels = class_names(trees, options.class_column)
+    groups = None if options.group is None else class_names(trees, options.group)
+    data = {"trees": len(trees), "digest": _digest(trees, labels, columns), "label": options.class_column}
+    weights = None
+    if options.weight is not None:
+        weights = finite_numbers(column_values(trees, options.weight), options.weight)
+        content = hashlib.blake2b(weights.tobytes(), digest_size=16)
+        data |= {"weight": options.weight, "weights": content.hexdigest()}
+    with Progress("folds") as progress:
+        classifier.fit(trees, labels, weights, groups=groups, progress=progress)
+    model = classifier.to_model({"data": data, "treedot": __version__})
+    model.save(options.output, overwrite=options.overwrite)
+    what = "rows" if columns.are_named else "trees"
+    n_classes, n_columns = classifier.classes_.size, classifier.columns_.size
+    print(f"{len(trees):,} {what} of {n_classes} classes, with weights for {n_columns:,} columns")
+    trials = (trial._asdict() for trial in classifier.trials_)
+    show_trials(trials, classifier.decay_, classifier.C_, options.output)
+
+
+def _train_streamed(options: argparse.Namespace) -> None:
+    from treedot.batch.checkpoint import check_apart, save_model
+    from treedot.batch.streaming import held_training
+    from treedot.models.training.training_settings import N_FEATURES
+
+    settings = _settings(options, N_FEATURES)
+    target, skipped = Path(options.output), Skipped(options.skip_bad)
+    reading = {"format": options.format, "column": options.column, "unit": options.unit}
+    with resumable(options) as folder, contextlib.ExitStack() as stack:
+        for name in ("group", "weight"):
+            if getattr(options, name) is not None:
+                raise ParameterError(f"--{name} wants all trees in memory: leave out --checkpoint")
+        check_apart(target, folder)
+        with Progress() as progress:
+            report = report_passes(progress)
+            training = held_training(
+                options.trees, options.class_column, folder, reading, skipped.callback, report, settings
+            )
+            model = stack.enter_context(training)
+        skipped.report()
+        model.facts["treedot"] = __version__
+        save_model(model, target, folder, options.overwrite)
+    show_streamed(model, options.output)
+
+
+def _settings(options: argparse.Namespace, n_features: int) -> dict[str, Any]:
+    """Return the parameters of a ``TreeClassifier`` that the options give."""
+    passes = {} if options.passes is None else {"max_passes": options.passes}
+    return {
+        **{f"{kind}_columns": getattr(options, f"{kind}_column") for kind in COLUMNS},
+        "n_jobs": options.jobs,
+        **training_settings(options),
+        **passes,
+        **_vectorizer_or_kernel(options, n_features),
+    }
+
+
+def _vectorizer_or_kernel(options: argparse.Namespace, n_features: int) -> dict[str, Any]:
+    """Return the vectorizer or kernel that the options describe; its λ is chosen later."""
+    vectors = "sparse" if options.vectors is None and options.kernel is None else options.vectors
+    chosen = argparse.Namespace(**vars(options) | {"vectors": vectors, "decay": None})
+    check_options(chosen)
+    if vectors is not None:
+        return {"vectorizer": make_vectorizer(chosen, n_features=n_features)}
+    chosen.normalize = True  # C fits to kernels of 1 with themselves
+    return {"kernel": make_kernel(chosen)}
+
+
+def _digest(trees: td.Forest, labels: list[str], columns: Columns) -> str:
+    """Return a short name of the data that a model was trained on."""
+    import numpy as np
+
+    content = hashlib.blake2b(digest_size=16)
+    for array in (trees.label, trees.arity, trees.offsets):
+        content.update(np.ascontiguousarray(array, np.int64).tobytes())
+    others = [name for name in (*columns.trees[1:], *columns.numbers, *columns.texts) if name is not None]
+    values = [[name, *map(str, trees.columns[name])] for name in others]
+    content.update(json.dumps([list(trees.labels), labels, *values]).encode())
+    return content.hexdigest()

@@ -1,0 +1,375 @@
+"""The choice of vectors or an exact kernel: its options, their checks, and the objects that they describe."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import treedot as td
+from treedot import parameters
+from treedot.cli.wording import OTHER_NAMES
+from treedot.errors import ParameterError
+
+if TYPE_CHECKING:
+    from treedot.vectors.dense.encoding import DenseEncoding
+    from treedot.vectors.sparse.fitted_rows import FittedRows
+
+VECTORS = ("sparse", "dense")
+STORED_KERNELS = ("subset", "subtree", "bounded", "partial", "route")  # models are kept with these
+KERNELS = (*STORED_KERNELS, "smoothed")
+SPARSE, DENSE = "--vectors sparse", "--vectors dense"
+SUBSET, SUBTREE, BOUNDED = "--kernel subset", "--kernel subtree", "--kernel bounded"
+PARTIAL, SMOOTHED, ROUTE = "--kernel partial", "--kernel smoothed", "--kernel route"
+
+# The options that do not apply to everything, and what they apply to.
+APPLY_TO = {
+    "kernel": (SUBSET, SUBTREE, BOUNDED, PARTIAL, SMOOTHED, ROUTE),
+    **dict.fromkeys(("convention", "leaves"), (SUBSET, SUBTREE)),
+    **dict.fromkeys(("mu", "gaps", "terminal_factor", "max_length"), (PARTIAL, SMOOTHED)),
+    **dict.fromkeys(("word_vectors", "threshold"), (SMOOTHED,)),
+    "start": (ROUTE,),
+    "budget": (SPARSE, BOUNDED),
+    **dict.fromkeys(("n_features", "damping", "rest", "rest_size"), (SPARSE,)),
+    **dict.fromkeys(("n_components", "composition", "device"), (DENSE,)),
+    **dict.fromkeys(("seed", "dtype"), (SPARSE, DENSE)),
+}
+
+
+def add_encoding(command: argparse.ArgumentParser, *, parts: bool = False) -> None:
+    """Add the options that say how trees are encoded as vectors, in one file or in parts."""
+    dense = "with --kernel" if parts else "for a .npy or .parquet file and with --kernel"
+    command.add_argument(
+        "--vectors",
+        choices=VECTORS,
+        help="sparse: rows with a column for every small fragment; "
+        f"dense: distributed trees, as in the paper (default: dense {dense}; else sparse)",
+    )
+    command.add_argument(
+        "--kernel",
+        choices=("partial", "smoothed"),
+        help="encode partial trees, in which nodes have any of their children, as dense vectors (partial), "
+        "also so that similar words match in part (smoothed) (default: fragments, in which nodes have all of "
+        "their children or none)",
+    )
+    _add_values(command, "yes", SPARSE)
+    _add_partial(command)
+    _add_vectors(command, "2^20", device=not parts)
+
+
+def add_kernel(command: argparse.ArgumentParser) -> None:
+    """Add the options that choose between the exact kernels and vectors."""
+    command.add_argument(
+        "--kernel",
+        choices=KERNELS,
+        help="the exact kernel counts all shared fragments (subset), complete subtrees (subtree), "
+        "fragments within --budget (bounded), partial trees, in which nodes have any of their children "
+        "(partial), the same where similar words match in part (smoothed), or labels by the way that leads "
+        "to them (route) (default: subset)",
+    )
+    command.add_argument(
+        "--vectors",
+        choices=VECTORS,
+        help="estimate the kernel by dot products of vectors. sparse: the bounded kernel; sparse with "
+        "--rest, and dense: the subset kernel; dense with --kernel partial or smoothed: that one (default: "
+        "exact)",
+    )
+    _add_values(command, "no, unlike encode", f"{SPARSE} and {BOUNDED}")
+    complete = command.add_argument_group("complete fragments (--kernel subset and subtree)")
+    complete.add_argument(
+        "--convention",
+        choices=parameters.SUBTREE_CONVENTIONS,
+        help="a fragment with p productions counts λ^(p-1) (paper) or λ^p (collins-duffy); for --kernel "
+        "subtree also what KeLP and SVM-LIGHT-TK compute (kelp, svm-light-tk) (default: paper)",
+    )
+    complete.add_argument(
+        "--leaves", action="store_true", default=None, help="also count pairs of equal leaves (default: no)"
+    )
+    partial = _add_partial(command)
+    partial.add_argument(
+        "--terminal-factor",
+        type=float,
+        metavar="X",
+        help="how much a pair of nodes counts of which one is a leaf (default: 1)",
+    )
+    partial.add_argument(
+        "--threshold",
+        type=float,
+        metavar="X",
+        help="for --kernel smoothed: smaller similarities count as 0 (default: 0.01)",
+    )
+    partial.add_argument(
+        "--start",
+        choices=parameters.STARTS,
+        help="for --kernel route: routes start at any node, or only at the root (default: any)",
+    )
+    _add_vectors(command, "2^30, so that hardly any fragments share one", "linear, as kernels count")
+
+
+def add_training_rows(command: argparse.ArgumentParser) -> None:
+    """Add the options that say how the trees of a model become rows, by vectors or by an exact kernel."""
+    command.add_argument(
+        "--vectors",
+        choices=VECTORS,
+        help="sparse: rows with a column for every small fragment, with --rest for the full kernel; dense: "
+        "distributed trees, as in the paper (default: sparse)",
+    )
+    command.add_argument(
+        "--kernel",
+        choices=STORED_KERNELS,
+        help="in place of vectors, train on an exact kernel, normalised, and keep the support vectors: for "
+        "some thousand trees; partial with --vectors dense: train on vectors of partial trees",
+    )
+    _add_budget(command)
+    _add_vectors(command, "2^30, so that hardly any fragments share one; with --checkpoint 2^22")
+
+
+def add_streamed_rows(command: argparse.ArgumentParser) -> None:
+    """Add the options of rows that are made anew whenever trees are visited."""
+    group = command.add_argument_group("rows of fragments")
+    _add_budget(group)
+    _add_hashed_rows(group, "2^22", "sqrt")
+    _add_seed_and_type(group)
+
+
+def _add_budget(command: argparse._ActionsContainer, where: str = "") -> None:
+    command.add_argument(
+        "--budget",
+        type=int,
+        metavar="B",
+        help=f"{where}the largest cost of a fragment that counts, where expanding one of m siblings costs m "
+        "(default: 4)",
+    )
+
+
+def _add_values(command: argparse.ArgumentParser, normalized: str, bounded: str) -> None:
+    """Add the options that say how much each fragment counts."""
+    group = command.add_argument_group("how fragments count")
+    group.add_argument(
+        "--decay",
+        type=float,
+        default=0.4,
+        metavar="λ",
+        help="from 0 to 1: a shared fragment with p productions counts λ^(p-1) (default: 0.4)",
+    )
+    _add_budget(group, f"for {bounded}: ")
+    group.add_argument(
+        "--normalize",
+        action=argparse.BooleanOptionalAction,
+        help=f"scale every tree to kernel 1 with itself (default: {normalized})",
+    )
+
+
+def _add_partial(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    group = command.add_argument_group("partial trees (--kernel partial and smoothed) and routes")
+    group.add_argument(
+        "--mu",
+        type=float,
+        metavar="μ",
+        help="from 0 to 1: what every node counts of a partial tree (default: 0.4)",
+    )
+    group.add_argument(
+        "--gaps",
+        choices=parameters.GAPS,
+        help="every child that is left out between others costs λ (toolkit, as in SVM-LIGHT-TK and KeLP), or "
+        "every child from the first to the last (span, as in the published formula) (default: toolkit)",
+    )
+    group.add_argument(
+        "--max-length",
+        type=int,
+        metavar="N",
+        help="the longest sequence of children that counts (default: any; in SVM-LIGHT-TK 5)",
+    )
+    group.add_argument(
+        "--word-vectors",
+        metavar="FILE",
+        help="for --kernel smoothed: a text file with a word and its numbers in every line. Labels such as "
+        "dog::n and cat::n, of the same part of speech, are as similar as the cosine of their vectors",
+    )
+    return group
+
+
+def _add_vectors(
+    command: argparse.ArgumentParser,
+    width: str,
+    damping: str = "sqrt; with --rest linear",
+    device: bool = True,
+) -> None:
+    sparse = command.add_argument_group("sparse rows (--vectors sparse)")
+    _add_hashed_rows(sparse, width, damping)
+    sparse.add_argument(
+        "--rest",
+        choices=parameters.RESTS,
+        help="also approximate the fragments beyond the budget, by a dense vector or by blocks of four "
+        "columns (default: leave them out)",
+    )
+    sparse.add_argument(
+        "--rest-size", type=_integer, metavar="N", help="columns of --rest dense (default: 6144)"
+    )
+    dense = command.add_argument_group("dense vectors (--vectors dense)")
+    dense.add_argument("-d", "--n-components", type=int, metavar="D", help="dimensions (default: 8192)")
+    dense.add_argument(
+        "--composition",
+        choices=parameters.COMPOSITIONS,
+        help="how vectors of nodes are composed (default: mixed); the paper's product and convolution report "
+        "hundreds of false duplicates among HTML pages and code",
+    )
+    if device:
+        dense.add_argument("--device", metavar="NAME", help="cuda to make them on a GPU (default: cpu)")
+    _add_seed_and_type(command.add_argument_group("all vectors (--vectors)"))
+
+
+def _add_hashed_rows(group: argparse._ActionsContainer, width: str, damping: str) -> None:
+    """Add the options of sparse rows with hashed columns; ``width`` and ``damping`` are the defaults."""
+    group.add_argument(
+        "--n-features",
+        type=_integer,
+        metavar="N",
+        help=f"columns that fragments are hashed into, a power of two, such as 2^24 (default: {width})",
+    )
+    group.add_argument(
+        "--damping",
+        choices=parameters.DAMPINGS,
+        help="how a fragment that occurs several times in a tree counts: as often as it occurs (linear), the "
+        f"square root of that, or ln(1 + count) (default: {damping})",
+    )
+
+
+def _add_seed_and_type(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="of all random signs and vectors: only vectors with the same seed can be compared (default: 0)",
+    )
+    group.add_argument("--dtype", choices=parameters.DTYPES, help="type of the vectors (default: float32)")
+
+
+def _integer(text: str) -> int:
+    """Read an integer, also one written as a power: 2^30 or 2**30."""
+    power = re.fullmatch(r"(\d{1,4})(?:\^|\*\*)(\d{1,2})", text.strip())
+    try:
+        return int(power[1]) ** int(power[2]) if power else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected an integer, such as 1024 or 2^10, not {text!r}") from None
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Raise where an option is given that has no effect on what is computed."""
+    if options.vectors is None:
+        chosen = kernel = f"--kernel {options.kernel or 'subset'}"
+    else:
+        chosen, kernel = f"--vectors {options.vectors}", f"--kernel {options.kernel}"
+    if kernel == SMOOTHED and options.word_vectors is None:
+        raise ParameterError("--kernel smoothed needs the vectors of words: give --word-vectors FILE")
+    partial = chosen == DENSE and kernel in (PARTIAL, SMOOTHED)
+    if partial and kernel == SMOOTHED and getattr(options, "threshold", None) is not None:
+        raise ParameterError(
+            "--threshold is for the exact kernel: no cosine can be left out of dot products, however small"
+        )
+    if partial and getattr(options, "terminal_factor", None) not in (None, 1.0):
+        raise ParameterError(
+            "--terminal-factor is for the exact kernel: with a factor other than 1 its matrices may have "
+            "negative eigenvalues, which those of dot products have not"
+        )
+    for name, ways in APPLY_TO.items():
+        if getattr(options, name, None) is None or chosen in ways or (partial and kernel in ways):
+            continue
+        option = "--" + name.replace("_", "-")
+        if name == "kernel" and kernel in (PARTIAL, SMOOTHED):
+            raise ParameterError("partial trees have dense vectors only: use --vectors dense")
+        if name == "kernel":
+            raise ParameterError(
+                "--kernel is for exact kernels, --vectors for dot products: leave out one of them"
+            )
+        offered = " or ".join(way for way in ways if _is_offered(options.parser, way))
+        raise ParameterError(f"{option} has no effect with {chosen}: leave it out, or choose {offered}")
+    if options.rest_size is not None and options.rest != "dense":
+        raise ParameterError("--rest-size has no effect without --rest dense")
+
+
+def _is_offered(parser: argparse.ArgumentParser, way: str) -> bool:
+    """Return whether a command has an option with this value."""
+    option, value = way.split()
+    actions = (action for action in parser._actions if option in action.option_strings)
+    return any(value in (action.choices or ()) for action in actions)
+
+
+def make_vectorizer(options: argparse.Namespace, **defaults: Any) -> Any:
+    """Return the scikit-learn vectorizer that the options describe, with defaults for those not given."""
+    _check_rows(options)
+    kind = td.FragmentVectorizer if options.vectors == "sparse" else td.DistributedTreeVectorizer
+    return _with_options(kind(), options, defaults)
+
+
+def make_encoding(options: argparse.Namespace, **defaults: Any) -> FittedRows | DenseEncoding:
+    """Return what makes the same vectors as ``make_vectorizer``, without scikit-learn."""
+    _check_rows(options)
+    if options.vectors == "sparse":
+        from treedot.vectors.sparse.fitted_rows import FittedRows
+        from treedot.vectors.spec import SparseSpec, default_damping
+
+        settings = _fields(SparseSpec, options, defaults)
+        return FittedRows(SparseSpec(**{"damping": default_damping(options.rest), **settings}))
+    from treedot.kernels.word_vectors import WordVectors
+    from treedot.vectors.dense.encoding import DenseEncoding
+    from treedot.vectors.spec import DenseSpec
+
+    given, device = getattr(options, "word_vectors", None), getattr(options, "device", None)
+    words = None if given is None else WordVectors.of(given)
+    settings = _fields(DenseSpec, options, defaults)
+    spec = DenseSpec(**settings, similarity=None if words is None else words.fingerprint)
+    return DenseEncoding(spec, words, device or "cpu")
+
+
+def make_kernel_encoding(options: argparse.Namespace) -> FittedRows | DenseEncoding:
+    """Return what makes vectors whose dot products are kernels, unless the options say otherwise.
+
+    Rows are as wide as possible, a fragment counts as often as it occurs, and nothing is normalised.
+    """
+    from treedot.vectors.spec import MAX_FEATURES
+
+    return make_encoding(options, n_features=MAX_FEATURES, damping="linear", normalize=False)
+
+
+def _check_rows(options: argparse.Namespace) -> None:
+    """Raise ParameterError for a wrong width or budget of rows."""
+    from treedot.vectors.spec import MAX_FEATURES
+
+    width = options.n_features
+    if width is not None and (not 32 <= width <= MAX_FEATURES or width & (width - 1)):
+        raise ParameterError(
+            f"--n-features must be a power of two from 32 to {MAX_FEATURES} (2^30), not {width}"
+        )
+    if options.budget is not None:
+        parameters.checked_integer("--budget", options.budget, at_least=0)
+
+
+def _fields(kind: Any, options: argparse.Namespace, defaults: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a spec of vectors that the options or the defaults give."""
+    names = {field.name for field in fields(kind)} - {"similarity", "version"}
+    given = {name: getattr(options, name, None) for name in names}
+    settings = defaults | {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in settings.items() if name in names}
+
+
+def make_kernel(options: argparse.Namespace) -> Any:
+    """Return the exact kernel that the options describe."""
+    if options.kernel == "smoothed":
+        return _with_options(td.kernels.SmoothedPartialTreeKernel(options.word_vectors), options, {})
+    kinds: dict[str, Any] = {
+        "bounded": td.kernels.BoundedTreeKernel,
+        "partial": td.kernels.PartialTreeKernel,
+        "route": td.kernels.RouteKernel,
+        "subtree": td.kernels.SubtreeKernel,
+    }
+    return _with_options(kinds.get(options.kernel, td.kernels.SubsetTreeKernel)(), options, {})
+
+
+def _with_options(made: Any, options: argparse.Namespace, defaults: dict[str, Any]) -> Any:
+    """Set those parameters of a vectorizer or kernel that the options or the defaults give."""
+    names = made.get_params()
+    given = {name: getattr(options, OTHER_NAMES.get(name, name), None) for name in names}
+    chosen = {name: defaults.get(name) if value is None else value for name, value in given.items()}
+    return made.set_params(**{name: value for name, value in chosen.items() if value is not None})

@@ -53,14 +53,42 @@ class Outcome(NamedTuple):
 
     @classmethod
     def failed(cls, number: int, error: Exception) -> Self:
-        """Return the outcome of a task that raised; unknown errors come with their traceback."""
+        """Return the outcome of a task that raised; unknown errors come with their traceback.
+
+        Parameters
+        ----------
+        number : int
+            The number of the shard.
+        error : Exception
+            What was raised.
+
+        Returns
+        -------
+        Outcome
+            The outcome.
+        """
         known = isinstance(error, (TreedotError, OSError, MemoryError))
         text = reason(error) or type(error).__name__ if known else traceback.format_exc()
         return cls(number, error=text)
 
     @classmethod
     def of(cls, number: int, rows: int, left_out: list[SourceError]) -> Self:
-        """Return the outcome of a task that was done, with the errors of trees that were left out."""
+        """Return the outcome of a task that was done.
+
+        Parameters
+        ----------
+        number : int
+            The number of the shard.
+        rows : int
+            The number of rows that were written.
+        left_out : list of SourceError
+            The errors of trees that were left out.
+
+        Returns
+        -------
+        Outcome
+            The outcome.
+        """
         return cls(number, rows, "", len(left_out), tuple(map(str, left_out[:MAX_MESSAGES])))
 
 

@@ -69,9 +69,15 @@ def train_files(
         The folder, which must not exist or be that of the same training: the same files, unchanged, and the
         same settings, but for ``tol``, ``max_passes`` and ``n_jobs``. So a training that ended can be given
         more passes. It stays until you delete it.
-    format, column, unit, on_bad
-        As ``read_trees`` takes them.
-    progress : callable, optional
+    format : str, default=None
+        The format of the files, as in ``read_trees``.
+    column : str, default=None
+        The column of trees, as in ``read_trees``.
+    unit : str, default=None
+        Which part of a file is a tree, as in ``read_trees``.
+    on_bad : callable, default=None
+        Called with the error of every tree that cannot be read, which is then left out.
+    progress : callable, default=None
         Called with a ``Progress`` after every batch.
     **settings
         The parameters of ``TreeClassifier``. Where there are several λ or C, they are chosen on a random

@@ -78,7 +78,13 @@ class ModelExplanation(Shown):
     format = "treedot model explanation"
 
     def json_fields(self) -> dict[str, Any]:
-        """Return the fields by name; the fragments are a list of classes."""
+        """Return the fields by name; the fragments are a list of classes.
+
+        Returns
+        -------
+        dict
+            The fields.
+        """
         classes = [{"target": name, **found._asdict()} for name, found in self.fragments.items()]
         fields = super().json_fields()
         del fields["fragments"]

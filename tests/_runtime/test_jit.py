@@ -141,6 +141,16 @@ print("numba" in sys.modules, len({values.tobytes() for values in found}))
 """
 
 
+def test_every_kind_of_call_runs_plain():
+    code = """
+from treedot.cli.compilation import kinds
+for name, use in kinds().items():
+    use()
+    print(len(name) > 0)
+"""
+    assert len(by_itself(code, TREEDOT_COMPILE="never", PYTHONWARNINGS="ignore::RuntimeWarning")) > 10
+
+
 def test_threads_may_be_at_work_when_compiled_code_takes_over():
     assert by_itself(THREADS) == ["True", "1"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -20,7 +21,7 @@ from treedot.errors import TreedotError
 
 COMMANDS = (
     "dups", "index", "search", "similar", "cluster", "encode", "kernel", "gram", "train", "predict",
-    "evaluate", "explain", "batch", "convert", "info", "check", "compile", "demo",
+    "evaluate", "explain", "batch", "convert", "info", "check", "compile", "cache", "demo",
 )  # fmt: skip
 
 
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options = parser(next(iter(arguments), None)).parse_args(arguments)
             if _writes_a_file(options):
                 ignore_closed_output()
-            with unpacking_large(getattr(options, "unpack_large", False)):
+            with unpacking_large(getattr(options, "unpack_large", False)), _parsed_files(options):
                 return options.run(options) or 0
     except TreedotError as error:
         note(str(error) if options is None else in_options(str(error), options.parser))
@@ -71,6 +72,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         note(f"not enough memory ({error})")
     return 1 if options is None else options.failed
+
+
+def _parsed_files(options: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """Use the cache of parsed source code, in commands that read some."""
+    if getattr(options, "no_cache", True):
+        return contextlib.nullcontext()
+    from treedot.readers.code.parse_cache import ParseCache, keeping_parsed
+
+    return keeping_parsed(ParseCache())
 
 
 def _writes_a_file(options: argparse.Namespace) -> bool:

@@ -48,7 +48,7 @@ def _add_parts(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument("trees", nargs="+", metavar="TREES", help=FILES_HELP)
     add_output(command, "FOLDER", f"the folder to write: {what}")
     add_share(add_engine(command))
-    add_reading(command)
+    add_reading(command, cache=False)
 
 
 def _add_encode(command: argparse.ArgumentParser) -> None:
@@ -109,7 +109,7 @@ def _add_fit(command: argparse.ArgumentParser) -> None:
         "MODEL.training)",
     )
     add_streamed_rows(command)
-    add_reading(command)
+    add_reading(command, cache=False)
 
 
 def _fit(options: argparse.Namespace) -> None:

@@ -162,7 +162,8 @@ def _index() -> None:
 
 def _duplicates(forest: Forest) -> None:
     td.find_duplicates(forest, min_nodes=2, threshold=0.1)
-    put_sorted(*np.zeros((4, 2), np.int64))
+    numbers, ends = np.zeros(2, np.int64), np.array([0, 2])
+    put_sorted(numbers, ends, ends[:1], numbers.copy())
     td.similarity(TREES[0], TREES[1])
     td.search.align(TREES[0], TREES[1])
 

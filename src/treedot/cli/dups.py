@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import treedot as td
 from treedot._storage.files import check_target, write_whole
-from treedot.cli.options import add_jobs, add_output, refuse_folder
+from treedot.cli.options import add_jobs, add_no_cache, add_output, refuse_folder
 from treedot.cli.pipes import note, reader_may_leave
 from treedot.cli.progress import Progress
 from treedot.errors import ParameterError, SourceError
@@ -79,6 +79,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     new.add_argument("--baseline", metavar="FILE", help="only near-duplicates that this file does not know")
     new.add_argument("--write-baseline", metavar="FILE", help="write all near-duplicates to such a file")
     new.add_argument("--fail-on-new", action="store_true", help="exit with 1 where any group is shown")
+    add_no_cache(command)
     add_jobs(command, "processes or threads")
 
 

@@ -76,7 +76,9 @@ def add_class(command: argparse.ArgumentParser, required: bool, default: str = "
     )
 
 
-def add_reading(command: argparse.ArgumentParser, *, skip: bool = True, jobs: bool = False) -> None:
+def add_reading(
+    command: argparse.ArgumentParser, *, skip: bool = True, jobs: bool = False, cache: bool = True
+) -> None:
     """Add the options that say how files become trees, and with ``jobs`` how many threads work on them."""
     group = command.add_argument_group("reading trees")
     group.add_argument(
@@ -94,6 +96,8 @@ def add_reading(command: argparse.ArgumentParser, *, skip: bool = True, jobs: bo
         "inner nodes",
     )
     add_unpacking(group)
+    if cache:
+        add_no_cache(group)
     if skip:
         group.add_argument(
             "--skip-bad", action="store_true", help="leave out trees that cannot be read, and report them"
@@ -111,6 +115,15 @@ def add_unpacking(command: argparse._ActionsContainer) -> None:
     )
 
 
+def add_no_cache(command: argparse._ActionsContainer) -> None:
+    """Add the option that parses all source code anew."""
+    command.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="parse all source code anew, and keep nothing of it (see treedot cache)",
+    )
+
+
 def add_units(command: argparse.ArgumentParser) -> None:
     """Add the options that say how source code and pages become units."""
     group = command.add_argument_group("reading")
@@ -120,6 +133,7 @@ def add_units(command: argparse.ArgumentParser) -> None:
         help="what is a unit: of source code, or a page of HTML (default: function)",
     )
     add_unpacking(group)
+    add_no_cache(group)
     add_language(group, "read only files of this language (default: all)")
     group.add_argument(
         "--min-nodes", type=int, metavar="N", help="leave out units whose trees are smaller (default: 1)"

@@ -7,7 +7,14 @@ import json
 from typing import Any
 
 import treedot as td
-from treedot.cli.options import QUERY_HELP, add_jobs, add_language, add_text_or_json, add_unpacking
+from treedot.cli.options import (
+    QUERY_HELP,
+    add_jobs,
+    add_language,
+    add_no_cache,
+    add_text_or_json,
+    add_unpacking,
+)
 from treedot.cli.units import Reading, main_language, place_of, read_query
 from treedot.parameters import checked_integer
 
@@ -18,6 +25,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("query", metavar="QUERY", help=QUERY_HELP)
     command.add_argument("-k", type=int, default=10, metavar="K", help="how many to find (default: 10)")
     add_unpacking(command)
+    add_no_cache(command)
     add_language(command, "of a query that is not a file (default: that of most units of the index)")
     add_text_or_json(command)
     add_jobs(command)

@@ -7,7 +7,7 @@ import json
 
 import treedot as td
 from treedot._pages.printable import printable
-from treedot.cli.options import QUERY_HELP, add_language, add_text_or_json, add_unpacking
+from treedot.cli.options import QUERY_HELP, add_language, add_no_cache, add_text_or_json, add_unpacking
 from treedot.cli.units import Reading, place_of, read_query
 from treedot.errors import ParameterError
 from treedot.languages import language_of
@@ -23,6 +23,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--explain", action="store_true", help="also list the productions of both, and of only one"
     )
     add_unpacking(command)
+    add_no_cache(command)
     add_language(command, "of what is not a file (default: that of the other one, or python)")
     add_text_or_json(command)
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from treedot import Forest
+from treedot.cli import main
 from treedot.readers import CodeSettings, iter_code
 from treedot.readers.code import parse_cache, source_files
-from treedot.readers.code.parse_cache import ParseCache, cache_facts, cache_folder, key_of
+from treedot.readers.code.parse_cache import ParseCache, cache_facts, cache_folder, keeping_parsed, key_of
 
 CODE = """
 def f{0}(x, y):
@@ -38,25 +39,21 @@ def source(tmp_path):
 def parsed(monkeypatch):
     """The files that the parser gets."""
     files = []
-    parse = source_files.parse_units
+    do_apart = source_files.do_apart
 
-    def watched(text, language, file, settings):
+    def watched(function, *arguments, file, max_seconds):
         files.append(file)
-        return parse(text, language, file, settings)
+        return do_apart(function, *arguments, file=file, max_seconds=max_seconds)
 
-    monkeypatch.setattr(source_files, "parse_units", watched)
+    monkeypatch.setattr(source_files, "do_apart", watched)
     return files
 
 
 def read(source, folder, settings=None, n_jobs=None, **limits):
     skipped = []
-    with ParseCache(folder, **limits) as cache:
+    with keeping_parsed(ParseCache(folder, **limits)):
         forests = iter_code(
-            source,
-            settings=settings,
-            n_jobs=n_jobs,
-            cache=cache,
-            on_skip=lambda *what: skipped.append(what),
+            source, settings=settings, n_jobs=n_jobs, on_skip=lambda *what: skipped.append(what)
         )
         return Forest.concat(forests), sorted(skipped)
 
@@ -182,10 +179,11 @@ def test_the_least_recently_used_entries_are_removed_first(source, tmp_path, par
 def keep_many(folder, number):
     forest = next(iter_code_of(CODE.format(number)))
     for _ in range(20):
-        with ParseCache(folder, max_bytes=20_000) as cache:
-            for k in range(10):
-                cache.put(key_of(f"{number} {k}".encode(), "python", CodeSettings()), forest, 0)
-                cache.get(key_of(f"{number + 1} {k}".encode(), "python", CodeSettings()))
+        cache = ParseCache(folder, max_bytes=20_000)
+        for k in range(10):
+            cache.put(key_of(f"{number} {k}".encode(), "python", CodeSettings()), forest, 0)
+            cache.get(key_of(f"{number + 1} {k}".encode(), "python", CodeSettings()))
+        cache.close()
 
 
 def iter_code_of(text):
@@ -216,3 +214,25 @@ def test_the_folder_is_that_of_the_variable(tmp_path, monkeypatch):
     assert cache_facts() == (tmp_path / parse_cache.FILE, 0, 0)
     monkeypatch.delenv("TREEDOT_CACHE_DIR")
     assert cache_folder().name == "treedot"
+
+
+def test_commands_keep_what_they_parse_and_show_and_clear_it(source, tmp_path, parsed, monkeypatch, capsys):
+    monkeypatch.setenv("TREEDOT_CACHE_DIR", str(tmp_path / "cache"))
+    assert main(["cache"]) == 0
+    assert "there is none yet" in capsys.readouterr().out
+    assert main(["dups", str(source), "--no-cache"]) == 0
+    assert not (tmp_path / "cache").exists()
+    capsys.readouterr()
+    parsed.clear()
+    for command in (["dups", str(source)], ["convert", str(source), "-o", str(tmp_path / "t.mrg")]):
+        outputs = []
+        for _ in range(2):
+            assert main(command) == 0
+            outputs.append(capsys.readouterr())
+        assert len(parsed) == len(set(parsed)) == 5
+        assert outputs[0] == outputs[1]
+        parsed.clear()
+    assert main(["cache"]) == 0
+    assert " 10 files in 0.0 MiB" in capsys.readouterr().out
+    assert main(["cache", "--clear"]) == 0
+    assert not list((tmp_path / "cache").iterdir())

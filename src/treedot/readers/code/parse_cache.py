@@ -13,21 +13,22 @@ import functools
 import hashlib
 import json
 import os
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from treedot._version import __version__
 from treedot.errors import SourceError
-from treedot.readers.code.grammars import grammar_versions
 from treedot.readers.code.settings import CodeSettings
 from treedot.trees import Forest
 from treedot.trees.packed import pack, unpack
+
+if TYPE_CHECKING:
+    import sqlite3
 
 READER = 1  # raised when the reader makes other trees of the same text
 MAX_BYTES = 2**29
@@ -62,21 +63,28 @@ class ParseCache:
     """
 
     def __init__(self, folder: Path | None = None, max_bytes: int = MAX_BYTES) -> None:
-        self.path = (folder or cache_folder()) / FILE
+        self._folder = folder
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
         self._new: dict[bytes, bytes] = {}
         self._new_size = 0
         self._used: list[bytes] = []
-        self._connection = self._open()
+        self._connection: sqlite3.Connection | None = None
+        self._is_open = False
+
+    @functools.cached_property
+    def path(self) -> Path:
+        """The file."""
+        return (self._folder or cache_folder()) / FILE
 
     def get(self, key: bytes) -> tuple[Forest, int] | None:
         """Return the units of a key and how many more are ignored, None if unknown; ``file`` is empty."""
         with self._lock, self._ignoring_trouble():
-            if self._connection is None:
+            connection = self._connected()
+            if connection is None:
                 return None
             query = "SELECT entry, used FROM parsed WHERE key = ?"
-            found = self._connection.execute(query, (key,)).fetchone()
+            found = connection.execute(query, (key,)).fetchone()
             if found is not None:
                 entry, used = found
                 if time.time() - used > DAY:
@@ -101,13 +109,15 @@ class ParseCache:
                 self._connection.close()
                 self._connection = None
 
-    def __enter__(self) -> ParseCache:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _connected(self) -> sqlite3.Connection | None:
+        """Return the connection, opened when it is first needed; None where there is none."""
+        if not self._is_open:
+            self._connection, self._is_open = self._open(), True
+        return self._connection
 
     def _open(self) -> sqlite3.Connection | None:
+        import sqlite3
+
         for _ in range(2):
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,36 +137,38 @@ class ParseCache:
         return None
 
     def _write(self) -> None:
-        if self._connection is None or not (self._new or self._used):
+        connection = self._connected() if self._new or self._used else None
+        if connection is None:
             return
         now = time.time()
         with self._ignoring_trouble():
-            self._connection.execute("BEGIN IMMEDIATE")
+            connection.execute("BEGIN IMMEDIATE")
             new = [(key, entry, len(entry), now) for key, entry in self._new.items()]
-            self._connection.executemany("INSERT OR REPLACE INTO parsed VALUES (?, ?, ?, ?)", new)
+            connection.executemany("INSERT OR REPLACE INTO parsed VALUES (?, ?, ?, ?)", new)
             used = [(now, key) for key in self._used]
-            self._connection.executemany("UPDATE parsed SET used = ? WHERE key = ?", used)
-            self._shrink()
-            self._connection.execute("COMMIT")
+            connection.executemany("UPDATE parsed SET used = ? WHERE key = ?", used)
+            self._shrink(connection)
+            connection.execute("COMMIT")
         self._new, self._new_size, self._used = {}, 0, []
 
-    def _shrink(self) -> None:
+    def _shrink(self, connection: sqlite3.Connection) -> None:
         """Remove the least recently used entries until the others fit."""
-        assert self._connection is not None
-        (size,) = self._connection.execute("SELECT COALESCE(SUM(size), 0) FROM parsed").fetchone()
+        (size,) = connection.execute("SELECT COALESCE(SUM(size), 0) FROM parsed").fetchone()
         if size <= self.max_bytes:
             return
         gone = []
-        for key, entry_size in self._connection.execute("SELECT key, size FROM parsed ORDER BY used"):
+        for key, entry_size in connection.execute("SELECT key, size FROM parsed ORDER BY used"):
             gone.append((key,))
             size -= entry_size
             if size <= 0.9 * self.max_bytes:
                 break
-        self._connection.executemany("DELETE FROM parsed WHERE key = ?", gone)
+        connection.executemany("DELETE FROM parsed WHERE key = ?", gone)
 
     @contextlib.contextmanager
     def _ignoring_trouble(self) -> Iterator[None]:
         """Give the cache up where it cannot be read or written; remove it where it is damaged."""
+        import sqlite3
+
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -166,6 +178,27 @@ class ParseCache:
                 self._connection = None
             if not isinstance(error, sqlite3.OperationalError):
                 remove(self.path)
+
+
+_current: ParseCache | None = None
+
+
+@contextlib.contextmanager
+def keeping_parsed(cache: ParseCache | None) -> Iterator[None]:
+    """Let all readers of source code use a cache while a block runs; None for no cache."""
+    global _current
+    before, _current = _current, cache
+    try:
+        yield
+    finally:
+        _current = before
+        if cache is not None:
+            cache.close()
+
+
+def current_cache() -> ParseCache | None:
+    """Return the cache that readers of source code use now, if any."""
+    return _current
 
 
 def cache_folder() -> Path:
@@ -180,6 +213,8 @@ def cache_folder() -> Path:
 
 def cache_facts(folder: Path | None = None) -> CacheFacts:
     """Return what the cache holds; nothing where there is none."""
+    import sqlite3
+
     path = (folder or cache_folder()) / FILE
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", PATIENCE, uri=True)
@@ -205,6 +240,8 @@ def key_of(text: bytes, language: str, settings: CodeSettings) -> bytes:
 
 @functools.cache
 def _grammar(language: str) -> dict[str, str]:
+    from treedot.readers.code.grammars import grammar_versions
+
     return grammar_versions([language])
 
 

@@ -10,7 +10,6 @@ from functools import partial
 from treedot._runtime.threads import open_threads
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
-from treedot.readers.code.parse_cache import ParseCache
 from treedot.readers.code.settings import MAX_BYTES, MAX_SECONDS, CodeSettings
 from treedot.readers.code.source_files import as_utf8, parse_units, read_units
 from treedot.readers.folders import OnSkip, TooLargeError, walk
@@ -132,7 +131,6 @@ def iter_code(
     on_bad: Callable[[SourceError], object] | None = None,
     on_skip: OnSkip | None = None,
     n_jobs: int | None = None,
-    cache: ParseCache | None = None,
 ) -> Iterator[Forest]:
     """Yield one Forest for every file that has units, in the order of the paths, in constant memory.
 
@@ -154,8 +152,6 @@ def iter_code(
         Called with the path and the reason of everything that is left out, as in ``read_code``.
     n_jobs : int, default=None
         The number of processes that parse the files; None is one, and -1 is one for every core.
-    cache : ParseCache, default=None
-        Keeps what was parsed for later calls, see ``treedot.readers.code.parse_cache``.
 
     Yields
     ------
@@ -178,7 +174,7 @@ def iter_code(
     files = walk([paths] if isinstance(paths, (str, os.PathLike)) else paths, wanted, skip, exclude)
     if only is not None:
         files = (file for file in files if only(file.path))
-    read = partial(read_units, language=language, settings=settings or CodeSettings(), cache=cache)
+    read = partial(read_units, language=language, settings=settings or CodeSettings())
     with open_threads(n_jobs) as threads:  # each waits for a process that parses
         for outcome in threads.in_order(read, files, FILES_AHEAD):
             if outcome.error is not None:

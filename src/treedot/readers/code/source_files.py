@@ -11,7 +11,7 @@ from typing import NamedTuple
 from treedot.errors import MissingDependencyError, SourceError, missing
 from treedot.languages import LANGUAGES, language_of
 from treedot.readers.code import treesitter
-from treedot.readers.code.parse_cache import ParseCache, key_of
+from treedot.readers.code.parse_cache import current_cache, key_of
 from treedot.readers.code.processes import CrashError, TooSlowError, do_apart
 from treedot.readers.code.settings import CodeSettings
 from treedot.readers.folders import (
@@ -43,9 +43,7 @@ class Outcome(NamedTuple):
     error: SourceError | None = None  # where it was named
 
 
-def read_units(
-    file: FoundFile, language: str | None, settings: CodeSettings, cache: ParseCache | None = None
-) -> Outcome:
+def read_units(file: FoundFile, language: str | None, settings: CodeSettings) -> Outcome:
     """Read one file, in the language that its suffix says where none is given."""
     name = language or language_of(file.path)
     if name is None:
@@ -57,7 +55,7 @@ def read_units(
         reason = None if file.named else _reason_to_skip(content)
         if reason is not None:
             return Outcome(file.path, skipped=reason)
-        forest, n_ignored = _units(as_utf8(content, name), name, file.path, settings, cache)
+        forest, n_ignored = parse_units(as_utf8(content, name), name, file.path, settings)
     except MissingDependencyError:
         if file.named or language is not None:
             raise
@@ -84,29 +82,22 @@ def _reason_to_skip(content: bytes) -> str | None:
     return "generated" if looks_generated(content) else None
 
 
-def _units(
-    source: bytes, language: str, file: str, settings: CodeSettings, cache: ParseCache | None
-) -> tuple[Forest, int]:
-    """Return what ``parse_units`` returns, from a cache where it holds that."""
-    if cache is None:
-        return parse_units(source, language, file, settings)
-    key = key_of(source, language, settings)
-    found = cache.get(key)
-    if found is None:
-        found = parse_units(source, language, file, settings)
-        cache.put(key, *found)
-    forest, n_ignored = found
-    forest.columns.update(file=[file] * len(forest))
-    return forest, n_ignored
-
-
 def parse_units(source: bytes, language: str, file: str, settings: CodeSettings) -> tuple[Forest, int]:
     """Return the units of a text in UTF-8, and how many more of them a comment says to ignore."""
     entry = LANGUAGES[language]
     if not treesitter.is_installed(entry):
         raise missing(entry.module.replace("_", "-"), "code", f"reading {language} source")
-    arguments = (source, language, entry, file, settings)
-    return do_apart(treesitter.parse, *arguments, file=file, max_seconds=settings.max_seconds)
+    cache = current_cache()
+    key = b"" if cache is None else key_of(source, language, settings)
+    found = None if cache is None else cache.get(key)
+    if found is None:
+        arguments = (source, language, entry, file, settings)
+        found = do_apart(treesitter.parse, *arguments, file=file, max_seconds=settings.max_seconds)
+        if cache is not None:
+            cache.put(key, *found)
+    forest, n_ignored = found
+    forest.columns.update(file=[file] * len(forest))
+    return forest, n_ignored
 
 
 def as_utf8(content: bytes, language: str) -> bytes:

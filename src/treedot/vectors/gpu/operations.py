@@ -226,7 +226,7 @@ def _complete(
         if kind == NODE_FIRST:
             of[node, ROW] = of[child, ROW]
         elif kind == NODE_NEXT:
-            of_child = of[child, ROW]
+            of_child = int(of[child, ROW])
             free |= 1 << of_child
         elif kind in (LEAF_FIRST, TAG_FIRST):
             lowest = 0

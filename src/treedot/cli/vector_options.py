@@ -319,7 +319,8 @@ def make_kernel_vectorizer(options: argparse.Namespace) -> Any:
 def make_kernel(options: argparse.Namespace) -> Any:
     """Return the exact kernel that the options describe."""
     if options.kernel == "smoothed":
-        return _with_options(td.kernels.SmoothedPartialTreeKernel(options.word_vectors), options, {})
+        made = td.kernels.SmoothedPartialTreeKernel(options.word_vectors)
+        return _with_options(made, argparse.Namespace(**vars(options) | {"word_vectors": None}), {})
     kinds: dict[str, Any] = {
         "bounded": td.kernels.BoundedTreeKernel,
         "partial": td.kernels.PartialTreeKernel,

@@ -22,7 +22,7 @@ from treedot import (
 )
 from treedot._storage.safetensors import write_arrays
 from treedot.cli import main
-from treedot.kernels import BoundedTreeKernel, RouteKernel, SmoothedPartialTreeKernel
+from treedot.kernels import BoundedTreeKernel, RouteKernel, SmoothedPartialTreeKernel, WordVectors
 from treedot.readers.brackets import pieces
 from treedot.readers.brackets.batch import Batch
 from treedot.vectors import DenseEncoder, DenseSpec, load_vectors
@@ -238,6 +238,15 @@ def test_smoothed_kernels_read_the_vectors_of_words(tmp_path, capsys):
     assert (np.load(target) == kernel.gram(["(S dog::n)", "(S cat::n)"])).all()
     assert main(["info", str(target)]) == 0
     assert "WordVectors(2 words, 2 dimensions)" in capsys.readouterr().out
+
+
+def test_the_vectors_of_words_are_read_once(tmp_path, monkeypatch):
+    (tmp_path / "vectors.txt").write_text("dog 3 4\n")
+    read, calls = WordVectors.read, []
+    monkeypatch.setattr(WordVectors, "read", lambda *path: calls.append(path) or read(*path))
+    options = ["--kernel", "smoothed", "--word-vectors", str(tmp_path / "vectors.txt")]
+    assert main(["kernel", "(S dog::n)", "(S dog::n)", *options]) == 0
+    assert len(calls) == 1
 
 
 def test_word_vectors_make_vectors_of_similar_words(tmp_path):

@@ -70,3 +70,23 @@ def test_nothing_is_shown_elsewhere(tmp_path, capsys):
     (tmp_path / "a.mrg").write_text("(A b)\n")
     assert main(["convert", f"{tmp_path}/a.mrg", "-o", f"{tmp_path}/b.mrg"]) == 0
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("_terminal")
+@pytest.mark.parametrize(
+    ("command", "target", "writer"),
+    [("convert", "b.mrg", "trees.writers._Lines"), ("encode", "b.npz", "vectors.writers._SparseRows")],
+)
+def test_the_bar_is_removed_before_an_error_is_reported(tmp_path, monkeypatch, command, target, writer):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    events = []
+    monkeypatch.setattr(f"treedot.{writer}.write", full)
+    monkeypatch.setattr("treedot.cli.note", lambda text: events.append(text))
+    monkeypatch.setattr(Progress, "__exit__", lambda self, *_: events.append("removed"))
+    (tmp_path / "a.mrg").write_text("(A b)\n")
+    assert main([command, f"{tmp_path}/a.mrg", "-o", f"{tmp_path}/{target}"]) == 1
+    removed, error = events
+    assert removed == "removed"
+    assert "No space left on device" in error

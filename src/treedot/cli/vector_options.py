@@ -357,7 +357,8 @@ def _fields(kind: Any, options: argparse.Namespace, defaults: dict[str, Any]) ->
 def make_kernel(options: argparse.Namespace) -> Any:
     """Return the exact kernel that the options describe."""
     if options.kernel == "smoothed":
-        return _with_options(td.kernels.SmoothedPartialTreeKernel(options.word_vectors), options, {})
+        made = td.kernels.SmoothedPartialTreeKernel(options.word_vectors)
+        return _with_options(made, argparse.Namespace(**vars(options) | {"word_vectors": None}), {})
     kinds: dict[str, Any] = {
         "bounded": td.kernels.BoundedTreeKernel,
         "partial": td.kernels.PartialTreeKernel,

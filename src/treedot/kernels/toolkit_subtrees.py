@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot._runtime.array_types import FloatArray, IntArray, WordArray
+from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit
 from treedot._runtime.threads import ONE_THREAD, Threads
-from treedot.kernels.subset.one_pair import hash_production, label_keys
-from treedot.kernels.tree_kernel import MATCHING, check_pairs, joined
+from treedot.kernels.subset.one_pair import pack_tree, unpack
+from treedot.kernels.subset.pairwise import Trees
+from treedot.kernels.tree_kernel import MATCHING, check_pairs
 from treedot.trees import Forest
 
 
@@ -28,30 +29,8 @@ RULES = {"kelp": Rule(unequal=1.0, mixed=0.0), "svm-light-tk": Rule(unequal=0.0,
 ALL_PAIRS = MATCHING._replace(entries="pairs of nodes")
 
 
-class _Nodes(NamedTuple):
-    """The nodes of a forest, as the recursion meets them."""
-
-    offsets: IntArray
-    production: IntArray
-    start: IntArray
-    child: IntArray
-
-
-def gram(
-    x: Forest, y: Forest | None, decay: float, rule: Rule, max_pairs: int, threads: Threads = ONE_THREAD
-) -> FloatArray:
-    """Return ΣΔ for all pairs of trees; without y, what stands above the diagonal is 0."""
-    both, n_columns = joined(x, y)
-    out = np.zeros((len(x), len(x) if n_columns is None else n_columns))
-    for i in range(len(x)):
-        columns = np.arange(i + 1) if n_columns is None else np.arange(len(x), len(both))
-        rows = np.full(columns.size, i)
-        out[i, : columns.size] = pairs(both, rows, columns, decay, rule, max_pairs, threads)
-    return out
-
-
 def pairs(
-    forest: Forest, rows: IntArray, columns: IntArray, decay: float, rule: Rule, max_pairs: int,
+    trees: Trees, rows: IntArray, columns: IntArray, decay: float, rule: Rule, max_pairs: int,
     threads: Threads = ONE_THREAD,
 ) -> FloatArray:  # fmt: skip
     """Return ΣΔ over the pairs of inner nodes, for some pairs of trees.
@@ -59,15 +38,14 @@ def pairs(
     ``Δ = λ ∏ f(child, child)`` for equal productions, where f is Δ for children of equal productions, 1 for
     two leaves, and else what the rule says.
     """
-    entries = forest.sizes[rows] * forest.sizes[columns]
+    entries = trees.sizes(rows) * trees.sizes(columns)
     check_pairs(int(entries.max(initial=0)), max_pairs, ALL_PAIRS)
-    nodes = _Nodes(forest.offsets, forest.production, *forest.children)
     out = np.empty(rows.size)
 
     def run(first: int, last: int) -> None:
         part = slice(first, last)
         table = np.empty(entries[part].max(initial=0))
-        _sum_pairs(nodes, rows[part], columns[part], decay, rule, table, out[part])
+        _sum_pairs(trees, rows[part], columns[part], decay, rule, table, out[part])
 
     threads.run(run, threads.even_spans(np.concatenate([[0], np.cumsum(entries)])))
     return out
@@ -76,38 +54,26 @@ def pairs(
 def pair(x: Forest, y: Forest, decay: float, rule: Rule, max_pairs: int) -> float:
     """Return ΣΔ of two one-tree forests, as ``pairs`` sums it up."""
     check_pairs(x.n_nodes * y.n_nodes, max_pairs, ALL_PAIRS)
-    left, right = x.derived(_hashed_nodes), y.derived(_hashed_nodes)
-    return _sum_pair(left, 0, right, 0, decay, rule, np.empty(x.n_nodes * y.n_nodes))
-
-
-def _hashed_nodes(forest: Forest) -> _Nodes:
-    """Return the nodes of a forest with hashes of their productions, the same in all forests."""
-    start, child = forest.children
-    with np.errstate(over="ignore"):  # hashes wrap around
-        hashes = _hash_productions(forest.label, start, child, label_keys(forest))
-    return _Nodes(forest.offsets, hashes, start, child)
+    return _pair(x.derived(pack_tree), y.derived(pack_tree), decay, rule)
 
 
 @njit
-def _hash_productions(label: IntArray, start: IntArray, child: IntArray, key: WordArray) -> IntArray:
-    hashes = np.empty(label.size, np.int64)
-    for node in range(label.size):
-        hashes[node] = hash_production(node, label, start, child, key)
-    return hashes
+def _pair(a: IntArray, b: IntArray, decay: float, rule: Rule) -> float:
+    return _sum_pair(unpack(a), 0, unpack(b), 0, decay, rule, np.empty(a[1] * b[1]))
 
 
 @njit
 def _sum_pairs(
-    nodes: _Nodes, rows: IntArray, columns: IntArray, decay: float, rule: Rule, table: FloatArray,
+    trees: Trees, rows: IntArray, columns: IntArray, decay: float, rule: Rule, table: FloatArray,
     out: FloatArray,
 ) -> None:  # fmt: skip
     for k in range(rows.size):
-        out[k] = _sum_pair(nodes, rows[k], nodes, columns[k], decay, rule, table)
+        out[k] = _sum_pair(trees, rows[k], trees, columns[k], decay, rule, table)
 
 
 @njit
 def _sum_pair(
-    left: _Nodes, row: int, right: _Nodes, column: int, decay: float, rule: Rule, table: FloatArray
+    left: Trees, row: int, right: Trees, column: int, decay: float, rule: Rule, table: FloatArray
 ) -> float:  # fmt: skip
     """Return ΣΔ of one tree on the left and one on the right; ``table`` has room for all pairs of nodes."""
     a, a_end = left.offsets[row], left.offsets[row + 1]

@@ -13,7 +13,6 @@ from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels import toolkit_subtrees
 from treedot.kernels.features import FeatureKernel, leaf_gram, leaf_pair, leaf_pairs
 from treedot.kernels.subset.one_pair import label_keys
-from treedot.kernels.subset.pairwise import trees_by_production
 from treedot.kernels.toolkit_subtrees import RULES
 from treedot.kernels.tree_kernel import MAX_PAIRS, gram_by_rows, joined, unit
 from treedot.parameters import SUBTREE_CONVENTIONS, checked_choice, checked_flag
@@ -79,13 +78,13 @@ class SubtreeKernel(FeatureKernel):
 
     def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
         if self.convention in RULES:
-            trees, rule = joined(x, y).derived(trees_by_production), RULES[self.convention]
+            both, rule = joined(x, y), RULES[self.convention]
 
             def row(i: int, others: IntArray) -> FloatArray:
                 rows, columns = np.full(others.size, i), others
                 if y is None:  # of the lower half
                     rows, columns = columns, rows
-                return toolkit_subtrees.pairs(trees, rows, columns, self.decay, rule, self.max_pairs)
+                return toolkit_subtrees.pairs(both, rows, columns, self.decay, rule, self.max_pairs)
 
             raw = gram_by_rows(x, y, row, threads)
             return raw + self.decay * leaf_gram(x, y, threads) if self.leaves else raw
@@ -95,8 +94,8 @@ class SubtreeKernel(FeatureKernel):
         self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
     ) -> FloatArray:
         if self.convention in RULES:
-            trees, rule = x.derived(trees_by_production), RULES[self.convention]
-            raw = toolkit_subtrees.pairs(trees, rows, columns, self.decay, rule, self.max_pairs, threads)
+            rule = RULES[self.convention]
+            raw = toolkit_subtrees.pairs(x, rows, columns, self.decay, rule, self.max_pairs, threads)
             return raw + self.decay * leaf_pairs(x, rows, columns, threads) if self.leaves else raw
         return unit(self.convention, self.decay) * super()._raw_pairs(x, rows, columns, threads)
 

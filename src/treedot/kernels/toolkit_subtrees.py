@@ -10,7 +10,6 @@ from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels.subset.one_pair import pack_tree, unpack
-from treedot.kernels.subset.pairwise import Trees
 from treedot.kernels.tree_kernel import MATCHING, check_pairs
 from treedot.trees import Forest
 
@@ -29,8 +28,17 @@ RULES = {"kelp": Rule(unequal=1.0, mixed=0.0), "svm-light-tk": Rule(unequal=0.0,
 ALL_PAIRS = MATCHING._replace(entries="pairs of nodes")
 
 
+class _Nodes(NamedTuple):
+    """The nodes of some trees; every further array would make the comparison of short trees slower."""
+
+    offsets: IntArray
+    production: IntArray
+    start: IntArray
+    child: IntArray
+
+
 def pairs(
-    trees: Trees, rows: IntArray, columns: IntArray, decay: float, rule: Rule, max_pairs: int,
+    forest: Forest, rows: IntArray, columns: IntArray, decay: float, rule: Rule, max_pairs: int,
     threads: Threads = ONE_THREAD,
 ) -> FloatArray:  # fmt: skip
     """Return ΣΔ over the pairs of inner nodes, for some pairs of trees.
@@ -38,14 +46,15 @@ def pairs(
     ``Δ = λ ∏ f(child, child)`` for equal productions, where f is Δ for children of equal productions, 1 for
     two leaves, and else what the rule says.
     """
-    entries = trees.sizes(rows) * trees.sizes(columns)
+    entries = forest.sizes[rows] * forest.sizes[columns]
     check_pairs(int(entries.max(initial=0)), max_pairs, ALL_PAIRS)
+    nodes = _Nodes(forest.offsets, forest.production, *forest.children)
     out = np.empty(rows.size)
 
     def run(first: int, last: int) -> None:
         part = slice(first, last)
         table = np.empty(entries[part].max(initial=0))
-        _sum_pairs(trees, rows[part], columns[part], decay, rule, table, out[part])
+        _sum_pairs(nodes, rows[part], columns[part], decay, rule, table, out[part])
 
     threads.run(run, threads.even_spans(np.concatenate([[0], np.cumsum(entries)])))
     return out
@@ -59,21 +68,24 @@ def pair(x: Forest, y: Forest, decay: float, rule: Rule, max_pairs: int) -> floa
 
 @njit
 def _pair(a: IntArray, b: IntArray, decay: float, rule: Rule) -> float:
-    return _sum_pair(unpack(a), 0, unpack(b), 0, decay, rule, np.empty(a[1] * b[1]))
+    x, y = unpack(a), unpack(b)
+    left = _Nodes(x.offsets, x.production, x.start, x.child)
+    right = _Nodes(y.offsets, y.production, y.start, y.child)
+    return _sum_pair(left, 0, right, 0, decay, rule, np.empty(a[1] * b[1]))
 
 
 @njit
 def _sum_pairs(
-    trees: Trees, rows: IntArray, columns: IntArray, decay: float, rule: Rule, table: FloatArray,
+    nodes: _Nodes, rows: IntArray, columns: IntArray, decay: float, rule: Rule, table: FloatArray,
     out: FloatArray,
 ) -> None:  # fmt: skip
     for k in range(rows.size):
-        out[k] = _sum_pair(trees, rows[k], trees, columns[k], decay, rule, table)
+        out[k] = _sum_pair(nodes, rows[k], nodes, columns[k], decay, rule, table)
 
 
 @njit
 def _sum_pair(
-    left: Trees, row: int, right: Trees, column: int, decay: float, rule: Rule, table: FloatArray
+    left: _Nodes, row: int, right: _Nodes, column: int, decay: float, rule: Rule, table: FloatArray
 ) -> float:  # fmt: skip
     """Return ΣΔ of one tree on the left and one on the right; ``table`` has room for all pairs of nodes."""
     a, a_end = left.offsets[row], left.offsets[row + 1]

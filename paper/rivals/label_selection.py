@@ -16,12 +16,12 @@ from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels.subset import gram, pairwise
 from treedot.kernels.subset.kernel import SubsetTreeKernel
-from treedot.kernels.tree_kernel import MAX_PAIRS, TreeKernel, joined, read_sides
+from treedot.kernels.tree_kernel import MAX_PAIRS, joined, read_sides
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 
 
-class LabelSelectionKernel(TreeKernel):
+class LabelSelectionKernel(gram.FragmentKernel):
     """Counts the tree fragments that two trees share, expanding only nodes with selected labels.
 
     With the selection ω of labels, ``Δ(n1, n2) = ∏ (1 + λ Δ(children))`` for nodes with equal productions
@@ -69,24 +69,23 @@ class LabelSelectionKernel(TreeKernel):
         whose label is not selected; without Y each pair is counted once.
         """
         x, y = read_sides(X, Y)
-        return gram.work(*self._joined(x, y), self.max_pairs)
+        columns = None if y is None else (len(x), len(x) + len(y))
+        return sum(tile.work for tile in self._tiles(self._nodes(joined(x, y)), (0, len(x)), columns))
 
-    def _joined(self, x: Forest, y: Forest | None) -> tuple[Nodes, int, int | None]:
-        both, n_columns = joined(x, y)
-        return Nodes(both, self.labels), len(x), n_columns
+    def _nodes(self, forest: Forest) -> Nodes:
+        return Nodes(forest, self.labels)
 
-    def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
-        return gram.gram(*self._joined(x, y), self.decay, self.max_pairs, threads=threads)
+    def _whole(self, forest: Forest, nodes: Nodes) -> gram.SharedDelta:
+        return gram.SharedDelta(nodes, (0, len(forest)))
 
     def _raw_pairs(
         self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
     ) -> FloatArray:
-        nodes = Nodes(x, self.labels)
-        trees = pairwise.trees_of(nodes)
-        return gram.pairs(nodes, trees, rows, columns, self.decay, self.max_pairs, threads=threads)
+        nodes = self._nodes(x)
+        return self._fast_pairs(nodes, pairwise.trees_of(nodes), rows, columns, threads)
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
-        return gram.log_pair(Nodes(x + y, self.labels), self.decay, self.max_pairs)
+        return float(self._only_tile(self._nodes(x + y), 0, 1).log_sum(self.decay))
 
 
 def label_counts(forest: Forest) -> IntArray:
@@ -104,12 +103,12 @@ def label_alignment(
     No Gram matrix is formed: the Δ of every pair of distinct subtrees is weighted by the trees that hold
     them, and the pairs i = j are taken off tree by tree.
     """
-    nodes, whole = Nodes(forest), forest.derived(gram.shared_delta)
+    nodes, kernel = Nodes(forest), SubsetTreeKernel(decay, max_pairs=max_pairs)
     if normalize:
-        own = SubsetTreeKernel(decay, max_pairs=max_pairs)._raw_diagonal(forest, threads)
+        own = kernel._raw_diagonal(forest, threads)
         weights = over_norms(weights, np.sqrt(own))
     total: FloatArray = np.zeros(nodes.n_productions)
-    for tile in gram.tiles(nodes, (0, len(forest)), None, max_pairs, whole):
+    for tile in kernel._tiles(nodes, (0, len(forest)), None, kernel._whole(forest, nodes)):
         total += production_sums(tile, decay, weights, threads) * (1 if tile.symmetric else 2)
     own = own_production_sums(nodes, (weights**2).sum(axis=1), decay, max_pairs)
     total, own = _by_label(forest, total), _by_label(forest, own)

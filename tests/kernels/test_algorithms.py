@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from paper.rivals.label_selection import LabelSelectionKernel
+from paper.rivals.reference import label_selection_kernel
 
 from strategies import SimilarTags, random_forest, trees
 from treedot import Forest, PartialTreeKernel, SubsetTreeKernel, SubtreeKernel, Tree
@@ -183,8 +184,8 @@ LABELS = st.sets(st.sampled_from("ABCab"))
 @given(FORESTS, FORESTS, DECAY, LABELS)
 def test_the_approximate_kernel_is_its_reference(first, second, decay, labels):
     kernel = LabelSelectionKernel(labels, decay=decay)
-    expected = matrix(first, second, lambda a, b: reference.label_selection_kernel(a, b, decay, labels))
-    own = matrix(first, first, lambda a, b: reference.label_selection_kernel(a, b, decay, labels))
+    expected = matrix(first, second, lambda a, b: label_selection_kernel(a, b, decay, labels))
+    own = matrix(first, first, lambda a, b: label_selection_kernel(a, b, decay, labels))
     assert np.allclose(kernel.gram(first, second), expected, rtol=EXACT, atol=0)
     assert np.allclose(kernel.gram(first), own, rtol=EXACT, atol=0)
     assert np.allclose(kernel.pairs(first, *every_pair(first)), own.ravel(), rtol=EXACT, atol=0)

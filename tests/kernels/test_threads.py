@@ -4,8 +4,7 @@ from paper.rivals.label_selection import LabelSelectionKernel
 from strategies import SimilarTags, random_forest
 from treedot import PartialTreeKernel, SubsetTreeKernel, SubtreeKernel, Tree
 from treedot.errors import LimitError, ParameterError, RangeError
-from treedot.kernels import BoundedTreeKernel, RouteKernel, SmoothedPartialTreeKernel
-from treedot.kernels.subset import gram
+from treedot.kernels import BoundedTreeKernel, RouteKernel, SmoothedPartialTreeKernel, tiled_kernel
 
 THREADS = (2, 3, 7)
 KERNELS = [
@@ -27,8 +26,8 @@ KERNELS = [
 @pytest.fixture(autouse=True)
 def _share_little_work(monkeypatch):
     """Give threads work that would not be worth their while."""
-    monkeypatch.setattr(gram, "SHARED_WORK", 4)
-    monkeypatch.setattr(gram, "PIECE", 2)
+    monkeypatch.setattr(tiled_kernel, "SHARED_WORK", 4)
+    monkeypatch.setattr(tiled_kernel, "PIECE", 2)
 
 
 @pytest.mark.large

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from typing import Any
 
@@ -10,7 +11,25 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit
 from treedot._runtime.threads import ONE_THREAD, Threads
+from treedot.kernels.tree_kernel import TreeKernel, joined
 from treedot.trees import Forest
+
+
+class FeatureKernel(TreeKernel):
+    """A kernel that is the dot product of explicit vectors."""
+
+    @abstractmethod
+    def _features(self, forest: Forest) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return for every feature of some trees its tree, its number and its weight."""
+
+    def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
+        both = joined(x, y)
+        return feature_gram(*self._features(both), len(both), len(x), y is None, threads)
+
+    def _raw_pairs(
+        self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
+    ) -> FloatArray:
+        return feature_pairs(*self._features(x), len(x), rows, columns, threads)
 
 
 def feature_gram(
@@ -70,17 +89,19 @@ def feature_pairs(
 
 def leaf_gram(x: Forest, y: Forest | None, threads: Threads) -> FloatArray:
     """Return the number of pairs of equal leaves for every pair of trees."""
-    both = x if y is None else x + y
-    leaf = both.arity == 0
-    tree = both.tree_of_node[leaf]
-    return feature_gram(tree, both.label[leaf], np.ones(tree.size), len(both), len(x), y is None, threads)
+    both = joined(x, y)
+    return feature_gram(*_leaves(both), len(both), len(x), y is None, threads)
 
 
 def leaf_pairs(x: Forest, rows: IntArray, columns: IntArray, threads: Threads) -> FloatArray:
     """Return the number of pairs of equal leaves for some pairs of trees."""
-    leaf = x.arity == 0
-    tree = x.tree_of_node[leaf]
-    return feature_pairs(tree, x.label[leaf], np.ones(tree.size), len(x), rows, columns, threads)
+    return feature_pairs(*_leaves(x), len(x), rows, columns, threads)
+
+
+def _leaves(forest: Forest) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return for every leaf its tree, its label and 1."""
+    leaf = forest.arity == 0
+    return forest.tree_of_node[leaf], forest.label[leaf], np.ones(np.count_nonzero(leaf))
 
 
 def leaf_pair(x: Forest, y: Forest) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 
 from treedot.trees import Tree
 
@@ -76,42 +76,19 @@ def subset_tree_kernel(a: Tree, b: Tree, decay: float) -> float:
     Δ is 0 for terminals and for different productions, else ``∏ (1 + λ Δ(child of n1, child of n2))``;
     so a fragment of p productions counts λ^(p-1).
     """
-    total = 0.0
-    waiting: list[list[float]] = []  # Δ with all nodes of b, of the finished nodes without parent yet
-    nodes_b = list(b.postorder())
-    children_b = _child_positions(nodes_b)
-    for node in a.postorder():
-        first = len(waiting) - len(node.children)
-        rows = waiting[first:]
-        delta = [0.0] * len(nodes_b)
-        for j, other in enumerate(nodes_b):
-            if node.children and production(node) == production(other):
-                delta[j] = 1.0
-                for row, child in zip(rows, children_b[j], strict=True):
-                    delta[j] *= 1.0 + decay * row[child]
-        total += sum(delta)
-        waiting[first:] = [delta]
-    return total
+
+    def delta(x: Tree, y: Tree) -> float:
+        if not x.children or production(x) != production(y):
+            return 0.0
+        return math.prod(1.0 + decay * delta(c, d) for c, d in zip(x.children, y.children, strict=True))
+
+    return sum(delta(x, y) for x in a.postorder() for y in b.postorder())
 
 
 def bounded_tree_kernel(a: Tree, b: Tree, budget: int, decay: float) -> float:
     """Return the kernel of the fragments of at most some cost, by writing them out."""
     values_a, values_b = (bounded_fragment_values(tree, budget, decay) for tree in (a, b))
     return math.fsum(value * values_b.get(fragment, 0.0) for fragment, value in values_a.items())
-
-
-def label_selection_kernel(a: Tree, b: Tree, decay: float, labels: Collection[str]) -> float:
-    """Return Rieck et al.'s (2010) kernel: as above, but Δ is 0 for nodes whose label is not selected.
-
-    It is so in the recursion too: a selected node over an unselected one counts as if that were a leaf.
-    """
-
-    def delta(x: Tree, y: Tree) -> float:
-        if not x.children or x.label not in labels or production(x) != production(y):
-            return 0.0
-        return math.prod(1.0 + decay * delta(c, d) for c, d in zip(x.children, y.children, strict=True))
-
-    return sum(delta(x, y) for x in a.postorder() for y in b.postorder())
 
 
 def subtree_kernel(a: Tree, b: Tree, decay: float) -> float:
@@ -231,14 +208,3 @@ def _routes(tree: Tree, start: str) -> Counter[tuple[tuple[int, ...], str]]:
 
     starts = [tree] if start == "root" else tree.postorder()
     return Counter(route for node in starts for route in below(node, ()))
-
-
-def _child_positions(nodes: list[Tree]) -> list[list[int]]:
-    """Return the positions of every node's children in the post-order list of nodes."""
-    positions: list[list[int]] = []
-    waiting: list[int] = []
-    for k, node in enumerate(nodes):
-        first = len(waiting) - len(node.children)
-        positions.append(waiting[first:])
-        waiting[first:] = [k]
-    return positions

@@ -7,16 +7,15 @@ import math
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.errors import LimitError
-from treedot.kernels.features import feature_gram, feature_pairs
-from treedot.kernels.tree_kernel import MAX_PAIRS, TreeKernel
+from treedot.kernels.features import FeatureKernel
+from treedot.kernels.tree_kernel import MAX_PAIRS
 from treedot.parameters import STARTS, checked_choice
 from treedot.trees import Forest
 from treedot.trees.derived import parents
 
 
-class RouteKernel(TreeKernel):
+class RouteKernel(FeatureKernel):
     """Counts the routes that two trees share.
 
     A route leads from a node down to itself or to one below it: it is the sequence of positions that are
@@ -65,20 +64,7 @@ class RouteKernel(TreeKernel):
         super().__init__(decay, normalize=normalize, max_pairs=max_pairs)
         self.start: str = checked_choice("start", start, STARTS)
 
-    def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
-        both = x if y is None else x + y
-        return feature_gram(*self._routes(both), len(both), len(x), y is None, threads)
-
-    def _raw_pairs(
-        self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
-    ) -> FloatArray:
-        return feature_pairs(*self._routes(x), len(x), rows, columns, threads)
-
-    def _log_pair(self, x: Forest, y: Forest) -> float:
-        value = self._raw_pair(x, y)  # at most the number of pairs of routes
-        return math.log(value) if value > 0 else -math.inf
-
-    def _routes(self, forest: Forest) -> tuple[IntArray, IntArray, FloatArray]:
+    def _features(self, forest: Forest) -> tuple[IntArray, IntArray, FloatArray]:
         """Return for every route its tree, a number that equal routes share, and √λ^k."""
         routes = forest.n_nodes if self.start == "root" else int(forest.depth.sum())
         if routes > self.max_pairs:

@@ -11,15 +11,15 @@ from treedot._runtime.hashing import mix64
 from treedot._runtime.jit import njit
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels import toolkit_subtrees
-from treedot.kernels.features import feature_gram, feature_pairs, leaf_gram, leaf_pair, leaf_pairs
+from treedot.kernels.features import FeatureKernel, leaf_gram, leaf_pair, leaf_pairs
 from treedot.kernels.subset.one_pair import label_keys
 from treedot.kernels.toolkit_subtrees import RULES
-from treedot.kernels.tree_kernel import MAX_PAIRS, TreeKernel, unit
+from treedot.kernels.tree_kernel import MAX_PAIRS, gram_by_rows, joined, unit
 from treedot.parameters import SUBTREE_CONVENTIONS, checked_choice, checked_flag
 from treedot.trees import Forest
 
 
-class SubtreeKernel(TreeKernel):
+class SubtreeKernel(FeatureKernel):
     """Counts the complete subtrees that two trees share.
 
     A pair of equal subtrees that are not leaves counts λ^(p-1), where p is the number of nodes with
@@ -78,11 +78,17 @@ class SubtreeKernel(TreeKernel):
 
     def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
         if self.convention in RULES:
-            raw = toolkit_subtrees.gram(x, y, self.decay, RULES[self.convention], self.max_pairs, threads)
+            both, rule = joined(x, y), RULES[self.convention]
+
+            def row(i: int, others: IntArray) -> FloatArray:
+                rows, columns = np.full(others.size, i), others
+                if y is None:  # of the lower half
+                    rows, columns = columns, rows
+                return toolkit_subtrees.pairs(both, rows, columns, self.decay, rule, self.max_pairs)
+
+            raw = gram_by_rows(x, y, row, threads)
             return raw + self.decay * leaf_gram(x, y, threads) if self.leaves else raw
-        both = x if y is None else x + y
-        raw = feature_gram(*self._subtrees(both), len(both), len(x), y is None, threads)
-        return unit(self.convention, self.decay) * raw
+        return unit(self.convention, self.decay) * super()._raw_gram(x, y, threads)
 
     def _raw_pairs(
         self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
@@ -91,8 +97,7 @@ class SubtreeKernel(TreeKernel):
             rule = RULES[self.convention]
             raw = toolkit_subtrees.pairs(x, rows, columns, self.decay, rule, self.max_pairs, threads)
             return raw + self.decay * leaf_pairs(x, rows, columns, threads) if self.leaves else raw
-        raw = feature_pairs(*self._subtrees(x), len(x), rows, columns, threads)
-        return unit(self.convention, self.decay) * raw
+        return unit(self.convention, self.decay) * super()._raw_pairs(x, rows, columns, threads)
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
         if self.convention in RULES:
@@ -103,11 +108,7 @@ class SubtreeKernel(TreeKernel):
         )
         return unit(self.convention, self.decay) * (own if x is y else _sum_shared(sums, others))
 
-    def _log_pair(self, x: Forest, y: Forest) -> float:
-        value = self._raw_pair(x, y)  # at most the number of pairs of nodes
-        return math.log(value) if value > 0 else -math.inf
-
-    def _subtrees(self, forest: Forest) -> tuple[IntArray, IntArray, FloatArray]:
+    def _features(self, forest: Forest) -> tuple[IntArray, IntArray, FloatArray]:
         """Return for every node that counts its tree, the number of its subtree, and √λ^(p-1)."""
         counts = (forest.arity > 0) | self.leaves
         tree = forest.tree_of_node[counts]

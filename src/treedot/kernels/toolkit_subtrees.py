@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot._runtime.array_types import FloatArray, IntArray, WordArray
+from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit
 from treedot._runtime.threads import ONE_THREAD, Threads
-from treedot.kernels.subset.one_pair import hash_production, label_keys
-from treedot.kernels.tree_kernel import MATCHING, check_pairs, joined
+from treedot.kernels.subset.one_pair import pack_tree, unpack
+from treedot.kernels.tree_kernel import MATCHING, check_pairs
 from treedot.trees import Forest
 
 
@@ -29,25 +29,12 @@ ALL_PAIRS = MATCHING._replace(entries="pairs of nodes")
 
 
 class _Nodes(NamedTuple):
-    """The nodes of a forest, as the recursion meets them."""
+    """The nodes of some trees; every further array would make the comparison of short trees slower."""
 
     offsets: IntArray
     production: IntArray
     start: IntArray
     child: IntArray
-
-
-def gram(
-    x: Forest, y: Forest | None, decay: float, rule: Rule, max_pairs: int, threads: Threads = ONE_THREAD
-) -> FloatArray:
-    """Return ΣΔ for all pairs of trees; without y, what stands above the diagonal is 0."""
-    both, n_columns = joined(x, y)
-    out = np.zeros((len(x), len(x) if n_columns is None else n_columns))
-    for i in range(len(x)):
-        columns = np.arange(i + 1) if n_columns is None else np.arange(len(x), len(both))
-        rows = np.full(columns.size, i)
-        out[i, : columns.size] = pairs(both, rows, columns, decay, rule, max_pairs, threads)
-    return out
 
 
 def pairs(
@@ -76,24 +63,15 @@ def pairs(
 def pair(x: Forest, y: Forest, decay: float, rule: Rule, max_pairs: int) -> float:
     """Return ΣΔ of two one-tree forests, as ``pairs`` sums it up."""
     check_pairs(x.n_nodes * y.n_nodes, max_pairs, ALL_PAIRS)
-    left, right = x.derived(_hashed_nodes), y.derived(_hashed_nodes)
-    return _sum_pair(left, 0, right, 0, decay, rule, np.empty(x.n_nodes * y.n_nodes))
-
-
-def _hashed_nodes(forest: Forest) -> _Nodes:
-    """Return the nodes of a forest with hashes of their productions, the same in all forests."""
-    start, child = forest.children
-    with np.errstate(over="ignore"):  # hashes wrap around
-        hashes = _hash_productions(forest.label, start, child, label_keys(forest))
-    return _Nodes(forest.offsets, hashes, start, child)
+    return _pair(x.derived(pack_tree), y.derived(pack_tree), decay, rule)
 
 
 @njit
-def _hash_productions(label: IntArray, start: IntArray, child: IntArray, key: WordArray) -> IntArray:
-    hashes = np.empty(label.size, np.int64)
-    for node in range(label.size):
-        hashes[node] = hash_production(node, label, start, child, key)
-    return hashes
+def _pair(a: IntArray, b: IntArray, decay: float, rule: Rule) -> float:
+    x, y = unpack(a), unpack(b)
+    left = _Nodes(x.offsets, x.production, x.start, x.child)
+    right = _Nodes(y.offsets, y.production, y.start, y.child)
+    return _sum_pair(left, 0, right, 0, decay, rule, np.empty(a[1] * b[1]))
 
 
 @njit

@@ -177,9 +177,10 @@ class TreeKernel(Kernel):
         Without y, what stands above the diagonal makes no difference.
         """
 
-    @abstractmethod
     def _log_pair(self, x: Forest, y: Forest) -> float:
         """Return the logarithm of the unnormalised kernel of two one-tree forests."""
+        value = self._raw_pair(x, y)
+        return math.log(value) if value > 0 else -math.inf
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
         """Return the unnormalised kernel of two one-tree forests."""
@@ -264,9 +265,26 @@ def unit(convention: str, decay: float) -> float:
     return decay if convention == "collins-duffy" else 1.0
 
 
-def joined(x: Forest, y: Forest | None) -> tuple[Forest, int | None]:
-    """Return the trees of both sides of a Gram matrix as one forest, and how many are columns alone."""
-    return (x, None) if y is None else (x + y, len(y))
+def joined(x: Forest, y: Forest | None) -> Forest:
+    """Return the trees of both sides of a Gram matrix as one forest."""
+    return x if y is None else x + y
+
+
+def gram_by_rows(
+    x: Forest, y: Forest | None, row: Callable[[int, IntArray], FloatArray], threads: Threads
+) -> FloatArray:
+    """Return a matrix that is computed as pairs, of tree i with many others; without y, its lower half."""
+    out = np.zeros((len(x), len(x if y is None else y)))
+
+    def run(first: int, last: int) -> None:
+        for i in range(first, last):
+            if y is None:
+                out[i:, i] = row(i, np.arange(i, len(x)))
+            else:
+                out[i] = row(i, np.arange(len(x), len(x) + len(y)))
+
+    threads.run(run, threads.spans(len(x)))
+    return out
 
 
 def numbers_of_examples(

@@ -36,7 +36,7 @@ from treedot.kernels.partial.subsequences import (
 )
 from treedot.kernels.subset import delta_table
 from treedot.kernels.subset.delta_table import Layout
-from treedot.kernels.subset.gram import SubtreePairs
+from treedot.kernels.tiled_kernel import SubtreePairs
 from treedot.trees import Forest
 from treedot.trees.distinct import Counts, DistinctSubtrees
 from treedot.trees.nodes import Nodes
@@ -96,6 +96,7 @@ class PartialDelta(SubtreePairs):
 
     def _lay_out(self, nodes: Nodes) -> tuple[Layout, int]:
         assert isinstance(nodes, Families)
+        self.similarity = nodes.labels.value
         self.sides = _side(self.rows, nodes), _side(self.columns, nodes)
         kinds = self.sides[0].production, self.sides[1].production
         at, size = delta_table.layout(self.rows.subtrees, self.columns.subtrees, nodes.n_productions, kinds)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.threads import ONE_THREAD, Span, Threads
+from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.errors import LimitError
 from treedot.kernels.partial.gram import Families, PartialDelta, shared_partial_delta
 from treedot.kernels.partial.label_sums import label_gram, label_pairs
@@ -16,9 +13,9 @@ from treedot.kernels.partial.logs import log_sum
 from treedot.kernels.partial.one_pair import kernel_of_pair
 from treedot.kernels.partial.pairwise import sums_of_pairs, trees_by_family
 from treedot.kernels.partial.subsequences import Side, Weights
-from treedot.kernels.subset import gram
 from treedot.kernels.subset.pairwise import Trees
-from treedot.kernels.tree_kernel import MATCHING, MAX_PAIRS, Limited, TreeKernel, joined
+from treedot.kernels.tiled_kernel import TiledKernel
+from treedot.kernels.tree_kernel import MATCHING, MAX_PAIRS, Limited, joined
 from treedot.parameters import GAPS, checked_choice, checked_integer, checked_not_negative, checked_share
 from treedot.trees import Forest
 
@@ -26,7 +23,7 @@ EQUAL = np.ones(1)  # the similarity of equal labels
 MAX_CHILDREN = 2**31 - 1  # no node has more
 
 
-class PartialTreeKernel(TreeKernel):
+class PartialTreeKernel(TiledKernel):
     r"""Counts the partial trees that two trees share.
 
     A partial tree is a connected piece of a tree in which a node has any of its children, in their order.
@@ -81,6 +78,8 @@ class PartialTreeKernel(TreeKernel):
     0.53125
     """
 
+    _tile_type = PartialDelta
+
     def __init__(
         self,
         decay: float = 0.4,
@@ -108,42 +107,28 @@ class PartialTreeKernel(TreeKernel):
         return Weights(self.decay, self.mu, step, node, leaf, longest, similarity)
 
     def _nodes(self, forest: Forest) -> Families:
-        """Return the nodes of some trees, with the similarities of their labels."""
         return Families(forest)
 
-    def _shared(self, forest: Forest, nodes: Families) -> PartialDelta:
-        """Return T of a forest with itself."""
+    def _whole(self, forest: Forest, nodes: Families) -> PartialDelta:
         return forest.derived(shared_partial_delta)
+
+    def _tile_gram(self, tile: PartialDelta, threads: Threads) -> FloatArray:
+        return tile.gram(self._weights(tile.similarity), threads)
 
     def _sides(self, forest: Forest, nodes: Families) -> tuple[Trees, Side]:
         """Return the nodes of every tree by family."""
         return forest.derived(trees_by_family)
 
-    def _tiles(
-        self, nodes: Families, rows: Span, columns: Span | None, whole: PartialDelta | None = None
-    ) -> Iterator[PartialDelta]:
-        """Cut a matrix into tiles of T that fit into memory."""
-        make = partial(PartialDelta, nodes)
-        return gram.cut(make, rows, columns, self.max_pairs, whole, what=self._limited())
-
     def _limited(self) -> Limited:
-        """Return what a limit says of this kernel; only with a factor of 1 it is one of vectors, too."""
-        if self.terminal_factor != 1:
+        if self.terminal_factor != 1:  # no vectors have such a kernel
             return MATCHING
         return Limited(instead="compare the vectors of DistributedTreeVectorizer with kernel='partial'")
 
     def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
         self._check_widths(widest(x).max(initial=0), widest(x if y is None else y).max(initial=0))
-        both, n_columns = joined(x, y)
-        shift = 0 if n_columns is None else len(x)
-        columns = None if n_columns is None else (shift, len(both))
-        nodes = self._nodes(both)
-        weights = self._weights(nodes.labels.value)
-        out = label_gram(nodes, len(x), y is None, weights, threads)
-        whole = self._shared(x, nodes) if y is None else None
-        for tile in self._tiles(nodes, (0, len(x)), columns, whole):
-            (first, last), (begin, end) = tile.spans
-            out[first:last, begin - shift : end - shift] += tile.gram(weights, threads)
+        nodes = self._nodes(joined(x, y))
+        out = label_gram(nodes, len(x), y is None, self._weights(nodes.labels.value), threads)
+        out += self._tiled_gram(x, y, nodes, threads)
         return out
 
     def _raw_pairs(
@@ -153,12 +138,8 @@ class PartialTreeKernel(TreeKernel):
         self._check_widths(most[rows], most[columns])
         nodes = self._nodes(x)
         weights = self._weights(nodes.labels.value)
-        raw, entries = sums_of_pairs(*self._sides(x, nodes), rows, columns, weights, self.max_pairs, threads)
-        for k in np.flatnonzero(entries > self.max_pairs):
-            i, j = int(rows[k]), int(columns[k])
-            other: Span | None = None if i == j else (j, j + 1)
-            (tile,) = self._tiles(nodes, (i, i + 1), other)
-            raw[k] = tile.gram(weights, threads)[0, 0]
+        sums = sums_of_pairs(*self._sides(x, nodes), rows, columns, weights, self.max_pairs, threads)
+        raw = self._complete(sums, nodes, rows, columns, threads)
         return raw + label_pairs(nodes, rows, columns, weights, threads)
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
@@ -174,9 +155,8 @@ class PartialTreeKernel(TreeKernel):
         self._check_widths(widest(x), widest(y))
         nodes = self._nodes(x + y)
         weights = self._weights(nodes.labels.value)
-        (tile,) = self._tiles(nodes, (0, 1), (1, 2))
         labels = label_pairs(nodes, np.array([0]), np.array([1]), weights)
-        return log_sum(tile, weights, float(labels[0]))
+        return log_sum(self._only_tile(nodes, 0, 1), weights, float(labels[0]))
 
     def _check_widths(self, rows: IntArray, columns: IntArray) -> None:
         """Raise where two nodes have more children than is worth comparing each with each."""

@@ -111,7 +111,7 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
         labels = similar_labels(forest.labels, self.similarity, self.threshold, self.max_pairs)
         return Families(forest, labels)
 
-    def _shared(self, forest: Forest, nodes: Families) -> PartialDelta:
+    def _whole(self, forest: Forest, nodes: Families) -> PartialDelta:
         return PartialDelta(nodes, (0, len(forest)))
 
     def _sides(self, forest: Forest, nodes: Families) -> tuple[Trees, Side]:

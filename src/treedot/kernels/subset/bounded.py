@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.errors import ParameterError
-from treedot.kernels.subset import gram, one_pair, pairwise
-from treedot.kernels.tree_kernel import MAX_PAIRS, TreeKernel, joined
+from treedot.kernels.subset import one_pair
+from treedot.kernels.subset.gram import FragmentKernel
+from treedot.kernels.subset.pairwise import trees_by_production
+from treedot.kernels.tree_kernel import MAX_PAIRS, Limited
 from treedot.parameters import checked_integer
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
@@ -16,7 +16,7 @@ from treedot.trees.nodes import Nodes
 MAX_BUDGET = 256  # fewer than 4^(budget + 1) fragments are rooted at a node, so every kernel fits a float
 
 
-class BoundedTreeKernel(TreeKernel):
+class BoundedTreeKernel(FragmentKernel):
     """Counts the tree fragments of bounded cost that two trees share.
 
     A fragment is built from the production at its root by expanding one node after another; to expand one
@@ -66,12 +66,13 @@ class BoundedTreeKernel(TreeKernel):
                 f"budget must be at most {MAX_BUDGET}, not {self.budget}: SubsetTreeKernel has no bound"
             )
 
-    def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
-        both, n_columns = joined(x, y)
-        whole = x.derived(gram.shared_delta) if y is None else None
-        return gram.gram(
-            Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole, self.budget, threads
-        )
+    @property
+    def _budget(self) -> int:
+        return self.budget
+
+    def _limited(self) -> Limited:
+        instead = f"compare the rows of FragmentVectorizer with budget={self.budget}"
+        return Limited("coefficients of matching pairs of nodes", instead)
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
         value = one_pair.sum_of_pair(x, y, self.decay, self.max_pairs, self.budget)
@@ -80,9 +81,4 @@ class BoundedTreeKernel(TreeKernel):
     def _raw_pairs(
         self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
     ) -> FloatArray:
-        trees = x.derived(pairwise.trees_by_production)
-        return gram.pairs(Nodes(x), trees, rows, columns, self.decay, self.max_pairs, self.budget, threads)
-
-    def _log_pair(self, x: Forest, y: Forest) -> float:
-        value = self._raw_pair(x, y)
-        return math.log(value) if value > 0 else -math.inf
+        return self._fast_pairs(Nodes(x), x.derived(trees_by_production), rows, columns, threads)

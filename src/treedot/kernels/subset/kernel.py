@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.threads import ONE_THREAD, Threads
+from treedot._runtime.threads import ONE_THREAD, Span, Threads
 from treedot.errors import ParameterError
 from treedot.kernels.features import gram_of, leaf_gram, leaf_pair, leaf_pairs
 from treedot.kernels.fragments.space import write_out
-from treedot.kernels.subset import gram, one_pair, pairwise
+from treedot.kernels.subset import one_pair, pairwise
+from treedot.kernels.subset.gram import FragmentKernel
 from treedot.kernels.tree_kernel import (
     ALL_FRAGMENTS,
     MAX_PAIRS,
-    TreeKernel,
+    Limited,
     check_pairs,
+    gram_by_rows,
     joined,
     read_sides,
     unit,
@@ -30,7 +32,7 @@ WEIGHTINGS = ("count", "distinct")
 ALGORITHMS = ("auto", "TK", "FTK", "shared")
 
 
-class SubsetTreeKernel(TreeKernel):
+class SubsetTreeKernel(FragmentKernel):
     """Counts the tree fragments that two trees share.
 
     A fragment is a subtree of more than one node in which every node has all of its children or none.
@@ -126,15 +128,14 @@ class SubsetTreeKernel(TreeKernel):
         if self.weighting == "distinct":
             raise ParameterError("weighting='distinct' writes the fragments out: there is no Δ to count")
         x, y = read_sides(X, Y)
-        both, n_columns = joined(x, y)
-        nodes = Nodes(both)
+        nodes, columns = Nodes(joined(x, y)), None if y is None else (len(x), len(x) + len(y))
         algorithm = self._algorithm(x, y)
         if algorithm == "TK":
-            return _table_work(both.sizes, len(x), n_columns)
-        matching = _fast_work(nodes, len(x), n_columns)
+            return _table_work(nodes.forest.sizes, len(x), columns)
+        matching = _fast_work(nodes, len(x), columns)
         if self.algorithm == "FTK" or (algorithm == "FTK" and matching <= self.max_pairs):
             return matching
-        return gram.work(nodes, len(x), n_columns, self.max_pairs)
+        return sum(tile.work for tile in self._tiles(nodes, (0, len(x)), columns))
 
     def _algorithm(self, x: Forest, y: Forest | None) -> str:
         if self.algorithm != "auto":
@@ -145,7 +146,7 @@ class SubsetTreeKernel(TreeKernel):
         if self.weighting == "distinct":
             raw = _explicit_gram(x, y, self.decay, threads)
         elif self._algorithm(x, y) == "shared":
-            raw = self._shared_gram(x, y, threads)
+            raw = super()._raw_gram(x, y, threads)
         else:
             raw = self._looped_gram(x, y, threads)
         if self.leaves:
@@ -185,53 +186,42 @@ class SubsetTreeKernel(TreeKernel):
             )
             check_pairs(int(entries.max(initial=0)), self.max_pairs, ALL_FRAGMENTS)
             return raw
-        return gram.pairs(Nodes(x), trees, rows, columns, self.decay, self.max_pairs, threads=threads)
+        return self._fast_pairs(Nodes(x), trees, rows, columns, threads)
 
     def _looped_gram(self, x: Forest, y: Forest | None, threads: Threads) -> FloatArray:
-        both, n_columns = joined(x, y)
-        out = np.zeros((len(x), len(x) if n_columns is None else n_columns))
-
-        def run(first: int, last: int) -> None:
-            for i in range(first, last):
-                others = np.arange(i if y is None else len(x), len(both))
-                sums = self._sums(both, np.full(others.size, i), others, ONE_THREAD)
-                if y is None:
-                    out[i:, i] = sums
-                else:
-                    out[i] = sums
-
+        both = joined(x, y)
         both.derived(pairwise.trees_by_production)  # once, before the threads ask for it
-        threads.run(run, threads.spans(len(x)))
-        return out
+
+        def row(i: int, others: IntArray) -> FloatArray:
+            return self._sums(both, np.full(others.size, i), others, ONE_THREAD)
+
+        return gram_by_rows(x, y, row, threads)
+
+    def _limited(self) -> Limited:
+        return ALL_FRAGMENTS
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
         if self.weighting == "distinct":
-            value = float(self._raw_gram(x, y)[0, 0])
-            return math.log(value) if value > 0 else -math.inf
-        result = gram.log_pair(Nodes(x + y), self.decay, self.max_pairs)
+            return super()._log_pair(x, y)
+        result: float = self._only_tile(Nodes(x + y), 0, 1).log_sum(self.decay)
         if self.leaves:
             equal = leaf_pair(x, y)
             result = float(np.logaddexp(result, math.log(equal) if equal else -math.inf))
         share = unit(self.convention, self.decay)
         return result + math.log(share) if share > 0 else -math.inf
 
-    def _shared_gram(self, x: Forest, y: Forest | None, threads: Threads) -> FloatArray:
-        both, n_columns = joined(x, y)
-        whole = x.derived(gram.shared_delta) if y is None else None
-        return gram.gram(Nodes(both), len(x), n_columns, self.decay, self.max_pairs, whole, threads=threads)
 
-
-def _table_work(sizes: IntArray, n_rows: int, n_columns: int | None) -> int:
+def _table_work(sizes: IntArray, n_rows: int, columns: Span | None) -> int:
     rows = int(sizes[:n_rows].sum())
-    if n_columns is not None:
+    if columns is not None:
         return rows * int(sizes[n_rows:].sum())
     return (rows**2 + int((sizes**2).sum())) // 2
 
 
-def _fast_work(nodes: Nodes, n_rows: int, n_columns: int | None) -> int:
+def _fast_work(nodes: Nodes, n_rows: int, columns: Span | None) -> int:
     rows = nodes.production_counts(0, n_rows)
-    if n_columns is not None:
-        return int(rows @ nodes.production_counts(n_rows, n_rows + n_columns))
+    if columns is not None:
+        return int(rows @ nodes.production_counts(*columns))
     inner = nodes.production >= 0
     keys = nodes.forest.tree_of_node[inner] * nodes.n_productions + nodes.production[inner]
     own = np.unique(keys, return_counts=True)[1]
@@ -240,7 +230,6 @@ def _fast_work(nodes: Nodes, n_rows: int, n_columns: int | None) -> int:
 
 def _explicit_gram(x: Forest, y: Forest | None, decay: float, threads: Threads) -> FloatArray:
     """Return the kernel in which a fragment counts once per tree, by writing all fragments out."""
-    both = x if y is None else x + y
-    space, vectors = write_out(both)
+    space, vectors = write_out(joined(x, y))
     vectors.data = space.weights(decay)[vectors.indices]
     return gram_of(vectors, len(x), y is None, threads)

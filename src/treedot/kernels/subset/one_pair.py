@@ -30,7 +30,7 @@ def sum_of_pair(x: Forest, y: Forest, decay: float, max_pairs: int, budget: int 
 
 
 def pack_tree(forest: Forest) -> IntArray:
-    """Return the one tree of a forest as one array, which ``_trees`` takes apart again."""
+    """Return the one tree of a forest as one array, which ``unpack`` takes apart again."""
     key = label_keys(forest)
     with np.errstate(over="ignore"):  # hashes wrap around
         return _pack(forest.label, forest.arity, key)
@@ -68,7 +68,7 @@ def _pack(label: IntArray, arity: IntArray, key: WordArray) -> IntArray:
         inner += arity[node] > 0
     packed = np.empty(HEAD + 4 * nodes + 2 * inner, np.int64)
     packed[0], packed[1], packed[2], packed[3] = 0, nodes, 0, inner
-    trees = _trees(packed)
+    trees = unpack(packed)
     trees.start[:] = start
     trees.child[:] = child
     trees.rank[:] = 0
@@ -89,7 +89,7 @@ def _pack(label: IntArray, arity: IntArray, key: WordArray) -> IntArray:
 
 
 @njit
-def _trees(packed: IntArray) -> Trees:
+def unpack(packed: IntArray) -> Trees:
     """Return the columns that an array consists of."""
     nodes, inner = packed[1], packed[3]
     production = HEAD
@@ -106,7 +106,7 @@ def _trees(packed: IntArray) -> Trees:
 
 @njit_of_steps(lambda a, b, *_: a[1] * b[1])
 def _pair(a: IntArray, b: IntArray, decay: float, budget: int, max_pairs: int) -> float | None:
-    rows, columns, scratch = _trees(a), _trees(b), make_scratch(a[1])
+    rows, columns, scratch = unpack(a), unpack(b), make_scratch(a[1])
     entries = match(rows, 0, columns, 0, scratch) * coefficients(budget)
     if entries > max_pairs:
         return None

@@ -29,9 +29,9 @@ class Status(NamedTuple):
     Attributes
     ----------
     parts : int
-        The number of parts that are finished.
+        The number of all parts, finished or not.
     rows : int
-        Their rows; of a search for near-duplicates, the trees.
+        The rows of the finished parts; of a search for near-duplicates, the trees.
     missing : list of str
         The parts that are not there, or damaged. Where all parts are there and the result that is made of
         them is not, the result.

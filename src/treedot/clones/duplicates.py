@@ -65,7 +65,7 @@ def find_duplicates(
     Returns
     -------
     list of DuplicateGroup
-        The groups, by descending score.
+        The groups, by descending score; those that share little more than a shape come last.
 
     Examples
     --------

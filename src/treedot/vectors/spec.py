@@ -233,7 +233,7 @@ class DenseSpec(_Described):
         Returns
         -------
         dict of str to object
-            The fields by name; the defaults of partial trees are left out of other kernels.
+            The fields by name, without those that have no meaning for ``kernel``.
         """
         fields = super().to_dict()
         if self.kernel != "smoothed":

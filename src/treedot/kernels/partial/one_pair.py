@@ -1,4 +1,4 @@
-"""One tree in one array, ready for a single call of a partial tree kernel, as ``single_pair`` has it.
+"""One tree in one array, ready for a single call of a partial tree kernel, as ``subset.one_pair`` has it.
 
 The kind of a label is a 63-bit hash of its text here, unless labels are similar, and every kind a family.
 """
@@ -27,8 +27,9 @@ def kernel_of_pair(x: Forest, y: Forest, weights: Weights, max_pairs: int) -> fl
 def kernel_of_similar(
     x: Forest, y: Forest, of_x: LabelSimilarities, of_y: LabelSimilarities, weights: Weights, max_pairs: int
 ) -> float | None:
-    """Do the same where the labels of x and of y may be similar."""
-    return _kernel(_pack_similar(x, of_x), _pack_similar(y, of_y), weights, max_pairs)
+    """Return ΣΔ of two one-tree forests whose labels may be similar, or None as above."""
+    a, b = (_pack(forest.label, forest.arity, *labels[:3]) for forest, labels in ((x, of_x), (y, of_y)))
+    return _kernel(a, b, weights, max_pairs)
 
 
 def _pack_equal(forest: Forest) -> IntArray:
@@ -36,11 +37,6 @@ def _pack_equal(forest: Forest) -> IntArray:
     key = np.array([label_key(text) >> 1 for text in forest.labels], np.int64)
     zero = np.zeros(key.size, np.int64)
     return _pack(forest.label, forest.arity, key, zero, zero)
-
-
-def _pack_similar(forest: Forest, labels: LabelSimilarities) -> IntArray:
-    """Pack a tree whose labels may be similar to others."""
-    return _pack(forest.label, forest.arity, labels.kind, labels.line, labels.rank)
 
 
 @njit

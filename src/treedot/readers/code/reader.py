@@ -210,8 +210,10 @@ def parse_code(
 
     Raises
     ------
-    SourceError
-        If the text cannot be parsed within the limits of the settings.
+    ParameterError
+        If there is no such language.
+    MissingDependencyError
+        If the parser of the language is not installed.
 
     Examples
     --------

@@ -77,6 +77,18 @@ def test_results_do_not_depend_on_threads_or_blocks(small, monkeypatch, count, b
         assert [array.tobytes() for array in index.search(forest[:count], 9, n_jobs=n_jobs)] == plain
 
 
+@pytest.mark.parametrize("k", [1, 9, 1000])
+def test_numpy_finds_the_same_as_compiled_code(small, monkeypatch, k):
+    index, forest = small
+    found = []
+    for compiled in (True, False):
+        monkeypatch.setattr(posting_search, "compiles", lambda steps, compiled=compiled: compiled)
+        found.append(
+            [array.tobytes() for n_jobs in (1, 3) for array in index.search(forest[:7], k, n_jobs=n_jobs)]
+        )
+    assert found[0] == found[1]
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.lists(trees(), min_size=1, max_size=12), st.lists(trees(), min_size=1, max_size=3))
 def test_any_trees_can_be_indexed_and_taken_out_again(tmp_path_factory, some, queries):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import compiles, njit
 from treedot._runtime.sorted_arrays import locate
 from treedot._runtime.threads import thread_map
 from treedot.errors import SourceError
@@ -18,6 +18,7 @@ from treedot.search.index.inverted_index_writer import Lists
 from treedot.search.top_k import keep_best
 
 BLOCK = 1 << 15  # rows whose sums are in the cache together
+NUMPY_STEPS = 0.05  # steps of plain Python for each posting and each row, by NumPy
 
 
 def best_rows(
@@ -31,12 +32,14 @@ def best_rows(
     step = -(-n_rows // (1 if count >= threads else threads))
     starts = range(0, n_rows, step)
     places = [_places(lists, queries[i], path) for i in range(count)]
+    postings = sum(int((last - first).sum()) for first, last, _ in places)
+    search = _search if compiles(NUMPY_STEPS * (postings + count * n_rows)) else _search_by_numpy
 
     def task(which: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         query, first_row = which
         rows, values = top_k.empty(1, k)
         last_row = min(first_row + step, n_rows)
-        sound = _search(
+        sound = search(
             *places[query], lists.row, lists.value, first_row, last_row, n_rows, rows[0], values[0]
         )
         if not sound:
@@ -60,6 +63,23 @@ def _places(lists: Lists, query: Any, path: Path) -> tuple[np.ndarray, np.ndarra
     if not ((first >= 0) & (first <= last) & (last <= lists.row.size)).all():
         raise SourceError(f"{path} is damaged: a list of rows leads out of the file; build it again")
     return first, last, query.data[known].astype(np.float64)
+
+
+def _search_by_numpy(
+    first: np.ndarray, last: np.ndarray, weight: np.ndarray, posting_row: np.ndarray, value: np.ndarray,
+    first_row: int, last_row: int, n_rows: int, rows: np.ndarray, values: np.ndarray,
+) -> bool:  # fmt: skip
+    """Do the work of ``_search`` in NumPy, for a few queries: loading compiled code would take longer."""
+    line = np.zeros(last_row - first_row)
+    for a, b, x in zip(first.tolist(), last.tolist(), weight, strict=True):
+        row = np.asarray(posting_row[a:b])
+        if row.size and not (0 <= row[0] and row[-1] < n_rows and (row[1:] > row[:-1]).all()):
+            return False
+        low, high = np.searchsorted(row, [first_row, last_row])
+        line[row[low:high] - first_row] += x * value[a + low : a + high].astype(np.float64)
+    best = np.argsort(-line, kind="stable")[: rows.size]
+    rows[: best.size], values[: best.size] = best + first_row, line[best]
+    return bool(np.isfinite(line).all())
 
 
 @njit

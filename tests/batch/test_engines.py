@@ -25,7 +25,7 @@ from components import component
 from strategies import random_forest
 from treedot import FragmentVectorizer, batch
 from treedot._runtime.jit import COMPILED
-from treedot.batch import clusters, liveness
+from treedot.batch import dask_ray, liveness
 from treedot.batch.engines import LocalProcesses
 from treedot.cli import main
 from treedot.errors import IncompleteError
@@ -283,7 +283,7 @@ class DyingRay:
 )
 def test_a_ray_cluster_that_is_gone_is_reported(trees, tmp_path, expected, monkeypatch, dies, said):
     monkeypatch.setattr(liveness, "SCHEDULER_SECONDS", 0.0)
-    monkeypatch.setattr(clusters, "_answer_seconds", lambda: 5.0)
+    monkeypatch.setattr(dask_ray, "_answer_seconds", lambda: 5.0)
     with pytest.raises(IncompleteError, match=rf"{said}\. Everything that is finished is kept"):
         encoded(trees, tmp_path / "out", DyingRay(dies))
     with ThreadPoolExecutor(2) as pool:
@@ -390,7 +390,7 @@ class RemoteFunction:
 
 
 def test_ray_gets_a_bounded_number_of_tasks(trees, tmp_path, expected, monkeypatch):
-    monkeypatch.setattr("treedot.batch.clusters.IN_FLIGHT", 2)
+    monkeypatch.setattr("treedot.batch.dask_ray.IN_FLIGHT", 2)
     ray = RayLike()
     assert encoded(trees, tmp_path / "out", ray) == expected
     assert ray.most == 2

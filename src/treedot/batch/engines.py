@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from treedot._runtime.processes import LostProcessError, Process
-from treedot.batch.clusters import Task, by_dask, by_ray
+from treedot.batch.dask_ray import Task, by_dask, by_ray
 from treedot.errors import ParameterError
 from treedot.parameters import checked_integer, n_threads
 

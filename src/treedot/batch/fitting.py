@@ -22,9 +22,9 @@ from treedot.batch.checkpoint import (
     write_json,
 )
 from treedot.batch.engines import Engine, Task, opened
-from treedot.batch.outcomes import first_failure, outcomes
 from treedot.batch.partition import add_up, do_partition, pack_shard, with_classes
 from treedot.batch.plan import SHARD_SIZE, Plan, find_inputs
+from treedot.batch.retries import first_failure, outcomes
 from treedot.batch.rounds import Progress, Rounds, Tell, make_job
 from treedot.batch.shard import Outcome
 from treedot.batch.training_folder import TRAINING, TREES, State, TrainingFolder

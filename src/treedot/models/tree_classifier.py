@@ -20,9 +20,9 @@ from treedot.models.inputs.vectorizer_input import VectorizerInput, from_stored,
 from treedot.models.linear_model import LinearModel, best_class
 from treedot.models.training.candidates import candidates
 from treedot.models.training.folds import Task, by_kind, checked_groups, split_folds
+from treedot.models.training.model_selection import Trial, make_trainer, train, try_all, warn_of_gap
 from treedot.models.training.one_vs_rest import checked_classes, class_costs, one_vs_rest
 from treedot.models.training.sample_weight import checked_sample_weight
-from treedot.models.training.training import Trial, make_trainer, train, try_all, warn_of_gap
 from treedot.parameters import checked_decay, checked_positive, checked_share
 from treedot.vectors.transformers import TreeInput
 

@@ -15,7 +15,7 @@ from treedot.readers.formats import OnError, Paths, read_files
 from treedot.readers.stream import TreeStream
 from treedot.readers.tables import DEFAULT_COLUMN, Row, decoded, packed
 from treedot.trees import Forest
-from treedot.trees.exchange import CLASS, STRING, TREE, VECTOR, VectorText, features
+from treedot.trees.text_formats import CLASS, STRING, TREE, VECTOR, VectorText, features
 
 Parts = dict[str, tuple[str, str]]  # of an example, by column: the type, as KeLP names it, and the text
 

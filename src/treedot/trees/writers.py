@@ -10,8 +10,8 @@ from typing import IO, Any, Protocol
 
 from treedot._storage.files import write_whole
 from treedot.errors import ParameterError
-from treedot.trees.exchange import kelp_line, newick_text, svmlight_line
 from treedot.trees.forest import Forest
+from treedot.trees.text_formats import kelp_line, newick_text, svmlight_line
 
 BRACKETS = (".mrg", ".txt", ".brackets")
 NEWICK = (".nwk", ".newick")

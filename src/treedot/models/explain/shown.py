@@ -36,7 +36,7 @@ class Shown:
         str
             The JSON text.
         """
-        from treedot.models.explain.exchange import json_of
+        from treedot.models.explain.as_json import json_of
 
         return json_of(self)
 

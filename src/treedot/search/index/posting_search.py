@@ -73,7 +73,7 @@ def _search_by_numpy(
     line = np.zeros(last_row - first_row)
     for a, b, x in zip(first.tolist(), last.tolist(), weight, strict=True):
         row = np.asarray(posting_row[a:b])
-        if row.size and not (0 <= row[0] and row[-1] < n_rows and (row[1:] > row[:-1]).all()):
+        if row.size and not (row[0] >= 0 and row[-1] < n_rows and (row[1:] > row[:-1]).all()):
             return False
         low, high = np.searchsorted(row, [first_row, last_row])
         line[row[low:high] - first_row] += x * value[a + low : a + high].astype(np.float64)

@@ -1,5 +1,9 @@
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("TREEDOT_COMPILE", "always")  # or most tests would be of plain Python
 
 from components import CHROMIUM, component
 from treedot._runtime.jit import COMPILED

@@ -39,6 +39,7 @@ from benchmarks import (
     rows,
     scale,
     smoothed_vectors,
+    start,
     streaming,
     templates,
     threads,
@@ -148,6 +149,7 @@ def test_every_program_is_tried_here():
         rows,
         scale,
         smoothed_vectors,
+        start,
         streaming,
         templates,
         threads,
@@ -206,6 +208,15 @@ def test_every_program_prints_what_it_measured(module, options, data, capsys, mo
     monkeypatch.setenv("TREEDOT_DATA", data)
     module.main(options)
     assert len(capsys.readouterr().out.splitlines()) > 3
+
+
+def test_first_answers_are_measured_in_processes_of_their_own(capsys, monkeypatch):
+    monkeypatch.delenv("TREEDOT_DATA", raising=False)
+    start.main(["--only", "treedot --"])
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["cpu", "clock", "bar"]
+    assert [line.split()[2] for line in lines] == ["--version", "--help"]
+    assert all(float(line.split()[3]) > 0 for line in lines)
 
 
 def test_threads_are_compared_with_a_loop_and_with_processes(capsys, monkeypatch):

@@ -1,9 +1,9 @@
 """One bar shows the progress of every command, on a terminal only."""
 
 import pytest
-from treedot.models.training.streaming import Progress as At
 
 from treedot import read_trees
+from treedot.batch.streaming import Progress as At
 from treedot.cli import main
 from treedot.cli.progress import Progress, report_passes
 

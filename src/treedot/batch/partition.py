@@ -14,6 +14,7 @@ for w. So the compiled pass is used as it is, the α that are kept are K times t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, Matrix
+from treedot._runtime.jit import compiles
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot._storage.files import write_folder
 from treedot.batch.checkpoint import write_json
@@ -131,6 +133,7 @@ def visit_partition(
         The weights and the bias of all partitions when the round began. With them the duality gap is that of
         this moment; by default each tree adds to it when it is visited.
     """
+    compiles(math.inf)  # NumPy rounds other products of float32, and bytes must not depend on who works
     job, (rounds, done) = folder.job, state.progress.tolist()
     encoder, targets, cost = SparseEncoder(folder.spec), np.array(job.targets), np.array(job.cost)
     blocks, key = folder.deal(rounds).blocks[number], key_of(job.seed, rounds)

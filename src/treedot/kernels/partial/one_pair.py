@@ -131,10 +131,13 @@ def _kernel(a: IntArray, b: IntArray, weights: Weights, max_pairs: int) -> float
             node[0] = u
             partners = columns.order[scratch.partners[u] : scratch.partners[u] + scratch.width[u]]
             sum_many(left, node, right, partners, table, weights, sums)
+    total = 0.0
+    for value in table.value:
+        total += value
     if weights.similarity.size == 1:
         leaves = _equal(_kinds(a), _kinds(b)) - entries
-        return float(table.value.sum() + weights.inner * entries + weights.leaf * leaves)
-    return float(table.value.sum() + _similar(a, b, weights))
+        return float(total + weights.inner * entries + weights.leaf * leaves)
+    return float(total + _similar(a, b, weights))
 
 
 @njit

@@ -78,7 +78,7 @@ def _convolve(x: Row, y: Row, product: Row, work: fourier.Plan, row: Row) -> Non
     fourier.backward(product[0], product[1], work, scale, row)
 
 
-@njit_of_steps(lambda schedule, *others: schedule.order.size * others[-1].shape[1])
+@njit_of_steps(lambda *_: math.inf)  # NumPy rounds other products of float32
 def _encode(
     schedule: Schedule, labels: Labels, p1: IntArray, p2: IntArray, work: fourier.Plan,
     root_decay: float, normalize: bool, out: Matrix,

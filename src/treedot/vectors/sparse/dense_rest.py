@@ -227,7 +227,7 @@ def _mix_child(
                 mix_row(rows[open.row[slot, k]], work.moved, work.edge, work.below[k + 1])
 
 
-@njit_of_steps(lambda trees, budget, decay, mixers, out, *_: trees.arity.size * out.shape[1])
+@njit_of_steps(lambda trees, budget, decay, mixers, out, *_: trees[1].size * out.shape[1])
 def encode(
     trees: TreeArrays, budget: int, root_decay: float, mixers: Mixers, out: Matrix, log_lengths: FloatArray
 ) -> Ended:

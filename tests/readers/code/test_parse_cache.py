@@ -10,7 +10,7 @@ import pytest
 from treedot import Forest
 from treedot.cli import main
 from treedot.readers import CodeSettings, iter_code
-from treedot.readers.code import parse_cache, source_files
+from treedot.readers.code import parse_cache, reader, source_files
 from treedot.readers.code.parse_cache import ParseCache, cache_facts, cache_folder, keeping_parsed, key_of
 
 CODE = """
@@ -71,7 +71,10 @@ def same(a, b):
 
 @pytest.mark.parametrize("blurred", [False, True])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_second_reading_parses_nothing_and_gives_the_same(source, tmp_path, parsed, blurred, n_jobs):
+def test_a_second_reading_parses_nothing_and_gives_the_same(
+    source, tmp_path, parsed, blurred, n_jobs, monkeypatch
+):
+    monkeypatch.setattr(reader, "FILES_EACH", 1)
     settings = CodeSettings(identifiers="blur", literals="blur", blurred=blurred)
     skipped = []
     plain = Forest.concat(iter_code(source, settings=settings, on_skip=lambda *what: skipped.append(what)))

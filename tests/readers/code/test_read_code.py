@@ -8,7 +8,7 @@ import pytest
 from treedot import iter_trees, read_trees
 from treedot.errors import MissingDependencyError, ParameterError, SourceError
 from treedot.readers import CodeSettings, iter_code, parse_code, read_code
-from treedot.readers.code import processes
+from treedot.readers.code import processes, reader
 from treedot.readers.folders import Skipped
 
 
@@ -74,7 +74,8 @@ def test_large_files_are_skipped_and_refused_where_they_are_named(folder):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_any_number_of_processes_reads_the_same(folder, n_jobs):
+def test_any_number_of_processes_reads_the_same(folder, n_jobs, monkeypatch):
+    monkeypatch.setattr(reader, "FILES_EACH", 1)
     for setting in ({}, {"identifiers": "blur", "unit": "file"}):
         alone, many = Skipped(), Skipped()
         wanted = read_code(folder, on_skip=alone, **setting)
@@ -127,7 +128,14 @@ def test_a_text_on_which_the_parser_takes_for_ever_is_refused():
     assert len(parse_code("const f = (x) => x;", "tsx")) == 1
 
 
-def test_reading_can_be_left_before_its_end(folder):
+@pytest.mark.usefixtures("_new_processes")
+def test_a_few_files_are_parsed_by_one_process(folder, monkeypatch):
+    assert len(read_code(folder, n_jobs=4)) > 1
+    assert len(processes._idle) == 1
+
+
+def test_reading_can_be_left_before_its_end(folder, monkeypatch):
+    monkeypatch.setattr(reader, "FILES_EACH", 1)
     forests = iter_code(folder, n_jobs=2)
     assert len(next(forests)) == 1
     forests.close()

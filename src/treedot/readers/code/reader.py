@@ -6,10 +6,12 @@ import io
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain, islice
 
 from treedot._runtime.threads import open_threads
 from treedot.errors import ParameterError, SourceError
 from treedot.languages import LANGUAGES, language_of
+from treedot.parameters import n_threads
 from treedot.readers.code.settings import MAX_BYTES, MAX_SECONDS, CodeSettings
 from treedot.readers.code.source_files import as_utf8, parse_units, read_units
 from treedot.readers.folders import OnSkip, TooLargeError, walk
@@ -18,6 +20,7 @@ from treedot.readers.stream import TreeStream, in_batches
 from treedot.trees import Forest
 
 FILES_AHEAD = 16  # for each process, so that none waits for a slow one
+FILES_EACH = 24  # fewer are parsed faster than a process starts
 
 
 def read_code(
@@ -175,7 +178,10 @@ def iter_code(
     if only is not None:
         files = (file for file in files if only(file.path))
     read = partial(read_units, language=language, settings=settings or CodeSettings())
-    with open_threads(n_jobs) as threads:  # each waits for a process that parses
+    first = list(islice(files, FILES_EACH * n_threads(n_jobs)))
+    n_processes = min(n_threads(n_jobs), max(1, len(first) // FILES_EACH))
+    files = chain(first, files)
+    with open_threads(n_processes) as threads:  # each waits for a process that parses
         for outcome in threads.in_order(read, files, FILES_AHEAD):
             if outcome.error is not None:
                 report(outcome.error)

@@ -32,6 +32,7 @@ import numpy as np
 from treedot.errors import ParameterError
 
 PACKAGE = Path(__file__).parent.parent
+USED_FIRST = PACKAGE / "readers" / "brackets" / "scanner.py"  # by whoever compiles anything
 RATE = 1e6  # steps per second of plain Python
 LOADING = 0.5  # seconds that loading compiled code takes
 COMPILING = 4.0  # seconds that compiling it takes, at least
@@ -279,8 +280,8 @@ class _Cache:
 
 
 def _is_kept(function: Callable[..., Any] | None) -> bool:
-    """Return whether compiled code of a function's package is likely to be on disk, without Numba."""
-    source = Path(function.__code__.co_filename if function else __file__).absolute()
+    """Return whether compiled code of a function, or any, is likely to be on disk, without importing Numba."""
+    source = Path(function.__code__.co_filename).absolute() if function else USED_FIRST
     beside = f"{source.parent.name}_{hashlib.sha1(os.fsencode(source.parent)).hexdigest()}"
     given = os.environ.get("NUMBA_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")

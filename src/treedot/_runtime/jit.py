@@ -280,7 +280,7 @@ class _Cache:
 
 
 def _is_kept(function: Callable[..., Any] | None) -> bool:
-    """Return whether compiled code of a function, or any, is likely to be on disk, without importing Numba."""
+    """Return whether compiled code of a function, or any, is likely to be on disk; without Numba."""
     source = Path(function.__code__.co_filename).absolute() if function else USED_FIRST
     beside = f"{source.parent.name}_{hashlib.sha1(os.fsencode(source.parent)).hexdigest()}"
     given = os.environ.get("NUMBA_CACHE_DIR")

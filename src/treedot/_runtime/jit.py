@@ -106,7 +106,7 @@ class Function:
     def __call__(self, *arguments: Any) -> Any:
         if self.compiled is None and _inside.plain:
             return self.py_func(*arguments)
-        if self.compiled is None and not _switch.begin(self.py_func, self.steps(*arguments)):
+        if self.compiled is None and not _switch.turns_on(self.py_func, self.steps(*arguments), enter=True):
             with _switch.plain():
                 return self.py_func(*arguments)
         return self.compiled(*arguments)
@@ -158,25 +158,29 @@ class _Switch:
     def compiles(self, steps: float) -> bool:
         if _inside.plain or not COMPILED:
             return False
-        return self.begin(None, steps)
+        return self.turns_on(None, steps)
 
-    def begin(self, function: Callable[..., Any] | None, steps: float) -> bool:
-        """Turn to compiled code if it pays; return whether it runs."""
-        if self.on:
-            return True
-        seconds = self._spent + steps / RATE
-        if CHOICE != "always" and (seconds < LOADING or (seconds < COMPILING and not _is_kept(function))):
-            return False
+    def turns_on(self, function: Callable[..., Any] | None, steps: float, *, enter: bool = False) -> bool:
+        """Turn to compiled code if it pays; return whether it runs.
+
+        If it does not and ``enter`` is set, nothing turns to it until ``plain`` has run and ended: a plain
+        function must not meet compiled ones.
+        """
         with self._free:
+            if not self.on and self._stays_plain(function, steps):
+                self._running += enter
+                return False
             self._free.wait_for(lambda: not self._running)
             if not self.on:
                 self._turn_on()
         return True
 
+    def _stays_plain(self, function: Callable[..., Any] | None, steps: float) -> bool:
+        seconds = self._spent + steps / RATE
+        return CHOICE != "always" and (seconds < LOADING or (seconds < COMPILING and not _is_kept(function)))
+
     @contextlib.contextmanager
     def plain(self) -> Iterator[None]:
-        with self._free:
-            self._running += 1
         start = time.thread_time()
         _inside.plain = True
         try:

@@ -33,7 +33,12 @@ CODE = {
     "a.py": "load",
     "b.py": "read",
 }
-WITH_EXTRAS = ("convert site/ -o pages.parquet", "demo", "info trees.parquet")
+WITH_EXTRAS = (
+    "batch encode trees.tsv -o parts/",
+    "convert site/ -o pages.parquet",
+    "demo",
+    "info trees.parquet",
+)
 
 
 def main(folder: str) -> None:
@@ -54,7 +59,7 @@ def main(folder: str) -> None:
         for file, function in CODE.items():
             (home / file).parent.mkdir(exist_ok=True)
             (home / file).write_text(FUNCTION.format(function), encoding="utf-8")
-        (home / "classify.md").write_text(section(readme, "Classify trees"), encoding="utf-8")
+        (home / "classify.md").write_text(section(readme, "Classify and explain"), encoding="utf-8")
         run([python, "-m", "doctest", "classify.md"], home)
         commands = [line for line in commands_in(readme) if line not in WITH_EXTRAS]
         for line in [*commands, "check"]:
@@ -67,14 +72,15 @@ def main(folder: str) -> None:
 
 
 def commands_in(text: str) -> list[str]:
-    """Return what stands behind ``treedot`` in blocks of commands, without comments."""
-    blocks = re.findall(r"^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    lines = [line for block in blocks for line in block.splitlines() if line.startswith("treedot ")]
-    return [line.removeprefix("treedot ").partition("#")[0].strip() for line in lines]
+    """Return the arguments of each ``treedot`` command in blocks of commands, without comments."""
+    blocks = re.findall(r"^```([^\n]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    lines = [line for language, block in blocks if not language for line in block.splitlines()]
+    commands = [line.removeprefix("treedot ") for line in lines if line.startswith("treedot ")]
+    return [line.partition("#")[0].strip() for line in commands]
 
 
 def section(text: str, title: str) -> str:
-    """Return what stands under a heading."""
+    """Return the text of the section with a heading."""
     found = re.search(rf"^## {title}\n(.*?)^## ", text, re.DOTALL | re.MULTILINE)
     if found is None or ">>>" not in found[1]:
         sys.exit(f"README.md has no example under {title!r}")

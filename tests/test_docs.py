@@ -1,5 +1,6 @@
 """The documentation against the package: names, links and pages."""
 
+import os
 import re
 import shlex
 import tomllib
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import treedot
-from treedot.cli import main
+from treedot.cli import main, parser
 from treedot.cli.dups import SETTINGS
 from treedot.clones import report
 from treedot.models import explain
@@ -84,9 +85,22 @@ def test_the_commands_of_the_tutorial_run(tmp_path, monkeypatch, capsys):
     assert made == {"docs", "questions.model", "evaluation.html", "explanation.html", "classes.tsv"}
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_command_line_understands_every_command(page, monkeypatch):
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "1")
+    text = page.read_text(encoding="utf-8")
+    for line in re.findall("^treedot .*$", "".join(blocks(text, "") + blocks(text, "sh")), re.M):
+        arguments = shlex.split(os.path.expandvars(line), comments=True)[1:]
+        assert parser(arguments[0]).parse_args(arguments), line
+
+
 def test_no_page_has_the_name_of_one_that_the_site_makes_itself():
     assert not {page.stem for page in PAGES} & {"genindex", "py-modindex", "search"}
 
 
 def blocks(text, language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+    return [
+        block
+        for name, block in re.findall(r"^```([^\n]*)\n(.*?)^```$", text, re.M | re.S)
+        if name == language
+    ]

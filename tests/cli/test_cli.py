@@ -522,16 +522,20 @@ def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch)
             "it is a folder; use treedot batch predict",
         ),
         (["dups", "-o", "groups/"], 2, "it is a folder; use treedot batch dups for a folder of parts"),
-        (["encode", "good.mrg", "-o", "v.npz", "--workers", "2"], 2, "unrecognized arguments: --workers 2"),
-        (["train", "good.mrg", "--class", "c", "-o", "m", "--engine", "ray"], 2, "unrecognized arguments"),
+        (["encode", "good.mrg", "-o", "v.npz", "--workers", "2"], 2, "unknown option --workers"),
+        (["train", "good.mrg", "--class", "c", "-o", "m", "--engine", "ray"], 2, "unknown option --engine"),
         (["batch"], 2, "COMMAND"),
-        (["batch", "encode", "good.mrg", "-o", "rows/", "-j", "2"], 2, "unrecognized arguments: -j 2"),
-        (["batch", "fit", "good.mrg", "--class", "c", "-o", "m", "--kernel", "subset"], 2, "unrecognized"),
+        (["batch", "encode", "good.mrg", "-o", "rows/", "-j", "2"], 2, "unknown option -j"),
+        (
+            ["batch", "fit", "good.mrg", "--class", "c", "-o", "m", "--kernel", "subset"],
+            2,
+            "unknown option --k",
+        ),
         (["demo", "--functions", "0"], 1, "at least 50"),
         (["kernel", "good.mrg", "three.mrg"], 1, "cannot pair 2 trees with 3"),
         (["encode", "good.mrg"], 2, "-o"),
-        (["dance"], 2, "invalid choice"),
-        ([], 2, "COMMAND"),
+        (["info", "good.mrg", "three.mrg"], 2, "unexpected argument 'three.mrg'"),
+        (["dance\n"], 2, "unknown command"),
     ],
 )
 def test_errors_are_one_clear_line_and_leave_nothing_behind(
@@ -547,9 +551,67 @@ def test_errors_are_one_clear_line_and_leave_nothing_behind(
     assert exit_code(arguments) == code
     said = capsys.readouterr().err
     assert complaint in said
-    assert said.count("\n") == 1 or said.startswith("usage:")
+    first, *others = said.splitlines()
+    assert [line.startswith("usage: treedot") for line in others] == [True] * ("unknown" in first)
     assert "None" not in said
     assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "usage"),
+    [
+        (
+            ["serch", "x"],
+            "treedot: unknown command serch (did you mean search?); see",
+            "search [options] INDEX",
+        ),
+        (["qwxyz"], "treedot: unknown command qwxyz; see treedot --help", "[options] COMMAND ..."),
+        (
+            ["--versoin"],
+            "treedot: unknown option --versoin (did you mean --version?)",
+            "[options] COMMAND ...",
+        ),
+        (
+            ["dups", "--treshold=1"],
+            "treedot dups: unknown option --treshold (did you mean --thr",
+            "dups [opt",
+        ),
+        (
+            ["encode", "a.mrg", "--outptu", "v"],
+            "encode: unknown option --outptu (did you mean --output?)",
+            "enc",
+        ),
+        (
+            ["batch", "fti"],
+            "treedot batch: unknown command fti (did you mean fit?)",
+            "batch fit [options] --class",
+        ),
+        (["batch", "fit", "--wrokers"], "treedot batch fit: unknown option --wrokers (did", "batch fit [opt"),
+    ],
+)
+def test_an_unknown_command_or_option_suggests_the_nearest_with_its_usage(capsys, arguments, error, usage):
+    assert exit_code(arguments) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert error in first
+    assert second.startswith(f"usage: treedot {usage}")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["search", "missing.index", "-- a b"], ["search", "missing.index", "--", "--a"]]
+)
+def test_a_query_may_look_like_an_option(tmp_path, monkeypatch, capsys, arguments):
+    monkeypatch.chdir(tmp_path)
+    assert exit_code(arguments) == 1
+    assert "missing.index" in capsys.readouterr().err
+
+
+def test_without_arguments_the_help_is_printed(capsys):
+    assert main([]) == 0
+    printed = capsys.readouterr()
+    assert exit_code(["--help"]) == 0
+    assert printed.out == capsys.readouterr().out
+    assert printed.out.startswith("usage: treedot")
+    assert printed.err == ""
 
 
 def exit_code(arguments):

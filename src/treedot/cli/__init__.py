@@ -7,13 +7,12 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
 
-from treedot._pages.printable import printable
 from treedot._runtime.ending import interruption, take_signals
 from treedot._storage.compression import unpacking_large
 from treedot._storage.files import reason
 from treedot._version import __version__
+from treedot.cli.argument_parser import Parser
 from treedot.cli.options import add_command
 from treedot.cli.pipes import ignore_closed_output, note, standard_streams, warnings_as_notes
 from treedot.cli.wording import in_options
@@ -25,17 +24,9 @@ COMMANDS = (
 )  # fmt: skip
 
 
-class _Parser(argparse.ArgumentParser):
-    """Reports an error in one line that a terminal can show, whatever the arguments hold."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print why arguments are not understood, and exit."""
-        self.exit(2, f"{self.prog}: {printable(message)}; see {self.prog} --help\n")
-
-
 def parser(only: str | None = None) -> argparse.ArgumentParser:
     """Return the parser of all commands, or only of the one that is needed."""
-    top = _Parser(
+    top = Parser(
         prog="treedot",
         description="Find what is alike in code and other trees; turn trees into vectors, and compare them.",
         epilog="Exit codes: 0 done, 1 the input or a setting is bad (in dups 2), 2 the command line is not "
@@ -57,6 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = None
     try:
         with standard_streams(), warnings_as_notes():
+            if not arguments:
+                parser().print_help()
+                return 0
             options = parser(next(iter(arguments), None)).parse_args(arguments)
             if _writes_a_file(options):
                 ignore_closed_output()

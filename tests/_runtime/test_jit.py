@@ -114,6 +114,23 @@ print("compiled", jit.compiles(0))
 """
 
 
+INSIDE = """
+import sys
+import numpy as np
+sys.stderr.isatty = lambda: False
+from treedot.vectors.dense import rescaling
+row = np.full(32, 3.0)
+rescaling.multiply(row, 2.0)
+print(rescaling.rescale(row, 0), rescaling.power_of_two(-3), type(rescaling.power_of_two).__name__)
+"""
+
+
+def test_functions_for_compiled_code_can_be_called_from_python_too():
+    """Those that have no way in from Python run as they are written."""
+    called, _ = run(INSIDE, TREEDOT_COMPILE="always")
+    assert called == "(6.0, 0) 0.125 Function\n"
+
+
 def by_itself(code, **variables):
     """Run code in a process that decides by itself, unless the variables say what."""
     path = os.pathsep.join([TESTS, *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -60,14 +60,32 @@ def njit(function: Callable[P, R]) -> Callable[P, R]:
     return _switch.add(function, _compiled)
 
 
-def njit_of_steps(steps: Callable[..., float]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Do as ``njit`` does, with an estimate of the work from the arguments.
+def njit_borrowing(function: Callable[P, R]) -> Callable[P, R]:
+    """Do as ``njit`` does, for a function that neither allocates nor returns arrays.
+
+    References to the arrays that it gets are not counted: there is less to compile, and to do in calls.
+    """
+    return _switch.add(function, _borrowing)
+
+
+def njit_inside(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function as ``njit_borrowing`` does, for calls from compiled functions only.
+
+    A call from Python runs it as it is written.
+    """
+    return _switch.add(function, _inside_others)
+
+
+def njit_of_steps(
+    steps: Callable[..., float], *, borrowing: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Do as ``njit`` or ``njit_borrowing`` does, with an estimate of the work from the arguments.
 
     A step is a statement or two of plain Python, about a microsecond.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        return _switch.add(function, _compiled, steps)
+        return _switch.add(function, _borrowing if borrowing else _compiled, steps)
 
     return decorate
 
@@ -104,7 +122,7 @@ class Function:
         self.compiled: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
-        if self.compiled is None and _inside.plain:
+        if self.compile_it is _inside_others or (self.compiled is None and _inside.plain):
             return self.py_func(*arguments)
         if self.compiled is None and not _switch.turns_on(self.py_func, self.steps(*arguments), enter=True):
             with _switch.plain():
@@ -113,6 +131,11 @@ class Function:
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
+
+    @property
+    def replacement(self) -> Any:
+        """Return the function for modules where code is compiled: itself if only compiled code calls it."""
+        return self if self.compile_it is _inside_others else self.compiled
 
     @property
     def _numba_type_(self) -> Any:
@@ -142,10 +165,12 @@ class _Switch:
     ) -> Any:
         if not COMPILED:
             return function
+        made = Function(function, compile_it, steps)
         if self.on:
-            return compile_it(function)
-        self._functions.append(Function(function, compile_it, steps))
-        return self._functions[-1]
+            made.compiled = compile_it(function)
+            return made.replacement
+        self._functions.append(made)
+        return made
 
     def replace(self, function: Callable[..., Any], module: str) -> Any:
         if not COMPILED:
@@ -204,7 +229,7 @@ class _Switch:
         self.on = True
         spaces = [function.py_func.__globals__ for function in self._functions]
         spaces += [vars(module) for name, module in list(sys.modules.items()) if name.startswith("treedot.")]
-        _rebind(spaces, {id(function): function.compiled for function in self._functions})
+        _rebind(spaces, {id(function): function.replacement for function in self._functions})
         _rebind(spaces, {id(f): getattr(import_module(m), f.__name__) for f, m in self._replaced})
 
 
@@ -233,16 +258,25 @@ def _size(arguments: Any) -> int:
     return size
 
 
-def _compiled(function: Callable[P, R]) -> Callable[P, R]:
+def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     import numba
 
+    options |= {"nogil": True, "no_cfunc_wrapper": True}
     try:
-        compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        compiled: Any = numba.njit(cache=True, error_model="numpy", **options)(function)
     except RuntimeError:  # there is no folder that the compiled code could be kept in
-        compiled = numba.njit(nogil=True, error_model="numpy")(function)
+        compiled = numba.njit(error_model="numpy", **options)(function)
     if hasattr(compiled, "_cache"):  # private to Numba, which has no other way in
         compiled._cache = _Cache(compiled._cache)
     return compiled
+
+
+def _borrowing(function: Callable[P, R]) -> Callable[P, R]:
+    return _compiled(function, _nrt=False)
+
+
+def _inside_others(function: Callable[P, R]) -> Callable[P, R]:
+    return _compiled(function, _nrt=False, no_cpython_wrapper=True)
 
 
 def _inlined(function: Callable[P, R]) -> Callable[P, R]:

@@ -68,6 +68,12 @@ def larger(block: Any, other: Any) -> Any:
 
 
 @in_compiled_code(INTRINSICS)
+def top(block: Any) -> Any:
+    """Return the largest of sixteen magnitudes, NaN if one of them is."""
+    return block.max()
+
+
+@in_compiled_code(INTRINSICS)
 def exceeds(block: Any, limit: float) -> bool:
     """Return whether the magnitude of an element is above a limit."""
     return bool(np.any(np.abs(block) > limit))

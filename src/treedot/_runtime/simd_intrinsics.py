@@ -103,6 +103,22 @@ def larger(typing: Any, block: Any, other: Any) -> Any:
 
 
 @intrinsic
+def top(typing: Any, block: Any) -> Any:
+    """Return the largest of sixteen magnitudes, NaN if one of them is."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(block.dtype.bitwidth)
+        words = builder.bitcast(arguments[0], ir.VectorType(word, LANES))
+        found = ir.Constant(word, 0)
+        for lane in range(LANES):  # ordered as their bits are
+            bits = builder.extract_element(words, ir.Constant(ir.IntType(32), lane))
+            found = builder.select(builder.icmp_signed(">", bits, found), bits, found)
+        return builder.bitcast(found, context.get_value_type(block.dtype))
+
+    return block.dtype(block), generate
+
+
+@intrinsic
 def _any_above(typing: Any, block: Any, other: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         marks = builder.bitcast(builder.fcmp_ordered(">", *arguments), ir.IntType(LANES))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import IntArray, Matrix, Row
-from treedot._runtime.jit import njit, njit_of_steps
+from treedot._runtime.jit import njit_inside, njit_of_steps
 from treedot._runtime.simd import LANES, load, splat, store
 from treedot.vectors.chunks import ALL_DONE, Ended
 from treedot.vectors.dense import fourier, rescaling
@@ -51,10 +51,30 @@ class ConvolutionEncoder:
     def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> Ended:
         """Encode trees into ``out``; return how many, and why no more."""
         work = fourier.plan(self.algebra.size, self.dtype)
-        return _encode(schedule, labels, self.p1, self.p2, work, math.sqrt(spec.decay), spec.normalize, out)
+        height, size = stack_height(schedule), out.shape[1]
+        spectra = np.empty((height + 2, 2, size // 2 + 1), out.dtype)
+        memory = Memory(spectra, np.zeros(height, np.int64), *np.empty((2, size), out.dtype))
+        root = math.sqrt(spec.decay)
+        return _encode(schedule, labels, self.p1, self.p2, work, root, spec.normalize, memory, out)
 
 
-@njit
+class Memory(NamedTuple):
+    """Working memory: the spectra of open nodes and two more, and two rows."""
+
+    spectra: Row
+    exponent: IntArray
+    total: Row
+    composed: Row
+
+
+@njit_inside
+def _copy(spectrum: Row, out: Row) -> None:
+    for part in range(2):
+        for k in range(out.shape[1]):
+            out[part, k] = spectrum[part, k]
+
+
+@njit_inside
 def _sum(label: Row, a: Any, spectrum: Row, b: Any, out: Row) -> None:
     """Write a · label + b · spectrum to out."""
     n = out.shape[1] - 1
@@ -65,7 +85,7 @@ def _sum(label: Row, a: Any, spectrum: Row, b: Any, out: Row) -> None:
         out[part, n] = a * label[part, n] + b * spectrum[part, n]
 
 
-@njit
+@njit_inside
 def _convolve(x: Row, y: Row, product: Row, work: fourier.Plan, row: Row) -> None:
     """Write the convolution of two rows, given by their spectra, over √d to a row."""
     n = x.shape[1] - 1
@@ -78,10 +98,10 @@ def _convolve(x: Row, y: Row, product: Row, work: fourier.Plan, row: Row) -> Non
     fourier.backward(product[0], product[1], work, scale, row)
 
 
-@njit_of_steps(lambda *_: math.inf)  # NumPy rounds other products of float32
+@njit_of_steps(lambda *_: math.inf, borrowing=True)  # NumPy rounds other products of float32
 def _encode(
     schedule: Schedule, labels: Labels, p1: IntArray, p2: IntArray, work: fourier.Plan,
-    root_decay: float, normalize: bool, out: Matrix,
+    root_decay: float, normalize: bool, memory: Memory, out: Matrix,
 ) -> Ended:  # fmt: skip
     """Visit the nodes of each tree, children from right to left, and compose each into its parent.
 
@@ -89,12 +109,9 @@ def _encode(
     have composed so far: the right operand of whatever comes next, another child or the node's own label.
     """
     number = out.dtype.type
-    size = out.shape[1]
-    height = stack_height(schedule)
-    rows = np.empty((height, 2, size // 2 + 1), out.dtype)
-    exponent = np.zeros(height, np.int64)
-    total, composed = np.empty(size, out.dtype), np.empty(size, out.dtype)
-    expanded, product = np.empty_like(rows[0]), np.empty_like(rows[0])
+    rows, exponent, total, composed = memory
+    expanded, product = rows[-1], rows[-2]
+    half = total.size // 2
     for tree in range(len(out)):
         total[:] = 0
         total_exponent = rescaling.NO_VALUE
@@ -117,13 +134,14 @@ def _encode(
                 continue
             above = schedule.stack_row[parent]
             if is_first:
-                rows[above] = right if is_leaf else expanded
+                _copy(right if is_leaf else expanded, rows[above])
                 exponent[above] = grown
             else:
                 _convolve(left if is_leaf else expanded, rows[above], product, work, composed)
                 _, exponent[above] = rescaling.rescale(composed, exponent[above] + grown)
                 fourier.forward(composed, p2, work, rows[above, 0], rows[above, 1])
-        composed[0::2], composed[1::2] = total[: size // 2], total[size // 2 :]  # see fourier.planar
+        for k in range(half):  # see fourier.planar
+            composed[2 * k], composed[2 * k + 1] = total[k], total[half + k]
         why = rescaling.write(composed, total_exponent, normalize, out[tree])
         if why != ALL_DONE:
             return tree, why

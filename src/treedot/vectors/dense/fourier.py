@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import IntArray, Row
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing, njit_inside
 from treedot._runtime.simd import LANES, backwards, load, splat, store, zipped
 
 SHORTEST = 2 * LANES * LANES  # of the rows that can be worked on in squares of blocks
@@ -55,7 +55,7 @@ def plan(size: int, dtype: str) -> Plan:
     return Plan(*roots)
 
 
-@njit
+@njit_inside
 def _four(
     ar: Any, ai: Any, br: Any, bi: Any, cr: Any, ci: Any, dr: Any, di: Any
 ) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
@@ -65,7 +65,7 @@ def _four(
     return sr + ur, si + ui, tr + vi, ti - vr, sr - ur, si - ui, tr - vi, ti + vr
 
 
-@njit
+@njit_inside
 def _four_blocks(re: Row, im: Row, at: int, far: int) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
     """Return the Fourier transforms of four blocks that lie ``far`` apart."""
     b, c, d = at + far, at + 2 * far, at + 3 * far
@@ -75,14 +75,14 @@ def _four_blocks(re: Row, im: Row, at: int, far: int) -> tuple[Any, Any, Any, An
     )  # fmt: skip
 
 
-@njit
+@njit_inside
 def _put(re: Row, im: Row, at: int, xr: Any, xi: Any, wr: Any, wi: Any) -> None:
     """Store a complex block times a root of unity."""
     store(re, at, xr * splat(wr) - xi * splat(wi))
     store(im, at, xr * splat(wi) + xi * splat(wr))
 
 
-@njit
+@njit_inside
 def _lanes(work: Plan, at: int) -> int:
     """Transform every lane of the complex row ``at`` (0 or 2); return which row holds the result."""
     length, stride = work.long_re.size, 1
@@ -122,7 +122,7 @@ def _lanes(work: Plan, at: int) -> int:
     return at
 
 
-@njit
+@njit_inside
 def _transpose(square: Row, other: Row) -> None:
     """Exchange rows and columns of a square of 16 by 16, by four rounds of a perfect shuffle."""
     for _ in range(2):
@@ -136,7 +136,7 @@ def _transpose(square: Row, other: Row) -> None:
             store(square, 2 * k + LANES, b)
 
 
-@njit
+@njit_inside
 def _across(work: Plan, at: int) -> int:
     """Transform across the lanes of the complex row ``at``; return which row holds the result, in order."""
     length = work.long_re.size
@@ -184,7 +184,7 @@ def planar(order: IntArray) -> IntArray:
     return np.concatenate([target[0::2], target[1::2]]).astype(kind)
 
 
-@njit
+@njit_inside
 def _root(work: Plan, k: int) -> tuple[Any, Any]:
     """Return exp(-2πi k / d) for any k."""
     n = work.real_re.size
@@ -192,7 +192,7 @@ def _root(work: Plan, k: int) -> tuple[Any, Any]:
     return (work.real_re[k], work.real_im[k]) if k < n else (-work.real_re[k - n], -work.real_im[k - n])
 
 
-@njit
+@njit_inside
 def _forward_by_definition(row: Row, order: IntArray, work: Plan, re: Row, im: Row) -> None:
     n = row.size // 2
     for k in range(n + 1):
@@ -204,7 +204,7 @@ def _forward_by_definition(row: Row, order: IntArray, work: Plan, re: Row, im: R
             im[k] += value * wi
 
 
-@njit
+@njit_inside
 def _backward_by_definition(re: Row, im: Row, work: Plan, scale: Any, row: Row) -> None:
     n = row.size // 2
     for j in range(row.size):
@@ -215,7 +215,7 @@ def _backward_by_definition(re: Row, im: Row, work: Plan, scale: Any, row: Row) 
         row[j // 2 + (j % 2) * n] = value * scale
 
 
-@njit
+@njit_borrowing
 def forward(row: Row, order: IntArray, work: Plan, re: Row, im: Row) -> None:
     """Write the spectrum of ``row[order]``, ``size/2 + 1`` numbers, to ``re + i im``."""
     if row.size < SHORTEST:
@@ -242,7 +242,7 @@ def forward(row: Row, order: IntArray, work: Plan, re: Row, im: Row) -> None:
     re[n], im[n] = zr[0] - zi[0], 0
 
 
-@njit
+@njit_borrowing
 def backward(re: Row, im: Row, work: Plan, scale: Any, row: Row) -> None:
     """Write ``scale · size`` times the inverse transform of a spectrum to ``row``."""
     if row.size < SHORTEST:

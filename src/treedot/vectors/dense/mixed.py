@@ -23,12 +23,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from treedot._runtime.array_types import IntArray, Matrix, Row, SignWords
-from treedot._runtime.jit import compiles, njit, njit_of_steps
+from treedot._runtime.array_types import FloatArray, HalfWordArray, IntArray, Matrix, Row, SignWords
+from treedot._runtime.jit import compiles, njit_borrowing, njit_inside, njit_of_steps
 from treedot._runtime.simd import LANES, load, multiply, store
 from treedot.vectors.chunks import ALL_DONE, Ended
 from treedot.vectors.dense import rescaling
@@ -86,8 +86,9 @@ class MixedEncoder:
             part = slice(start, start + rows)
             if compiles(head[part].size):
                 choices = self.algebra.label_choices(texts[part])
-                _mix_labels(choices, self.images, self.m1, head[part])
-                _mix_labels(choices, self.images, self.m2, child[part])
+                segments = np.empty((16, self.algebra.size // LANES // 16 + 1), np.uint32)
+                _mix_labels(choices, self.images, self.m1, segments, head[part])
+                _mix_labels(choices, self.images, self.m2, segments, child[part])
             else:
                 head[part] = sign_words(self.algebra.mixed_labels(texts[part], self.algebra.m1)) ^ self.signs
                 child[part] = sign_words(self.algebra.mixed_labels(texts[part], self.algebra.m2)) ^ self.signs
@@ -95,14 +96,39 @@ class MixedEncoder:
 
     def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> Ended:
         """Encode trees into ``out``; return how many, and why no more."""
-        return _encode(schedule, labels, self.m1, self.m2, math.sqrt(spec.decay), spec.normalize, out)
+        memory = Memory.make(stack_height(schedule), out)
+        return _encode(schedule, labels, self.m1, self.m2, math.sqrt(spec.decay), spec.normalize, memory, out)
 
 
-@njit
-def _mix_labels(choices: IntArray, images: SignWords, shuffle: Shuffle, out: SignWords) -> None:
+class Memory(NamedTuple):
+    """Working memory: rows, of which ``number_of`` is at each height of the stack, and three more."""
+
+    rows: Matrix
+    number_of: IntArray
+    exponent: IntArray  # by height
+    bound: FloatArray
+    edge: Row
+    signs: SignWords  # three rows
+
+    @classmethod
+    def make(cls, height: int, out: Matrix) -> Self:
+        """Return memory for rows like those of a matrix."""
+        return cls(
+            empty_rows(height + 3, out),
+            np.arange(height),
+            np.zeros(height, np.int64),
+            np.zeros(height),
+            np.empty(EDGE, out.dtype),
+            np.empty((3, out.shape[1] // LANES), np.uint16),
+        )
+
+
+@njit_borrowing
+def _mix_labels(
+    choices: IntArray, images: SignWords, shuffle: Shuffle, segments: HalfWordArray, out: SignWords
+) -> None:
     """Write the mixed signs of labels, given by their choices of sign columns, to rows of words."""
     count = out.shape[1] // 16
-    segments = np.empty((16, count + 1), np.uint32)
     for label in range(out.shape[0]):
         for block in range(count):
             for segment in range(16):
@@ -120,37 +146,37 @@ def _mix_labels(choices: IntArray, images: SignWords, shuffle: Shuffle, out: Sig
                 out[label, target] = np.uint16(pair >> np.uint32(shuffle.rotation)) ^ shuffle.signs[target]
 
 
-@njit
-def _times(four: Any, j: int, block: int, count: int, target: IntArray, y: Row, out: Row) -> None:
+@njit_inside
+def _times(four: Any, first: int, gap: int, target: IntArray, y: Row, out: Row) -> None:
     """Store four blocks of butterflies, times y, where they go."""
     for_0, for_1, for_2, for_3 = four
-    at = target[j * count + block]
+    at = target[first]
     store(out, at, for_0 * load(y, at))
-    at = target[(4 + j) * count + block]
+    at = target[first + gap]
     store(out, at, for_1 * load(y, at))
-    at = target[(8 + j) * count + block]
+    at = target[first + 2 * gap]
     store(out, at, for_2 * load(y, at))
-    at = target[(12 + j) * count + block]
+    at = target[first + 3 * gap]
     store(out, at, for_3 * load(y, at))
 
 
-@njit
+@njit_inside
 def _mix_times(x: Row, shuffle: Shuffle, y: Row, edge: Row, out: Row) -> None:
     """Write 4 M°(x) ⊗ y to out."""
     lay_edge(x, edge)
     count = x.size // 16 // LANES
     for block in range(count):
         b0, b1, b2, b3 = row_butterflies(x, edge, block, shuffle.rotation)
-        _times(b0, 0, block, count, shuffle.target, y, out)
-        _times(b1, 1, block, count, shuffle.target, y, out)
-        _times(b2, 2, block, count, shuffle.target, y, out)
-        _times(b3, 3, block, count, shuffle.target, y, out)
+        _times(b0, block, 4 * count, shuffle.target, y, out)
+        _times(b1, count + block, 4 * count, shuffle.target, y, out)
+        _times(b2, 2 * count + block, 4 * count, shuffle.target, y, out)
+        _times(b3, 3 * count + block, 4 * count, shuffle.target, y, out)
 
 
-@njit_of_steps(lambda schedule, *others: schedule.order.size * others[-1].shape[1])
+@njit_of_steps(lambda schedule, *others: schedule.order.size * others[-1].shape[1], borrowing=True)
 def _encode(
     schedule: Schedule, labels: Labels, m1: Shuffle, m2: Shuffle,
-    root_decay: float, normalize: bool, out: Matrix,
+    root_decay: float, normalize: bool, memory: Memory, out: Matrix,
 ) -> Ended:  # fmt: skip
     """Visit the nodes of each tree, children first, and compose each finished one into its parent.
 
@@ -159,16 +185,10 @@ def _encode(
     leaf) has no row: its s(n) is nothing but signs.
     """
     number = out.dtype.type
-    size = out.shape[1]
-    height = stack_height(schedule)
-    rows = empty_rows(height + 3, out)
-    number_of = np.arange(height)  # which of the rows is at each height of the stack
-    spare = height  # the row that the next result is written to
-    exponent, bound = np.zeros(height, np.int64), np.zeros(height)
-    total, right = row_of(rows, height + 1), row_of(rows, height + 2)
-    edge = np.empty(EDGE, out.dtype)
-    preterminal = np.empty(size // LANES, np.uint16)  # s(n) of the last one
-    signs, label = np.empty(size // LANES, np.uint16), np.empty(size // LANES, np.uint16)
+    rows, number_of, exponent, bound, edge, words = memory
+    spare = number_of.size  # the row that the next result is written to
+    total, right = row_of(rows, spare + 1), row_of(rows, spare + 2)
+    preterminal, signs, label = words[0], words[1], words[2]  # the first is s(n) of the last one
     for tree in range(len(out)):
         total[:] = 0
         total_exponent = rescaling.NO_VALUE

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import BoolArray, IntArray, Label, Matrix, Row, SignWords
-from treedot._runtime.jit import in_compiled_code, inlined, njit
+from treedot._runtime.jit import in_compiled_code, inlined, njit_inside
 from treedot._runtime.simd import LANES, flip, load, splat, store, times
 from treedot.vectors.dense.compositions import Mixer
 
@@ -48,7 +48,6 @@ def sign_words(negative: BoolArray) -> SignWords:
     return np.ascontiguousarray(packed).view("<u2").astype(np.uint16)
 
 
-@njit
 def empty_rows(count: int, out: Matrix) -> Matrix:
     """Return memory for rows like those of a matrix, which ``row_of`` finds.
 
@@ -58,20 +57,20 @@ def empty_rows(count: int, out: Matrix) -> Matrix:
     return np.empty((count, out.shape[1] + ROW_GAP), out.dtype)
 
 
-@njit
+@inlined
 def row_of(rows: Matrix, number: int) -> Row:
     """Return one of the rows."""
     return rows[number, : rows.shape[1] - ROW_GAP]
 
 
-@njit
+@njit_inside
 def _four(a: Any, b: Any, c: Any, d: Any) -> tuple[Any, Any, Any, Any]:
     """Return the 4-point Hadamard transform."""
     s, t, u, v = a + b, a - b, c + d, c - d
     return s + u, t + v, s - u, t - v
 
 
-@njit
+@njit_inside
 def _sixteen(a: Any, b: Any, c: Any, d: Any) -> tuple[Any, Any, Any, Any]:
     """Return the 16-point Hadamard transform of four by four blocks: four by four again, transposed."""
     a, b, c, d = _four(*a), _four(*b), _four(*c), _four(*d)
@@ -83,7 +82,7 @@ def _sixteen(a: Any, b: Any, c: Any, d: Any) -> tuple[Any, Any, Any, Any]:
     )
 
 
-@njit
+@njit_inside
 def _butterflies(x: Row, at: int, q: int) -> tuple[Any, Any, Any, Any]:
     """Return the butterflies of the blocks at ``at, at + q, …, at + 15 q``."""
     return _sixteen(
@@ -94,7 +93,7 @@ def _butterflies(x: Row, at: int, q: int) -> tuple[Any, Any, Any, Any]:
     )
 
 
-@njit
+@njit_inside
 def lay_edge(x: Row, edge: Row) -> None:
     """Lay the last and the first block of each segment side by side, where a rotation wraps around."""
     q = x.size // 16
@@ -103,7 +102,7 @@ def lay_edge(x: Row, edge: Row) -> None:
         store(edge, 2 * LANES * k + LANES, load(x, k * q))
 
 
-@njit
+@njit_inside
 def row_butterflies(x: Row, edge: Row, block: int, rotation: int) -> tuple[Any, Any, Any, Any]:
     """Return the butterflies of a block of every rotated segment; the last one wraps around, by the edge."""
     q = x.size // 16
@@ -113,21 +112,21 @@ def row_butterflies(x: Row, edge: Row, block: int, rotation: int) -> tuple[Any, 
     return _butterflies(source, at, q if inside else 2 * LANES)
 
 
-@njit
-def _rotated(signs: SignWords, segment: int, block: int, count: int, rotation: int, one: Any) -> Any:
+@njit_inside
+def _rotated(signs: SignWords, start: int, block: int, count: int, rotation: int, one: Any) -> Any:
     """Return a block of a rotated segment of a row of signs, straight from its bits."""
-    here = np.uint32(signs[segment * count + block])
-    there = np.uint32(signs[segment * count + (block + 1 if block + 1 < count else 0)])
+    here = np.uint32(signs[start + block])
+    there = np.uint32(signs[start + (block + 1 if block + 1 < count else 0)])
     return flip(one, np.uint16((here | (there << np.uint32(16))) >> np.uint32(rotation)))
 
 
 @inlined
 def _four_rotated(signs: SignWords, segment: int, block: int, count: int, turn: int, one: Any) -> Any:
     return (
-        _rotated(signs, segment, block, count, turn, one),
-        _rotated(signs, segment + 1, block, count, turn, one),
-        _rotated(signs, segment + 2, block, count, turn, one),
-        _rotated(signs, segment + 3, block, count, turn, one),
+        _rotated(signs, segment * count, block, count, turn, one),
+        _rotated(signs, (segment + 1) * count, block, count, turn, one),
+        _rotated(signs, (segment + 2) * count, block, count, turn, one),
+        _rotated(signs, (segment + 3) * count, block, count, turn, one),
     )
 
 
@@ -143,26 +142,26 @@ def sign_butterflies(signs: SignWords, block: int, turn: int, one: Any) -> tuple
     )
 
 
-@njit
-def _store_four(four: Any, j: int, block: int, count: int, target: IntArray, out: Row) -> None:
+@njit_inside
+def _store_four(four: Any, first: int, gap: int, target: IntArray, out: Row) -> None:
     for_0, for_1, for_2, for_3 = four
-    store(out, target[j * count + block], for_0)
-    store(out, target[(4 + j) * count + block], for_1)
-    store(out, target[(8 + j) * count + block], for_2)
-    store(out, target[(12 + j) * count + block], for_3)
+    store(out, target[first], for_0)
+    store(out, target[first + gap], for_1)
+    store(out, target[first + 2 * gap], for_2)
+    store(out, target[first + 3 * gap], for_3)
 
 
-@njit
+@njit_inside
 def _store_all(butterflies: Any, block: int, count: int, target: IntArray, out: Row) -> None:
     """Store the butterflies of one block of every segment where they go."""
     b0, b1, b2, b3 = butterflies
-    _store_four(b0, 0, block, count, target, out)
-    _store_four(b1, 1, block, count, target, out)
-    _store_four(b2, 2, block, count, target, out)
-    _store_four(b3, 3, block, count, target, out)
+    _store_four(b0, block, 4 * count, target, out)
+    _store_four(b1, count + block, 4 * count, target, out)
+    _store_four(b2, 2 * count + block, 4 * count, target, out)
+    _store_four(b3, 3 * count + block, 4 * count, target, out)
 
 
-@njit
+@njit_inside
 def mix_row(x: Row, shuffle: Shuffle, edge: Row, out: Row) -> None:
     """Write 4 M(x) to out, without the mixer's signs."""
     lay_edge(x, edge)
@@ -171,7 +170,7 @@ def mix_row(x: Row, shuffle: Shuffle, edge: Row, out: Row) -> None:
         _store_all(row_butterflies(x, edge, block, shuffle.rotation), block, count, shuffle.target, out)
 
 
-@njit
+@njit_inside
 def mix_sign_words(signs: SignWords, shuffle: Shuffle, out: Row) -> None:
     """Write 4 M(x) to out for a row x of signs, without the mixer's own signs."""
     one = splat(out.dtype.type(1))
@@ -192,46 +191,46 @@ class Sum(NamedTuple):
     signs: Label
 
 
-@njit
+@njit_inside
 def _plus_one(x: Any, at: int, plus: Sum, out: Row) -> None:
     mixed = times(x * splat(plus.b), plus.signs, at)
     store(out, at, mixed + times(splat(plus.a), plus.label, at))
 
 
-@njit
-def _plus(four: Any, j: int, block: int, count: int, target: IntArray, plus: Sum, out: Row) -> None:
+@njit_inside
+def _plus(four: Any, first: int, gap: int, target: IntArray, plus: Sum, out: Row) -> None:
     """Store four blocks of butterflies where they go, as a sum says."""
     for_0, for_1, for_2, for_3 = four
-    _plus_one(for_0, target[j * count + block], plus, out)
-    _plus_one(for_1, target[(4 + j) * count + block], plus, out)
-    _plus_one(for_2, target[(8 + j) * count + block], plus, out)
-    _plus_one(for_3, target[(12 + j) * count + block], plus, out)
+    _plus_one(for_0, target[first], plus, out)
+    _plus_one(for_1, target[first + gap], plus, out)
+    _plus_one(for_2, target[first + 2 * gap], plus, out)
+    _plus_one(for_3, target[first + 3 * gap], plus, out)
 
 
-@njit
+@njit_inside
 def mix_plus(x: Row, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> None:
     """Write ``4 b · signs ⊗ M°(x) + a · label`` to out."""
     lay_edge(x, edge)
     count = x.size // 16 // LANES
     for block in range(count):
         b0, b1, b2, b3 = row_butterflies(x, edge, block, shuffle.rotation)
-        _plus(b0, 0, block, count, shuffle.target, plus, out)
-        _plus(b1, 1, block, count, shuffle.target, plus, out)
-        _plus(b2, 2, block, count, shuffle.target, plus, out)
-        _plus(b3, 3, block, count, shuffle.target, plus, out)
+        _plus(b0, block, 4 * count, shuffle.target, plus, out)
+        _plus(b1, count + block, 4 * count, shuffle.target, plus, out)
+        _plus(b2, 2 * count + block, 4 * count, shuffle.target, plus, out)
+        _plus(b3, 3 * count + block, 4 * count, shuffle.target, plus, out)
 
 
-@njit
+@njit_inside
 def mix_signs_plus(x: SignWords, shuffle: Shuffle, plus: Sum, out: Row) -> None:
     """Write ``4 b · signs ⊗ M°(x) + a · label`` to out for a row x of signs."""
     one = splat(out.dtype.type(1))
     count = x.size // 16
     for block in range(count):
         b0, b1, b2, b3 = sign_butterflies(x, block, shuffle.rotation, one)
-        _plus(b0, 0, block, count, shuffle.target, plus, out)
-        _plus(b1, 1, block, count, shuffle.target, plus, out)
-        _plus(b2, 2, block, count, shuffle.target, plus, out)
-        _plus(b3, 3, block, count, shuffle.target, plus, out)
+        _plus(b0, block, 4 * count, shuffle.target, plus, out)
+        _plus(b1, count + block, 4 * count, shuffle.target, plus, out)
+        _plus(b2, 2 * count + block, 4 * count, shuffle.target, plus, out)
+        _plus(b3, 3 * count + block, 4 * count, shuffle.target, plus, out)
 
 
 @in_compiled_code("treedot.vectors.dense.mixing_overloads")
@@ -243,7 +242,7 @@ def mix_label_plus(x: Any, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> 
         mix_plus(x, shuffle, plus, edge, out)
 
 
-@njit
+@njit_inside
 def add_label(total: Row, label: Label, scale: Any) -> None:
     """Add a label, times a number, to a row."""
     unit = splat(scale)
@@ -251,7 +250,7 @@ def add_label(total: Row, label: Label, scale: Any) -> None:
         store(total, at, load(total, at) + times(unit, label, at))
 
 
-@njit
+@njit_inside
 def store_label(label: Label, scale: Any, out: Row) -> None:
     """Write a label, times a number, to a row."""
     unit = splat(scale)

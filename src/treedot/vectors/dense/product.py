@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot._runtime.array_types import IntArray, Matrix, Row
-from treedot._runtime.jit import njit, njit_of_steps
+from treedot._runtime.array_types import FloatArray, IntArray, Matrix, Row
+from treedot._runtime.jit import njit_inside, njit_of_steps
 from treedot.vectors.chunks import ALL_DONE, Ended
 from treedot.vectors.dense import rescaling
 from treedot.vectors.dense.compositions import ShuffledProduct
@@ -72,10 +72,14 @@ class ProductEncoder:
 
     def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> Ended:
         """Encode trees into ``out``; return how many, and why no more."""
-        return _encode(schedule, labels, self.shuffles, math.sqrt(spec.decay), spec.normalize, out)
+        rows = np.empty((stack_height(schedule) + 3, out.shape[1]), out.dtype)
+        scales = np.zeros((2, len(rows)), np.int64), np.zeros(len(rows))
+        return _encode(
+            schedule, labels, self.shuffles, math.sqrt(spec.decay), spec.normalize, rows, *scales, out
+        )
 
 
-@njit
+@njit_inside
 def _finish(row: Row, left: Row, plain: Row, a: Any, b: Any, share: Any, total: Row, expanded: Row) -> None:
     """For s = p1(n) ⊗ row, write a n + b s to ``expanded`` and add share · s to the total."""
     for j in range(row.size):
@@ -84,24 +88,31 @@ def _finish(row: Row, left: Row, plain: Row, a: Any, b: Any, share: Any, total: 
         total[j] += share * s
 
 
-@njit
+@njit_inside
+def _copy(x: Row, row: Row) -> None:
+    """Row ← x."""
+    for j in range(row.size):
+        row[j] = x[j]
+
+
+@njit_inside
 def _gather(x: Row, order: IntArray, row: Row) -> None:
     """Row ← x[order]."""
     for j in range(row.size):
         row[j] = x[order[j]]
 
 
-@njit
+@njit_inside
 def _gather_times(x: Row, order: IntArray, row: Row) -> None:
     """Row ← row ⊗ x[order]."""
     for j in range(row.size):
         row[j] *= x[order[j]]
 
 
-@njit_of_steps(lambda schedule, *others: schedule.order.size * others[-1].shape[1])
+@njit_of_steps(lambda schedule, *others: schedule.order.size * others[-1].shape[1], borrowing=True)
 def _encode(
     schedule: Schedule, labels: Labels, shuffles: Shuffles,
-    root_decay: float, normalize: bool, out: Matrix,
+    root_decay: float, normalize: bool, rows: Matrix, counts: IntArray, bound: FloatArray, out: Matrix,
 ) -> Ended:  # fmt: skip
     """Visit the nodes of each tree, children from right to left, and compose each into its parent.
 
@@ -109,12 +120,8 @@ def _encode(
     is above ``bound``. The node's own label comes in when all are there.
     """
     number = out.dtype.type
-    size = out.shape[1]
-    height = stack_height(schedule)
-    rows = np.empty((height, size), out.dtype)
-    exponent, bound = np.zeros(height, np.int64), np.zeros(height)
-    remaining = np.zeros(height, np.int64)  # children to compose, the last of which is the next
-    total, expanded = np.empty(size, out.dtype), np.empty(size, out.dtype)
+    total, expanded, group = rows[-1], rows[-2], rows[-3]
+    exponent, remaining = counts[0], counts[1]  # children to compose, the last of which is the next
     for tree in range(len(out)):
         total[:] = 0
         total_exponent = rescaling.NO_VALUE
@@ -143,13 +150,13 @@ def _encode(
             remaining[above] -= 1
             if schedule.is_first[node]:
                 if is_leaf and in_group == 1:
-                    row[:] = labels.right[label]
+                    _copy(labels.right[label], row)
                 else:
                     _gather(labels.plain[label] if is_leaf else expanded, shuffles.last[in_group], row)
                 exponent[above], bound[above] = grown, largest
                 continue
             if in_group == GROUP:  # the children to the right are a group of their own
-                group = row.copy()
+                _copy(row, group)
                 _gather(group, shuffles.last[GROUP], row)
             _gather_times(labels.plain[label] if is_leaf else expanded, shuffles.inner[in_group], row)
             exponent[above] += grown

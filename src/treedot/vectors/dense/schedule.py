@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import BoolArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit, njit_borrowing
 from treedot.trees.derived import parents, subtree_sizes
 
 
@@ -36,7 +36,9 @@ def make_schedule(arity: IntArray, offsets: IntArray, label: IntArray, from_righ
         order = _mirrored(parent, subtree_sizes(parent), offsets)
     else:
         order = np.arange(arity.size, dtype=np.int32)
-    stack_row, is_first, height = _stack(order, arity, parent, offsets)
+    stack_row, is_first = np.full(order.size, -1, np.int32), np.zeros(order.size, np.bool_)
+    height = np.zeros(offsets.size - 1, np.int32)
+    _stack(order, arity, parent, offsets, stack_row, is_first, height)
     return Schedule(order, label, arity, parent, stack_row, is_first, offsets, height)
 
 
@@ -59,14 +61,12 @@ def _mirrored(parent: IntArray, size: IntArray, offsets: IntArray) -> IntArray:
     return order
 
 
-@njit
+@njit_borrowing
 def _stack(
-    order: IntArray, arity: IntArray, parent: IntArray, offsets: IntArray
-) -> tuple[IntArray, BoolArray, IntArray]:
-    """Return stack rows, which nodes are first children, and the heights of the stacks."""
-    stack_row = np.full(order.size, -1, np.int32)
-    is_first = np.zeros(order.size, np.bool_)
-    height = np.zeros(offsets.size - 1, np.int32)
+    order: IntArray, arity: IntArray, parent: IntArray, offsets: IntArray,
+    stack_row: IntArray, is_first: BoolArray, height: IntArray,
+) -> None:  # fmt: skip
+    """Note stack rows, which are -1 before, first children, and the heights of the stacks."""
     for tree in range(offsets.size - 1):
         n_open = 0
         for step in range(offsets[tree], offsets[tree + 1]):
@@ -78,14 +78,10 @@ def _stack(
                 stack_row[above] = n_open
                 is_first[node] = True
                 n_open += 1
-                height[tree] = max(height[tree], n_open)
-    return stack_row, is_first, height
+                if n_open > height[tree]:
+                    height[tree] = n_open
 
 
-@njit
 def stack_height(schedule: Schedule) -> int:
     """Return how many stack rows the trees need at most, and at least one."""
-    highest = 1
-    for height in schedule.height:
-        highest = max(highest, height)
-    return highest
+    return int(schedule.height.max(initial=1))

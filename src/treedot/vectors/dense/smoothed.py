@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from treedot._runtime.array_types import FloatArray, Matrix
-from treedot._runtime.jit import njit
+from treedot._runtime.array_types import FloatArray, Matrix, Row
+from treedot._runtime.jit import njit_borrowing
 from treedot.kernels.word_vectors import WordVectors
 from treedot.vectors.dense.compositions import MixedProduct, Mixer
 from treedot.vectors.dense.mixing import EDGE, UNMIX, Shuffle, Sum, mix_plus, sign_words, targets
@@ -33,8 +33,9 @@ class SmoothedEncoder(PartialEncoder):
         """Return the vectors of labels, mixed and plain."""
         plain = (self.labels(texts) * math.sqrt(self.algebra.size)).astype(self.dtype)
         head, child = np.empty_like(plain), np.empty_like(plain)
-        _mix_rows(plain, self.m1, head)
-        _mix_rows(plain, self.m2, child)
+        edge = np.empty(EDGE, plain.dtype)
+        _mix_rows(plain, self.m1, edge, head)
+        _mix_rows(plain, self.m2, edge, child)
         return Labels(head, child, plain)
 
 
@@ -42,15 +43,15 @@ def _mixed(mixer: Mixer, vectors: FloatArray) -> FloatArray:
     """Return the images of vectors, one row each: what the mixer returns, but for rounding."""
     rows = np.ascontiguousarray(vectors)  # as compiled code reads them
     out = np.empty_like(rows)
-    _mix_rows(rows, Shuffle(targets(mixer), sign_words(mixer.negative[None])[0], mixer.rotation), out)
+    shuffle = Shuffle(targets(mixer), sign_words(mixer.negative[None])[0], mixer.rotation)
+    _mix_rows(rows, shuffle, np.empty(EDGE, rows.dtype), out)
     return out
 
 
-@njit
-def _mix_rows(rows: Matrix, shuffle: Shuffle, out: Matrix) -> None:
+@njit_borrowing
+def _mix_rows(rows: Matrix, shuffle: Shuffle, edge: Row, out: Matrix) -> None:
     """Write the images of rows under a mixer to out."""
     number = rows.dtype.type
     plus = Sum(number(0), shuffle.signs, number(UNMIX), shuffle.signs)
-    edge = np.empty(EDGE, rows.dtype)
     for k in range(len(rows)):
         mix_plus(rows[k], shuffle, plus, edge, out[k])

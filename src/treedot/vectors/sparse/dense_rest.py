@@ -29,9 +29,9 @@ import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray, Label, Matrix, Row, SignWords, WordArray
 from treedot._runtime.hashing import GOLDEN, mix64
-from treedot._runtime.jit import njit, njit_of_steps
+from treedot._runtime.jit import njit_inside, njit_of_steps
 from treedot._runtime.simd import LANES, load, splat, store, times
-from treedot.vectors.chunks import ALL_DONE, TOO_MANY_OPEN, Ended, TreeArrays
+from treedot.vectors.chunks import ALL_DONE, NEEDS_MEMORY, TOO_MANY_OPEN, Ended, TreeArrays
 from treedot.vectors.dense import rescaling
 from treedot.vectors.dense.mixing import (
     BUTTERFLY_FACTOR,
@@ -112,7 +112,45 @@ def make_mixers(size: int, seed: int) -> Mixers:
     return Mixers(*(Shuffle(targets(mixer), np.zeros(0, np.uint16), mixer.rotation) for mixer in mixers))
 
 
-@njit
+def make_open(rows: int, budget: int, out: Matrix) -> tuple[OpenNodes, Pool]:
+    """Return memory for open nodes, and so many rows for them: each has one, but for the last one."""
+    nodes = rows + 1
+    numbers = [Unused(np.arange(n), np.array([n])) for n in (nodes, rows)]
+    of_nodes = OpenNodes(
+        np.empty((nodes, out.shape[1] // LANES), np.uint16),
+        np.full((nodes, budget + 1), -1),
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes),
+        numbers[0],
+    )
+    return of_nodes, Pool(np.empty((rows, out.shape[1]), out.dtype), numbers[1])
+
+
+def encode(
+    trees: TreeArrays, budget: int, root_decay: float, mixers: Mixers, out: Matrix, log_lengths: FloatArray
+) -> Ended:
+    """Write for every tree the direction of its rest, a unit vector or zeros, and the log of its length."""
+    most = int(np.diff(trees[0]).max(initial=0))
+    kinds = (np.int32, np.uint64, np.int32, np.int32, np.int64, np.int32)
+    nodes = NodeTable(*(np.empty(most, kind) for kind in kinds))
+    size, child = out.shape[1], mixers.child
+    moved = Shuffle(np.empty_like(child.target), child.signs, child.rotation)
+    below, above = np.empty((2, budget + 2, size), out.dtype)
+    work = Work(below, above, np.empty(EDGE, out.dtype), moved, np.empty(size // LANES, np.uint16))
+    total = np.empty(size, out.dtype)
+    rows, tree, why = 16, 0, NEEDS_MEMORY
+    while why == NEEDS_MEMORY:
+        memory = make_open(rows, budget, out)
+        tree, why = _encode(
+            trees, tree, budget, root_decay, mixers, nodes, *memory, work, total, log_lengths, out
+        )
+        if why == NEEDS_MEMORY and rows * size > MAX_VALUES:
+            return tree, TOO_MANY_OPEN
+        rows *= 2
+    return tree, why
+
+
+@njit_inside
 def _prepare(arity: IntArray, budget: int, nodes: NodeTable) -> None:
     """Note parents, positions and how far costs reach."""
     stack, height = nodes.stack, 0
@@ -129,7 +167,7 @@ def _prepare(arity: IntArray, budget: int, nodes: NodeTable) -> None:
         height += 1
 
 
-@njit
+@njit_inside
 def _write_production_signs(hash: np.uint64, out: SignWords) -> None:
     """Write the random signs of a production, sixteen to a word."""
     for k in range(out.size // 4):
@@ -138,74 +176,34 @@ def _write_production_signs(hash: np.uint64, out: SignWords) -> None:
             out[4 * k + j] = np.uint16((bits >> np.uint64(16 * j)) & np.uint64(0xFFFF))
 
 
-@njit
+@njit_inside
 def _multiply(row: Row, x: Label, z: Row, a: Any, b: Any) -> None:
     """Row ← x ⊗ (a + b z), where x is a row, maybe the same, or signs."""
     for j in range(0, row.size, LANES):
         store(row, j, times(splat(a) + splat(b) * load(z, j), x, j))
 
 
-@njit
+@njit_inside
 def _add_products(row: Row, x: Label, z: Row, a: Any, b: Any) -> None:
     """Row ← a row + b x ⊗ z, where x is a row or signs."""
     for j in range(0, row.size, LANES):
         store(row, j, splat(a) * load(row, j) + times(splat(b), x, j) * load(z, j))
 
 
-@njit
+@njit_inside
 def _take(unused: Unused) -> int:
     """Return a number that is not in use, of which there is one."""
     unused.size[0] -= 1
     return int(unused.numbers[unused.size[0]])
 
 
-@njit
+@njit_inside
 def _give_back(unused: Unused, number: int) -> None:
     unused.numbers[unused.size[0]] = number
     unused.size[0] += 1
 
 
-@njit
-def _all_unused(n: int) -> Unused:
-    return Unused(np.arange(n), np.array([n]))
-
-
-@njit
-def _more_unused(unused: Unused) -> Unused:
-    """Return twice as many numbers; the new ones are not in use."""
-    n, count = unused.numbers.size, unused.size[0]
-    numbers = np.empty(2 * n, np.int64)
-    numbers[:count] = unused.numbers[:count]
-    numbers[count : count + n] = np.arange(n, 2 * n)
-    return Unused(numbers, np.array([count + n]))
-
-
-@njit
-def _larger_pool(pool: Pool) -> Pool:
-    """Return twice as many rows."""
-    n, size = pool.rows.shape
-    rows = np.empty((2 * n, size), pool.rows.dtype)
-    rows[:n] = pool.rows
-    return Pool(rows, _more_unused(pool.unused))
-
-
-@njit
-def _more_open(open: OpenNodes) -> OpenNodes:
-    """Return space for twice as many open nodes."""
-    n = open.exponent.size
-    more = OpenNodes(
-        np.empty((2 * n, open.signs.shape[1]), np.uint16),
-        np.full((2 * n, open.row.shape[1]), -1),
-        np.zeros(2 * n, np.int64),
-        np.zeros(2 * n),
-        _more_unused(open.unused),
-    )
-    more.signs[:n], more.row[:n] = open.signs, open.row
-    more.exponent[:n], more.bound[:n] = open.exponent, open.bound
-    return more
-
-
-@njit
+@njit_inside
 def _mix_child(
     slot: int, hash: np.uint64, position: int, most: int,
     open: OpenNodes, rows: Matrix, mixer: Shuffle, work: Work,
@@ -227,34 +225,15 @@ def _mix_child(
                 mix_row(rows[open.row[slot, k]], work.moved, work.edge, work.below[k + 1])
 
 
-@njit_of_steps(lambda trees, budget, decay, mixers, out, *_: trees[1].size * out.shape[1])
-def encode(
-    trees: TreeArrays, budget: int, root_decay: float, mixers: Mixers, out: Matrix, log_lengths: FloatArray
-) -> Ended:
-    """Write for every tree the direction of its rest, a unit vector or zeros, and the log of its length."""
+@njit_of_steps(lambda trees, *others: trees[1].size * others[-1].shape[1], borrowing=True)
+def _encode(
+    trees: TreeArrays, tree: int, budget: int, root_decay: float, mixers: Mixers, nodes: NodeTable,
+    open: OpenNodes, pool: Pool, work: Work, total: Row, log_lengths: FloatArray, out: Matrix,
+) -> Ended:  # fmt: skip
+    """Write the rests of the trees from ``tree`` on, as far as there are enough rows for open nodes."""
     offsets, arity, label, label_key = trees
-    size = out.shape[1]
-    most = 0
-    for tree in range(offsets.size - 1):
-        most = max(most, offsets[tree + 1] - offsets[tree])
-    nodes = NodeTable(
-        np.empty(most, np.int32), np.empty(most, np.uint64), np.empty(most, np.int32),
-        np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.int32),
-    )  # fmt: skip
-    open = OpenNodes(
-        np.empty((8, size // LANES), np.uint16), np.full((8, budget + 1), -1),
-        np.zeros(8, np.int64), np.zeros(8), _all_unused(8),
-    )  # fmt: skip
-    pool = Pool(np.empty((16, size), out.dtype), _all_unused(16))
-    work = Work(
-        np.empty((budget + 2, size), out.dtype), np.empty((budget + 2, size), out.dtype),
-        np.empty(EDGE, out.dtype),
-        Shuffle(np.empty_like(mixers.child.target), mixers.child.signs, mixers.child.rotation),
-        np.empty(size // LANES, np.uint16),
-    )  # fmt: skip
-    total = np.empty(size, out.dtype)
     b = out.dtype.type(root_decay)
-    for tree in range(offsets.size - 1):
+    while tree < offsets.size - 1:
         here = slice(offsets[tree], offsets[tree + 1])
         family = arity[here]  # how many children each node has
         hash_productions(family, label[here], label_key, nodes.stack, nodes.hash)
@@ -269,24 +248,21 @@ def encode(
                 exponent = _add_beyond(total, exponent, slot, open, pool.rows)
             if above >= 0:
                 m = family[above]
+                if pool.unused.size[0] < budget + 1:
+                    return tree, NEEDS_MEMORY
                 if nodes.slot[above] < 0:
-                    if open.unused.size[0] == 0:
-                        open = _more_open(open)
                     nodes.slot[above] = _open_node(nodes.hash[above], open)
-                while pool.unused.size[0] < budget + 1:
-                    if pool.rows.size > MAX_VALUES:
-                        return tree, TOO_MANY_OPEN
-                    pool = _larger_pool(pool)
-                position = nodes.position[node] % (size // LANES)
+                position = nodes.position[node] % work.signs.size
                 _mix_child(slot, nodes.hash[node], position, budget - m, open, pool.rows, mixers.child, work)
                 _compose(slot, nodes.slot[above], m, b, open, pool, mixers.node, work)
             if slot >= 0:
                 _close_node(slot, open, pool)
         log_lengths[tree] = _write_direction(total, exponent, out[tree])
-    return offsets.size - 1, ALL_DONE
+        tree += 1
+    return tree, ALL_DONE
 
 
-@njit
+@njit_inside
 def _add_beyond(total: Row, exponent: int, slot: int, open: OpenNodes, rows: Matrix) -> int:
     """Add all fragments of a finished node less the bounded ones to the total; return its new exponent."""
     scalar, row = rows.dtype.type, open.row[slot]
@@ -300,7 +276,7 @@ def _add_beyond(total: Row, exponent: int, slot: int, open: OpenNodes, rows: Mat
     return exponent
 
 
-@njit
+@njit_inside
 def _open_node(hash: np.uint64, open: OpenNodes) -> int:
     """Open a node with nothing but its production; return its number among the open ones."""
     slot = _take(open.unused)
@@ -309,7 +285,7 @@ def _open_node(hash: np.uint64, open: OpenNodes) -> int:
     return slot
 
 
-@njit
+@njit_inside
 def _close_node(slot: int, open: OpenNodes, pool: Pool) -> None:
     """Give back the rows of a node, and its number."""
     row = open.row[slot]
@@ -320,7 +296,7 @@ def _close_node(slot: int, open: OpenNodes, pool: Pool) -> None:
     _give_back(open.unused, slot)
 
 
-@njit
+@njit_inside
 def _write_direction(total: Row, exponent: int, out: Row) -> float:
     """Write a total as a unit vector, or zeros; return the log of its length, NaN if that is not finite."""
     square = 0.0
@@ -337,7 +313,7 @@ def _write_direction(total: Row, exponent: int, out: Row) -> float:
     return math.log(length) + exponent * math.log(2.0) - 0.5 * math.log(total.size)
 
 
-@njit
+@njit_inside
 def _compose(
     slot: int, parent: int, m: int, b: Any, open: OpenNodes, pool: Pool, mixer: Shuffle, work: Work
 ) -> None:
@@ -358,7 +334,7 @@ def _compose(
         _rescale(parent, open, pool.rows)
 
 
-@njit
+@njit_inside
 def _mix_parent(parent: int, m: int, open: OpenNodes, rows: Matrix, mixer: Shuffle, work: Work) -> None:
     """Mix the rows of a wide parent that are multiplied by rows of its child."""
     row, budget = open.row[parent], open.row.shape[1] - 1
@@ -371,7 +347,7 @@ def _mix_parent(parent: int, m: int, open: OpenNodes, rows: Matrix, mixer: Shuff
             mix_row(rows[row[k]], mixer, work.edge, work.above[k + 1])
 
 
-@njit
+@njit_inside
 def _compose_bounded(
     slot: int, parent: int, m: int, a: Any, mixed: Any,
     open: OpenNodes, pool: Pool, work: Work,
@@ -407,7 +383,7 @@ def _compose_bounded(
                 rows[row[cost], j] *= a
 
 
-@njit
+@njit_inside
 def _compose_all(
     parent: int, wide: bool, a: Any, mixed: Any,
     open: OpenNodes, pool: Pool, work: Work,
@@ -429,13 +405,15 @@ def _compose_all(
         _add_products(whole, work.above[1] if first else work.above[ALL], z, a, mixed)
 
 
-@njit
+@njit_inside
 def _rescale(slot: int, open: OpenNodes, rows: Matrix) -> None:
     """Bring the rows of a node to a magnitude of about 1, all by the same power of two."""
     top = 0.0
     for k in range(open.row.shape[1]):
         if open.row[slot, k] >= 0:
-            top = rescaling.larger_of(top, rescaling.largest(rows[open.row[slot, k]]))
+            magnitude = rescaling.largest(rows[open.row[slot, k]])
+            if magnitude > top or math.isnan(magnitude):
+                top = magnitude
     if top > 0.0 and math.isfinite(top):
         fraction, exponent = math.frexp(top)
         if abs(exponent) > SLACK:

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 MINUTES ?= 5
 unexport PYTHONDONTWRITEBYTECODE  # without bytecode, every process of the tests would compile all modules
 
-.PHONY: help demo test uncompiled check bench fuzz kills docs dist clean
+.PHONY: help demo test quick uncompiled check bench fuzz kills docs dist clean
 
 # Workers fill the cores: threads of BLAS beside them would only wait for each other.
 PYTEST = OPENBLAS_NUM_THREADS=1 TREEDOT_COMPILE=$(COMPILE) $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
@@ -35,6 +35,9 @@ check: $(VENV)/dev ## Style, types, layers and docstrings
 
 test: check ## All checks, all tests, the examples of the documentation
 	MPLBACKEND=agg $(PYTEST)
+
+quick: $(VENV)/dev ## All tests but those marked slow, with fewer generated examples
+	MPLBACKEND=agg $(PYTEST) -m "not slow" --hypothesis-profile=quick
 
 uncompiled: COMPILE := never
 uncompiled: $(VENV)/dev ## The tests of the core without compiled code

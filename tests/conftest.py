@@ -17,6 +17,7 @@ settings.register_profile(
     max_examples=60 if COMPILED else 5,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("quick", settings.get_profile("treedot"), max_examples=10)
 settings.load_profile("treedot")
 
 
@@ -27,3 +28,11 @@ def browser():
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         yield opened
         opened.close()
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(items):
+    """Mark the slow examples of the documentation, which cannot hold a mark themselves."""
+    for item in items:
+        if item.nodeid.startswith(("docs/models.md", "src/treedot/batch/streaming.py")):
+            item.add_marker(pytest.mark.slow)

@@ -7,6 +7,8 @@ import pytest
 
 from treedot import TreeClassifier, TreeIndex
 
+pytestmark = pytest.mark.slow
+
 TREES = ["(S (A a) (B b))", "(S (A a) (B c))", "(T (A a) (C b))", "(T (A d) (C b))"]
 HEAVY = ("sklearn", "scipy.stats", "pandas")
 

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 
 CODE = """
@@ -70,9 +72,11 @@ def run(code):
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_encoders_and_kernels_run_without_numba():
     assert run(CODE) == ["4.25", "6"]
 
 
+@pytest.mark.slow
 def test_rests_do_not_depend_on_when_products_are_scaled_down():
     assert run(SCALED) == []

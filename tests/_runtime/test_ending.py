@@ -11,7 +11,10 @@ import pytest
 
 from treedot._runtime.ending import Advice, interruption
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="these signals are those of POSIX")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="these signals are those of POSIX"),
+]
 
 INTERRUPTED = b"treedot: interrupted\n"
 

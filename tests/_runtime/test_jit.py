@@ -12,6 +12,8 @@ from treedot._runtime import jit
 from treedot.cli import main
 from treedot.parameters import COMPOSITIONS, RESTS
 
+pytestmark = pytest.mark.slow
+
 EVERYTHING = """
 from treedot import FragmentVectorizer, SubsetTreeKernel, nearest, read_trees
 from treedot.vectors import DenseEncoder, DenseSpec

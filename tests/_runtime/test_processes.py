@@ -25,6 +25,7 @@ def test_functions_return_and_raise_as_here(process):
     assert process.do(os.getpid) == process.pid != os.getpid()
 
 
+@pytest.mark.slow
 def test_an_error_that_cannot_be_pickled_is_named(process):
     with pytest.raises(RuntimeError, match="UnpicklableError: a, b"):
         process.do(raise_unpicklable)

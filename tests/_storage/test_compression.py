@@ -107,6 +107,7 @@ def test_files_of_word_vectors_have_the_same_limit(tmp_path):
     assert len(WordVectors.read(path, unpack_large=True)) == 1
 
 
+@pytest.mark.slow
 def test_workers_obey_the_option_too(tmp_path, capsys, monkeypatch):
     pytest.importorskip("pyarrow")
     monkeypatch.undo()  # other processes have the usual limit

@@ -178,6 +178,7 @@ main(["check"])
     assert not os.listdir(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_command_stopped_at_any_moment_leaves_an_old_or_a_new_file(capsys, monkeypatch):
@@ -189,6 +190,7 @@ def test_a_command_stopped_at_any_moment_leaves_an_old_or_a_new_file(capsys, mon
         assert f"\n{name} " in said.out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks for processes in /proc")
 def test_a_command_that_is_ended_or_has_no_output_prints_one_line_at_most(capsys):
     ended = kills.main(["--kills", "2", "--seed", "0", "--only", "dups"])

@@ -163,6 +163,7 @@ def test_a_forked_process_does_not_keep_the_lock_of_a_parent_that_died(tmp_path)
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_commands_that_only_read_do_not_load_filelock(tmp_path):
     (tmp_path / "t.mrg").write_text("(A b)")
     code = (

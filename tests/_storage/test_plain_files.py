@@ -83,6 +83,7 @@ def test_what_is_no_plain_file_is_not_cut_into_shards(tmp_path, kind):
             batch.plan_encode(tmp_path / name, tmp_path / "out", td.FragmentVectorizer())
 
 
+@pytest.mark.slow
 def test_trees_may_come_from_a_pipe(tmp_path):
     trees = "(S (NP Ann) (VP runs))\n(S (NP Bob) (VP sits))\n"
     read, write = os.pipe()

@@ -173,6 +173,7 @@ def test_a_missing_file_or_a_folder_is_refused(tmp_path):
         write_arrays(tmp_path / "none" / "x", {}, {})
 
 
+@pytest.mark.slow
 def test_a_mutated_header_is_read_or_refused_but_nothing_else(small):
     raw = small.read_bytes()
     end = 8 + int.from_bytes(raw[:8], "little")

@@ -105,6 +105,7 @@ def test_the_groups_of_all_files_are_those_of_all_trees(table, tmp_path, pool):
     assert batch.status(tmp_path / "out").parts > 10
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 10**6),

@@ -31,6 +31,8 @@ from treedot.cli import main
 from treedot.errors import IncompleteError
 from trouble import POISONED, deadly_shard
 
+pytestmark = pytest.mark.slow
+
 VECTORIZER = FragmentVectorizer(n_features=2**12)
 SHARDS = 6
 SMALL = {"threshold": 0.05, "min_nodes": 3}  # settings by which these trees have near-duplicates

@@ -60,6 +60,7 @@ def objective(rows, y, classes, C, weights, bias):
     return ((weights**2).sum(axis=0) + bias**2) / 2 + losses.sum(axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_classes", "partitions", "C", "weight", "tolerance"),
     [
@@ -184,6 +185,7 @@ def test_dask_gives_the_same_bytes(tmp_path):
     assert content(tmp_path / "dask") == content(tmp_path / "here")
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_bytes_and_where_one_dies_another_does_its_partition(tmp_path, monkeypatch):
     fit(tmp_path / "here")
     monkeypatch.setattr(fitting, "do_partition", deadly_partition)

@@ -130,6 +130,7 @@ def test_damaged_word_vectors_beside_the_parts_are_named(damaged, tmp_path):
     assert str(tmp_path / "out" / "_vectorizer is damaged") in error
 
 
+@pytest.mark.slow
 def test_every_way_gives_the_same_bytes(table, tmp_path, pool):
     size = size_for(table, 3)
     batch.encode(table, tmp_path / "a", SPARSE, pool, shard_size=size)

@@ -66,6 +66,7 @@ def objective(model, trees, y, C, weights, bias):
     return ((weights**2).sum(axis=0) + bias**2) / 2 + losses.sum(axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_classes", "C", "weight"), [(5, 1.0, None), (5, 10.0, "balanced"), (2, 1.0, None)]
 )
@@ -88,6 +89,7 @@ def test_it_converges_to_the_optimum_of_linear_svc(folder, tmp_path, n_classes, 
         assert mine == pytest.approx(objective(model, trees, y, C, other.coef_.T, other.intercept_), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_five_passes_are_as_accurate_as_the_optimum_on_hard_trees(tmp_path, monkeypatch):
     monkeypatch.setattr(tree_blocks, "BLOCK_TREES", 512)
     monkeypatch.setattr(block_visits, "GROUP", 3)
@@ -402,6 +404,7 @@ def is_refused(folder, wanted):
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_damaged_checkpoint_is_refused_or_leads_to_the_same_model(begun, tmp_path, name):
     folder, wanted = begun

@@ -50,6 +50,8 @@ from treedot import FragmentVectorizer
 from treedot._runtime.timing import timed
 from treedot.errors import DeviceError
 
+pytestmark = pytest.mark.slow
+
 MODULES = [
     importlib.import_module(f"benchmarks.{found.name}") for found in pkgutil.iter_modules(benchmarks.__path__)
 ]

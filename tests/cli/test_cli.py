@@ -153,6 +153,7 @@ def test_functions_of_python_source_are_trees(tmp_path, capsys):
         assert "there is no tree" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_pipelines(trees):
     forest, path = trees
     text = Path(path).read_bytes()
@@ -249,6 +250,7 @@ def test_the_vectors_of_words_are_read_once(tmp_path, monkeypatch):
     assert len(calls) == 1
 
 
+@pytest.mark.slow
 def test_word_vectors_make_vectors_of_similar_words(tmp_path):
     words, trees, target = tmp_path / "vectors.txt", tmp_path / "trees.mrg", tmp_path / "v.npy"
     words.write_text("dog 3 4\ncat 4 3\n")

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # Lists each compiled function when Python calls it for the first time with some types, wherever it came from:
 # first those that are compiled ahead, then whatever else the rest of the program needs.
 COMPILED = """

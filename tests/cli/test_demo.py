@@ -12,6 +12,8 @@ from treedot import SubsetTreeKernel
 from treedot.cli import demo_page
 from treedot.vectors.fidelity import error_over_floor, floor, spearman
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(sysconfig.get_paths()["stdlib"])
 
 

@@ -82,6 +82,7 @@ def test_a_closed_standard_input_is_one_line(capsys, monkeypatch):
     assert capsys.readouterr().err == "treedot: cannot read standard input: it is closed\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
 def test_files_do_not_take_the_numbers_of_closed_streams(tmp_path):
     command = f"exec {sys.executable} -m treedot convert trees.mrg -o trees.nwk <&- >&- 2>&-"

@@ -33,6 +33,7 @@ def test_an_example_of_a_corpus_ends_in_a_page(name, tmp_path, capsys):
     assert capsys.readouterr().out.count("\n") > 10
 
 
+@pytest.mark.slow
 def test_the_example_of_code_knows_what_a_comparison_is_called(tmp_path, capsys):
     source = Path(sysconfig.get_paths()["stdlib"], "unittest")
     run("methods", "--source", str(source), "--out", str(tmp_path))

@@ -15,6 +15,8 @@ from fuzz import tokens
 from treedot.parameters import FORMATS
 from treedot.readers.code.processes import CrashError, TooSlowError
 
+pytestmark = pytest.mark.slow
+
 FILES = {name: target for name, target in TARGETS.items() if isinstance(target, FileTarget)}
 
 

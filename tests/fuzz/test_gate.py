@@ -9,7 +9,10 @@ pytest.importorskip("tree_sitter_javascript")
 
 from fuzz.gate import main, sequence
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed"),
+]
 
 
 @pytest.mark.parametrize("seed", ["1 1", "1 10", "2 32"])

@@ -84,6 +84,7 @@ def test_pairs_of_trees_that_match_too_often_are_counted_and_not_compared():
         assert np.isnan(found.values).tolist() == [False, True, False, False, False]
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_pairs_of_huge_trees_are_refused_or_normalised():
     def comb(depth, last):
@@ -249,6 +250,7 @@ EVERY_KERNEL = [
 ]
 
 
+@pytest.mark.slow
 @given(chosen=st.lists(trees(), min_size=1, max_size=8), decay=st.floats(0.01, 1.0))
 def test_a_gram_matrix_is_its_transpose_to_the_last_bit(chosen, decay):
     forest = Forest.from_trees(chosen)

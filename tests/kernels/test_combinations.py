@@ -54,6 +54,7 @@ def values(a, b):
     return SUBSET(a, b), PARTIAL(a, b)
 
 
+@pytest.mark.slow
 @given(first=st.lists(trees(), min_size=1, max_size=4), second=st.lists(trees(), min_size=1, max_size=3))
 def test_combinations_are_their_formulas(first, second):
     known = {(a, b): values(a, b) for a, b in itertools.product([*first, *second], repeat=2)}

@@ -140,6 +140,7 @@ def test_real_trees_agree_with_the_reference():
     assert np.allclose(SubsetTreeKernel().gram(forest, forest[:10]), expected, rtol=EXACT, atol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_distinct_labels_make_large_shapes_linear():
     kernel = SubsetTreeKernel()
@@ -177,6 +178,7 @@ def balanced(label, leaves):
     return nodes[0]
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_huge_kernels_are_refused_or_answered_in_logarithms():
     huge, cousin, small = balanced("B", 2500), balanced("B", 2490), Tree.parse("(B x)")
@@ -205,6 +207,7 @@ def test_norms_are_roots_of_self_kernels(first, normalize):
     assert norms == pytest.approx(np.sqrt(SubsetTreeKernel().diagonal(first)), rel=EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_norms_are_finite_where_self_kernels_are_not():
     kernel, huge = SubsetTreeKernel(decay=1.0), balanced("B", 1300)
@@ -214,6 +217,7 @@ def test_norms_are_finite_where_self_kernels_are_not():
     assert kernel.norms([balanced("B", 5000)])[0] == math.inf
 
 
+@pytest.mark.slow
 def test_scaled_arithmetic_agrees_with_integers_beyond_floats():
     tree = Tree("N", ["x"])
     for k in range(260):

@@ -146,6 +146,7 @@ def test_partial_tiles_do_not_matter():
     assert np.allclose(tiled.pairs(forest, [0, 1, 2], [2, 1, 0]), whole[[0, 1, 2], [2, 1, 0]], rtol=EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_wide_trees_have_logarithms():
     # With λ = μ = 1 every pair of subsequences counts 1: Σ C(n, k)² = C(2n, n) at the root.

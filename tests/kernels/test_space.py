@@ -57,6 +57,7 @@ def test_batches_do_not_matter():
     assert count_known(index, forest[:0]).shape == (0, counts.shape[1])
 
 
+@pytest.mark.slow
 def test_deep_and_wide_fragments_are_written_out():
     deep = Tree.parse("".join(f"(n{k} " for k in range(60)) + "x" + ")" * 60)
     assert len(list_fragments(deep)) == 60 * 61 // 2
@@ -97,6 +98,7 @@ def test_the_top_hundred_are_those_of_full_enumeration(seed, decay):
     assert all(abs(literal[fragment]).max() >= least for fragment in found)
 
 
+@pytest.mark.slow
 def test_bounds_on_expansions_and_relevance_leave_out_what_they_say():
     forest = random_forest(3, 30, nodes=12)
     gradient = np.random.default_rng(3).normal(size=(30, 1))

@@ -30,6 +30,7 @@ def _share_little_work(monkeypatch):
     monkeypatch.setattr(tiled_kernel, "PIECE", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("normalize", [False, True])
@@ -65,6 +66,7 @@ def test_fragments_that_are_written_out_are_the_same_bytes_whatever_the_threads(
         )
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_logarithms_of_huge_kernels_are_the_same_bytes_whatever_the_threads():
     wide = [Tree("S", [Tree("A", [Tree("B", ["b"])])] * n) for n in (900, 1100, 1300)]
@@ -85,6 +87,7 @@ def test_a_chain_has_one_subtree_of_every_height():
     assert kernel.gram(trees, n_jobs=3).tobytes() == kernel.gram(trees).tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_errors_are_the_same_whatever_the_threads():
     wide = [Tree("S", [Tree("A", ["b"])] * 2000)] * 200

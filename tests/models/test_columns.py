@@ -210,6 +210,7 @@ def test_a_table_that_lacks_a_column_is_refused_by_the_trained_model():
             predict(FRAME.drop(columns="overlap"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("y", [CLASSES, THREE])
 def test_the_parts_of_an_explanation_sum_to_the_decision_value(y):
     vectorizer = FragmentVectorizer(n_features=2**12, rest="dense", rest_size=256)
@@ -280,6 +281,7 @@ def test_rows_that_are_not_finite_are_refused():
         model.predict(far)
 
 
+@pytest.mark.slow
 def test_every_kind_of_model_is_loaded_without_scikit_learn(tmp_path):
     TreeClassifier(**NAMES, kernel=SubsetTreeKernel(normalize=True), decay=0.3, C=1).fit(FRAME, CLASSES).save(
         tmp_path / "kernel"

@@ -101,6 +101,7 @@ def test_there_are_estimators_of_both_kinds():
     assert CLASSIFIERS
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # some rows are not scaled
 @parametrize_with_checks(ON_ROWS)
 def test_estimators_on_rows_pass_all_of_scikit_learns_checks(estimator, check):

@@ -69,6 +69,7 @@ def test_classes_keep_their_type(classes, tmp_path, questions):
     assert set(model.predict(questions).tolist()) <= set(classes)
 
 
+@pytest.mark.slow
 def test_it_is_loaded_without_scikit_learn(folder):
     code = f"""
 import sys
@@ -163,6 +164,7 @@ def test_a_reader_sees_the_old_or_the_new_model_while_it_is_replaced(
     assert os.listdir(tmp_path) == ["m"]
 
 
+@pytest.mark.slow
 def test_a_model_that_was_moved_aside_by_a_killed_process_is_still_there(trained, tmp_path, monkeypatch):
     target = tmp_path / "m"
     trained.to_model({"number": 0}).save(target)
@@ -314,6 +316,7 @@ def test_a_configuration_may_not_be_huge_or_deep(folder, monkeypatch):
         LinearModel.load(folder)
 
 
+@pytest.mark.slow
 def test_mutated_folders_are_refused_or_the_same_model(folder, trained, questions):
     wanted = trained.decision_function(questions[:3])
     whole = {path: path.read_bytes() for path in folder.iterdir()}

@@ -25,6 +25,7 @@ def come_back(folder, facts):
     return Forest.concat(block.trees for block in blocks), names
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(
     st.lists(

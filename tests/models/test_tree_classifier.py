@@ -111,6 +111,7 @@ def test_class_weights_shift_the_decision_to_rare_classes():
         assert np.mean(model.decision_function(trees)) > np.mean(plain.decision_function(trees))
 
 
+@pytest.mark.slow
 def test_dense_vectors_and_rows_with_a_rest_are_options(questions):
     trees, y = questions
     for vectorizer in (

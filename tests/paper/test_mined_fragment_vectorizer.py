@@ -87,6 +87,7 @@ def assert_standard(z):
     assert abs(np.sqrt((z**2).mean(axis=0)) - 1).max() < 4 / np.sqrt(2 * seeds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "projection",
     [
@@ -105,6 +106,7 @@ def test_random_projections_of_the_explicit_space_err_by_the_johnson_lindenstrau
     assert_standard(z)
 
 
+@pytest.mark.slow
 def test_distributed_trees_err_as_random_projections_of_the_explicit_space_do():
     # Of two different trees: a tree's kernel with itself varies up to 1.35 times as much.
     z = spread(

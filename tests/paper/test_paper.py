@@ -31,6 +31,8 @@ from treedot.readers import read_trees
 from treedot.vectors.dense.compositions import ALGEBRAS
 from treedot.vectors.fidelity import floor, projected
 
+pytestmark = pytest.mark.slow
+
 TINY = Settings(
     quick=True,
     decays=(0.4,),

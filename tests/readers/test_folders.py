@@ -162,6 +162,7 @@ TREE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(LINES, max_size=4), st.lists(LINES, max_size=2))

@@ -70,6 +70,7 @@ def test_nltk_trees_and_their_like():
     assert str(read_trees([Node("S", Node("NP", "I"), "run")])[0]) == "(S (NP I) run)"
 
 
+@pytest.mark.slow
 def test_kinds_may_be_mixed_and_deep():
     deep = ["x"]
     for _ in range(50_000):
@@ -86,6 +87,7 @@ class Endless(list):
         return "n"
 
 
+@pytest.mark.slow
 def test_a_tree_that_contains_itself_is_refused_by_its_number():
     short, long = ["a"], ["x"]
     short.append(short)

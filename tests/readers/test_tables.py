@@ -33,6 +33,7 @@ def test_tsv_keeps_the_other_columns(tmp_path):
     assert batches[1].columns["text"] == ["three"]
 
 
+@pytest.mark.slow
 def test_csv_with_quotes_newlines_and_long_fields(tmp_path):
     big = "(S " + "(A a) " * 50_000 + ")"
     (tmp_path / "t.csv").write_text(f'text,tree\n"a, ""b""","(S\n (A a))"\nplain,{big}\n')
@@ -78,6 +79,7 @@ def compressed(suffix, content):
     return gzip.compress(content) if suffix == ".gz" else content
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
 @pytest.mark.parametrize("kind", ["tsv", "csv", "jsonl"])
 def test_a_table_without_line_breaks_is_refused_before_it_fills_the_memory(
@@ -240,6 +242,7 @@ for path in map(Path, sys.argv[2:]):
 """
 
 
+@pytest.mark.slow
 def test_a_file_with_a_flipped_bit_is_read_or_refused_and_never_ends_the_process(tmp_path):
     pa = pytest.importorskip("pyarrow")
     forest = Forest.from_trees([Tree.parse(row[1]) for row in ROWS], {"text": [row[2] for row in ROWS]})

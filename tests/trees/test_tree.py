@@ -87,6 +87,7 @@ def test_a_label_must_be_text():
         Tree(3)
 
 
+@pytest.mark.slow
 def test_a_chain_of_100_000_levels_is_no_special_case():
     chain = Tree("leaf")
     for _ in range(100_000):

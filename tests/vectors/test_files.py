@@ -309,6 +309,7 @@ def test_a_table_without_vectors_is_refused(tmp_path):
         load_vectors(tmp_path / "trees.parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compare", [dot_products, nearest])
 @pytest.mark.parametrize("vectorizer", [DENSE, SPARSE], ids=["dense", "sparse"])
 def test_vectors_are_compared_where_they_were_made_alike(compare, vectorizer):

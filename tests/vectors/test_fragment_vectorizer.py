@@ -180,6 +180,7 @@ def test_columns_that_are_counted_have_names():
     assert (sorted(documents.counts), documents.n_trees) == ([1, 2], 3)
 
 
+@pytest.mark.slow
 def test_encoders_are_kept_until_they_are_dropped():
     vectorizer = FragmentVectorizer(n_features=128)
     assert vectorizer._encoder() is vectorizer._encoder()
@@ -361,6 +362,7 @@ def repetitive(depth, arity):
     return "(y z)" if depth == 0 else f"(x{depth % 3} {' '.join([repetitive(depth - 1, arity)] * arity)})"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("depth", "arity", "decay"), [(11, 2, 0.8), (6, 3, 1.0), (13, 2, 0.4), (8, 4, 1.0)])
 def test_large_trees_neither_overflow_nor_fade(depth, arity, decay):
     large = read_trees([repetitive(depth, arity)])
@@ -438,6 +440,7 @@ def test_lists_that_share_little_are_not_taken_for_duplicates():
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decay", [0.2, 0.4])
 def test_a_dense_rest_holds_for_pairs_that_share_little_and_for_near_duplicates(decay):
     forest = Forest.concat(

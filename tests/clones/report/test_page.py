@@ -8,6 +8,8 @@ from strategies import random_forest
 from treedot import Forest, find_duplicates
 from treedot.clones.report import duplicates_report
 
+pytestmark = pytest.mark.slow
+
 GROUPS = 450
 LEFT = ["def area(width):", "    # of a square", "    return width * width", "", "# end"]
 RIGHT = ["def area(height):", "    return height * height", "    print('</script>')", "", "# end"]

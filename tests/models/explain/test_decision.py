@@ -225,6 +225,7 @@ def test_json_has_everything(model):
     assert f"the decision would be {flipped.flip.decision}." in flipped.to_text()
 
 
+@pytest.mark.slow
 def test_explanations_of_large_trees_print_a_line():
     large = Tree("S", [Tree("A", [Tree("B", ["b"])] * 3000)])
     rows = make_pipeline(FragmentVectorizer(), LinearSVC()).fit([large, "(S (A a))"] * 3, ["x", "y"] * 3)

@@ -10,6 +10,8 @@ from treedot.models import DualLinearSVC
 from treedot.models.evaluation import evaluate
 from treedot.models.evaluation_report import EvaluationReport, Mistake, as_page
 
+pytestmark = pytest.mark.slow
+
 CLASSES = np.array([f"a class with number {k}" for k in range(50)])
 HOSTILE = Tree.parse("(S (A </script><img\\x20src=x>) (B &amp;))")
 

@@ -72,6 +72,7 @@ def test_json_and_text_have_both_trees():
     assert "\x1b[48;5;" in found.to_text(color=True)
 
 
+@pytest.mark.slow
 def test_explanations_of_pairs_of_large_trees_print_a_line():
     large = Tree("S", [Tree("B", ["b"])] * 1000)
     found = explain_pair(large, large)

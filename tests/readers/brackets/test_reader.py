@@ -235,6 +235,7 @@ def test_one_broken_tree_costs_itself_alone(given_trees, data, batch):
         assert [f":{broken + 1}:" in str(error) for error in errors] == [True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [b"(a\n", b"a\n(b c)\n", b"(a b))\n", b"(a \xff)\n"])
 def test_the_bytes_looked_at_grow_with_the_size_of_a_file_of_errors(monkeypatch, line):
     looked_at = 0
@@ -299,6 +300,7 @@ def test_blanks_between_trees_take_no_memory(on_bad):
     assert peak < 12 << 20
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.parametrize("begin", [b"(a b)\n(", b"(a b)\n(c", b"(a b)\n(c d "])
 @pytest.mark.parametrize("byte", [b" ", b"0", b"\0"])

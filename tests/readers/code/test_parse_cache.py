@@ -193,6 +193,7 @@ def iter_code_of(text):
     yield source_files.parse_units(text.encode(), "python", "m.py", CodeSettings())[0]
 
 
+@pytest.mark.slow
 def test_several_processes_may_use_it_and_be_killed(source, tmp_path):
     cache = tmp_path / "cache"
     context = multiprocessing.get_context("spawn")

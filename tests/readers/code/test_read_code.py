@@ -94,6 +94,7 @@ def _new_processes(monkeypatch):
         process.end()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_new_processes")
 @pytest.mark.parametrize("wrong", ["hang", "crash"])
 def test_a_parser_that_hangs_or_crashes_costs_one_file(folder, monkeypatch, wrong):

@@ -201,6 +201,7 @@ def test_parsing_ends_with_its_time():
         parse_code(b'"' * 30_000, "javascript", settings=CodeSettings(max_seconds=0.01))
 
 
+@pytest.mark.slow
 def test_trees_are_the_same_in_every_process():
     source = EXAMPLES["java"][0]
     script = (

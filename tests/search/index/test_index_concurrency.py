@@ -71,6 +71,7 @@ def test_row_numbers_that_another_thread_made_ambiguous_are_refused(small):
     assert len(TreeIndex.open(index.path)) == 169
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(writers.FORK is None, reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_no_change_of_concurrent_processes_and_threads_is_lost(capfd):

@@ -89,6 +89,7 @@ def test_numpy_finds_the_same_as_compiled_code(small, monkeypatch, k):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(trees(), min_size=1, max_size=12), st.lists(trees(), min_size=1, max_size=3))
 def test_any_trees_can_be_indexed_and_taken_out_again(tmp_path_factory, some, queries):
@@ -301,6 +302,7 @@ def unchanged(index, forest, queries):
         assert found.tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("records", [50, 1 << 23])
 def test_an_index_that_grows_and_shrinks_is_as_if_built_anew(small, tmp_path, monkeypatch, records):
     monkeypatch.setattr("treedot.search.index.inverted_index_writer.RECORDS", records)

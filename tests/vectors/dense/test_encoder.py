@@ -80,6 +80,7 @@ def test_the_fast_encoder_is_the_reference_on_larger_trees(name, size):
     )
 
 
+@pytest.mark.slow
 def test_odd_sizes_work_where_the_algebra_allows():
     forest = random_forest(4, 3)
     expected = np.array([reference.distributed_tree(t, ALGEBRAS["product"](101, 0), 0.4) for t in forest])
@@ -151,6 +152,7 @@ def test_one_encoder_serves_many_threads():
                 assert found.tobytes() == right.tobytes()
 
 
+@pytest.mark.slow
 def test_vectors_are_the_same_in_another_process():
     code = (
         "import sys; sys.path.insert(0, 'tests'); from strategies import random_forest; "
@@ -164,6 +166,7 @@ def test_vectors_are_the_same_in_another_process():
     assert other.stdout.strip() == here
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_small_trees_never_share_a_fragment_vector_in_the_default_algebra():
     algebra = ALGEBRAS["mixed"](2048, 0)
@@ -190,6 +193,7 @@ def swapped(width, i, j):
     return Tree("n", children)
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_far_apart_children_of_a_wide_node_do_not_swap_unseen():
     places = [
@@ -215,6 +219,7 @@ def test_far_apart_children_of_a_wide_node_do_not_swap_unseen():
     assert abs(float(a @ b) - 10_002) < 600
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
 def test_large_shapes_are_encoded_alike_in_any_order(name):
@@ -361,6 +366,7 @@ def test_a_vector_that_is_not_finite_is_an_error_that_names_the_tree(name, norma
         encoder.encode(forest)
 
 
+@pytest.mark.slow
 def test_a_row_of_zeros_has_no_exponent():
     """With one dimension and λ = 1, label + s cancels exactly for half of the labels."""
     spec = DenseSpec(1, 1.0, "product", normalize=True)
@@ -442,6 +448,7 @@ def test_impossible_thread_counts_are_refused(n_jobs):
         DenseEncoder(DenseSpec(256)).encode(random_forest(0, 2), n_jobs=n_jobs)
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

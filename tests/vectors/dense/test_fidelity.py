@@ -91,6 +91,7 @@ def test_norms_stay_near_the_truth_on_generated_trees():
     assert ratios.max() < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALGEBRAS)
 def test_more_dimensions_mean_smaller_errors(name):
     forest = random_forest(3, 40)

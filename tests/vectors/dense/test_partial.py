@@ -141,6 +141,7 @@ def test_giant_trees_have_finite_normalised_vectors_and_refuse_raw_ones():
         encode(forest, 256, decay=1.0, mu=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.parametrize("max_length", [None, 3])
 def test_vectors_do_not_depend_on_threads_chunks_order_or_neighbours(max_length, monkeypatch):

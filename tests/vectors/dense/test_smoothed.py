@@ -64,6 +64,7 @@ def random_words(texts, dimensions=10):
     return WordVectors({text: row for k, (text, row) in enumerate(zip(texts, rows, strict=True)) if k % 3})
 
 
+@pytest.mark.slow
 @given(st.lists(trees(LABELS, max_leaves=20), min_size=1, max_size=4), SETTINGS)
 @settings(max_examples=40)
 def test_the_fast_encoder_is_the_definition(chosen, partial):
@@ -114,6 +115,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("decay", "mu", "max_length"), [(0.4, 0.5, None), (0.5, 0.6, 2)])
@@ -172,6 +174,7 @@ def test_the_kernel_that_they_estimate_is_its_reference(chosen, partial):
     assert (np.abs(found - expected) <= 1e-12 * np.outer(own, own)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.parametrize("max_length", [None, 2])
 @pytest.mark.parametrize("gaps", ["toolkit", "span"])

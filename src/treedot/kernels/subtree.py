@@ -18,6 +18,8 @@ from treedot.kernels.tree_kernel import MAX_PAIRS, gram_by_rows, joined, unit
 from treedot.parameters import SUBTREE_CONVENTIONS, checked_choice, checked_flag
 from treedot.trees import Forest
 
+Sums = dict[int, float]  # of weights, by hashes of subtrees, in the order in which these come
+
 
 class SubtreeKernel(FeatureKernel):
     """Counts the complete subtrees that two trees share.
@@ -138,61 +140,41 @@ class _HashedSubtrees:
     """
 
     def __init__(self, forest: Forest) -> None:
-        key = label_keys(forest)
+        size = forest.n_nodes
+        self._codes, self._productions = np.empty(size, np.uint64), np.empty(size)
+        given = forest.label, forest.arity, label_keys(forest), np.empty(size, np.int64)
         with np.errstate(over="ignore"):  # hashes wrap around
-            self._codes, self._productions = _hash_subtrees(forest.label, forest.arity, key)
-        self._kept: tuple[tuple[float, bool], tuple[WordArray, float]] | None = None
+            _hash_subtrees(*given, self._codes, self._productions)
+        self._kept: tuple[tuple[float, bool], tuple[Sums, float]] | None = None
 
-    def sums(self, decay: float, leaves: bool) -> tuple[WordArray, float]:
+    def sums(self, decay: float, leaves: bool) -> tuple[Sums, float]:
         """Return the sum of √λ^(p-1) over the copies of each subtree that counts, and that of its squares."""
         kept = self._kept
         if kept is None or kept[0] != (decay, leaves):
             counts = (self._productions > 0) | leaves
-            sums = _add_copies(self._codes[counts], _weights(decay, self._productions[counts]))
+            sums: Sums = {}
+            weights = _weights(decay, self._productions[counts])
+            for code, weight in zip(self._codes[counts].tolist(), weights.tolist(), strict=True):
+                sums[code] = sums.get(code, 0.0) + weight
             kept = self._kept = (decay, leaves), (sums, _sum_shared(sums, sums))
         return kept[1]
 
 
-@njit
-def _add_copies(codes: WordArray, weights: FloatArray) -> WordArray:
-    """Return three rows: the distinct hashes, ascending; their sums of weights; their order of appearance.
-
-    The rows are one array because every argument of a compiled function makes its call slower.
-    """
-    by = np.argsort(codes, kind="mergesort")  # copies in their order: the sums are those of bincount
-    found = 0
-    for k in range(by.size):
-        found += k == 0 or codes[by[k]] != codes[by[k - 1]]
-    rows = np.zeros((3, found), np.uint64)
-    sums, first, distinct = rows[1].view(np.float64), np.empty(found, np.int64), -1
-    for k in range(by.size):
-        if k == 0 or codes[by[k]] != codes[by[k - 1]]:
-            distinct += 1
-            rows[0, distinct], first[distinct] = codes[by[k]], by[k]
-        sums[distinct] += weights[by[k]]
-    rows[2] = np.argsort(first).astype(np.uint64)
-    return rows
-
-
-@njit
-def _sum_shared(rows: WordArray, others: WordArray) -> float:
+def _sum_shared(sums: Sums, others: Sums) -> float:
     """Return the sum of the products of equal subtrees, in the order of ``_raw_gram``, to the last bit."""
-    codes, other_codes = rows[0], others[0]
-    sums, other_sums = rows[1].view(np.float64), others[1].view(np.float64)
     total = 0.0
-    for k in range(codes.size):
-        i = np.int64(rows[2, k])
-        j = np.searchsorted(other_codes, codes[i])
-        if j < other_codes.size and other_codes[j] == codes[i]:
-            total += sums[i] * other_sums[j]
+    for code, weight in sums.items():
+        if code in others:
+            total += weight * others[code]
     return total
 
 
 @njit
-def _hash_subtrees(label: IntArray, arity: IntArray, key: WordArray) -> tuple[WordArray, FloatArray]:
-    """Return for every node of a tree a hash of its subtree and the number of productions in it."""
-    code, productions = np.empty(label.size, np.uint64), np.empty(label.size)
-    stack = np.empty(label.size, np.int64)
+def _hash_subtrees(
+    label: IntArray, arity: IntArray, key: WordArray, stack: IntArray, code: WordArray,
+    productions: FloatArray,
+) -> None:  # fmt: skip
+    """Write for every node of a tree a hash of its subtree and the number of productions in it."""
     height = 0
     for node in range(label.size):
         begin = height - arity[node]
@@ -203,4 +185,3 @@ def _hash_subtrees(label: IntArray, arity: IntArray, key: WordArray) -> tuple[Wo
             productions[node] += productions[stack[k]]
         stack[begin] = node
         height = begin + 1
-    return code, productions

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import inlined, njit
 from treedot._runtime.threads import ONE_THREAD, Threads
-from treedot.kernels.subset.one_pair import pack_tree, unpack
+from treedot.kernels.subset.one_pair import pack_tree
 from treedot.kernels.tree_kernel import MATCHING, check_pairs
 from treedot.trees import Forest
 
@@ -63,15 +63,14 @@ def pairs(
 def pair(x: Forest, y: Forest, decay: float, rule: Rule, max_pairs: int) -> float:
     """Return ΣΔ of two one-tree forests, as ``pairs`` sums it up."""
     check_pairs(x.n_nodes * y.n_nodes, max_pairs, ALL_PAIRS)
-    return _pair(x.derived(pack_tree), y.derived(pack_tree), decay, rule)
+    table = np.empty(x.n_nodes * y.n_nodes)
+    return _pair(x.derived(pack_tree), y.derived(pack_tree), decay, rule, table)
 
 
 @njit
-def _pair(a: IntArray, b: IntArray, decay: float, rule: Rule) -> float:
-    x, y = unpack(a), unpack(b)
-    left = _Nodes(x.offsets, x.production, x.start, x.child)
-    right = _Nodes(y.offsets, y.production, y.start, y.child)
-    return _sum_pair(left, 0, right, 0, decay, rule, np.empty(a[1] * b[1]))
+def _pair(a: IntArray, b: IntArray, decay: float, rule: Rule, table: FloatArray) -> float:
+    left, right = _Nodes(a[0], a[1], a[2], a[3]), _Nodes(b[0], b[1], b[2], b[3])
+    return _sum_pair(left, 0, right, 0, decay, rule, table)
 
 
 @njit
@@ -83,14 +82,14 @@ def _sum_pairs(
         out[k] = _sum_pair(nodes, rows[k], nodes, columns[k], decay, rule, table)
 
 
-@njit
+@inlined
 def _sum_pair(
     left: _Nodes, row: int, right: _Nodes, column: int, decay: float, rule: Rule, table: FloatArray
 ) -> float:  # fmt: skip
     """Return ΣΔ of one tree on the left and one on the right; ``table`` has room for all pairs of nodes."""
     a, a_end = left.offsets[row], left.offsets[row + 1]
     b, b_end = right.offsets[column], right.offsets[column + 1]
-    delta = table[: (a_end - a) * (b_end - b)].reshape(a_end - a, b_end - b)
+    width = b_end - b
     total = 0.0
     for i in range(a, a_end):
         if left.production[i] < 0:  # a leaf
@@ -103,11 +102,11 @@ def _sum_pair(
                 x, y = left.child[left.start[i] + c], right.child[right.start[j] + c]
                 inner_x, inner_y = left.production[x] >= 0, right.production[y] >= 0
                 if inner_x and left.production[x] == right.production[y]:
-                    value *= delta[x - a, y - b]
+                    value *= table[(x - a) * width + y - b]
                 elif inner_x and inner_y:
                     value *= rule.unequal
                 elif inner_x or inner_y:
                     value *= rule.mixed
-            delta[i - a, j - b] = value
+            table[(i - a) * width + j - b] = value
             total += value
     return total

@@ -1,4 +1,4 @@
-"""Compiled functions that compute parents, children, sizes, depths and equal subtrees of the nodes."""
+"""Compute parents, children, sizes, depths and equal subtrees of the nodes, partly in compiled code."""
 
 from __future__ import annotations
 
@@ -6,61 +6,63 @@ import numpy as np
 
 from treedot._runtime.array_types import IntArray
 from treedot._runtime.jit import njit
+from treedot._runtime.ragged import ends_of
+
+
+def links(arity: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return ``(start, child, before)``: node ``i`` has the children ``child[start[i]:start[i + 1]]``.
+
+    ``before[i]`` is the node before the first one of its subtree; -1 if there is none.
+    """
+    start = ends_of(arity)
+    child, before = np.empty(start[-1], np.int32), np.empty(arity.size, np.int32)
+    link(start, child, before)
+    return start, child, before
 
 
 @njit
+def link(start: IntArray, child: IntArray, before: IntArray) -> None:
+    """Write the children of nodes, given where they begin, and the node before each one's subtree.
+
+    Children are found from right to left: before the subtree of each comes the next one.
+    """
+    for node in range(before.size):
+        last = node - 1
+        for place in range(start[node + 1] - 1, start[node] - 1, -1):
+            child[place] = last
+            last = before[last]
+        before[node] = last
+
+
+def child_lists(arity: IntArray) -> tuple[IntArray, IntArray]:
+    """Return ``(start, child)``: node ``i`` has the children ``child[start[i]:start[i + 1]]``."""
+    return links(arity)[:2]
+
+
 def parents(arity: IntArray) -> IntArray:
-    """Return the index of every node's parent, -1 for roots: reverse Polish notation with a stack."""
+    """Return the index of every node's parent, -1 for roots."""
+    return parents_in(arity, child_lists(arity)[1])
+
+
+def parents_in(arity: IntArray, child: IntArray) -> IntArray:
+    """Return the same, given the children of all nodes."""
     parent = np.full(arity.size, -1, np.int32)
-    stack = np.empty(arity.size, np.int32)
-    height = 0
-    for node in range(arity.size):
-        for k in range(height - arity[node], height):
-            parent[stack[k]] = node
-        height -= arity[node]
-        stack[height] = node
-        height += 1
+    parent[child] = np.repeat(np.arange(arity.size, dtype=np.int32), arity)
     return parent
 
 
-@njit
-def child_lists(arity: IntArray, parent: IntArray) -> tuple[IntArray, IntArray]:
-    """Return ``(start, child)``: node ``i`` has the children ``child[start[i]:start[i + 1]]``."""
-    start = np.empty(arity.size + 1, np.int64)
-    start[0] = 0
-    for node in range(arity.size):
-        start[node + 1] = start[node] + arity[node]
-    child = np.empty(start[-1], np.int32)
-    seen = np.zeros(arity.size, np.int32)
-    for node in range(arity.size):
-        above = parent[node]
-        if above >= 0:
-            child[start[above] + seen[above]] = node
-            seen[above] += 1
-    return start, child
-
-
-@njit
-def subtree_sizes(parent: IntArray) -> IntArray:
+def subtree_sizes(arity: IntArray) -> IntArray:
     """Return the number of nodes in every node's subtree."""
-    size = np.ones(parent.size, np.int32)
-    for node in range(parent.size):
-        if parent[node] >= 0:
-            size[parent[node]] += size[node]
-    return size
+    return np.arange(arity.size, dtype=np.int32) - links(arity)[2]
 
 
-@njit
-def depths(parent: IntArray) -> IntArray:
+def depths(arity: IntArray) -> IntArray:
     """Return the number of ancestors of every node, itself included (a root has 1)."""
-    depth = np.ones(parent.size, np.int32)
-    for node in range(parent.size - 1, -1, -1):
-        if parent[node] >= 0:
-            depth[node] = depth[parent[node]] + 1
-    return depth
+    first = links(arity)[2] + 1  # node of every subtree; its last is its root
+    begun = np.cumsum(np.bincount(first, minlength=arity.size))
+    return (begun - np.arange(arity.size)).astype(np.int32)
 
 
-@njit
 def intern_nodes(label: IntArray, start: IntArray, child: IntArray, whole: bool) -> tuple[IntArray, IntArray]:
     """Give equal nodes equal numbers; return them and the first node of each.
 
@@ -68,42 +70,46 @@ def intern_nodes(label: IntArray, start: IntArray, child: IntArray, whole: bool)
     child is already one number). Otherwise when their productions are, the label and the children's
     labels; leaves have no production and get -1. Numbers follow first appearance.
     """
-    n = label.size
-    capacity = 16
-    while capacity < 2 * n:
-        capacity *= 2
-    table = np.full(capacity, -1, np.int32)
-    number = np.full(n, -1, np.int32)
-    first = np.empty(n, np.int32)
+    number, first = np.full(label.size, -1, np.int32), np.empty(label.size, np.int32)
+    table = np.full(1 << max(4, (2 * label.size - 1).bit_length()), -1, np.int32)
+    part = (number if whole else label).view()
+    part.setflags(write=False)  # compiled code has one version for both
+    count = _intern(label, start, child, part, whole, table, number, first)
+    return number, first[:count].copy()
+
+
+@njit
+def _intern(
+    label: IntArray, start: IntArray, child: IntArray, part: IntArray, leaves: bool, table: IntArray,
+    number: IntArray, first: IntArray,
+) -> int:  # fmt: skip
+    """Write a number for every node, by its label and its children's parts; return how many there are."""
     count = 0
-    for node in range(n):
+    for node in range(label.size):
         begin, end = start[node], start[node + 1]
-        if begin == end and not whole:
+        if begin == end and not leaves:
             continue
         code = int(label[node]) + 1
         for k in range(begin, end):
-            part = int(number[child[k]] if whole else label[child[k]])
             # 62-bit arithmetic keeps the sum of a product and a number inside a signed word.
-            code = (((code ^ (code >> 29)) & 0x3FFFFFFF) * 0x5851F42D + part + 1) & 0x3FFFFFFFFFFFFFFF
+            code = ((code ^ (code >> 29)) & 0x3FFFFFFF) * 0x5851F42D + int(part[child[k]]) + 1
+            code &= 0x3FFFFFFFFFFFFFFF
         code = ((code ^ (code >> 31)) & 0x7FFFFFFF) * 0x4C957F2D
-        bucket = (code ^ (code >> 32)) & (capacity - 1)
+        bucket = (code ^ (code >> 32)) & (table.size - 1)
         while True:
             known = table[bucket]
             if known < 0:
-                table[bucket] = count
+                known = table[bucket] = count
                 first[count] = node
-                number[node] = count
                 count += 1
                 break
-            other = first[known]
-            same = label[other] == label[node] and start[other + 1] - start[other] == end - begin
-            k = 0
-            while same and k < end - begin:
-                a, b = child[start[other] + k], child[begin + k]
-                same = number[a] == number[b] if whole else label[a] == label[b]
-                k += 1
-            if same:
-                number[node] = known
-                break
-            bucket = (bucket + 1) & (capacity - 1)
-    return number, first[:count].copy()
+            a, b = start[first[known]], begin
+            if label[first[known]] == label[node] and start[first[known] + 1] - a == end - b:
+                while b < end and part[child[a]] == part[child[b]]:
+                    a += 1
+                    b += 1
+                if b == end:
+                    break
+            bucket = (bucket + 1) & (table.size - 1)
+        number[node] = known
+    return count

@@ -7,11 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit
 from treedot._runtime.ragged import places_of
 from treedot.trees.nodes import Nodes
-
-FEW = 64
 
 
 class Subtrees(NamedTuple):
@@ -36,46 +33,6 @@ class Counts(NamedTuple):
     copies: FloatArray
 
 
-@njit
-def _count_subtrees(
-    offsets: IntArray, production: IntArray, number: IntArray, place: IntArray, n_places: int
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the counts of the subtrees of some trees: of each tree, in the order of the subtrees' places."""
-    start = np.zeros(offsets.size, np.int64)
-    subtree = np.empty(offsets[-1] - offsets[0], np.int64)
-    copies = np.empty(subtree.size)
-    count = np.zeros(n_places)  # in one tree
-    end = 0
-    for tree in range(offsets.size - 1):
-        begin = end
-        for node in range(offsets[tree], offsets[tree + 1]):
-            if production[node] >= 0:
-                own = place[number[node]]
-                if count[own] == 0.0:
-                    subtree[end] = own
-                    end += 1
-                count[own] += 1.0
-        _sort(subtree[begin:end])
-        for k in range(begin, end):
-            copies[k], count[subtree[k]] = count[subtree[k]], 0.0
-        start[tree + 1] = end
-    return start, subtree[:end].copy(), copies[:end].copy()
-
-
-@njit
-def _sort(values: IntArray) -> None:
-    """Sort integers in place; few ones fast, of which most stand where they belong."""
-    if values.size > FEW:
-        values.sort()
-        return
-    for k in range(1, values.size):
-        value, at = values[k], k
-        while at > 0 and values[at - 1] > value:
-            values[at] = values[at - 1]
-            at -= 1
-        values[at] = value
-
-
 class DistinctSubtrees:
     """The distinct subtrees of the trees ``first`` to ``last - 1``, and how often each tree holds each."""
 
@@ -94,8 +51,13 @@ class DistinctSubtrees:
         self.subtrees = Subtrees(nodes.production[root], own_start, place[number[nodes.child[edges]]])
         self.root = root  # a node at which each begins
 
-        offsets = forest.offsets[first : last + 1]
-        self.counts = Counts(*_count_subtrees(offsets, nodes.production, number, place, used.size))
+        inner = span.start + np.flatnonzero(nodes.production[span] >= 0)
+        tree = forest.tree_of_node[inner] - first
+        keys, copies = np.unique(tree * used.size + place[number[inner]], return_counts=True)
+        limits = np.arange(last - first + 1) * used.size
+        start = np.searchsorted(keys, limits)
+        subtree = keys - np.repeat(limits[:-1], np.diff(start))
+        self.counts = Counts(start, subtree, copies.astype(np.float64))
 
     def __len__(self) -> int:
         return int(self.subtrees.production.size)

@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 
 def parents(forest: Forest) -> IntArray:
     """Return the parent of every node; -1 for roots."""
-    from treedot.trees.derived import parents
+    from treedot.trees.derived import parents_in
 
-    return parents(forest.arity)
+    return parents_in(forest.arity, forest.children[1])
 
 
 def children(forest: Forest) -> tuple[IntArray, IntArray]:
     """Return the children of every node, as ``child_lists`` does."""
     from treedot.trees.derived import child_lists
 
-    return child_lists(forest.arity, forest.parent)
+    return child_lists(forest.arity)
 
 
 def subtree_sizes(forest: Forest) -> IntArray:
     """Return the number of nodes in every node's subtree."""
     from treedot.trees.derived import subtree_sizes
 
-    return subtree_sizes(forest.parent)
+    return subtree_sizes(forest.arity)
 
 
 def depths(forest: Forest) -> IntArray:
     """Return the number of nodes from the root to every node."""
     from treedot.trees.derived import depths
 
-    return depths(forest.parent)
+    return depths(forest.arity)
 
 
 def productions(forest: Forest) -> tuple[IntArray, IntArray]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import inlined, njit
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels.label_similarity import LabelSimilarities, equal_labels
 from treedot.kernels.partial.subsequences import (
@@ -126,7 +126,13 @@ class PartialDelta(SubtreePairs):
         out = np.zeros((last - first, end - begin))
         family, table = self.sides[0].family, self.values(weights, threads)
         given = family, self.layout, table, self.rows.counts, self._holders(), self.symmetric
-        threads.run(lambda start, stop: _sum_up(*given, start, stop, out), threads.spans(last - first))
+
+        def run(start: int, stop: int) -> None:
+            weight = np.zeros(self.layout.members.size)
+            widths = np.zeros(self.layout.first.size - 1, np.int64)
+            _sum_up(*given, start, stop, weight, widths, out)
+
+        threads.run(run, threads.spans(last - first))
         return out + out.T if self.symmetric else out
 
     def _holders(self) -> Holders:
@@ -169,12 +175,13 @@ def _fill(
             for r in range(runs):
                 if plan.matches[r] > FEW:
                     vs = members[plan.start[r] : plan.start[r + 1]]
-                    sum_many(rows, us, columns, vs, table, weights, sums)
+                    for k in range(first, end):
+                        sum_many(rows, at.order[k], columns, vs, table, weights, sums)
             done = plan.start[runs]
         first = end
 
 
-@njit
+@inlined
 def _alike(rows: Side, at: Layout, u: int, v: int) -> bool:
     """Return whether two subtrees have the same production, and neither is part of the other."""
     return bool(rows.production[u] == rows.production[v] and at.height[u] == at.height[v])
@@ -183,15 +190,15 @@ def _alike(rows: Side, at: Layout, u: int, v: int) -> bool:
 @njit
 def _sum_up(
     family: IntArray, at: Layout, table: FloatArray, counts: Counts, holders: Holders, symmetric: bool,
-    first: int, last: int, out: FloatArray,
+    first: int, last: int, weight: FloatArray, widths: IntArray, out: FloatArray,
 ) -> None:  # fmt: skip
     """Sum T over the subtrees of every pair of trees: rows ``first … last - 1`` of C T Cᵀ.
 
     ``holders`` are the trees that hold each of ``members``. With ``symmetric``, T is its lower half with half
-    of the diagonal, so that the sums and their transpose add up to the matrix.
+    of the diagonal, so that the sums and their transpose add up to the matrix. ``weight`` is for the T of
+    every column subtree with all subtrees of a tree, ``widths`` for how many of these of a family may not
+    be 0; both begin with 0.
     """
-    weight = np.zeros(at.members.size)  # of every column subtree: its T with all subtrees of tree i
-    widths = np.zeros(at.first.size - 1, np.int64)  # of every family, how many of these may not be 0
     for i in range(first, last):
         for k in range(counts.start[i], counts.start[i + 1]):
             u, count = counts.subtree[k], counts.copies[k]
@@ -202,7 +209,8 @@ def _sum_up(
             if symmetric:
                 weight[place + width] += 0.5 * count * table[line + width]
                 width += 1
-            widths[family[u]] = max(widths[family[u]], width)
+            if widths[family[u]] < width:
+                widths[family[u]] = width
         for k in range(counts.start[i], counts.start[i + 1]):
             f = family[counts.subtree[k]]
             for place in range(at.first[f], at.first[f] + widths[f]):

@@ -11,7 +11,7 @@ from treedot.kernels.partial.gram import Families, PartialDelta, shared_partial_
 from treedot.kernels.partial.label_sums import label_gram, label_pairs
 from treedot.kernels.partial.logs import log_sum
 from treedot.kernels.partial.one_pair import kernel_of_pair
-from treedot.kernels.partial.pairwise import sums_of_pairs, trees_by_family
+from treedot.kernels.partial.pairwise import sums_by_family, trees_by_family
 from treedot.kernels.partial.subsequences import Side, Weights
 from treedot.kernels.subset.pairwise import Trees
 from treedot.kernels.tiled_kernel import TiledKernel
@@ -138,13 +138,14 @@ class PartialTreeKernel(TiledKernel):
         self._check_widths(most[rows], most[columns])
         nodes = self._nodes(x)
         weights = self._weights(nodes.labels.value)
-        sums = sums_of_pairs(*self._sides(x, nodes), rows, columns, weights, self.max_pairs, threads)
+        sums = sums_by_family(*self._sides(x, nodes), rows, columns, weights, self.max_pairs, threads)
         raw = self._complete(sums, nodes, rows, columns, threads)
         return raw + label_pairs(nodes, rows, columns, weights, threads)
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
-        self._check_widths(widest(x), widest(y))
-        value = kernel_of_pair(x, y, self._weights(), self.max_pairs)
+        most = widest(y)
+        self._check_widths(widest(x), most)
+        value = kernel_of_pair(x, y, self._weights(), int(most[0]), self.max_pairs)
         return self._pair_of_many(x, y) if value is None else value
 
     def _pair_of_many(self, x: Forest, y: Forest) -> float:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from treedot._runtime.array_types import IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels.partial.gram import Families
 from treedot.kernels.partial.subsequences import Side, Sums, Table, Weights, make_sums, sum_many
-from treedot.kernels.subset.pairwise import PairSums, Scratch, Trees, match, new_scratch, trees_of
+from treedot.kernels.subset.pairwise import PairSums, Scratch, Trees, match, sums_of_pairs, trees_of
 from treedot.trees import Forest
 
 
@@ -28,47 +28,36 @@ def sides_of(nodes: Families) -> tuple[Trees, Side]:
     )  # fmt: skip
 
 
-def sums_of_pairs(
+def sums_by_family(
     trees: Trees, side: Side, rows: IntArray, columns: IntArray, weights: Weights, max_pairs: int,
     threads: Threads = ONE_THREAD,
 ) -> PairSums:  # fmt: skip
     """Return ΣT of pairs of trees, each on its own, where T takes at most ``max_pairs`` entries."""
-    out = PairSums(np.empty(rows.size), np.empty(rows.size, np.int64))
 
-    def run(first: int, last: int) -> None:
-        part = slice(first, last)
-        scratch, sums = new_scratch(trees, rows[part]), make_sums(weights, side)
-        own = PairSums(out.values[part], out.entries[part])
-        _sum_pairs(trees, side, rows[part], columns[part], weights, max_pairs, scratch, sums, own)
+    def add_up(*pairs: Any) -> int:
+        return _add_up(trees, side, weights, make_sums(weights, side), *pairs)
 
-    threads.run(run, threads.even_spans(np.concatenate([[0], np.cumsum(trees.sizes(rows))])))
-    return out
+    return sums_of_pairs(trees, rows, columns, max_pairs, add_up, threads)
 
 
 @njit
-def _sum_pairs(
-    trees: Trees, side: Side, rows: IntArray, columns: IntArray, weights: Weights, max_pairs: int,
-    scratch: Scratch, sums: Sums, out: PairSums,
-) -> None:  # fmt: skip
-    values = np.empty(256)
-    node = np.empty(1, np.int64)
-    for k in range(rows.size):
-        entries = match(trees, rows[k], trees, columns[k], scratch)
-        out.entries[k] = entries
-        if entries > max_pairs:
-            out.values[k] = np.nan
-            continue
-        if entries > values.size:
-            values = np.empty(max(entries, min(2 * values.size, max_pairs)))
+def _add_up(
+    trees: Trees, side: Side, weights: Weights, sums: Sums, rows: IntArray, columns: IntArray, first: int,
+    scratch: Scratch, values: FloatArray, out: PairSums,
+) -> int:  # fmt: skip
+    """Add up T of pairs of trees from the first on; return the first that there is not enough room for."""
+    for k in range(first, rows.size):
+        out.entries[k] = match(trees, rows[k], trees, columns[k], scratch)
+        if out.entries[k] > values.size:
+            return k
         origin = trees.offsets[rows[k]]
         table = Table(scratch.line, origin, trees.rank, False, values)
         for u in range(origin, trees.offsets[rows[k] + 1]):
-            width = scratch.width[u - origin]
-            if width > 0:
-                node[0] = u
-                first = scratch.partners[u - origin]
-                sum_many(side, node, side, trees.order[first : first + width], table, weights, sums)
-        total = 0.0
-        for e in range(entries):
-            total += values[e]
-        out.values[k] = total
+            at = scratch.partners[u - origin]
+            if scratch.width[u - origin] > 0:
+                partners = trees.order[at : at + scratch.width[u - origin]]
+                sum_many(side, u, side, partners, table, weights, sums)
+        out.values[k] = 0.0
+        for e in range(out.entries[k]):
+            out.values[k] += values[e]
+    return rows.size

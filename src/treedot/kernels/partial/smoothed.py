@@ -123,11 +123,13 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
         return Limited(instead="compare the vectors of DistributedTreeVectorizer with kernel='smoothed'")
 
     def _raw_pair(self, x: Forest, y: Forest) -> float:
-        self._check_widths(widest(x), widest(y))
+        most = widest(y)
+        self._check_widths(widest(x), most)
         number = {text: k for k, text in enumerate(dict.fromkeys((*x.labels, *y.labels)))}
         labels = similar_labels(list(number), self.similarity, self.threshold, self.max_pairs)
         of_x, of_y = (labels.chosen([number[text] for text in side.labels]) for side in (x, y))
-        value = kernel_of_similar(x, y, of_x, of_y, self._weights(labels.value), self.max_pairs)
+        weights = self._weights(labels.value)
+        value = kernel_of_similar(x, y, of_x, of_y, weights, int(most[0]), self.max_pairs)
         return self._pair_of_many(x, y) if value is None else value
 
 

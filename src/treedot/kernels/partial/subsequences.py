@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import inlined, njit
+from treedot._runtime.jit import inlined
 
 FEW = 8  # pairs of children of similar labels
 NEAR = 64  # children of a node of which few are alike
@@ -100,7 +100,7 @@ def make_plan(weights: Weights) -> Plan:
     )  # fmt: skip
 
 
-@njit
+@inlined
 def match_children(
     rows: Side, u: int, columns: Side, members: IntArray, first: int, weights: Weights, plan: Plan
 ) -> int:
@@ -164,7 +164,7 @@ def make_below() -> Below:
     )
 
 
-@njit
+@inlined
 def sum_few(
     rows: Side, us: IntArray, columns: Side, members: IntArray, table: Table, weights: Weights, plan: Plan,
     runs: int, below: Below,
@@ -236,44 +236,42 @@ def sums_shape(weights: Weights, columns: Side) -> tuple[int, int]:
 
 @inlined
 def sum_many(
-    rows: Side, us: IntArray, columns: Side, vs: IntArray, table: Table, weights: Weights,
-    sums: Sums,
-) -> None:  # fmt: skip
-    """Write T of any nodes, by running sums.
+    rows: Side, u: int, columns: Side, vs: IntArray, table: Table, weights: Weights, sums: Sums
+) -> None:
+    """Write T of any node with some others, by running sums.
 
     It is compiled into its callers: a call would count the references to all arrays that it is given, which
     takes longer than to compare two nodes.
     """
     any_length = weights.longest == 0
-    for u in us:
-        line = table.line[u - table.origin]
-        for v in vs:
-            if table.half and table.rank[v] > table.rank[u]:
-                break
-            first, width = columns.start[v], columns.start[v + 1] - columns.start[v]
-            root, total = weights.similarity[rows.line[u] + columns.rank[v]], 0.0
+    line = table.line[u - table.origin]
+    for v in vs:
+        if table.half and table.rank[v] > table.rank[u]:
+            break
+        first, width = columns.start[v], columns.start[v + 1] - columns.start[v]
+        root, total = weights.similarity[rows.line[u] + columns.rank[v]], 0.0
+        for length in range(sums.before.size):
+            for j in range(width):
+                sums.above[length, j] = 0.0
+        for i in range(rows.start[u], rows.start[u + 1]):
             for length in range(sums.before.size):
-                for j in range(width):
-                    sums.above[length, j] = 0.0
-            for i in range(rows.start[u], rows.start[u + 1]):
+                sums.before[length] = 0.0
+            for j in range(width):
+                delta = 0.0
+                if rows.child_kind[i] == columns.child_kind[first + j]:
+                    a, b = rows.child[i], columns.child[first + j]
+                    f, g = rows.family[a], columns.family[b]
+                    delta = weights.similarity[rows.line[a] + columns.rank[b]]
+                    delta *= weights.leaf if f < 0 or g < 0 else weights.inner
+                    if f == g and f >= 0:
+                        if table.half and table.rank[a] < table.rank[b]:
+                            a, b = b, a
+                        delta += table.value[table.line[a - table.origin] + table.rank[b]]
+                shorter = 1.0 + sums.before[0] if any_length else 1.0
                 for length in range(sums.before.size):
-                    sums.before[length] = 0.0
-                for j in range(width):
-                    delta = 0.0
-                    if rows.child_kind[i] == columns.child_kind[first + j]:
-                        a, b = rows.child[i], columns.child[first + j]
-                        f, g = rows.family[a], columns.family[b]
-                        delta = weights.similarity[rows.line[a] + columns.rank[b]]
-                        delta *= weights.leaf if f < 0 or g < 0 else weights.inner
-                        if f == g and f >= 0:
-                            if table.half and table.rank[a] < table.rank[b]:
-                                a, b = b, a
-                            delta += table.value[table.line[a - table.origin] + table.rank[b]]
-                    shorter = 1.0 + sums.before[0] if any_length else 1.0
-                    for length in range(sums.before.size):
-                        end, above = weights.step * delta * shorter, sums.above[length, j]
-                        total += end
-                        shorter = sums.before[length]
-                        sums.before[length] = weights.decay * shorter + above
-                        sums.above[length, j] = weights.decay * above + end
-            table.value[line + table.rank[v]] = weights.mu * root * total
+                    end, above = weights.step * delta * shorter, sums.above[length, j]
+                    total += end
+                    shorter = sums.before[length]
+                    sums.before[length] = weights.decay * shorter + above
+                    sums.above[length, j] = weights.decay * above + end
+        table.value[line + table.rank[v]] = weights.mu * root * total

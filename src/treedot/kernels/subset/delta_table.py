@@ -16,6 +16,8 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.atomics import next_number
 from treedot._runtime.jit import njit
+from treedot._runtime.ragged import ends_of, places_of
+from treedot._runtime.sorted_arrays import order_of
 from treedot.trees.distinct import Counts, Subtrees
 
 UNBOUNDED = -1  # the budget of kernels that count all fragments
@@ -46,16 +48,16 @@ def layout(
     Where the row and column subtrees of a production are of several ``kinds``, those of one kind stand side
     by side.
     """
-    height = _heights(rows.start, rows.child)
+    height = np.empty(rows.production.size, np.int32)
+    _measure(rows.start, rows.child, height)
     inner = np.flatnonzero(rows.production >= 0)
     members = np.flatnonzero(columns.production >= 0)
     if kinds is not None:
-        inner = inner[np.argsort(kinds[0][inner], kind="stable")]
-        members = members[np.argsort(kinds[1][members], kind="stable")]
-    by_production = _sorted(inner, rows.production, n_productions)
-    order = _sorted(by_production, height, int(height.max(initial=0)) + 1)
+        inner, members = _sorted(inner, kinds[0]), _sorted(members, kinds[1])
+    by_production = _sorted(inner, rows.production)
+    order = _sorted(by_production, height)
     same = rows is columns
-    members = _sorted(order if same else members, columns.production, n_productions)
+    members = _sorted(order if same else members, columns.production)
     width, column_rank, first = _ranks(columns.production, members, n_productions)
     if same:
         count, row_rank = width, column_rank
@@ -65,6 +67,11 @@ def layout(
     line = np.full(rows.production.size, -1, np.int64)
     line[inner] = base[rows.production[inner]] + row_rank[inner] * width[rows.production[inner]]
     return Layout(line, column_rank, first, members, order, height), int(base[-1])
+
+
+def _sorted(items: IntArray, key: IntArray) -> IntArray:
+    """Return items in the order of their keys; those of a key in the order they came in."""
+    return items[order_of(key[items])]
 
 
 def _ranks(
@@ -79,102 +86,100 @@ def _ranks(
 
 
 @njit
-def _sorted(items: IntArray, key: IntArray, n_keys: int) -> IntArray:
-    """Return items in the order of their keys, small integers; those of a key in the order they came in."""
-    place = np.zeros(n_keys + 1, np.int64)
-    for item in items:
-        place[key[item] + 1] += 1
-    for k in range(n_keys):
-        place[k + 1] += place[k]
-    found = np.empty_like(items)
-    for item in items:
-        found[place[key[item]]] = item
-        place[key[item]] += 1
-    return found
-
-
-@njit
-def _heights(start: IntArray, child: IntArray) -> IntArray:
-    """Return how many nodes there are from each subtree's root down to its lowest leaf."""
-    height = np.ones(start.size - 1, np.int32)
+def _measure(start: IntArray, child: IntArray, height: IntArray) -> None:
+    """Write how many nodes there are from each subtree's root down to its lowest leaf."""
     for u in range(height.size):
+        height[u] = 1
         for k in range(start[u], start[u + 1]):
-            height[u] = max(height[u], height[child[k]] + 1)
-    return height
+            if height[child[k]] >= height[u]:
+                height[u] = height[child[k]] + 1
 
 
-@njit
 def coefficients(budget: int) -> int:
     """Return how many entries one Δ takes: one for every cost up to the budget, or one in all."""
     return 1 if budget == UNBOUNDED else budget + 1
 
 
+class Lines(NamedTuple):
+    """Lines of Δ in the order in which they are computed, and the children whose Δ goes into each.
+
+    Line ``k`` is ``delta[start[k] : start[k] + width[k]]``, for the column subtrees from ``place[k]`` on in
+    ``members``. It is of rank ``rank[k]`` among those of its production; lines of one ``group`` are of one
+    production and one height. Its children without leaves are ``edge[k]`` to ``edge[k + 1] - 1``, each with
+    its position among all children, its production, and where its own line begins.
+    """
+
+    start: IntArray
+    width: IntArray
+    place: IntArray
+    rank: IntArray
+    group: IntArray
+    edge: IntArray
+    position: IntArray
+    production: IntArray
+    below: IntArray
+
+
+class Partners(NamedTuple):
+    """Where the children of each of ``members`` begin, and the production and the rank of each child."""
+
+    start: IntArray
+    production: IntArray
+    rank: IntArray
+
+
+def lines(rows: Subtrees, columns: Subtrees, at: Layout) -> tuple[Lines, Partners]:
+    """Return what ``fill`` works through."""
+    production, height = rows.production[at.order], at.height[at.order]
+    rank = at.rank[at.order] if rows is columns else np.zeros(at.order.size, np.int64)
+    group = np.cumsum((np.diff(production, prepend=-1) != 0) | (np.diff(height, prepend=0) != 0))
+    arity = rows.start[at.order + 1] - rows.start[at.order]
+    edges, ends = places_of(rows.start[at.order], arity)
+    position = np.arange(edges.size) - np.repeat(ends[:-1], arity)
+    child = rows.child[edges]
+    inner = rows.production[child] >= 0
+    position, child = position[inner], child[inner]
+    own = Lines(
+        at.line[at.order], np.diff(at.first)[production], at.first[production], rank, group,
+        ends_of(inner)[ends], position, rows.production[child], at.line[child],
+    )  # fmt: skip
+    return own, Partners(columns.start[at.members], columns.production[columns.child], at.rank[columns.child])
+
+
 @njit
 def fill(
-    rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool,
-    limits: IntArray, taken: IntArray, delta: FloatArray,
+    lines: Lines, partners: Partners, decay: float, symmetric: bool, limits: IntArray, taken: IntArray,
+    delta: FloatArray,
 ) -> None:  # fmt: skip
-    """Compute Δ of the row subtrees in spans of ``order``, as long as there is one that nobody has taken.
+    """Compute Δ = ∏ (1 + λ Δ(children)) in spans of lines, as long as there is one that nobody has taken.
 
     Span ``k`` goes from ``limits[k]`` to ``limits[k + 1]``. Δ of lower subtrees is there, or in that span.
+    With ``symmetric``, rows and columns are the same subtrees, and half of Δ is copied from the other half:
+    for some lines of a group at a time, so that they fill whole cache lines.
     """
     span = next_number(taken)
     while span < limits.size - 1:
-        _fill_span(rows, columns, at, decay, symmetric, limits[span], limits[span + 1], delta)
+        first, last = limits[span], limits[span + 1]
+        while first < last:
+            end, width, place = first, lines.width[first], lines.place[first]
+            rank = lines.rank[first]
+            while end < last and end < first + COPIED and lines.group[end] == lines.group[first]:
+                size = rank + end - first + 1 if symmetric else width
+                line = delta[lines.start[end] : lines.start[end] + size]
+                line[:] = 1.0
+                for edge in range(lines.edge[end], lines.edge[end + 1]):
+                    for k in range(size):
+                        child = partners.start[place + k] + lines.position[edge]
+                        if partners.production[child] == lines.production[edge]:
+                            line[k] *= 1.0 + decay * delta[lines.below[edge] + partners.rank[child]]
+                end += 1
+            if symmetric:
+                begin, size = lines.start[first] - rank * width, rank + end - first
+                for j in range(size):
+                    for k in range(rank if j < rank else j + 1, size):
+                        delta[begin + j * width + k] = delta[begin + k * width + j]
+            first = end
         span = next_number(taken)
-
-
-@njit
-def _fill_span(
-    rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool,
-    first: int, last: int, delta: FloatArray,
-) -> None:  # fmt: skip
-    """Compute Δ of the row subtrees ``order[first:last]``.
-
-    With ``symmetric``, rows and columns are the same subtrees, and half of Δ is copied from the other half:
-    for some subtrees of a production at a time, so that they fill whole cache lines.
-    """
-    while first < last:
-        u = at.order[first]
-        p = rows.production[u]
-        end = first
-        while (
-            end < min(first + COPIED, last)
-            and rows.production[at.order[end]] == p
-            and at.height[at.order[end]] == at.height[u]
-        ):
-            end += 1
-        partners = at.members[at.first[p] : at.first[p + 1]]
-        for k in range(first, end):
-            u = at.order[k]
-            count = at.rank[u] + 1 if symmetric else partners.size
-            _fill_line(rows, columns, at, decay, u, partners[:count], delta)
-        if symmetric:
-            rank = at.rank[at.order[first]]
-            for other in range(rank + end - first):
-                line = at.line[partners[other]]
-                for k in range(max(rank, other + 1), rank + end - first):
-                    delta[line + k] = delta[at.line[partners[k]] + other]
-        first = end
-
-
-@njit
-def _fill_line(
-    rows: Subtrees, columns: Subtrees, at: Layout, decay: float, u: int, partners: IntArray, delta: FloatArray
-) -> None:
-    """Write ∏ (1 + λ Δ) over the children of u and each of its partners, which have the same production."""
-    line = delta[at.line[u] : at.line[u] + partners.size]
-    line[:] = 1.0
-    for c in range(rows.start[u + 1] - rows.start[u]):
-        a = rows.child[rows.start[u] + c]
-        p = rows.production[a]
-        if p < 0:
-            continue
-        below = at.line[a]
-        for k in range(partners.size):
-            b = columns.child[columns.start[partners[k]] + c]
-            if columns.production[b] == p:
-                line[k] *= 1.0 + decay * delta[below + at.rank[b]]
 
 
 @njit
@@ -192,44 +197,37 @@ def fill_bounded(
     rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool,
     limits: IntArray, taken: IntArray, delta: FloatArray, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Do the same for polynomials in the cost of fragments, and write the sum of each."""
-    span = next_number(taken)
-    while span < limits.size - 1:
-        _fill_bounded_span(rows, columns, at, decay, symmetric, limits[span], limits[span + 1], delta, out)
-        span = next_number(taken)
-
-
-@njit
-def _fill_bounded_span(
-    rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool,
-    first: int, last: int, delta: FloatArray, out: FloatArray,
-) -> None:  # fmt: skip
-    """Compute the polynomials of the row subtrees ``order[first:last]``, and the sum of each.
+    """Do the same for polynomials in the cost of fragments, and write the sum of each.
 
     Row ``k`` of ``delta`` has one coefficient for every cost from 0 to the budget, ``out[k]`` their sum.
     With ``symmetric``, only ``out`` is filled beyond the lower half.
     """
-    for u in at.order[first:last]:
-        p = rows.production[u]
-        begin, arity = rows.start[u], rows.start[u + 1] - rows.start[u]
-        for rank in range(at.rank[u] + 1 if symmetric else at.first[p + 1] - at.first[p]):
-            partner = at.members[at.first[p] + rank]
-            product = delta[at.line[u] + rank]
-            product[:] = 0.0
-            product[0] = 1.0
-            value = 1.0
-            other = columns.start[partner]
-            for k in range(arity if arity < product.size else 0):
-                a, b = rows.child[begin + k], columns.child[other + k]
-                q = rows.production[a]
-                if q >= 0 and q == columns.production[b]:
-                    if symmetric and at.rank[a] < at.rank[b]:
-                        a, b = b, a
-                    times_expanded(product, delta[at.line[a] + at.rank[b]], decay, arity)
-                    value = product.sum()
-            out[at.line[u] + rank] = value
-            if symmetric:
-                out[at.line[partner] + at.rank[u]] = value
+    span = next_number(taken)
+    while span < limits.size - 1:
+        for step in range(limits[span], limits[span + 1]):
+            u = at.order[step]
+            p = rows.production[u]
+            begin, arity = rows.start[u], rows.start[u + 1] - rows.start[u]
+            for rank in range(at.rank[u] + 1 if symmetric else at.first[p + 1] - at.first[p]):
+                partner = at.members[at.first[p] + rank]
+                product = delta[at.line[u] + rank]
+                product[:] = 0.0
+                product[0] = 1.0
+                other = columns.start[partner]
+                for k in range(arity if arity < product.size else 0):
+                    a, b = rows.child[begin + k], columns.child[other + k]
+                    q = rows.production[a]
+                    if q >= 0 and q == columns.production[b]:
+                        if symmetric and at.rank[a] < at.rank[b]:
+                            a, b = b, a
+                        times_expanded(product, delta[at.line[a] + at.rank[b]], decay, arity)
+                value = 0.0
+                for k in range(product.size):
+                    value += product[k]
+                out[at.line[u] + rank] = value
+                if symmetric:
+                    out[at.line[partner] + at.rank[u]] = value
+        span = next_number(taken)
 
 
 @njit
@@ -275,30 +273,26 @@ def fill_scaled(
 
 @njit
 def gram(
-    rows: Subtrees, at: Layout, delta: FloatArray, row_counts: Counts, column_counts: Counts,
-    symmetric: bool, limits: IntArray, taken: IntArray, out: FloatArray,
+    rows: Counts, line: IntArray, place: IntArray, width: IntArray, columns: Counts, delta: FloatArray,
+    symmetric: bool, limits: IntArray, taken: IntArray, weight: FloatArray, out: FloatArray,
 ) -> None:  # fmt: skip
     """Sum Δ over the subtrees of every pair of trees, K = C Δ Cᵀ, for spans of rows that nobody has taken.
 
-    Column subtrees are counted by their places in ``members``. With ``symmetric``, only the lower half of K
-    is written.
+    Of what ``rows`` counts, Δ begins at ``line``, for ``width`` column subtrees from ``place`` on in
+    ``members``; ``columns`` counts these by their places there. With ``symmetric``, only the lower half of K
+    is written. ``weight`` is for the Δ of every column subtree with all subtrees of a tree; it begins with 0.
     """
-    weight = np.zeros(at.members.size)  # of every column subtree: its Δ with all subtrees of tree i
     span = next_number(taken)
     while span < limits.size - 1:
         for i in range(limits[span], limits[span + 1]):
-            for k in range(row_counts.start[i], row_counts.start[i + 1]):
-                u, count = row_counts.subtree[k], row_counts.copies[k]
-                p = rows.production[u]
-                line = at.line[u] - at.first[p]
-                for place in range(at.first[p], at.first[p + 1]):
-                    weight[place] += count * delta[line + place]
+            for k in range(rows.start[i], rows.start[i + 1]):
+                for at in range(width[k]):
+                    weight[place[k] + at] += rows.copies[k] * delta[line[k] + at]
             for j in range(i + 1 if symmetric else out.shape[1]):
                 value = 0.0
-                for k in range(column_counts.start[j], column_counts.start[j + 1]):
-                    value += column_counts.copies[k] * weight[column_counts.subtree[k]]
+                for k in range(columns.start[j], columns.start[j + 1]):
+                    value += columns.copies[k] * weight[columns.subtree[k]]
                 out[i, j] = value
-            for k in range(row_counts.start[i], row_counts.start[i + 1]):
-                p = rows.production[row_counts.subtree[k]]
-                weight[at.first[p] : at.first[p + 1]] = 0.0
+            for k in range(rows.start[i], rows.start[i + 1]):
+                weight[place[k] : place[k] + width[k]] = 0.0
         span = next_number(taken)

@@ -33,12 +33,12 @@ class SharedDelta(SubtreePairs):
     def values(self, decay: float, budget: int = UNBOUNDED, threads: Threads = ONE_THREAD) -> FloatArray:
         """Return Δ for one λ, of all fragments or of those within a budget."""
         values = _memory(self.size, threads)
-        given = self.rows.subtrees, self.columns.subtrees, self.layout, decay, self.symmetric
+        subtrees = self.rows.subtrees, self.columns.subtrees, self.layout
         if budget == UNBOUNDED:
-            fill = partial(delta_table.fill, *given)
+            fill = partial(delta_table.fill, *delta_table.lines(*subtrees), decay, self.symmetric)
             outputs: tuple[FloatArray, ...] = (values,)
         else:
-            fill = partial(delta_table.fill_bounded, *given)
+            fill = partial(delta_table.fill_bounded, *subtrees, decay, self.symmetric)
             outputs = np.empty((self.size, delta_table.coefficients(budget))), values
         for spans in self.steps(threads):
             threads.share(lambda limits, taken: fill(limits, taken, *outputs), spans)
@@ -49,12 +49,18 @@ class SharedDelta(SubtreePairs):
         (first, last), (begin, end) = self.spans
         out = np.zeros((last - first, end - begin))
         delta = self.values(decay, budget, threads)
-        subtrees, at = self.rows.subtrees, self.layout
-        counts = self.columns.counts
-        place = at.first[self.columns.subtrees.production[counts.subtree]] + at.rank[counts.subtree]
-        given = subtrees, at, delta, self.rows.counts, counts._replace(subtree=place), self.symmetric
+        at, counts, others = self.layout, self.rows.counts, self.columns.counts
+        production = self.rows.subtrees.production[counts.subtree]
+        width = np.diff(at.first)[production]
+        place = at.first[self.columns.subtrees.production[others.subtree]] + at.rank[others.subtree]
+        columns = others._replace(subtree=place)
+        given = counts, at.line[counts.subtree], at.first[production], width, columns, delta, self.symmetric
         rows = threads.row_spans(last - first, self.symmetric, SHARED_PARTS)
-        threads.share(lambda limits, taken: delta_table.gram(*given, limits, taken, out), rows)
+
+        def run(limits: IntArray, taken: IntArray) -> None:
+            delta_table.gram(*given, limits, taken, np.zeros(at.members.size), out)
+
+        threads.share(run, rows)
         return out
 
     def log_sum(self, decay: float) -> float:

@@ -13,27 +13,37 @@ from functools import lru_cache
 
 import numpy as np
 
-from treedot._runtime.array_types import IntArray, WordArray
+from treedot._runtime.array_types import FloatArray, IntArray, WordArray
 from treedot._runtime.hashing import mix64
-from treedot._runtime.jit import njit, njit_of_steps
-from treedot.kernels.subset.delta_table import UNBOUNDED, coefficients
-from treedot.kernels.subset.pairwise import Trees, fill, fill_bounded, make_scratch, match
+from treedot._runtime.jit import inlined, njit, njit_of_steps
+from treedot.kernels.subset.delta_table import UNBOUNDED
+from treedot.kernels.subset.pairwise import SMALL, Scratch, Trees, fill, fill_bounded, match
 from treedot.trees import Forest
-from treedot.trees.derived import child_lists, parents
-
-HEAD = 4  # Trees.offsets and Trees.first of one tree
 
 
 def sum_of_pair(x: Forest, y: Forest, decay: float, max_pairs: int, budget: int = UNBOUNDED) -> float | None:
     """Return ΣΔ of two one-tree forests, or None where Δ would take more than ``max_pairs`` entries."""
-    return _pair(x.derived(pack_tree), y.derived(pack_tree), decay, budget, max_pairs)
+    a, b = x.derived(pack_tree), y.derived(pack_tree)
+    scratch, room = np.empty((3, a.shape[1]), np.int64), SMALL if max_pairs > SMALL else max_pairs
+    while True:
+        if budget == UNBOUNDED:
+            value = _sum(a, b, decay, scratch, np.empty(room))
+        else:
+            value = _sum_bounded(a, b, decay, budget, scratch, np.empty(room))
+        if not value < 0.0:
+            return value
+        room = -int(value)
+        if room > max_pairs:
+            return None
 
 
 def pack_tree(forest: Forest) -> IntArray:
     """Return the one tree of a forest as one array, which ``unpack`` takes apart again."""
-    key = label_keys(forest)
+    packed = np.zeros((8, forest.n_nodes + 1), np.int64)
     with np.errstate(over="ignore"):  # hashes wrap around
-        return _pack(forest.label, forest.arity, key)
+        _write_nodes(forest.label, forest.arity, label_keys(forest), packed)
+    write_order(np.argsort(packed[1, :-1], kind="stable"), packed)
+    return packed
 
 
 def label_keys(forest: Forest) -> WordArray:
@@ -49,67 +59,59 @@ def label_key(text: str) -> int:
 
 
 @njit
-def hash_production(node: int, label: IntArray, start: IntArray, child: IntArray, key: WordArray) -> np.int64:
-    """Return a 63-bit hash of the production of a node; -1 for a leaf."""
-    if start[node] == start[node + 1]:
-        return np.int64(-1)
-    code = mix64(key[label[node]])
-    for k in range(start[node], start[node + 1]):
-        code = mix64(code + key[label[child[k]]])
-    return np.int64(code >> np.uint64(1))
+def _write_nodes(label: IntArray, arity: IntArray, key: WordArray, packed: IntArray) -> None:
+    """Write the productions, hashes of 63 bits and -1 for leaves, and the children of all nodes."""
+    offsets, production, start, child, before = packed[0], packed[1], packed[2], packed[3], packed[7]
+    offsets[1] = label.size
+    for node in range(label.size):
+        start[node + 1] = start[node] + arity[node]
+        last = node - 1
+        for place in range(start[node + 1] - 1, start[node] - 1, -1):  # as ``trees.derived`` finds children
+            child[place] = last
+            last = before[last]
+        before[node] = last
+        code = mix64(key[label[node]])
+        for place in range(start[node], start[node + 1]):
+            code = mix64(code + key[label[child[place]]])
+        production[node] = np.int64(code >> np.uint64(1)) if arity[node] > 0 else -1
 
 
 @njit
-def _pack(label: IntArray, arity: IntArray, key: WordArray) -> IntArray:
-    """Put the columns of ``Trees`` one after another."""
-    start, child = child_lists(arity, parents(arity))
-    nodes, inner = arity.size, 0
-    for node in range(nodes):
-        inner += arity[node] > 0
-    packed = np.empty(HEAD + 4 * nodes + 2 * inner, np.int64)
-    packed[0], packed[1], packed[2], packed[3] = 0, nodes, 0, inner
-    trees = unpack(packed)
-    trees.start[:] = start
-    trees.child[:] = child
-    trees.rank[:] = 0
-    found = 0
-    for node in range(nodes):
-        trees.production[node] = hash_production(node, label, start, child, key)
-        if arity[node] > 0:
-            trees.sorted[found] = trees.production[node]
-            trees.order[found] = node
-            found += 1
-    by = np.argsort(trees.sorted, kind="mergesort")
-    trees.sorted[:] = trees.sorted[by]
-    trees.order[:] = trees.order[by]
-    for k in range(1, inner):
-        if trees.sorted[k] == trees.sorted[k - 1]:
-            trees.rank[trees.order[k]] = trees.rank[trees.order[k - 1]] + 1
-    return packed
+def write_order(by: IntArray, packed: IntArray) -> None:
+    """Write the nodes in the order of their productions, leaves first, and their ranks."""
+    production, first, order, ordered, rank = packed[1], packed[4], packed[5], packed[6], packed[7]
+    first[1] = by.size
+    for k in range(by.size):
+        order[k], ordered[k], rank[by[k]] = by[k], production[by[k]], 0
+        if ordered[k] < 0:
+            first[0] = k + 1
+        elif k > 0 and ordered[k] == ordered[k - 1]:
+            rank[by[k]] = rank[by[k - 1]] + 1
 
 
-@njit
+@inlined
 def unpack(packed: IntArray) -> Trees:
-    """Return the columns that an array consists of."""
-    nodes, inner = packed[1], packed[3]
-    production = HEAD
-    start = production + nodes
-    child = start + nodes + 1
-    rank = child + nodes - 1
-    order = rank + nodes
-    by = order + inner
-    return Trees(
-        packed[0:2], packed[production:start], packed[start:child], packed[child:rank],
-        packed[2:4], packed[order:by], packed[by : by + inner], packed[rank:order],
-    )  # fmt: skip
+    """Return the rows of an array, whose ends are not used."""
+    return Trees(packed[0], packed[1], packed[2], packed[3], packed[4], packed[5], packed[6], packed[7])
 
 
-@njit_of_steps(lambda a, b, *_: a[1] * b[1])
-def _pair(a: IntArray, b: IntArray, decay: float, budget: int, max_pairs: int) -> float | None:
-    rows, columns, scratch = unpack(a), unpack(b), make_scratch(a[1])
-    entries = match(rows, 0, columns, 0, scratch) * coefficients(budget)
-    if entries > max_pairs:
-        return None
-    if budget == UNBOUNDED:
-        return fill(rows, 0, columns, decay, scratch, np.empty(entries))
-    return fill_bounded(rows, 0, columns, decay, budget, scratch, np.empty(entries))
+@njit_of_steps(lambda a, b, *_: a.shape[1] * b.shape[1])
+def _sum(a: IntArray, b: IntArray, decay: float, scratch: IntArray, delta: FloatArray) -> float:
+    """Return ΣΔ, or the number of entries that Δ takes, as a negative number, where there is no room."""
+    rows, columns, noted = unpack(a), unpack(b), Scratch(scratch[0], scratch[1], scratch[2])
+    pairs = match(rows, 0, columns, 0, noted)
+    if pairs > delta.size:
+        return -1.0 * pairs
+    return fill(rows, 0, columns, decay, noted, delta)
+
+
+@njit_of_steps(lambda a, b, *_: a.shape[1] * b.shape[1])
+def _sum_bounded(
+    a: IntArray, b: IntArray, decay: float, budget: int, scratch: IntArray, delta: FloatArray
+) -> float:
+    """Do the same for the fragments within a budget, with one coefficient of Δ for every cost."""
+    rows, columns, noted = unpack(a), unpack(b), Scratch(scratch[0], scratch[1], scratch[2])
+    pairs = match(rows, 0, columns, 0, noted)
+    if pairs * (budget + 1) > delta.size:
+        return -1.0 * pairs * (budget + 1)
+    return fill_bounded(rows, 0, columns, decay, budget, noted, delta)

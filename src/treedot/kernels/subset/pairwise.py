@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import inlined, njit
 from treedot._runtime.threads import ONE_THREAD, Threads
-from treedot.kernels.subset.delta_table import UNBOUNDED, coefficients, times_expanded
+from treedot.kernels.subset.delta_table import UNBOUNDED, times_expanded
 from treedot.kernels.tree_kernel import ALL_FRAGMENTS, check_pairs
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
+
+SMALL = 256  # entries of Δ that there is room for at first
 
 
 class Trees(NamedTuple):
@@ -76,11 +80,12 @@ class PairSums(NamedTuple):
     entries: IntArray
 
 
-@njit
+@inlined
 def match(rows: Trees, i: int, columns: Trees, j: int, scratch: Scratch) -> int:
     """Find the partners of all nodes by merging two sorted lists; return the number of matching pairs."""
     origin = rows.offsets[i]
-    scratch.width[: rows.offsets[i + 1] - origin] = 0
+    for node in range(rows.offsets[i + 1] - origin):
+        scratch.width[node] = 0
     a, end = rows.first[i], rows.first[i + 1]
     b, stop = columns.first[j], columns.first[j + 1]
     pairs = 0
@@ -105,7 +110,7 @@ def match(rows: Trees, i: int, columns: Trees, j: int, scratch: Scratch) -> int:
     return pairs
 
 
-@njit
+@inlined
 def fill(rows: Trees, i: int, columns: Trees, decay: float, scratch: Scratch, delta: FloatArray) -> float:
     """Compute Δ of the pairs that ``match`` found, children before parents, and return ΣΔ."""
     origin = rows.offsets[i]
@@ -131,7 +136,7 @@ def fill(rows: Trees, i: int, columns: Trees, decay: float, scratch: Scratch, de
     return value
 
 
-@njit
+@inlined
 def fill_bounded(
     rows: Trees, i: int, columns: Trees, decay: float, budget: int, scratch: Scratch, delta: FloatArray
 ) -> float:
@@ -152,29 +157,42 @@ def fill_bounded(
                 if p >= 0 and p == columns.production[b]:
                     entry = scratch.line[a - origin] + columns.rank[b]
                     times_expanded(product, delta[entry * size : (entry + 1) * size], decay, arity)
-            value += product.sum()
+            total = 0.0
+            for power in range(size):
+                total += product[power]
+            value += total
     return value
 
 
 @njit
 def fast(
-    trees: Trees, rows: IntArray, columns: IntArray, decay: float, budget: int, max_pairs: int,
-    scratch: Scratch, out: PairSums,
-) -> None:  # fmt: skip
-    """Moschitti's (2006) fast tree kernel of tree ``rows[k]`` with tree ``columns[k]``, for every k."""
-    delta = np.empty(256)
-    for k in range(rows.size):
-        entries = match(trees, rows[k], trees, columns[k], scratch) * coefficients(budget)
-        out.entries[k] = entries
-        if entries > max_pairs:
-            out.values[k] = np.nan
-            continue
-        if entries > delta.size:
-            delta = np.empty(max(entries, min(2 * delta.size, max_pairs)))
-        if budget == UNBOUNDED:
-            out.values[k] = fill(trees, rows[k], trees, decay, scratch, delta)
-        else:
-            out.values[k] = fill_bounded(trees, rows[k], trees, decay, budget, scratch, delta)
+    trees: Trees, decay: float, rows: IntArray, columns: IntArray, first: int, scratch: Scratch,
+    delta: FloatArray, out: PairSums,
+) -> int:  # fmt: skip
+    """Moschitti's (2006) fast tree kernel of tree ``rows[k]`` with tree ``columns[k]``, from ``first`` on.
+
+    Return the first k for which there is not enough room for Δ, the number of pairs if there is none.
+    """
+    for k in range(first, rows.size):
+        out.entries[k] = match(trees, rows[k], trees, columns[k], scratch)
+        if out.entries[k] > delta.size:
+            return k
+        out.values[k] = fill(trees, rows[k], trees, decay, scratch, delta)
+    return rows.size
+
+
+@njit
+def fast_bounded(
+    trees: Trees, decay: float, budget: int, rows: IntArray, columns: IntArray, first: int, scratch: Scratch,
+    delta: FloatArray, out: PairSums,
+) -> int:  # fmt: skip
+    """Do the same for the fragments within a budget."""
+    for k in range(first, rows.size):
+        out.entries[k] = match(trees, rows[k], trees, columns[k], scratch) * (budget + 1)
+        if out.entries[k] > delta.size:
+            return k
+        out.values[k] = fill_bounded(trees, rows[k], trees, decay, budget, scratch, delta)
+    return rows.size
 
 
 @njit
@@ -225,12 +243,32 @@ def fast_pairs(
     threads: Threads = ONE_THREAD,
 ) -> PairSums:  # fmt: skip
     """Return ΣΔ of pairs of trees, each on its own, where Δ takes at most ``max_pairs`` entries."""
-    out = PairSums(np.empty(rows.size), np.empty(rows.size, np.int64))
+    bounded = partial(fast_bounded, trees, decay, budget)
+    add_up = partial(fast, trees, decay) if budget == UNBOUNDED else bounded
+    return sums_of_pairs(trees, rows, columns, max_pairs, add_up, threads)
+
+
+def sums_of_pairs(
+    trees: Trees, rows: IntArray, columns: IntArray, max_pairs: int, add_up: Callable[..., int],
+    threads: Threads,
+) -> PairSums:  # fmt: skip
+    """Return the sums of pairs of trees that compiled code adds up, as far as it has room for each.
+
+    It is given pairs of trees, the first to begin with, and room; it returns the first that needs more room.
+    """
+    out = PairSums(np.full(rows.size, np.nan), np.empty(rows.size, np.int64))
 
     def run(first: int, last: int) -> None:
         part = slice(first, last)
         own = PairSums(out.values[part], out.entries[part])
-        fast(trees, rows[part], columns[part], decay, budget, max_pairs, new_scratch(trees, rows[part]), own)
+        scratch, room, k = new_scratch(trees, rows[part]), min(SMALL, max_pairs), 0
+        while k < last - first:
+            k = add_up(rows[part], columns[part], k, scratch, np.empty(room), own)
+            if k < last - first:
+                if own.entries[k] > max_pairs:
+                    k += 1
+                else:
+                    room = max(int(own.entries[k]), min(2 * room, max_pairs))
 
     threads.run(run, threads.even_spans(np.concatenate([[0], np.cumsum(trees.sizes(rows))])))
     return out
@@ -238,10 +276,4 @@ def fast_pairs(
 
 def new_scratch(trees: Trees, rows: IntArray) -> Scratch:
     """Return room for the nodes of any of some trees."""
-    return make_scratch(int(trees.sizes(rows).max(initial=1)))
-
-
-@njit
-def make_scratch(nodes: int) -> Scratch:
-    """Return room for the nodes of a tree."""
-    return Scratch(np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64))
+    return Scratch(*np.empty((3, int(trees.sizes(rows).max(initial=1))), np.int64))

@@ -33,7 +33,7 @@ def make_schedule(arity: IntArray, offsets: IntArray, label: IntArray, from_righ
     """Return the schedule of neighbouring trees whose nodes have the rows ``label`` of the label table."""
     parent = parents(arity)
     if from_right:
-        order = _mirrored(parent, subtree_sizes(parent), offsets)
+        order = _mirrored(parent, subtree_sizes(arity), offsets)
     else:
         order = np.arange(arity.size, dtype=np.int32)
     stack_row, is_first = np.full(order.size, -1, np.int32), np.zeros(order.size, np.bool_)

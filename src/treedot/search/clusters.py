@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from treedot._runtime.array_types import Array, FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.array_types import Array, BoolArray, FloatArray, IntArray
+from treedot._runtime.jit import njit_borrowing, njit_inside
 from treedot.errors import ParameterError
 from treedot.parameters import checked_integer, checked_share
 from treedot.readers import read_trees
@@ -142,34 +142,32 @@ def _reachability(rows: Any, threshold: float, min_size: int, n_jobs: int | None
     _, cosines = nearest(rows, k=min_size - 1, n_jobs=n_jobs)
     core = np.array([_distance(cosine, threshold) for cosine in cosines[:, -1]])
     index = InvertedIndex(rows)
-    parent, length = _spanning_tree(
-        index.rows.indptr, index.rows.indices, index.rows.data, index.lists, core, threshold
-    )
+    parent, length = np.zeros(n, np.int64), np.full(n, np.inf)
+    csr = index.rows.indptr, index.rows.indices, index.rows.data
+    _spanning_tree(*csr, index.lists, core, threshold, np.ones(n, np.bool_), np.empty(n), parent, length)
     parent[length == FARTHEST] = 0
     edges = csr_matrix((length[1:], (np.arange(1, n), parent[1:])), shape=(n, n))
     loops = csr_matrix((np.full(n, CLOSEST), (np.arange(n), np.arange(n))), shape=(n, n))
     return edges + edges.T + loops
 
 
-@njit
+@njit_inside
 def _distance(cosine: float, threshold: float) -> float:
     if cosine < threshold:
         return FARTHEST
     return max(CLOSEST, np.sqrt(max(0.0, 2 - 2 * cosine)))
 
 
-@njit
+@njit_borrowing
 def _spanning_tree(
-    indptr: IntArray, indices: IntArray, data: Array, lists: PostingLists, core: FloatArray, threshold: float
-) -> tuple[IntArray, FloatArray]:
-    """Return for every row the one before it in the tree, and their distance: Prim's algorithm from row 0.
+    indptr: IntArray, indices: IntArray, data: Array, lists: PostingLists, core: FloatArray, threshold: float,
+    waits: BoolArray, products: FloatArray, parent: IntArray, length: FloatArray,
+) -> None:  # fmt: skip
+    """Find for every row the one before it in the tree, and their distance: Prim's algorithm from row 0.
 
     The distances of one row to all others are computed when it joins, and then forgotten.
     """
     n = core.size
-    parent, length = np.zeros(n, np.int64), np.full(n, np.inf)
-    waits = np.ones(n, np.bool_)
-    products = np.empty(n)
     row = 0
     for _ in range(n):
         waits[row] = False
@@ -186,7 +184,6 @@ def _spanning_tree(
             if closest < 0 or length[other] < length[closest]:
                 closest = other
         row = closest
-    return parent, length
 
 
 def _hdbscan(reachability: Any, min_size: int) -> IntArray:

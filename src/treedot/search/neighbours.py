@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing
 from treedot._runtime.threads import thread_map
 from treedot.errors import DeviceError, ParameterError
 from treedot.parameters import checked_integer, n_threads
@@ -165,10 +165,11 @@ def _sparse_nearest(X: Any, Y: Any, k: int, n_jobs: int | None) -> tuple[np.ndar
     def part(start: int) -> tuple[np.ndarray, np.ndarray]:
         stop = min(start + step, rows.shape[0])
         found, values = top_k.empty(len(index) if few else stop - start, k)
+        line = np.empty(len(index))
         ok = (
-            _pass_over(csr, start, stop, index.lists, found, values)
+            _pass_over(csr, start, stop, index.lists, line, found, values)
             if few
-            else _line_by_line(csr, start, stop, index.lists, len(index), Y is None, found, values)
+            else _line_by_line(csr, start, stop, index.lists, Y is None, line, found, values)
         )
         if not ok:
             raise ParameterError(NOT_FINITE)
@@ -182,14 +183,13 @@ def _sparse_nearest(X: Any, Y: Any, k: int, n_jobs: int | None) -> tuple[np.ndar
     return top_k.ranked(found, values, k)
 
 
-@njit
+@njit_borrowing
 def _line_by_line(
-    csr: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, stop: int, lists: PostingLists, count: int,
-    others_only: bool, rows: np.ndarray, values: np.ndarray,
+    csr: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, stop: int, lists: PostingLists,
+    others_only: bool, line: np.ndarray, rows: np.ndarray, values: np.ndarray,
 ) -> bool:  # fmt: skip
     """Keep the best of the index's rows for row after row."""
     indptr, indices, data = csr
-    line = np.empty(count)
     ok = True
     for i in range(start, stop):
         line[:] = 0.0
@@ -204,14 +204,13 @@ def _line_by_line(
     return ok
 
 
-@njit
+@njit_borrowing
 def _pass_over(
     csr: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, stop: int, lists: PostingLists,
-    rows: np.ndarray, values: np.ndarray,
+    line: np.ndarray, rows: np.ndarray, values: np.ndarray,
 ) -> bool:  # fmt: skip
     """Keep the best of some rows for each of the index's rows, in one pass."""
     indptr, indices, data = csr
-    line = np.empty(rows.shape[0])
     for i in range(start, stop):
         line[:] = 0.0
         here = slice(indptr[i], indptr[i + 1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing, njit_inside
 
 NO_ROW = 2**62  # the row number of a place that is still free: larger than any, so it loses to all
 
@@ -21,7 +21,7 @@ def ranked(rows: np.ndarray, values: np.ndarray, k: int) -> tuple[np.ndarray, np
     return np.where(rows == NO_ROW, -1, rows), values
 
 
-@njit
+@njit_inside
 def keep(row: int, value: float, rows: np.ndarray, values: np.ndarray) -> None:
     """Put a row in the place of the worst of the best, which stands on top of a heap."""
     at = 0
@@ -41,7 +41,7 @@ def keep(row: int, value: float, rows: np.ndarray, values: np.ndarray) -> None:
     rows[at], values[at] = row, value
 
 
-@njit
+@njit_borrowing
 def keep_best(line: np.ndarray, first: int, rows: np.ndarray, values: np.ndarray) -> bool:
     """Keep the best of a line whose row numbers start at ``first``; return whether all were finite.
 

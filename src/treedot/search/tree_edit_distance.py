@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import IntArray
-from treedot._runtime.jit import njit, njit_of_steps
+from treedot._runtime.jit import njit_borrowing, njit_inside, njit_of_steps
 from treedot.errors import LimitError
 from treedot.readers import read_tree
 from treedot.trees import Forest
@@ -81,7 +81,11 @@ def align(a: Any, b: Any) -> IntArray:
     [[0, 0], [1, 1], [2, 2], [3, 3], [4, 5]]
     """
     x, y = _both(a, b)
-    return _pairs(x, y, _distances(x, y))
+    partner = np.full(x.label.size, -1, np.int64)
+    waiting = np.empty((x.label.size, 2), np.int64)
+    _find_partners(x, y, _distances(x, y), _table(x, y), waiting, partner)
+    matched = np.flatnonzero(partner >= 0)
+    return np.column_stack((matched, partner[matched]))
 
 
 def _both(a: Any, b: Any) -> tuple[_Nodes, _Nodes]:
@@ -114,18 +118,26 @@ def _cells(tree: _Nodes) -> int:
     return int((tree.key_roots - tree.first[tree.key_roots] + 1).sum())
 
 
-@njit_of_steps(lambda x, y: 16 * x.label.size * y.label.size)
+def _table(x: _Nodes, y: _Nodes) -> IntArray:
+    return np.zeros((x.label.size + 1, y.label.size + 1), np.int32)
+
+
 def _distances(x: _Nodes, y: _Nodes) -> IntArray:
     """Return the edit distance of every subtree of x to every subtree of y."""
     trees = np.zeros((x.label.size, y.label.size), np.int32)
-    forests = np.zeros((x.label.size + 1, y.label.size + 1), np.int32)
-    for i in x.key_roots:
-        for j in y.key_roots:
-            _fill(x, y, i, j, trees, forests)
+    _fill_all(x, y, trees, _table(x, y))
     return trees
 
 
-@njit
+@njit_of_steps(lambda x, y, *_: 16 * x.label.size * y.label.size, borrowing=True)
+def _fill_all(x: _Nodes, y: _Nodes, trees: IntArray, forests: IntArray) -> None:
+    """Fill in the distances of the subtrees, by the tables of key roots."""
+    for i in range(x.key_roots.size):
+        for j in range(y.key_roots.size):
+            _fill(x, y, x.key_roots[i], y.key_roots[j], trees, forests)
+
+
+@njit_inside
 def _fill(x: _Nodes, y: _Nodes, i: int, j: int, trees: IntArray, forests: IntArray) -> None:
     """Fill the table of the subtrees of i and j: row r, column c is for their first r and first c nodes."""
     top, left = x.first[i], y.first[j]
@@ -146,14 +158,15 @@ def _fill(x: _Nodes, y: _Nodes, i: int, j: int, trees: IntArray, forests: IntArr
             forests[r, c] = best
 
 
-@njit
-def _pairs(x: _Nodes, y: _Nodes, trees: IntArray) -> IntArray:
+@njit_borrowing
+def _find_partners(
+    x: _Nodes, y: _Nodes, trees: IntArray, forests: IntArray, waiting: IntArray, partner: IntArray
+) -> None:
     """Follow the best choices back, from the last nodes to the first."""
-    partner = np.full(x.label.size, -1, np.int64)
-    forests = np.zeros((x.label.size + 1, y.label.size + 1), np.int32)
-    waiting = [(x.label.size - 1, y.label.size - 1)]  # subtrees that correspond
-    while waiting:
-        i, j = waiting.pop()
+    waiting[0, 0], waiting[0, 1], count = x.label.size - 1, y.label.size - 1, 1  # subtrees that correspond
+    while count > 0:
+        count -= 1
+        i, j = waiting[count, 0], waiting[count, 1]
         _fill(x, y, i, j, trees, forests)
         top, left = x.first[i], y.first[j]
         r, c = i - top + 1, j - left + 1
@@ -168,7 +181,6 @@ def _pairs(x: _Nodes, y: _Nodes, trees: IntArray) -> IntArray:
                 partner[node] = other
                 r, c = r - 1, c - 1
             else:
-                waiting.append((node, other))
+                waiting[count, 0], waiting[count, 1] = node, other
+                count += 1
                 r, c = before, before_other
-    matched = np.flatnonzero(partner >= 0)
-    return np.column_stack((matched, partner[matched]))

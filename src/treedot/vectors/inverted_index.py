@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import Array, FloatArray, IntArray, Row
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing, njit_inside
 from treedot._runtime.sorted_arrays import order_of, runs
 from treedot._runtime.threads import thread_map
 from treedot.errors import ParameterError
@@ -106,22 +106,23 @@ def real_rows(rows: Any) -> csr_matrix:
     return found if found.dtype in (np.float32, np.float64) else found.astype(np.float64)
 
 
-@njit
 def _hash_table(column: IntArray) -> IntArray:
     """Return open addresses, at most half of them in use: the number of the column there, or -1."""
-    buckets = 16
-    while buckets < 2 * column.size:
-        buckets *= 2
-    table = np.full(buckets, -1, np.int32)
-    for number in range(column.size):
-        bucket = _bucket(column[number], buckets)
-        while table[bucket] >= 0:
-            bucket = (bucket + 1) & (buckets - 1)
-        table[bucket] = number
+    table = np.full(max(16, 1 << (2 * column.size - 1).bit_length()), -1, np.int32)
+    _fill_table(column, table)
     return table
 
 
-@njit
+@njit_borrowing
+def _fill_table(column: IntArray, table: IntArray) -> None:
+    for number in range(column.size):
+        bucket = _bucket(column[number], table.size)
+        while table[bucket] >= 0:
+            bucket = (bucket + 1) & (table.size - 1)
+        table[bucket] = number
+
+
+@njit_inside
 def _bucket(column: int, buckets: int) -> int:
     # 62-bit arithmetic keeps products inside a signed word.
     code = (np.int64(column) ^ (np.int64(column) >> 31)) & 0x7FFFFFFF
@@ -129,7 +130,7 @@ def _bucket(column: int, buckets: int) -> int:
     return int((code ^ (code >> 32)) & (buckets - 1))
 
 
-@njit
+@njit_inside
 def find(column: int, lists: PostingLists) -> int:
     """Return the number of a column's posting list, or -1."""
     bucket = _bucket(column, lists.table.size)
@@ -140,7 +141,7 @@ def find(column: int, lists: PostingLists) -> int:
         bucket = (bucket + 1) & (lists.table.size - 1)
 
 
-@njit
+@njit_inside
 def add_products(indices: IntArray, data: Array, lists: PostingLists, line: FloatArray) -> None:
     """Add the products of one row with all rows of an index to a line of sums, one for each."""
     for k in range(indices.size):
@@ -152,13 +153,13 @@ def add_products(indices: IntArray, data: Array, lists: PostingLists, line: Floa
             line[lists.row[other]] += x * np.float64(lists.value[other])
 
 
-@njit
+@njit_borrowing
 def _multiply(indptr: IntArray, indices: IntArray, data: Array, lists: PostingLists, out: FloatArray) -> None:
     for i in range(out.shape[0]):
         add_products(indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]], lists, out[i])
 
 
-@njit
+@njit_borrowing
 def _multiply_following(
     indptr: IntArray, data: Array, first: IntArray, last: IntArray,
     row: IntArray, value: Array, out: FloatArray,
@@ -172,7 +173,7 @@ def _multiply_following(
                 line[row[other]] += x * np.float64(value[other])
 
 
-@njit
+@njit_borrowing
 def _mirror(matrix: FloatArray) -> None:
     """Copy the upper half to the lower one, in small squares that stay in the cache."""
     n, side = matrix.shape[0], 32

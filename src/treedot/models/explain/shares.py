@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing
 from treedot.vectors.sparse.occurrences import Occurrences
 
 T = TypeVar("T")
@@ -26,7 +26,9 @@ def node_shares(found: Occurrences, contribution: FloatArray, n_nodes: int) -> F
     A fragment's contribution is divided equally among its occurrences, and theirs among their nodes.
     """
     each = (contribution / found.counts)[found.fragment] / found.productions
-    return _spread(each, found.root, found.base, found.part, found.position, n_nodes)
+    values = np.zeros(n_nodes)
+    _spread(each, found.root, found.base, found.part, found.position, values)
+    return values
 
 
 def strongest(candidates: Iterable[Candidates[T]], sign: int, wanted: int) -> list[T]:
@@ -40,16 +42,14 @@ def strongest(candidates: Iterable[Candidates[T]], sign: int, wanted: int) -> li
     return [share for _, share in sorted(found, key=lambda pair: -sign * pair[0])[:wanted]]
 
 
-@njit
+@njit_borrowing
 def _spread(
-    share: FloatArray, root: IntArray, base: IntArray, part: IntArray, position: IntArray, n_nodes: int
-) -> FloatArray:
+    share: FloatArray, root: IntArray, base: IntArray, part: IntArray, position: IntArray, values: FloatArray
+) -> None:
     """Add every occurrence's share to each of its nodes: the last first, each to the two it is made of."""
-    values = np.zeros(n_nodes)
     for k in range(share.size - 1, -1, -1):
         if position[k] < 0:
             values[root[k]] += share[k]
         else:
             share[base[k]] += share[k]
             share[part[k]] += share[k]
-    return values

@@ -25,7 +25,7 @@ import numpy as np
 
 from treedot._runtime.array_types import Array, BoolArray, FloatArray, IntArray, Matrix, Row
 from treedot._runtime.hashing import GOLDEN, mix, mix64
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing, njit_inside
 from treedot._runtime.threads import thread_map
 from treedot.parameters import n_threads
 from treedot.vectors.sparse.rows import sums_of_squares
@@ -188,7 +188,7 @@ def _descend(
     return solved
 
 
-@njit
+@njit_borrowing
 def shuffle(order: IntArray, key: np.uint64) -> None:
     """Put numbers in a random order that follows from a key (Fisher and Yates)."""
     for i in range(order.size - 1, 0, -1):
@@ -197,27 +197,35 @@ def shuffle(order: IntArray, key: np.uint64) -> None:
         order[i], order[j] = order[j], order[i]
 
 
-@njit
+@njit_inside
 def _scores(rows: Rows, i: int, state: Descent, scores: Matrix) -> None:
     """Set w · xᵢ + b of every problem."""
-    scores[:] = state.bias
+    for k in range(scores.size):
+        scores[k] = state.bias[k]
     for place in range(rows.indptr[i], rows.indptr[i + 1]):
         column, value = rows.indices[place], rows.data[place]
         for k in range(scores.size):
             scores[k] += value * state.weights[column, k]
 
 
-@njit
 def visit_rows(
     rows: Rows, squares: FloatArray, order: IntArray, state: Descent, figures: PassFigures | None = None
 ) -> None:
     """Solve for the α of one row after the other; ``squares`` are the rows' squared lengths."""
-    weights, alpha = state.weights, state.alpha
-    scores, change = np.zeros((2, state.bias.size), weights.dtype)
+    scores, change = np.zeros((2, state.bias.size), state.weights.dtype)
     changed = np.zeros(state.bias.size, np.int64)  # problems, often few of them
-    for place_in_order, i in enumerate(order):
+    _visit_rows(rows, squares, order, state, figures, scores, change, changed)
+
+
+@njit_borrowing
+def _visit_rows(
+    rows: Rows, squares: FloatArray, order: IntArray, state: Descent, figures: PassFigures | None,
+    scores: Row, change: Row, changed: IntArray,
+) -> None:  # fmt: skip
+    weights, alpha = state.weights, state.alpha
+    for visit in range(order.size):
+        i, count = order[visit], 0
         _scores(rows, i, state, scores)
-        count = 0
         for k in range(scores.size):
             side = 1.0 if state.positive[i, k] else -1.0
             cost, old = state.cost[k, int(state.positive[i, k])] * state.row_weight[i], alpha[i, k]
@@ -235,31 +243,41 @@ def visit_rows(
                 figures.excess[k] += loss + old * (old * ridge / 2 - slack)
         for place in range(rows.indptr[i], rows.indptr[i + 1]):
             column, value = rows.indices[place], rows.data[place]
-            for k in changed[:count]:
+            for number in range(count):
+                k = changed[number]
                 weights[column, k] += value * change[k]
         if figures is not None:
-            _add_to_means(rows, i, figures, place_in_order, change, changed[:count])
+            _add_to_means(rows, i, figures, visit, change, changed[:count])
 
 
-@njit
+@njit_inside
 def _add_to_means(
-    rows: Rows, i: int, figures: PassFigures, place_in_order: int, change: Row, changed: IntArray
+    rows: Rows, i: int, figures: PassFigures, visit: int, change: Row, changed: IntArray
 ) -> None:
     """Add a change to the means, for all visits that are left of the pass, the present one included."""
-    share = change.dtype.type(1.0 - (figures.visited + place_in_order) / figures.of_rows)
-    for k in changed:
+    share = change.dtype.type(1.0 - (figures.visited + visit) / figures.of_rows)
+    for number in range(changed.size):
+        k = changed[number]
         figures.mean_bias[k] += share * change[k]
     for place in range(rows.indptr[i], rows.indptr[i + 1]):
         column, value = rows.indices[place], share * rows.data[place]
-        for k in changed:
+        for number in range(changed.size):
+            k = changed[number]
             figures.mean_weights[column, k] += value * change[k]
 
 
-@njit
 def _relative_gap(rows: Rows, state: Descent) -> FloatArray:
     """Return (P - D) / P of every problem, added up in the same order whatever problems stand beside it."""
-    scores = np.zeros(state.bias.size)
-    penalty, loss, excess = state.bias**2 / 2, np.zeros(scores.size), np.zeros(scores.size)
+    scores, penalty, loss, excess = np.zeros((4, state.bias.size))
+    penalty[:] = state.bias**2 / 2
+    _add_up(rows, state, scores, penalty, loss, excess)
+    return excess / (loss + penalty)
+
+
+@njit_borrowing
+def _add_up(
+    rows: Rows, state: Descent, scores: FloatArray, penalty: FloatArray, loss: FloatArray, excess: FloatArray
+) -> None:
     for column in range(len(state.weights)):
         for k in range(scores.size):
             penalty[k] += state.weights[column, k] ** 2 / 2
@@ -271,10 +289,9 @@ def _relative_gap(rows: Rows, state: Descent) -> FloatArray:
             slack = 1.0 - side * scores[k]
             loss[k] += cost * max(0.0, slack) ** 2
             excess[k] += row_excess(alpha, slack, cost)
-    return excess / (loss + penalty)
 
 
-@njit
+@njit_inside
 def row_excess(alpha: float, slack: float, cost: float) -> float:
     """Return how much a row adds to P - D; see the beginning of this module."""
     return cost * (max(0.0, slack) - alpha / (2 * cost)) ** 2 + alpha * max(0.0, -slack)

@@ -13,7 +13,7 @@ import numpy as np
 
 from treedot._runtime.array_types import BoolArray, FloatArray, IntArray
 from treedot._runtime.hashing import GOLDEN, mix
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing
 from treedot.models.training.coordinate_descent import (
     PASSES_PER_CHECK,
     LinearFit,
@@ -91,10 +91,11 @@ def _descend(
     return LinearFit(weights, bias, gap, passes)
 
 
-@njit
+@njit_borrowing
 def _pass(gram: FloatArray, order: IntArray, state: Descent, left: BoolArray) -> None:
     """Solve for the α of one example after the other, in the problems that are left."""
-    for i in order:
+    for visit in range(order.size):
+        i = order[visit]
         row = gram[i]
         for k in range(left.size):
             if not left[k]:
@@ -111,11 +112,16 @@ def _pass(gram: FloatArray, order: IntArray, state: Descent, left: BoolArray) ->
                     scores[j] += (row[j] + 1.0) * change
 
 
-@njit
 def _relative_gap(state: Descent) -> FloatArray:
     """Return (P - D) / P of every problem, added up in the same order whatever problems stand beside it."""
+    loss, penalty, excess = np.zeros((3, state.alpha.shape[1]))
+    _add_up(state, loss, penalty, excess)
+    return excess / (loss + penalty)
+
+
+@njit_borrowing
+def _add_up(state: Descent, loss: FloatArray, penalty: FloatArray, excess: FloatArray) -> None:
     n, problems = state.alpha.shape
-    loss, penalty, excess = np.zeros(problems), np.zeros(problems), np.zeros(problems)
     for i in range(n):
         for k in range(problems):
             side = 1.0 if state.positive[i, k] else -1.0
@@ -124,4 +130,3 @@ def _relative_gap(state: Descent) -> FloatArray:
             penalty[k] += alpha * side * state.scores[k, i] / 2
             loss[k] += cost * max(0.0, slack) ** 2
             excess[k] += row_excess(alpha, slack, cost)
-    return excess / (loss + penalty)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing
 from treedot._storage.files import open_plain
 from treedot._storage.safetensors import mapped_arrays, write_arrays
 from treedot.errors import SourceError, SpecMismatchError, TreedotError
@@ -182,7 +182,7 @@ def check_order(lists: Lists, n_rows: int, path: Path) -> None:
         raise SourceError(f"{path} is damaged: a list of rows is out of order; build it again")
 
 
-@njit
+@njit_borrowing
 def _ascend(start: IntArray, row: IntArray, n_rows: int) -> bool:
     for number in range(start.size - 1):
         last = -1

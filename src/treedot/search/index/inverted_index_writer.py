@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot._runtime.jit import njit
 from treedot._runtime.sorted_arrays import order_of, runs
 from treedot._runtime.threads import thread_map
 from treedot._storage.growing_array import GrowingArray
@@ -141,21 +140,11 @@ def _sorted_lists(records: Records) -> tuple[np.ndarray, np.ndarray, np.ndarray,
     return *runs(columns[order]), rows[order], values[order]
 
 
-@njit
 def _by_bucket(columns: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the order of records by bucket, as they stand within each, and where the buckets end.
 
     A bucket begins with its limit; the first begins with 0.
     """
-    ends = np.zeros(limits.size + 2, np.int64)
-    buckets = np.empty(columns.size, np.int32)
-    for k in range(columns.size):
-        buckets[k] = np.searchsorted(limits, columns[k], "right")
-        ends[buckets[k] + 1] += 1
-    ends = np.cumsum(ends)
-    place = ends.copy()
-    order = np.empty(columns.size, np.int64)
-    for k in range(columns.size):
-        order[place[buckets[k]]] = k
-        place[buckets[k]] += 1
-    return order, ends
+    buckets = np.searchsorted(limits, columns, "right")
+    counts = np.bincount(buckets, minlength=limits.size + 1)
+    return order_of(buckets), np.concatenate([[0], np.cumsum(counts)])

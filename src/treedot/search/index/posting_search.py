@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treedot._runtime.jit import compiles, njit
+from treedot._runtime.jit import compiles, njit_borrowing
 from treedot._runtime.sorted_arrays import locate
 from treedot._runtime.threads import thread_map
 from treedot.errors import SourceError
@@ -39,9 +39,11 @@ def best_rows(
         query, first_row = which
         rows, values = top_k.empty(1, k)
         last_row = min(first_row + step, n_rows)
+        first, last, weight = places[query]
         sound = search(
-            *places[query], lists.row, lists.value, first_row, last_row, n_rows, rows[0], values[0]
-        )
+            first.copy(), last, weight, lists.row, lists.value, first_row, last_row, n_rows,
+            np.empty(min(BLOCK, last_row - first_row)), rows[0], values[0],
+        )  # fmt: skip
         if not sound:
             raise SourceError(
                 f"{path}: a list of rows is out of order, or a product is not finite; "
@@ -67,7 +69,7 @@ def _places(lists: Lists, query: Any, path: Path) -> tuple[np.ndarray, np.ndarra
 
 def _search_by_numpy(
     first: np.ndarray, last: np.ndarray, weight: np.ndarray, posting_row: np.ndarray, value: np.ndarray,
-    first_row: int, last_row: int, n_rows: int, rows: np.ndarray, values: np.ndarray,
+    first_row: int, last_row: int, n_rows: int, _: np.ndarray, rows: np.ndarray, values: np.ndarray,
 ) -> bool:  # fmt: skip
     """Do the work of ``_search`` in NumPy, for a few queries: loading compiled code would take longer."""
     line = np.zeros(last_row - first_row)
@@ -82,21 +84,25 @@ def _search_by_numpy(
     return bool(np.isfinite(line).all())
 
 
-@njit
+@njit_borrowing
 def _search(
-    first: np.ndarray, last: np.ndarray, weight: np.ndarray, posting_row: np.ndarray, value: np.ndarray,
-    first_row: int, last_row: int, n_rows: int, rows: np.ndarray, values: np.ndarray,
+    place: np.ndarray, last: np.ndarray, weight: np.ndarray, posting_row: np.ndarray, value: np.ndarray,
+    first_row: int, last_row: int, n_rows: int, line: np.ndarray, rows: np.ndarray, values: np.ndarray,
 ) -> bool:  # fmt: skip
     """Add up a query's lists for some rows and keep the best; return whether the lists are sound.
 
     Rows are taken in blocks whose sums stay in the cache; each list is read once, from block to block. A
-    list that does not ascend stops the reading, so that nothing is ever written outside of the block.
+    list that does not ascend stops the reading, so that nothing is ever written outside of the block. Each
+    list begins at its ``place``, which is moved.
     """
-    place = first.copy()
-    if first_row > 0:
-        for j in range(place.size):
-            place[j] += np.searchsorted(posting_row[first[j] : last[j]], first_row)
-    line = np.empty(min(BLOCK, last_row - first_row))
+    for j in range(place.size if first_row > 0 else 0):
+        end = last[j]
+        while place[j] < end:  # halve the part that may hold the first row
+            middle = (place[j] + end) // 2
+            if posting_row[middle] < first_row:
+                place[j] = middle + 1
+            else:
+                end = middle
     for block in range(first_row, last_row, BLOCK):
         size = min(BLOCK, last_row - block)
         line[:] = 0

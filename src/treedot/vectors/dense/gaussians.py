@@ -10,7 +10,7 @@ import numpy as np
 
 from treedot._runtime.array_types import Array, FloatArray, WordArray
 from treedot._runtime.hashing import GOLDEN, keys, mix64
-from treedot._runtime.jit import compiles, njit
+from treedot._runtime.jit import compiles, njit_borrowing, njit_inside
 from treedot.vectors.dense.compositions import Algebra
 from treedot.vectors.dense.labels import (
     CENTRE,
@@ -32,13 +32,14 @@ def label_vectors(algebra: Algebra, texts: Sequence[str]) -> Iterator[tuple[slic
         part = slice(start, start + ROWS)
         if compiles(len(texts[part]) * algebra.size):
             vectors = np.empty((len(texts[part]), algebra.size))
-            _fill(keys(algebra.seed, texts[part], "label"), _CONSTANTS, vectors)
+            scratch = np.zeros(1 << (algebra.size - 1).bit_length())
+            _fill(keys(algebra.seed, texts[part], "label"), _CONSTANTS, scratch, vectors)
         else:
             vectors = algebra.label_vectors(texts[part])
         yield part, vectors * np.sqrt(algebra.size)
 
 
-@njit
+@njit_borrowing
 def shuffled(vectors: FloatArray, order: Array, out: Array) -> None:
     """Write ``vectors[:, order]`` to ``out``, in its type."""
     for i in range(vectors.shape[0]):
@@ -61,7 +62,7 @@ _CONSTANTS = _Constants(
 )
 
 
-@njit
+@njit_inside
 def _polynomial(coefficients: FloatArray, x: float) -> float:
     value = float(coefficients[0])
     for k in range(1, coefficients.size):
@@ -69,14 +70,14 @@ def _polynomial(coefficients: FloatArray, x: float) -> float:
     return value
 
 
-@njit
-def _fill(key: WordArray, use: _Constants, out: FloatArray) -> None:
-    """Write the unit vector of every key: uniforms, their normal quantiles, and those over their norm."""
+@njit_borrowing
+def _fill(key: WordArray, use: _Constants, scratch: FloatArray, out: FloatArray) -> None:
+    """Write the unit vector of every key: uniforms, their normal quantiles, and those over their norm.
+
+    The scratch is for uniforms from -1/2 to 1/2, then for squares; its size is a power of two, and what is
+    beyond that of a vector is 0.
+    """
     size = out.shape[1]
-    width = 1
-    while width < size:
-        width *= 2
-    scratch = np.zeros(width)  # uniforms from -1/2 to 1/2, then squares; zeros behind ``size``
     for i in range(out.shape[0]):
         row = out[i]
         for k in range((size + 1) // 2):
@@ -100,7 +101,7 @@ def _fill(key: WordArray, use: _Constants, out: FloatArray) -> None:
                 row[j] = math.copysign(_polynomial(use.tail, x) / _polynomial(use.tail_below, x), scratch[j])
         for j in range(size):
             scratch[j] = row[j] * row[j]
-        half = width
+        half = scratch.size
         while half > 1:  # in a fixed order: see labels._sum_in_halves
             half //= 2
             for j in range(half):

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treedot._runtime.array_types import BoolArray, IntArray, Row
+from treedot._runtime.array_types import BoolArray, FloatArray, IntArray, Row
 from treedot._runtime.atomics import next_number
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing, njit_inside
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.vectors.dense.mixing import MIXER_BOUND
 
@@ -79,9 +79,15 @@ def list_operations(
     starts = offsets - offsets[0]
     words = np.empty((int(starts[-1]), 4), np.int32) if memory is None else memory(int(starts[-1]))
     rows, large = np.empty(n_trees, np.int32), np.empty(n_trees, np.bool_)
-    given = arity, label, row, offsets, root_decay, int(np.diff(offsets).max(initial=0))
-    spans = threads.even_spans(offsets, at_least=PART_NODES)
-    threads.share(lambda limits, taken: _fill(*given, limits, taken, words, rows, large), spans)
+    largest = int(np.diff(offsets).max(initial=0))
+
+    def fill(limits: IntArray, taken: IntArray) -> None:
+        of, bound = np.empty((largest, COLUMNS), np.int32), np.empty(largest)
+        stack = np.empty(largest, np.int32)
+        given = arity, label, row, offsets, root_decay
+        _fill(*given, limits, taken, stack, of, bound, words, rows, large)
+
+    threads.share(fill, threads.even_spans(offsets, at_least=PART_NODES))
     return Operations(words, starts, rows, large)
 
 
@@ -99,19 +105,17 @@ ROW = 8
 COLUMNS = 9
 
 
-@njit
+@njit_borrowing
 def _fill(
     arity: IntArray, label: IntArray, row_of_label: IntArray, offsets: IntArray, root_decay: float,
-    largest: int, limits: IntArray, taken: IntArray,
+    limits: IntArray, taken: IntArray, stack: IntArray, of: IntArray, bound: FloatArray,
     words: IntArray, rows: IntArray, large: BoolArray,
 ) -> None:  # fmt: skip
     """Write the operations of trees, the rows they need and whether their elements may be large.
 
-    It is done for the spans of trees between ``limits`` that nobody has taken; none has more nodes than
-    ``largest``.
+    It is done for the spans of trees between ``limits`` that nobody has taken, with memory for the nodes of
+    one tree.
     """
-    stack = np.empty(largest, np.int32)
-    of, bound = np.empty((largest, COLUMNS), np.int32), np.empty(largest)
     span = next_number(taken)
     while span < limits.size - 1:
         for tree in range(limits[span], limits[span + 1]):
@@ -130,7 +134,7 @@ def _fill(
         span = next_number(taken)
 
 
-@njit
+@njit_inside
 def _choose_orders(arity: IntArray, stack: IntArray, of: IntArray) -> None:
     """Find how many rows and operations each node needs, and which child is best finished early."""
     height = 0
@@ -149,7 +153,7 @@ def _choose_orders(arity: IntArray, stack: IntArray, of: IntArray) -> None:
         height = low + 1
 
 
-@njit
+@njit_inside
 def _choose_order(node: int, low: int, high: int, stack: IntArray, of: IntArray) -> None:
     """Find how many rows a node needs whose children are on the stack, and which one to finish early.
 
@@ -178,7 +182,7 @@ def _choose_order(node: int, low: int, high: int, stack: IntArray, of: IntArray)
         of[node, NEEDED], of[node, EARLY] = with_early, stack[place]
 
 
-@njit
+@njit_inside
 def _place(arity: IntArray, of: IntArray, words: IntArray) -> None:
     """Write the kind and the child of each operation where it belongs, the last ones first."""
     root = arity.size - 1
@@ -206,7 +210,7 @@ def _place(arity: IntArray, of: IntArray, words: IntArray) -> None:
             of[node, END], of[node, MISSING] = of[node, BEGIN] + of[node, LENGTH], arity[node]
 
 
-@njit
+@njit_inside
 def _complete(
     label: IntArray, row_of_label: IntArray, root_decay: float, of: IntArray, bound: Row, words: IntArray
 ) -> tuple[int, bool]:

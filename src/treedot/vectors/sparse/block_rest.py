@@ -57,7 +57,7 @@ import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray, Row, WordArray
 from treedot._runtime.hashing import mix64
-from treedot._runtime.jit import inlined, njit
+from treedot._runtime.jit import inlined, njit_borrowing, njit_inside
 from treedot._runtime.simd import LANES, exceeds, load, splat, store
 from treedot.vectors.chunks import ALL_DONE, NEEDS_MEMORY, NEEDS_OUTPUT, Ended, NonZeros, TreeArrays
 from treedot.vectors.sparse import bounded
@@ -183,13 +183,13 @@ def make_tables(decay: float, budget: int, seed: int) -> Tables:
     return Tables(phases, shuffles(seed), weight / math.sqrt(BLOCK // 2))
 
 
-@njit
+@njit_inside
 def _power(exponent: int) -> float:
     """Return 2^-exponent, 0 where it is that small."""
     return math.ldexp(1.0, -int(exponent)) if exponent > 0 else 1.0
 
 
-@njit
+@njit_inside
 def _fill_below(
     arity: IntArray, hash: WordArray, stack: IntArray, tables: Tables, below: Below,
 ) -> None:  # fmt: skip
@@ -220,7 +220,7 @@ def _fill_below(
         height += 1
 
 
-@njit
+@njit_inside
 def _fill_factor(
     below: Below, own: np.uint64, position: int, row: int, phases: FloatArray, shuffle: IntArray
 ) -> None:
@@ -237,7 +237,7 @@ def _fill_factor(
             bits >>= U8
 
 
-@njit
+@njit_inside
 def _times_factor(below: Below, row: int, exponent: int) -> None:
     """Set a row to the next one times the factor, which has an exponent."""
     at = ROW * (row + 1)
@@ -252,14 +252,14 @@ def _times_factor(below: Below, row: int, exponent: int) -> None:
     below.exponent[row] = exponent
 
 
-@njit
+@njit_inside
 def _following(row: int, turn: int, below: Below) -> Following:
     """Return what can follow, from its row: complex numbers at two coordinates, and an exponent."""
     at, other, value = ROW * row + turn, ROW * row + (turn + 1) % V, below.value
     return value[at], value[at + V], value[other], value[other + V], below.exponent[row]
 
 
-@njit
+@njit_inside
 def _set_tail(tail: Any, turn: int, follows: Following, inner: Following) -> None:
     """Set a tail to what follows the last child times what follows inside, scaled down if it is large."""
     x, xi, y, yi, exponent = follows
@@ -273,7 +273,7 @@ def _set_tail(tail: Any, turn: int, follows: Following, inner: Following) -> Non
     tail.exponent, tail.turn = exponent if size > 0.0 else 0, turn
 
 
-@njit
+@njit_inside
 def _find_prefixes(arity: IntArray, budget: int, memory: BlockMemory) -> CutPrefixes:
     """Find all prefixes of a tree, with their tails."""
     stack, prefixes, tails, below = memory.stack, memory.prefixes, memory.tails, memory.below
@@ -354,7 +354,7 @@ def _extend(
     return count, n_open, n_cut
 
 
-@njit
+@njit_borrowing
 def encode(
     trees: TreeArrays, tree: int, budget: int, shift: np.uint64, origin: int, tables: Tables,
     memory: BlockMemory, out: NonZeros, indptr: IntArray, log_factors: FloatArray, squares: FloatArray,
@@ -388,20 +388,18 @@ def encode(
     return tree, ALL_DONE
 
 
-@njit
+@njit_inside
 def _sum_blocks(n_cut: int, exponent: int, tables: Tables, memory: BlockMemory) -> int:
     """Sum up the tails of equal prefixes, over 2^exponent; return how many buckets are in use."""
     value = memory.value
     shift, buckets = bounded.clear_keys(memory.table, n_cut)
-    distinct = 0
     for k in range(n_cut):
         prefix = memory.prefixes[memory.cut[k]]
         tail = memory.tails[prefix.tail]
-        number = bounded.insert_key(bounded.key_of(prefix.hash), distinct, shift, memory.table)
+        number = bounded.insert_key(bounded.key_of(prefix.hash), k, shift, memory.table)
         at = BLOCK * number
-        if number == distinct:
-            value[at : at + BLOCK] = 0.0
-            distinct += 1
+        if number == k:
+            value[at] = value[at + 1] = value[at + 2] = value[at + 3] = 0.0
         weight = tables.weight[prefix.productions] * _power(exponent - tail.exponent)
         value[at] += weight * tail.x
         value[at + 1] += weight * tail.xi
@@ -410,7 +408,7 @@ def _sum_blocks(n_cut: int, exponent: int, tables: Tables, memory: BlockMemory) 
     return buckets
 
 
-@njit
+@njit_inside
 def _write_blocks(
     buckets: int, shift: np.uint64, origin: int, memory: BlockMemory, indices: IntArray, values: Row
 ) -> int:

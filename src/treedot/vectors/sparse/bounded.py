@@ -37,7 +37,7 @@ import numpy as np
 
 from treedot._runtime.array_types import IntArray, WordArray
 from treedot._runtime.hashing import GOLDEN, WORD, keys, mix, mix64
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing, njit_inside
 from treedot.trees import Tree
 
 SALT = 0xD6E8FEB86659FD93  # keeps productions of different lengths apart
@@ -130,7 +130,7 @@ class SortedKeys(NamedTuple):
         return cls(np.empty(5 * keys + 16, np.uint64), np.empty(5 * keys + 16, np.int32))
 
 
-@njit
+@njit_borrowing
 def hash_productions(
     arity: IntArray, label: IntArray, label_key: WordArray, stack: IntArray, hash: WordArray
 ) -> None:
@@ -148,11 +148,12 @@ def hash_productions(
         height += 1
 
 
-@njit
+@njit_borrowing
 def find_fragments(arity: IntArray, budget: int, found: FoundFragments) -> SearchResult:
     """Find the bounded fragments of a tree whose productions are hashed."""
     stack, first, last = found.stack, found.first, found.last
-    height, count, limit = 0, 0, found.sum.size
+    sum, cost, productions = found.sum, found.cost, found.productions
+    height, count, limit = 0, 0, sum.size
     for node in range(arity.size):
         m = arity[node]
         height -= m
@@ -160,7 +161,7 @@ def find_fragments(arity: IntArray, budget: int, found: FoundFragments) -> Searc
             if count == limit:
                 return SearchResult(False, count)
             start = count
-            found.sum[count], found.cost[count], found.productions[count] = found.hash[node], 0, 1
+            sum[count], cost[count], productions[count] = found.hash[node], 0, 1
             found.position[count] = -1
             count += 1
             for i in range(m if m <= budget else 0):
@@ -169,42 +170,32 @@ def find_fragments(arity: IntArray, budget: int, found: FoundFragments) -> Searc
                     continue
                 stop = count  # of the bases: what was found before this child is expanded
                 for part in range(first[child], last[child]):
-                    if found.cost[part] + m > budget:
+                    spent = cost[part] + m
+                    if spent > budget:
                         continue
                     if count + stop - start > limit:
                         return SearchResult(False, count)
-                    count = _expand(start, stop, part, i, m, budget, count, found)
+                    below = mix64(sum[part] + np.uint64(i + 1) * GOLD)
+                    for base in range(start, stop):
+                        if cost[base] + spent <= budget:
+                            sum[count], cost[count] = sum[base] + below, cost[base] + spent
+                            productions[count] = productions[base] + productions[part]
+                            found.base[count], found.part[count], found.position[count] = base, part, i
+                            count += 1
             first[node], last[node] = start, count
         stack[height] = node
         height += 1
     return SearchResult(True, count)
 
 
-@njit
-def _expand(
-    start: int, stop: int, part: int, position: int, m: int, budget: int, count: int, found: FoundFragments
-) -> int:
-    """Expand one of m children by a part in every base that leaves budget for it; return the new count."""
-    cost, productions = found.cost[part] + m, found.productions[part]
-    below = mix64(found.sum[part] + np.uint64(position + 1) * GOLD)
-    for base in range(start, stop):
-        if found.cost[base] + cost <= budget:
-            found.sum[count] = found.sum[base] + below
-            found.cost[count] = found.cost[base] + cost
-            found.productions[count] = found.productions[base] + productions
-            found.base[count], found.part[count], found.position[count] = base, part, position
-            count += 1
-    return count
-
-
-@njit
+@njit_inside
 def key_of(sum: np.uint64) -> np.uint64:
     """Return the key of a fragment, which is never 0."""
     key = mix64(sum)
     return key if key != FREE else ONE
 
 
-@njit
+@njit_inside
 def clear_keys(table: SortedKeys, keys: int) -> tuple[np.uint64, int]:
     """Empty a table for so many keys; return by how much to shift a key, and how many buckets are in use."""
     bits = 3
@@ -215,7 +206,7 @@ def clear_keys(table: SortedKeys, keys: int) -> tuple[np.uint64, int]:
     return np.uint64(64 - bits), size
 
 
-@njit
+@njit_inside
 def insert_key(key: np.uint64, fresh: int, shift: np.uint64, table: SortedKeys) -> int:
     """Return the number of a key: that which it has, or a fresh one."""
     bucket = np.int64(key >> shift)

@@ -132,8 +132,7 @@ def encode(
     """Write for every tree the direction of its rest, a unit vector or zeros, and the log of its length."""
     most = int(np.diff(trees[0]).max(initial=0))
     kinds = (np.int32, np.uint64, np.int32, np.int32, np.int64, np.int32)
-    arrays: Any = (np.empty(most, kind) for kind in kinds)
-    nodes = NodeTable(*arrays)
+    nodes = NodeTable._make([np.empty(most, kind) for kind in kinds])
     size, child = out.shape[1], mixers.child
     moved = Shuffle(np.empty_like(child.target), child.signs, child.rotation)
     below, above = np.empty((2, budget + 2, size), out.dtype)

@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from treedot._runtime.array_types import Array, IntArray, WordArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing
 from treedot.errors import SourceError
 from treedot.trees import Forest, Tree
 from treedot.trees.packed import pack_texts, unpack_texts
@@ -59,7 +59,7 @@ class ListMemory(NamedTuple):
         return self.found.sum.size
 
 
-@njit
+@njit_borrowing
 def list_bounded(
     trees: TreeArrays, tree: int, budget: int, memory: ListMemory, out: DistinctFragments, indptr: IntArray
 ) -> Ended:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray, Row, WordArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing, njit_inside
 from treedot.errors import ParameterError
 from treedot.parameters import DAMPINGS
 from treedot.vectors import chunks
@@ -91,16 +91,14 @@ class RowMemory(NamedTuple):
 
     found: bounded.FoundFragments
     table: bounded.SortedKeys
-    occurrences: IntArray  # of every distinct fragment, by its number
-    first: IntArray  # the first of them
+    occurrences: IntArray  # of every distinct fragment, by the number of the first
     value: FloatArray
 
     @classmethod
     def make(cls, nodes: int, fragments: int) -> Self:
         """Return memory for trees of at most so many nodes and bounded fragments."""
-        occurrences, first = np.empty((2, fragments), np.int32)
         found, table = bounded.FoundFragments.make(nodes, fragments), bounded.SortedKeys.make(fragments)
-        return cls(found, table, occurrences, first, np.empty(fragments))
+        return cls(found, table, np.empty(fragments, np.int32), np.empty(fragments))
 
     @property
     def nodes(self) -> int:
@@ -113,7 +111,7 @@ class RowMemory(NamedTuple):
         return self.value.size
 
 
-@njit
+@njit_borrowing
 def write_rows(
     trees: chunks.TreeArrays, tree: int, rules: Rules, learned: LearnedColumns, memory: RowMemory,
     out: chunks.NonZeros, indptr: IntArray, squares: FloatArray,
@@ -125,60 +123,62 @@ def write_rows(
     """
     offsets, arity, label, label_key = trees
     indices, values = out
+    found, table, occurrences, value = memory
     while tree < offsets.size - 1:
         here = slice(offsets[tree], offsets[tree + 1])
-        bounded.hash_productions(arity[here], label[here], label_key, memory.found.stack, memory.found.hash)
-        complete, count = bounded.find_fragments(arity[here], rules.budget, memory.found)
+        family = arity[here]
+        bounded.hash_productions(family, label[here], label_key, found.stack, found.hash)
+        complete, count = bounded.find_fragments(family, rules.budget, found)
         if not complete:
             return tree, chunks.NEEDS_MEMORY
         start = indptr[tree]
         if start + count > values.size:
             return tree, chunks.NEEDS_OUTPUT
-        buckets = _count_distinct(count, memory)
-        size, square = _write_row(buckets, rules, learned, memory, indices[start:])
+        buckets = _count_distinct(found.sum, count, table, occurrences)
+        size, square = _write_row(
+            buckets, rules, learned, table, found.productions, occurrences, value, indices[start:]
+        )
         if not math.isfinite(square):
             return tree, chunks.NOT_FINITE
         factor = 1.0 / math.sqrt(square) if rules.normalize and square > 0.0 else 1.0
         for k in range(size):
-            value = memory.value[k] * factor
-            if not abs(value) <= rules.limit:
+            scaled = value[k] * factor
+            if not abs(scaled) <= rules.limit:
                 return tree, chunks.TOO_LARGE
-            values[start + k] = value
+            values[start + k] = scaled
         squares[tree] = square
         indptr[tree + 1] = start + size
         tree += 1
     return tree, chunks.ALL_DONE
 
 
-@njit
-def _count_distinct(count: int, memory: RowMemory) -> int:
-    """Sort the fragments of a tree and count equal ones; return how many buckets are in use."""
-    shift, buckets = bounded.clear_keys(memory.table, count)
-    distinct = 0
+@njit_inside
+def _count_distinct(sums: WordArray, count: int, table: bounded.SortedKeys, occurrences: IntArray) -> int:
+    """Sort the fragments of a tree and count equal ones by the first; return how many buckets are in use."""
+    shift, buckets = bounded.clear_keys(table, count)
     for k in range(count):
-        number = bounded.insert_key(bounded.key_of(memory.found.sum[k]), distinct, shift, memory.table)
-        if number == distinct:
-            memory.occurrences[number], memory.first[number] = 0, k
-            distinct += 1
-        memory.occurrences[number] += 1
+        number = bounded.insert_key(bounded.key_of(sums[k]), k, shift, table)
+        if number == k:
+            occurrences[k] = 0
+        occurrences[number] += 1
     return buckets
 
 
-@njit
+@njit_inside
 def _write_row(
-    buckets: int, rules: Rules, learned: LearnedColumns, memory: RowMemory, indices: IntArray
-) -> tuple[int, float]:
+    buckets: int, rules: Rules, learned: LearnedColumns, table: bounded.SortedKeys, productions: IntArray,
+    occurrences: IntArray, values: FloatArray, indices: IntArray,
+) -> tuple[int, float]:  # fmt: skip
     """Write the columns of one row and its values; return how many, and the sum of all squares."""
-    table = memory.table
     size, square, last = 0, 0.0, -1
     for bucket in range(buckets):
         key = table.key[bucket]
         if key == bounded.FREE:
             continue
         number = table.number[bucket]
-        value = rules.weight[memory.found.productions[memory.first[number]]] * _damped_count(
-            memory.occurrences[number], rules
-        )
+        count = occurrences[number]
+        value = rules.damped[count] if count < TABLED else damped(count, rules.damping)
+        value *= rules.weight[productions[number]]
         column, has_column = int(np.int64(key >> rules.shift)), True
         if rules.learned:
             known, rank = _find_key(key & rules.mask, learned)
@@ -191,14 +191,14 @@ def _write_row(
         if not rules.dictionary and key & bounded.ONE:
             value = -value
         if column == last:
-            memory.value[size - 1] += value
+            values[size - 1] += value
         else:
-            indices[size], memory.value[size], last = column, value, column
+            indices[size], values[size], last = column, value, column
             size += 1
     return size, square
 
 
-@njit
+@njit_inside
 def damped(count: int, damping: int) -> float:
     """Return g(count), for the index of g in DAMPINGS."""
     if damping == 0:
@@ -206,12 +206,7 @@ def damped(count: int, damping: int) -> float:
     return math.sqrt(count) if damping == 1 else math.log1p(count)
 
 
-@njit
-def _damped_count(count: int, rules: Rules) -> float:
-    return rules.damped[count] if count < TABLED else damped(count, rules.damping)
-
-
-@njit
+@njit_inside
 def _find_key(key: np.uint64, learned: LearnedColumns) -> tuple[bool, int]:
     """Return whether a key was learned, and its number among those that were."""
     bucket = np.int64(key >> learned.shift)
@@ -221,15 +216,20 @@ def _find_key(key: np.uint64, learned: LearnedColumns) -> tuple[bool, int]:
     return False, 0
 
 
-@njit
 def sums_of_squares(lengths: IntArray, values: Row) -> FloatArray:
     """Return the sum of the squares of the values of each row."""
-    sums, at = np.zeros(lengths.size), 0
+    sums = np.zeros(lengths.size)
+    _sum_squares(lengths, values, sums)
+    return sums
+
+
+@njit_borrowing
+def _sum_squares(lengths: IntArray, values: Row, sums: FloatArray) -> None:
+    at = 0
     for row in range(lengths.size):
         for k in range(at, at + lengths[row]):
             sums[row] += np.float64(values[k]) * np.float64(values[k])
         at += lengths[row]
-    return sums
 
 
 class Part(NamedTuple):
@@ -245,12 +245,12 @@ class Part(NamedTuple):
     origin: int = 0
 
 
-@njit
-def join_parts(left: Part, right: Part, limit: float, indices: IntArray, values: Row) -> chunks.Ended:
-    """Write rows that begin with one part and end with another."""
+@njit_borrowing
+def join_parts(left: Part, right: Part, limit: float, indices: IntArray, values: Row) -> int:
+    """Write rows that begin with one part and end with another; return how many have no value too large."""
     at, a, b = 0, 0, 0
     for row in range(left.lengths.size):
-        fits, first, second = True, a, b
+        fits = True
         for _ in range(left.lengths[row]):
             value = left.values[a] * left.factor[row]
             fits &= abs(value) <= limit
@@ -263,20 +263,15 @@ def join_parts(left: Part, right: Part, limit: float, indices: IntArray, values:
             values[at] = value
             at, b = at + 1, b + 1
         if not fits:
-            finite = _finite(left.values[first:a], left.factor[row]) and _finite(
-                right.values[second:b], right.factor[row]
-            )
-            return row, chunks.TOO_LARGE if finite else chunks.NOT_FINITE
-    return left.lengths.size, chunks.ALL_DONE
+            return row
+    return left.lengths.size
 
 
-@njit
-def _finite(values: Row, factor: float) -> bool:
-    """Whether values are finite and their factor is a number, maybe too large a one."""
-    for value in values:
-        if not math.isfinite(value):
-            return False
-    return not math.isnan(factor)
+def _is_finite(part: Part, row: int) -> bool:
+    """Whether the values of a row are finite and their factor is a number, maybe too large a one."""
+    end = part.lengths[: row + 1].sum()
+    values = part.values[end - part.lengths[row] : end]
+    return bool(np.isfinite(values).all()) and not math.isnan(part.factor[row])
 
 
 class RowsWithRest(NamedTuple):
@@ -294,6 +289,7 @@ class RowsWithRest(NamedTuple):
 
     def write(self, indices: IntArray, values: Row) -> None:
         """Write columns and values where they belong in a matrix."""
-        row, why = join_parts(self.left, self.right, self.limit, indices, values)
-        if why != chunks.ALL_DONE:
-            raise self.refused(row, why)
+        row = join_parts(self.left, self.right, self.limit, indices, values)
+        if row < self.left.lengths.size:
+            finite = _is_finite(self.left, row) and _is_finite(self.right, row)
+            raise self.refused(row, chunks.TOO_LARGE if finite else chunks.NOT_FINITE)

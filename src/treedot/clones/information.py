@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing
 
 BACKGROUND = 100  # trees without a production that are taken as seen: a few trees do not tell what is common
 FINENESS = 2**20  # of a bit: whole numbers have the same sum in any order
@@ -45,7 +45,7 @@ class Information:
         return total / FINENESS
 
 
-@njit
+@njit_borrowing
 def _add_shared_bits(
     productions: IntArray, bounds: IntArray, bits: IntArray, a: IntArray, b: IntArray, total: IntArray
 ) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing
 from treedot.clones.similarity import SimilarPairs
 
 
@@ -45,7 +45,7 @@ def complete_linkage(pairs: SimilarPairs) -> list[Linked]:
     return [Linked(members, float(weakest[k])) for k, members in groups.items() if len(members) > 1]
 
 
-@njit
+@njit_borrowing
 def _join(
     bounds: IntArray, others: IntArray, mirror: IntArray, near: FloatArray, leader: IntArray,
     weakest: FloatArray, chain: IntArray,

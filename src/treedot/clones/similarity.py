@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import Array, FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing, njit_inside
 from treedot._runtime.ragged import ends_of, places_of
 from treedot._runtime.sorted_arrays import locate, runs
 from treedot._runtime.threads import thread_map
@@ -282,7 +282,7 @@ def partners(
     return Partners(tree, partner, values, np.array(limited, np.int64))
 
 
-@njit
+@njit_borrowing
 def _partners(
     x: int,
     elements: IntArray,
@@ -330,13 +330,13 @@ def _partners(
     return n, False
 
 
-@njit
+@njit_borrowing
 def _similarities(elements: IntArray, bounds: IntArray, a: IntArray, b: IntArray, result: FloatArray) -> None:
     for k in range(result.size):
         result[k] = _similarity(elements, bounds, a[k], b[k], 0.0)
 
 
-@njit
+@njit_inside
 def _similarity(elements: IntArray, bounds: IntArray, a: int, b: int, threshold: float) -> float:
     """Return the similarity of two trees; 0 where it is below the threshold."""
     i, j, end_i, end_j = bounds[a], bounds[b], bounds[a + 1], bounds[b + 1]

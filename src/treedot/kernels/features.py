@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels.tree_kernel import TreeKernel, joined
 from treedot.trees import Forest
@@ -57,7 +57,7 @@ def _arrays(matrix: Any) -> tuple[IntArray, IntArray, FloatArray]:
     return matrix.indptr, matrix.indices, matrix.data
 
 
-@njit
+@njit_borrowing
 def _add_products(
     start: IntArray, feature: IntArray, value: FloatArray, other_start: IntArray, row: IntArray,
     other_value: FloatArray, symmetric: bool, first: int, last: int, out: FloatArray,

@@ -8,7 +8,7 @@ import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray, WordArray
 from treedot._runtime.hashing import mix64
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels import toolkit_subtrees
 from treedot.kernels.features import FeatureKernel, leaf_gram, leaf_pair, leaf_pairs
@@ -169,7 +169,7 @@ def _sum_shared(sums: Sums, others: Sums) -> float:
     return total
 
 
-@njit
+@njit_borrowing
 def _hash_subtrees(
     label: IntArray, arity: IntArray, key: WordArray, stack: IntArray, code: WordArray,
     productions: FloatArray,

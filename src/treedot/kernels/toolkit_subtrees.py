@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import inlined, njit
+from treedot._runtime.jit import inlined, njit_borrowing
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels.subset.one_pair import pack_tree
 from treedot.kernels.tree_kernel import MATCHING, check_pairs
@@ -67,13 +67,13 @@ def pair(x: Forest, y: Forest, decay: float, rule: Rule, max_pairs: int) -> floa
     return _pair(x.derived(pack_tree), y.derived(pack_tree), decay, rule, table)
 
 
-@njit
+@njit_borrowing
 def _pair(a: IntArray, b: IntArray, decay: float, rule: Rule, table: FloatArray) -> float:
     left, right = _Nodes(a[0], a[1], a[2], a[3]), _Nodes(b[0], b[1], b[2], b[3])
     return _sum_pair(left, 0, right, 0, decay, rule, table)
 
 
-@njit
+@njit_borrowing
 def _sum_pairs(
     nodes: _Nodes, rows: IntArray, columns: IntArray, decay: float, rule: Rule, table: FloatArray,
     out: FloatArray,

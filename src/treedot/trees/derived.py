@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from treedot._runtime.array_types import IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing
 from treedot._runtime.ragged import ends_of
 
 
@@ -20,7 +20,7 @@ def links(arity: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     return start, child, before
 
 
-@njit
+@njit_borrowing
 def link(start: IntArray, child: IntArray, before: IntArray) -> None:
     """Write the children of nodes, given where they begin, and the node before each one's subtree.
 
@@ -78,7 +78,7 @@ def intern_nodes(label: IntArray, start: IntArray, child: IntArray, whole: bool)
     return number, first[:count].copy()
 
 
-@njit
+@njit_borrowing
 def _intern(
     label: IntArray, start: IntArray, child: IntArray, part: IntArray, leaves: bool, table: IntArray,
     number: IntArray, first: IntArray,

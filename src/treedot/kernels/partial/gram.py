@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import inlined, njit
+from treedot._runtime.jit import inlined, njit_borrowing
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels.label_similarity import LabelSimilarities, equal_labels
 from treedot.kernels.partial.subsequences import (
@@ -154,7 +154,7 @@ def _side(distinct: DistinctSubtrees, nodes: Families) -> Side:
     return Side(production, family, start, child, kind[label][child], line[label], rank[label])
 
 
-@njit
+@njit_borrowing
 def _fill(
     rows: Side, columns: Side, at: Layout, weights: Weights, first: int, last: int, plan: Plan,
     below: Below, sums: Sums, table: Table,
@@ -187,7 +187,7 @@ def _alike(rows: Side, at: Layout, u: int, v: int) -> bool:
     return bool(rows.production[u] == rows.production[v] and at.height[u] == at.height[v])
 
 
-@njit
+@njit_borrowing
 def _sum_up(
     family: IntArray, at: Layout, table: FloatArray, counts: Counts, holders: Holders, symmetric: bool,
     first: int, last: int, weight: FloatArray, widths: IntArray, out: FloatArray,

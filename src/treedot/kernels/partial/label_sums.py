@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels.features import feature_gram
 from treedot.kernels.label_similarity import LabelSimilarities
@@ -98,7 +98,7 @@ def _count_labels(nodes: Families, which: IntArray) -> LabelCounts:
     return LabelCounts(start, by_kind[key % n_labels], copies.astype(np.float64))
 
 
-@njit
+@njit_borrowing
 def _sum_similar(
     counts: LabelCounts, labels: LabelSimilarities, rows: IntArray, columns: IntArray, out: FloatArray
 ) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing, njit_inside
 from treedot.kernels.partial.gram import PartialDelta
 from treedot.kernels.partial.subsequences import Side, Weights, sums_shape
 from treedot.kernels.subset.delta_table import Layout
@@ -37,7 +37,7 @@ def _zeros(shape: int | tuple[int, int]) -> Scaled:
     return Scaled(np.zeros(shape), np.zeros(shape, np.int64))
 
 
-@njit
+@njit_inside
 def _plus(m: float, e: int, n: float, f: int) -> tuple[float, int]:
     if m == 0.0 or (n != 0.0 and e < f):
         m, e, n, f = n, f, m, e
@@ -47,13 +47,13 @@ def _plus(m: float, e: int, n: float, f: int) -> tuple[float, int]:
     return m, e + shift
 
 
-@njit
+@njit_inside
 def _times(m: float, e: int, n: float, f: int) -> tuple[float, int]:
     m, shift = math.frexp(m * n)
     return m, e + f + shift
 
 
-@njit
+@njit_borrowing
 def _fill(
     rows: Side, columns: Side, at: Layout, weights: Weights, row_totals: FloatArray,
     column_totals: FloatArray, labels: float, table: Scaled, above: Scaled, before: Scaled,
@@ -71,7 +71,7 @@ def _fill(
     return total, power
 
 
-@njit
+@njit_inside
 def _sum(
     rows: Side, u: int, columns: Side, v: int, at: Layout, weights: Weights, table: Scaled, above: Scaled,
     before: Scaled,
@@ -105,7 +105,7 @@ def _sum(
     return _times(total, power, weights.mu * weights.similarity[rows.line[u] + columns.rank[v]], 0)
 
 
-@njit
+@njit_inside
 def _delta(
     rows: Side, a: int, columns: Side, b: int, at: Layout, weights: Weights, table: Scaled
 ) -> tuple[float, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import inlined, njit, njit_of_steps
+from treedot._runtime.jit import inlined, njit_borrowing, njit_of_steps
 from treedot.kernels.label_similarity import LabelSimilarities
 from treedot.kernels.partial.subsequences import Side, Sums, Table, Weights, sum_many
 from treedot.kernels.subset.one_pair import label_key, unpack, write_order
@@ -79,7 +79,7 @@ def _side(packed: IntArray) -> Side:
     return Side(packed[1], packed[1], packed[2], packed[3], packed[8], packed[9], packed[10])
 
 
-@njit_of_steps(lambda a, b, *_: 4 * a.shape[1] * b.shape[1])
+@njit_of_steps(lambda a, b, *_: 4 * a.shape[1] * b.shape[1], borrowing=True)
 def _sum(
     a: IntArray, b: IntArray, weights: Weights, scratch: IntArray, sums: Sums, values: FloatArray
 ) -> tuple[float, int]:
@@ -98,7 +98,7 @@ def _sum(
     return total, entries
 
 
-@njit
+@njit_borrowing
 def _equal(a: IntArray, b: IntArray) -> int:
     """Return the number of pairs of nodes of one kind."""
     kinds, others = a[11], b[11]
@@ -113,7 +113,7 @@ def _equal(a: IntArray, b: IntArray) -> int:
     return count
 
 
-@njit
+@njit_borrowing
 def _similar(a: IntArray, b: IntArray, weights: Weights) -> float:
     """Return what all pairs of nodes count for their labels alone."""
     left, right, kinds, others = _side(a), _side(b), a[11], b[11]

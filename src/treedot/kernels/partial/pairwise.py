@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels.partial.gram import Families
 from treedot.kernels.partial.subsequences import Side, Sums, Table, Weights, make_sums, sum_many
@@ -40,7 +40,7 @@ def sums_by_family(
     return sums_of_pairs(trees, rows, columns, max_pairs, add_up, threads)
 
 
-@njit
+@njit_borrowing
 def _add_up(
     trees: Trees, side: Side, weights: Weights, sums: Sums, rows: IntArray, columns: IntArray, first: int,
     scratch: Scratch, values: FloatArray, out: PairSums,

@@ -15,7 +15,7 @@ import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.atomics import next_number
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing, njit_inside
 from treedot._runtime.ragged import ends_of, places_of
 from treedot._runtime.sorted_arrays import order_of
 from treedot.trees.distinct import Counts, Subtrees
@@ -85,7 +85,7 @@ def _ranks(
     return count, rank, first
 
 
-@njit
+@njit_borrowing
 def _measure(start: IntArray, child: IntArray, height: IntArray) -> None:
     """Write how many nodes there are from each subtree's root down to its lowest leaf."""
     for u in range(height.size):
@@ -146,7 +146,7 @@ def lines(rows: Subtrees, columns: Subtrees, at: Layout) -> tuple[Lines, Partner
     return own, Partners(columns.start[at.members], columns.production[columns.child], at.rank[columns.child])
 
 
-@njit
+@njit_borrowing
 def fill(
     lines: Lines, partners: Partners, decay: float, symmetric: bool, limits: IntArray, taken: IntArray,
     delta: FloatArray,
@@ -182,7 +182,7 @@ def fill(
         span = next_number(taken)
 
 
-@njit
+@njit_inside
 def times_expanded(product: FloatArray, below: FloatArray, decay: float, step: int) -> None:
     """Multiply a polynomial by ``1 + λ x^step below``, in place, and leave out powers beyond its last."""
     for power in range(product.size - 1, step - 1, -1):
@@ -192,7 +192,7 @@ def times_expanded(product: FloatArray, below: FloatArray, decay: float, step: i
         product[power] += decay * value
 
 
-@njit
+@njit_borrowing
 def fill_bounded(
     rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool,
     limits: IntArray, taken: IntArray, delta: FloatArray, out: FloatArray,
@@ -230,7 +230,7 @@ def fill_bounded(
         span = next_number(taken)
 
 
-@njit
+@njit_borrowing
 def fill_scaled(
     rows: Subtrees, columns: Subtrees, at: Layout, decay: float,
     row_weight: FloatArray, column_weight: FloatArray, mantissa: FloatArray, exponent: IntArray,
@@ -271,7 +271,7 @@ def fill_scaled(
     return total, total_exponent
 
 
-@njit
+@njit_borrowing
 def gram(
     rows: Counts, line: IntArray, place: IntArray, width: IntArray, columns: Counts, delta: FloatArray,
     symmetric: bool, limits: IntArray, taken: IntArray, weight: FloatArray, out: FloatArray,

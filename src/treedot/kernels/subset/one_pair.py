@@ -15,7 +15,7 @@ import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray, WordArray
 from treedot._runtime.hashing import mix64
-from treedot._runtime.jit import inlined, njit, njit_of_steps
+from treedot._runtime.jit import inlined, njit_borrowing, njit_of_steps
 from treedot.kernels.subset.delta_table import UNBOUNDED
 from treedot.kernels.subset.pairwise import SMALL, Scratch, Trees, fill, fill_bounded, match
 from treedot.trees import Forest
@@ -58,7 +58,7 @@ def label_key(text: str) -> int:
     return int.from_bytes(digest, "little")
 
 
-@njit
+@njit_borrowing
 def _write_nodes(label: IntArray, arity: IntArray, key: WordArray, packed: IntArray) -> None:
     """Write the productions, hashes of 63 bits and -1 for leaves, and the children of all nodes."""
     offsets, production, start, child, before = packed[0], packed[1], packed[2], packed[3], packed[7]
@@ -76,7 +76,7 @@ def _write_nodes(label: IntArray, arity: IntArray, key: WordArray, packed: IntAr
         production[node] = np.int64(code >> np.uint64(1)) if arity[node] > 0 else -1
 
 
-@njit
+@njit_borrowing
 def write_order(by: IntArray, packed: IntArray) -> None:
     """Write the nodes in the order of their productions, leaves first, and their ranks."""
     production, first, order, ordered, rank = packed[1], packed[4], packed[5], packed[6], packed[7]
@@ -95,7 +95,7 @@ def unpack(packed: IntArray) -> Trees:
     return Trees(packed[0], packed[1], packed[2], packed[3], packed[4], packed[5], packed[6], packed[7])
 
 
-@njit_of_steps(lambda a, b, *_: a.shape[1] * b.shape[1])
+@njit_of_steps(lambda a, b, *_: a.shape[1] * b.shape[1], borrowing=True)
 def _sum(a: IntArray, b: IntArray, decay: float, scratch: IntArray, delta: FloatArray) -> float:
     """Return ΣΔ, or the number of entries that Δ takes, as a negative number, where there is no room."""
     rows, columns, noted = unpack(a), unpack(b), Scratch(scratch[0], scratch[1], scratch[2])
@@ -105,7 +105,7 @@ def _sum(a: IntArray, b: IntArray, decay: float, scratch: IntArray, delta: Float
     return fill(rows, 0, columns, decay, noted, delta)
 
 
-@njit_of_steps(lambda a, b, *_: a.shape[1] * b.shape[1])
+@njit_of_steps(lambda a, b, *_: a.shape[1] * b.shape[1], borrowing=True)
 def _sum_bounded(
     a: IntArray, b: IntArray, decay: float, budget: int, scratch: IntArray, delta: FloatArray
 ) -> float:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import inlined, njit
+from treedot._runtime.jit import inlined, njit_borrowing
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.kernels.subset.delta_table import UNBOUNDED, times_expanded
 from treedot.kernels.tree_kernel import ALL_FRAGMENTS, check_pairs
@@ -164,7 +164,7 @@ def fill_bounded(
     return value
 
 
-@njit
+@njit_borrowing
 def fast(
     trees: Trees, decay: float, rows: IntArray, columns: IntArray, first: int, scratch: Scratch,
     delta: FloatArray, out: PairSums,
@@ -181,7 +181,7 @@ def fast(
     return rows.size
 
 
-@njit
+@njit_borrowing
 def fast_bounded(
     trees: Trees, decay: float, budget: int, rows: IntArray, columns: IntArray, first: int, scratch: Scratch,
     delta: FloatArray, out: PairSums,
@@ -195,7 +195,7 @@ def fast_bounded(
     return rows.size
 
 
-@njit
+@njit_borrowing
 def table(
     trees: Trees, rows: IntArray, columns: IntArray, decay: float, delta: FloatArray, out: FloatArray
 ) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import IntArray
-from treedot._runtime.jit import inlined, njit
+from treedot._runtime.jit import inlined, njit_borrowing
 from treedot.readers.brackets.token_table import SOME_KEY, Table, add, empty_table, find
 from treedot.readers.brackets.words import PADDING, Text, byte_at, label_bytes
 
@@ -62,7 +62,7 @@ def _token_length(text: Text, at: int) -> int:
     return length
 
 
-@njit
+@njit_borrowing
 def next_bracket(text: Text, at: int, column_one: bool) -> int:
     """Return the position of the first opening bracket from ``at`` on, or the size of the text.
 
@@ -90,7 +90,7 @@ def scan(text: Text, wanted: int, column_one: bool, table: Table, n_tokens: int,
     return Scan(stop, position, used, n_tokens, *found, starts[:trees].copy(), ends[:trees].copy())
 
 
-@njit
+@njit_borrowing
 def _scan(
     text: Text, wanted: int, column_one: bool, table: Table, n_tokens: int,
     label: IntArray, arity: IntArray, offsets: IntArray, starts: IntArray, ends: IntArray,

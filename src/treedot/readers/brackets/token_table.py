@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot._runtime.array_types import IntArray
-from treedot._runtime.jit import inlined, njit
+from treedot._runtime.jit import inlined, njit_borrowing, njit_inside
 from treedot.readers.brackets.words import Text, first_bytes, scrambled, word_at
 
 SOME_KEY = 0x1E3779B97F4A7C15  # for texts that are too short to do harm
@@ -58,12 +58,12 @@ def find(table: Table, text: Text, at: int, length: int) -> int:
     return slot
 
 
-@njit
+@njit_inside
 def add(table: Table, slot: int, number: int, text: Text, at: int, length: int) -> None:
     """Put the token ``text[at : at + length]`` into a free slot; there is room for it in the pool."""
     start = table.start[number]
     table.slot[slot], table.place[number] = number, slot
-    table.head[number] = first_bytes(word_at(text, at), min(length, 8))
+    table.head[number] = first_bytes(word_at(text, at), length if length < 8 else 8)
     for k in range(length):
         table.pool[start + k] = text[at + k]
     table.pool[start + length] = 10
@@ -91,7 +91,7 @@ def larger_table(table: Table, slots: int) -> Table:
     return larger
 
 
-@njit
+@njit_borrowing
 def _place_all(table: Table, tokens: int) -> None:
     """Put the first tokens of the pool into the slots."""
     for token in range(tokens):
@@ -100,7 +100,7 @@ def _place_all(table: Table, tokens: int) -> None:
         table.slot[slot], table.place[token] = token, slot
 
 
-@njit
+@njit_borrowing
 def merge(table: Table, n_tokens: int, pool: Text, start: IntArray, moves: IntArray, first: int) -> int:
     """Give the tokens of a pool, from the first of them on, the numbers that they have in a table.
 

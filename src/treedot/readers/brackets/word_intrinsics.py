@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numba
-import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
@@ -96,18 +95,29 @@ def first_mark(typing: Any, bits: Any) -> Any:
     return numba.types.int64(numba.types.int64), generate
 
 
-@numba.njit
-def scrambled(code: Any, word: Any, key: Any) -> Any:
+@intrinsic
+def scrambled(typing: Any, code: Any, word: Any, key: Any) -> Any:
     """Return the hash of what has the hash ``code`` and a word after it, by an odd ``key``."""
-    half = np.uint64(32)
-    odd = np.uint64(key)
-    product = (np.uint64(code) ^ word) * odd
-    product = (product ^ (product >> half)) * odd  # once more: the first one leaves low bits to low bytes
-    return product ^ (product >> half)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code, word, key = arguments
+        half = ir.Constant(ir.IntType(64), 32)
+        product = builder.mul(builder.xor(code, word), key)
+        # Once more: the first one leaves low bits to low bytes.
+        product = builder.mul(builder.xor(product, builder.lshr(product, half)), key)
+        return builder.xor(product, builder.lshr(product, half))
+
+    return numba.types.uint64(numba.types.uint64, numba.types.uint64, numba.types.uint64), generate
 
 
-@numba.njit
-def first_bytes(word: Any, length: int) -> Any:
+@intrinsic
+def first_bytes(typing: Any, word: Any, length: Any) -> Any:
     """Return a word without all bytes but its first ones, at most eight."""
-    half = np.uint64(4 * length)  # shifting by 64 bits at once is not defined
-    return word & (((np.uint64(1) << half) << half) - np.uint64(1))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word, length = arguments
+        one, four = (ir.Constant(ir.IntType(64), number) for number in (1, 4))
+        half = builder.mul(length, four)  # shifting by 64 bits at once is not defined
+        return builder.and_(word, builder.sub(builder.shl(builder.shl(one, half), half), one))
+
+    return numba.types.uint64(numba.types.uint64, numba.types.uint64), generate

@@ -224,7 +224,6 @@ class _Switch:
         self._running = int(_inside.plain)
 
     def _turn_on(self) -> None:
-        _pause_collection()
         for function in self._functions:
             function.compiled = function.compile_it(function.py_func)
         self.on = True
@@ -285,31 +284,6 @@ def _inlined(function: Callable[P, R]) -> Callable[P, R]:
 
     compiled: Callable[P, R] = numba.njit(inline="always", error_model="numpy")(function)
     return compiled
-
-
-def _pause_collection() -> None:
-    """Let Python not look for garbage while Numba compiles: that would take a tenth of the time."""
-    import gc
-
-    from numba.core import event
-
-    class Pause(event.Listener):
-        """Compilations come one within the other, and in one thread at a time."""
-
-        depth, enabled = 0, False
-
-        def on_start(self, event: Any) -> None:
-            if self.depth == 0:
-                self.enabled = gc.isenabled()
-                gc.disable()
-            self.depth += 1
-
-        def on_end(self, event: Any) -> None:
-            self.depth -= 1
-            if self.depth == 0 and self.enabled:
-                gc.enable()
-
-    event.register("numba:compile", Pause())
 
 
 class _Cache:

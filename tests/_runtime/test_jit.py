@@ -133,6 +133,29 @@ def test_functions_for_compiled_code_can_be_called_from_python_too():
     assert called == "(6.0, 0) 0.125 Function\n"
 
 
+SAVING = """
+import contextlib
+import numpy as np
+from treedot._runtime import jit
+
+@contextlib.contextmanager
+def saving():
+    print("locked")
+    yield
+    print("unlocked")
+
+jit.compile_all(saving)
+from treedot._runtime import hashing
+hashing.mix64(np.uint64(1))
+"""
+
+
+def test_processes_that_compile_together_save_one_after_the_other(tmp_path):
+    """Numba would mix up what they save at the same time."""
+    done = run(SAVING, TREEDOT_COMPILE="", NUMBA_CACHE_DIR=str(tmp_path))
+    assert done == ("locked\nunlocked\n", "")
+
+
 def by_itself(code, **variables):
     """Run code in a process that decides by itself, unless the variables say what."""
     path = os.pathsep.join([TESTS, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -318,9 +341,11 @@ def test_check_says_what_to_do_where_nothing_can_be_written(compiled, tmp_path, 
     assert "not there cannot be written to; set NUMBA_CACHE_DIR to a folder that can" in said
 
 
-def test_compile_makes_every_kind_of_call_and_says_where_the_code_is(capsys):
-    assert main(["compile"]) == 0
+@pytest.mark.parametrize("jobs", [[], ["-j", "1"]])
+def test_compile_makes_every_kind_of_call_and_says_where_the_code_is(capsys, jobs):
+    assert main(["compile", *jobs]) == 0
     said = capsys.readouterr().out
+    assert said.index("reading") < said.index("exact kernels")
     for kind in (*COMPOSITIONS, *RESTS, "reading", "exact kernels", "nearest", "indexes"):
         assert kind in said
     assert "s  in all" in said

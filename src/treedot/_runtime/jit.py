@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import math
 import os
 import sys
 import threading
@@ -107,6 +108,16 @@ def in_compiled_code(module: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 def compiles(steps: float) -> bool:
     """Return whether compiled code runs from now on, given the steps that are ahead."""
     return _switch.compiles(steps)
+
+
+def compile_all(saving: Callable[[], contextlib.AbstractContextManager[None]]) -> None:
+    """Run compiled code from now on, without a word, and save each function in a context of the caller's.
+
+    Numba mixes up functions that several processes save at the same time, so the context should be a lock.
+    """
+    global _announced
+    _announced, _Cache.saving = True, staticmethod(saving)
+    _switch.compiles(math.inf)
 
 
 class Function:
@@ -289,6 +300,8 @@ def _inlined(function: Callable[P, R]) -> Callable[P, R]:
 class _Cache:
     """Numba's cache of a function, except that a damaged file counts as none, and compiling is announced."""
 
+    saving: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+
     def __init__(self, cache: Any) -> None:
         self._cache = cache
         self._damaged = False
@@ -313,7 +326,7 @@ class _Cache:
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep compiled code, where it can be written."""
         if not self._damaged:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError), self.saving():
                 self._cache.save_overload(signature, compiled)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -11,8 +13,12 @@ from typing import Any
 import numpy as np
 
 import treedot as td
+from treedot._runtime.jit import cache_folder, compile_all
+from treedot._runtime.timing import timed
+from treedot._storage.locks import lock
 from treedot.batch.pair_index import put_sorted
-from treedot.parameters import COMPOSITIONS, DTYPES, RESTS
+from treedot.kernels.tree_kernel import TreeKernel
+from treedot.parameters import DTYPES
 from treedot.readers.ranges import split_file
 from treedot.trees import Forest
 from treedot.vectors.gpu.operations import list_operations
@@ -23,30 +29,74 @@ TREES = [
     "(S (NP (NN a)))",
 ]
 CLASSES = [0, 1, 1]
+KERNELS: dict[str, list[TreeKernel]] = {
+    "partial trees": [
+        td.PartialTreeKernel(),
+        td.PartialTreeKernel(normalize=True, terminal_factor=2),
+        td.kernels.SmoothedPartialTreeKernel(td.kernels.WordVectors({"a": [1.0], "b": [1.0]})),
+        td.kernels.SmoothedPartialTreeKernel(lambda a, b: 0.5, normalize=True, terminal_factor=2),
+    ],
+    "subset trees": [
+        *(td.SubsetTreeKernel(algorithm=algorithm) for algorithm in ("shared", "TK", "FTK")),
+        td.SubsetTreeKernel(leaves=True),
+        td.SubsetTreeKernel(normalize=True),
+        td.kernels.BoundedTreeKernel(),
+        td.kernels.BoundedTreeKernel(normalize=True),
+    ],
+    "subtrees and routes": [
+        td.SubtreeKernel(),
+        td.SubtreeKernel(normalize=True),
+        td.SubtreeKernel(convention="kelp"),
+        td.kernels.RouteKernel(),
+    ],
+}
 MANY_LABELS = f"(S {' '.join(map(str, range(1000)))})"  # more than the first table of a reader holds
 
 
 def kinds() -> dict[str, Callable[[], object]]:
-    """Return for every kind of call a function that makes such calls, on trees of a few nodes."""
-    forest = td.read_trees(TREES)
+    """Return for every kind of call a function that makes such calls, on trees of a few nodes.
+
+    Reading comes first, since the others read, then what takes longest. Kinds that need what others compile
+    come after them: processes that work at the same time should not compile the same.
+    """
+    smoothed = {"kernel": "smoothed", "similarity": {"a": [1.0]}}
     return {
-        "reading": partial(_read, forest),
-        "exact kernels": partial(_kernels, forest),
-        **{f"dense vectors, {name}": partial(_dense, forest, composition=name) for name in COMPOSITIONS},
-        "operations for a GPU": partial(_operations, forest),
-        "dense vectors of partial trees": partial(_dense, forest, kernel="partial"),
-        "dense vectors of similar words": partial(_dense, forest, kernel="smoothed", similarity={"a": [1.0]}),
-        **{f"sparse rows, {rest or 'no'} rest": partial(_sparse, forest, rest) for rest in (None, *RESTS)},
-        "dot products and nearest": partial(_products, forest),
-        "indexes": _index,
-        "near-duplicates": partial(_duplicates, forest),
-        "clusters": partial(_clusters, forest),
-        "explanations": _explanations,
+        "reading": _read,
+        "exact kernels, partial trees": partial(_kernels, "partial trees"),
+        "dense vectors of similar words": partial(_dense, **smoothed),
+        "sparse rows, dense rest": partial(_sparse, "dense"),
+        "dense vectors, convolution": partial(_dense, composition="convolution"),
+        "exact kernels, subset trees": partial(_kernels, "subset trees"),
+        "dense vectors of partial trees": partial(_dense, kernel="partial"),
+        "exact kernels, subtrees and routes": partial(_kernels, "subtrees and routes"),
+        "dense vectors, mixed": partial(_dense, composition="mixed"),
+        "near-duplicates": _duplicates,
+        "dense vectors, product": partial(_dense, composition="product"),
+        "sparse rows, no rest": partial(_sparse, None),
+        "sparse rows, blocks rest": partial(_sparse, "blocks"),
+        "operations for a GPU": _operations,
+        "dot products and nearest": _products,
         "training": _training,
+        "indexes": _index,
+        "clusters": _clusters,
+        "explanations": _explanations,
     }
 
 
-def _read(forest: Forest) -> None:
+def compile_kind(name: str) -> float:
+    """Compile a kind of call, in one of several processes; return the seconds that it took."""
+    folder = cache_folder()
+    compile_all(contextlib.nullcontext if folder is None else partial(lock, folder / "compiled code"))
+    return timed(kinds()[name])[1]
+
+
+@functools.cache
+def _forest() -> Forest:
+    return td.read_trees(TREES)
+
+
+def _read() -> None:
+    forest = _forest()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trees.mrg")
         path.write_text("\n".join(TREES), encoding="utf-8")
@@ -65,22 +115,9 @@ def _read(forest: Forest) -> None:
     forest[[0, 2]]
 
 
-def _kernels(forest: Forest) -> None:
-    for kernel in (
-        *(td.SubsetTreeKernel(algorithm=algorithm) for algorithm in ("shared", "TK", "FTK")),
-        td.SubsetTreeKernel(leaves=True),
-        td.SubsetTreeKernel(normalize=True),
-        td.SubtreeKernel(),
-        td.SubtreeKernel(normalize=True),
-        td.SubtreeKernel(convention="kelp"),
-        td.kernels.BoundedTreeKernel(),
-        td.kernels.BoundedTreeKernel(normalize=True),
-        td.PartialTreeKernel(),
-        td.PartialTreeKernel(normalize=True, terminal_factor=2),
-        td.kernels.SmoothedPartialTreeKernel(td.kernels.WordVectors({"a": [1.0], "b": [1.0]})),
-        td.kernels.SmoothedPartialTreeKernel(lambda a, b: 0.5, normalize=True, terminal_factor=2),
-        td.kernels.RouteKernel(),
-    ):
+def _kernels(name: str) -> None:
+    forest = _forest()
+    for kernel in KERNELS[name]:
         kernel(TREES[0], TREES[1])
         kernel(forest[0], forest[1])
         kernel.log(TREES[0], TREES[1])
@@ -91,7 +128,8 @@ def _kernels(forest: Forest) -> None:
         kernel.log_norms(forest)
 
 
-def _dense(forest: Forest, **settings: Any) -> None:
+def _dense(**settings: Any) -> None:
+    forest = _forest()
     for dtype in DTYPES:
         for normalize in (True, False):
             settings |= {"n_components": 1024, "dtype": dtype, "normalize": normalize}
@@ -100,12 +138,14 @@ def _dense(forest: Forest, **settings: Any) -> None:
             vectorizer.transform_fragment(TREES[0])
 
 
-def _operations(forest: Forest) -> None:
+def _operations() -> None:
+    forest = _forest()
     row = np.arange(len(forest.labels), dtype=np.int32)
     list_operations(forest.arity, forest.offsets, forest.label, row, 0.6)
 
 
-def _sparse(forest: Forest, rest: str | None) -> None:
+def _sparse(rest: str | None) -> None:
+    forest = _forest()
     for dtype in DTYPES:
         settings: list[dict[str, Any]] = [{}, {"normalize": False}, {"n_features": None}]
         if rest is None:
@@ -123,7 +163,8 @@ def _sparse(forest: Forest, rest: str | None) -> None:
             td.FragmentVectorizer(n_features=None, budget=1).fit(forest).get_feature_names_out()
 
 
-def _products(forest: Forest) -> None:
+def _products() -> None:
+    forest = _forest()
     for dtype in DTYPES:
         for vectors in (
             td.FragmentVectorizer(dtype=dtype).transform(forest),
@@ -160,7 +201,8 @@ def _index() -> None:
             index.add(TREES)
 
 
-def _duplicates(forest: Forest) -> None:
+def _duplicates() -> None:
+    forest = _forest()
     td.find_duplicates(forest, min_nodes=2, threshold=0.1)
     numbers, ends = np.zeros(2, np.int64), np.array([0, 2])
     put_sorted(numbers, ends, ends[:1], numbers.copy())
@@ -168,7 +210,8 @@ def _duplicates(forest: Forest) -> None:
     td.search.align(TREES[0], TREES[1])
 
 
-def _clusters(forest: Forest) -> None:
+def _clusters() -> None:
+    forest = _forest()
     for dtype in DTYPES:
         for width in (2**20, 2**30):
             vectorizer = td.FragmentVectorizer(n_features=width, dtype=dtype)

@@ -34,7 +34,7 @@ def main(folder: str) -> None:
     if strangers:
         sys.exit(f"{wheel.name} holds {strangers}")
     modules = {str(path.relative_to("src")) for path in Path("src/treedot").rglob("*.py")}
-    others = {"treedot/py.typed", "treedot/report/page.css", "treedot/report/page.js"}
+    others = {"treedot/py.typed", "treedot/clones/report/page.css", "treedot/clones/report/page.js"}
     if lacking := sorted((modules | others) - set(names)):
         sys.exit(f"{wheel.name} lacks {lacking}")
     with tarfile.open(source) as tar:

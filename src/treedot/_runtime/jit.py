@@ -130,7 +130,8 @@ class Function:
         self.py_func = function
         self.compile_it = compile_it
         self.steps = steps
-        self.compiled: Any = None
+        self.made: Any = None  # the compiled function, for those that are compiled after it
+        self.compiled: Any = None  # the same, once it may be called
 
     def __call__(self, *arguments: Any) -> Any:
         if self.compile_it is _inside_others or (self.compiled is None and _inside.plain):
@@ -146,11 +147,11 @@ class Function:
     @property
     def replacement(self) -> Any:
         """Return the function for modules where code is compiled: itself if only compiled code calls it."""
-        return self if self.compile_it is _inside_others else self.compiled
+        return self if self.compile_it is _inside_others else self.made
 
     @property
     def _numba_type_(self) -> Any:
-        return self.compiled._numba_type_
+        return self.made._numba_type_
 
 
 class _Inside(threading.local):
@@ -178,7 +179,7 @@ class _Switch:
             return function
         made = Function(function, compile_it, steps)
         if self.on:
-            made.compiled = compile_it(function)
+            made.made = made.compiled = compile_it(function)
             return made.replacement
         self._functions.append(made)
         return made
@@ -235,13 +236,17 @@ class _Switch:
         self._running = int(_inside.plain)
 
     def _turn_on(self) -> None:
+        """Replace the plain functions, in an order in which other threads may call any of them meanwhile."""
         for function in self._functions:
-            function.compiled = function.compile_it(function.py_func)
-        self.on = True
+            function.made = function.compile_it(function.py_func)
+        intrinsics = {id(f): getattr(import_module(module), f.__name__) for f, module in self._replaced}
         spaces = [function.py_func.__globals__ for function in self._functions]
         spaces += [vars(module) for name, module in list(sys.modules.items()) if name.startswith("treedot.")]
+        _rebind(spaces, intrinsics)
         _rebind(spaces, {id(function): function.replacement for function in self._functions})
-        _rebind(spaces, {id(f): getattr(import_module(m), f.__name__) for f, m in self._replaced})
+        for function in self._functions:
+            function.compiled = function.made
+        self.on = True
 
 
 def _rebind(spaces: list[dict[str, Any]], new: dict[int, Any]) -> None:
@@ -367,9 +372,7 @@ def _announce(folder: str | None) -> None:
         if folder is not None
         else "at every start: no folder to keep it in, set NUMBA_CACHE_DIR to one"
     )
-    print(
-        f"treedot: the first call of each kind compiles its code (5 to 20 seconds, {kept})", file=sys.stderr
-    )
+    print(f"treedot: the first call of each kind compiles its code (some seconds, {kept})", file=sys.stderr)
 
 
 def _someone_watches() -> bool:

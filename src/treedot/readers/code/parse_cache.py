@@ -137,19 +137,20 @@ class ParseCache:
         return None
 
     def _write(self) -> None:
-        connection = self._connected() if self._new or self._used else None
+        """Write what is new, or forget it where it cannot be written."""
+        now = time.time()
+        new = [(key, entry, len(entry), now) for key, entry in self._new.items()]
+        used = [(now, key) for key in self._used]
+        self._new, self._new_size, self._used = {}, 0, []
+        connection = self._connected() if new or used else None
         if connection is None:
             return
-        now = time.time()
         with self._ignoring_trouble():
             connection.execute("BEGIN IMMEDIATE")
-            new = [(key, entry, len(entry), now) for key, entry in self._new.items()]
             connection.executemany("INSERT OR REPLACE INTO parsed VALUES (?, ?, ?, ?)", new)
-            used = [(now, key) for key in self._used]
             connection.executemany("UPDATE parsed SET used = ? WHERE key = ?", used)
             self._shrink(connection)
             connection.execute("COMMIT")
-        self._new, self._new_size, self._used = {}, 0, []
 
     def _shrink(self, connection: sqlite3.Connection) -> None:
         """Remove the least recently used entries until the others fit."""

@@ -25,7 +25,7 @@ from treedot._version import __version__
 from treedot.errors import SourceError
 from treedot.readers.code.settings import CodeSettings
 from treedot.trees import Forest
-from treedot.trees.packed import pack, unpack
+from treedot.trees.packed import FOREST, pack, unpack
 
 if TYPE_CHECKING:
     import sqlite3
@@ -40,7 +40,6 @@ FILE = "parsed.sqlite"
 TABLE = """CREATE TABLE IF NOT EXISTS parsed (
     key BLOB PRIMARY KEY, entry BLOB NOT NULL, size INTEGER NOT NULL, used REAL NOT NULL
 ) WITHOUT ROWID"""
-ARRAYS = {"label": "<i4", "arity": "<i4", "offsets": "<i8", "label_text": "u1", "label_offsets": "<i8"}
 
 
 class CacheFacts(NamedTuple):
@@ -248,7 +247,7 @@ def _grammar(language: str) -> dict[str, str]:
 
 def _written(forest: Forest, n_ignored: int) -> bytes:
     """Return units as bytes: a digest, the length of a header, the header, arrays."""
-    arrays = {name: np.asarray(values).astype(ARRAYS[name]) for name, values in pack(forest).items()}
+    arrays = {name: np.asarray(values).astype(FOREST[name]) for name, values in pack(forest).items()}
     columns = {name: values for name, values in forest.columns.items() if name != "file"}
     blurred = columns.pop("blurred", None)
     if blurred is not None:

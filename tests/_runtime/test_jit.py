@@ -325,11 +325,11 @@ def test_check_says_where_compiled_code_is_kept_and_how_to_change_that(
 ):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     assert main(["check"]) == 0
-    assert f"kept in {tmp_path}, as NUMBA_CACHE_DIR says" in capsys.readouterr().out
+    assert f"kept in {tmp_path} (from NUMBA_CACHE_DIR)" in capsys.readouterr().out
     monkeypatch.setattr("numba.config.CACHE_DIR", "")
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     assert main(["check"]) == 0
-    assert "can be written to; set NUMBA_CACHE_DIR for another" in capsys.readouterr().out
+    assert "which is writable; set NUMBA_CACHE_DIR to use another" in capsys.readouterr().out
 
 
 def test_check_says_what_to_do_where_nothing_can_be_written(compiled, tmp_path, monkeypatch, capsys):
@@ -337,8 +337,8 @@ def test_check_says_what_to_do_where_nothing_can_be_written(compiled, tmp_path, 
     monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
     assert main(["check"]) == 0
     said = capsys.readouterr().out
-    assert "kept nowhere" in said
-    assert "not there cannot be written to; set NUMBA_CACHE_DIR to a folder that can" in said
+    assert "not kept, so every process compiles it again" in said
+    assert "not there is not writable; set NUMBA_CACHE_DIR to a writable folder" in said
 
 
 @pytest.mark.parametrize("jobs", [[], ["-j", "1"]])
@@ -350,3 +350,54 @@ def test_compile_makes_every_kind_of_call_and_says_where_the_code_is(capsys, job
         assert kind in said
     assert "s  in all" in said
     assert "kept in" in said
+
+
+def test_compiled_code_is_loaded_without_linear_algebra_which_others_can_still_use():
+    statement = """
+import sys
+import numpy as np
+import treedot as td
+td.SubsetTreeKernel()("(S (a b))", "(S (a b))")
+print("numba" in sys.modules, "scipy.linalg" in sys.modules)
+import numba
+print(numba.njit(lambda a: np.dot(a, a))(np.ones(2)), "scipy.linalg" in sys.modules)
+"""
+    environment = dict(os.environ, TREEDOT_COMPILE="always")
+    done = subprocess.run(
+        [sys.executable, "-c", statement], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["True", "False", "2.0", "True"]
+
+
+def test_older_objects_are_frozen_only_while_numba_compiles():
+    statement = """
+import contextlib
+import gc
+import numba
+from numba.core import event
+from treedot._runtime import jit
+
+class Counting(event.Listener):
+    def on_start(self, event):
+        counts.append(gc.get_freeze_count())
+
+    def on_end(self, event):
+        pass
+
+counts = []
+jit.compiles(1)
+event.register("numba:compile", Counting())
+numba.njit(lambda x: x + 1)(1)
+print(counts[0] > 0, gc.get_freeze_count() == 0)
+with contextlib.suppress(numba.TypingError):
+    numba.njit(lambda x: x.missing)(1)
+print(counts[1] > 0, gc.get_freeze_count() == 0)
+gc.freeze()
+numba.njit(lambda x: x + 2)(1)
+print(gc.get_freeze_count() > 0)
+"""
+    environment = dict(os.environ, TREEDOT_COMPILE="always")
+    done = subprocess.run(
+        [sys.executable, "-c", statement], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["True"] * 5

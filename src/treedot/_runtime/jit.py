@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import hashlib
 import math
 import os
@@ -237,6 +238,7 @@ class _Switch:
 
     def _turn_on(self) -> None:
         """Replace the plain functions, in an order in which other threads may call any of them meanwhile."""
+        _shorten_collections()
         for function in self._functions:
             function.made = function.compile_it(function.py_func)
         intrinsics = {id(f): getattr(import_module(module), f.__name__) for f, module in self._replaced}
@@ -274,9 +276,55 @@ def _size(arguments: Any) -> int:
     return size
 
 
-def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
-    import numba
+def _import_numba() -> Any:
+    """Import Numba without SciPy's linear algebra, which takes as long to load as half of Numba.
 
+    Numba loads it only to learn whether it is there. Compiled code that uses it still loads it.
+    """
+    import numba
+    from numba.np import linalg
+
+    check = getattr(linalg, "_check_lapack_int_width", None)  # that SciPy fits Numba: it still runs
+    if check is not None and "numba.np.arraymath" not in sys.modules:
+        loading = linalg.ensure_blas
+        linalg.ensure_blas = check
+        try:
+            import_module("numba.np.arraymath")
+        finally:
+            linalg.ensure_blas = loading
+    return numba
+
+
+def _shorten_collections() -> None:
+    """Let the garbage collector skip older objects while Numba compiles: they take a tenth of the time.
+
+    New garbage is still collected. Objects that the program itself has frozen stay frozen.
+    """
+    _import_numba()
+    from numba.core import event
+
+    class Freezing(event.Listener):
+        """Compilations are nested, and run in one thread at a time."""
+
+        depth, frozen = 0, False
+
+        def on_start(self, event: Any) -> None:
+            if self.depth == 0 and gc.get_freeze_count() == 0:
+                self.frozen = True
+                gc.freeze()
+            self.depth += 1
+
+        def on_end(self, event: Any) -> None:
+            self.depth -= 1
+            if self.depth == 0 and self.frozen:
+                self.frozen = False
+                gc.unfreeze()
+
+    event.register("numba:compile", Freezing())
+
+
+def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
+    numba = _import_numba()
     options |= {"nogil": True, "no_cfunc_wrapper": True}
     try:
         compiled: Any = numba.njit(cache=True, error_model="numpy", **options)(function)
@@ -296,9 +344,7 @@ def _inside_others(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _inlined(function: Callable[P, R]) -> Callable[P, R]:
-    import numba
-
-    compiled: Callable[P, R] = numba.njit(inline="always", error_model="numpy")(function)
+    compiled: Callable[P, R] = _import_numba().njit(inline="always", error_model="numpy")(function)
     return compiled
 
 

@@ -1,4 +1,4 @@
-"""Everything that is compiled on first use, used once: for ``treedot compile``."""
+"""Call every compiled function once, so that Numba compiles it: for ``treedot compile``."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ KERNELS: dict[str, list[TreeKernel]] = {
         td.kernels.RouteKernel(),
     ],
 }
-MANY_LABELS = f"(S {' '.join(map(str, range(1000)))})"  # more than the first table of a reader holds
+MANY_LABELS = f"(S {' '.join(map(str, range(1000)))})"  # so many that the reader's hash table grows
 
 
 def kinds() -> dict[str, Callable[[], object]]:
-    """Return for every kind of call a function that makes such calls, on trees of a few nodes.
+    """Return, by name, functions that each call one kind of compiled code on trees of a few nodes.
 
-    Reading comes first, since the others read, then what takes longest. Kinds that need what others compile
-    come after them: processes that work at the same time should not compile the same.
+    Reading comes first, because all others read trees; then the kinds that take longest. A kind that calls
+    the code of another one comes after it, so that two processes rarely compile the same function.
     """
     smoothed = {"kernel": "smoothed", "similarity": {"a": [1.0]}}
     return {
@@ -84,7 +84,7 @@ def kinds() -> dict[str, Callable[[], object]]:
 
 
 def compile_kind(name: str) -> float:
-    """Compile a kind of call, in one of several processes; return the seconds that it took."""
+    """Compile one kind of code; return the seconds that it took. Several processes may do this at once."""
     folder = cache_folder()
     compile_all(contextlib.nullcontext if folder is None else partial(lock, folder / "compiled code"))
     return timed(kinds()[name])[1]
@@ -182,7 +182,7 @@ def _products() -> None:
 
 
 def _wide(forest: Forest, dtype: str) -> Any:
-    """Return rows as other libraries make them, with so many columns that these are numbered in int64."""
+    """Return rows with int64 column numbers, such as other libraries make."""
     from scipy.sparse import csr_matrix
 
     rows = td.FragmentVectorizer(dtype=dtype).transform(forest)

@@ -56,7 +56,10 @@ docs: $(VENV)/docs ## Build the documentation as a site; writes build/docs/index
 	rm -rf build/docs docs/generated
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
-dist: $(VENV)/dist ## Build the source distribution and the wheel, and try both; writes dist/
+dist: $(VENV)/dist ## Check the release files, build the source distribution and the wheel, try both; writes dist/
+	$(BIN)/zizmor --offline --quiet .github
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/hadolint Dockerfile
 	rm -rf build/lib dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*

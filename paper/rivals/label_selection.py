@@ -12,12 +12,14 @@ import numpy as np
 
 from paper.rivals.production_sums import own_production_sums, production_sums
 from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.ragged import ends_of
 from treedot._runtime.threads import ONE_THREAD, Threads
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels.subset import gram, pairwise
 from treedot.kernels.subset.kernel import SubsetTreeKernel
 from treedot.kernels.tree_kernel import MAX_PAIRS, joined, read_sides
 from treedot.trees import Forest
+from treedot.trees.derived import intern_nodes
 from treedot.trees.nodes import Nodes
 
 
@@ -73,7 +75,7 @@ class LabelSelectionKernel(gram.FragmentKernel):
         return sum(tile.work for tile in self._tiles(self._nodes(joined(x, y)), (0, len(x)), columns))
 
     def _nodes(self, forest: Forest) -> Nodes:
-        return Nodes(forest, self.labels)
+        return _CutNodes(forest, self.labels)
 
     def _whole(self, forest: Forest, nodes: Nodes) -> gram.SharedDelta:
         return gram.SharedDelta(nodes, (0, len(forest)))
@@ -86,6 +88,26 @@ class LabelSelectionKernel(gram.FragmentKernel):
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
         return float(self._only_tile(self._nodes(x + y), 0, 1).log_sum(self.decay))
+
+
+class _CutNodes(Nodes):
+    """The nodes of a forest, where nodes whose labels are not selected are cut down to leaves.
+
+    A node that is cut stays in its parent's production but matches nothing itself. The nodes below it stay
+    in the tree, detached.
+    """
+
+    def __init__(self, forest: Forest, labels: Collection[str]) -> None:
+        super().__init__(forest)
+        kept = np.array([text in labels for text in forest.labels], bool)[forest.label]
+        self.production = np.where(kept, self.production, np.int32(-1))
+        self.child = self.child[np.repeat(kept, forest.arity)]
+        self.start = ends_of(np.where(kept, forest.arity, 0))
+        self._subtrees = intern_nodes(forest.label, self.start, self.child, True)
+
+    @property
+    def subtrees(self) -> tuple[IntArray, IntArray]:
+        return self._subtrees
 
 
 def label_counts(forest: Forest) -> IntArray:

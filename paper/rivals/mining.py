@@ -84,7 +84,7 @@ def mine(
     """
     subtrees = DistinctSubtrees(Nodes(forest), 0, len(forest))
     trees = expandable(subtrees.subtrees, subtrees.subtrees.production)
-    of_subtree = subtrees.weight_sums(gradient)
+    of_subtree = subtrees.count_matrix().T @ gradient
     pool = _Pool(n_fragments, threshold, gradient.shape[1])
     trie: list[Extensions] = []
     level, overlooked = first_level(trees), -math.inf

@@ -20,8 +20,8 @@ def production_sums(
 ) -> FloatArray:
     """Return every production's part in Σ ⟨weights[i], weights[j]⟩ K(i, j) over rows i and columns j."""
     rows, columns = tile.spans
-    left = tile.rows.weight_sums(weights[slice(*rows)])
-    right = left if tile.symmetric else tile.columns.weight_sums(weights[slice(*columns)])
+    left = tile.rows.count_matrix().T @ weights[slice(*rows)]
+    right = left if tile.symmetric else tile.columns.count_matrix().T @ weights[slice(*columns)]
     out = np.zeros(tile.layout.first.size - 1)
     _add_products(tile.rows.subtrees, tile.layout, tile.values(decay, threads=threads), left, right, out)
     return out

@@ -122,7 +122,7 @@ def test_pairs_that_do_not_fit_are_refused():
 
 def test_impossible_pairs_are_refused():
     kernel = SubsetTreeKernel()
-    with pytest.raises(ParameterError, match="rows has 2 trees and columns 1"):
+    with pytest.raises(ParameterError, match="rows and columns must have the same length, not 2 and 1"):
         kernel.pairs(["(a b)"], [0, 0], [0])
     with pytest.raises(ParameterError, match="columns holds a tree number outside the 1 trees"):
         kernel.pairs(["(a b)"], [0], [1])
@@ -175,7 +175,7 @@ def test_work_follows_what_is_computed():
     assert SubsetTreeKernel(max_pairs=400).work(forest) > shared.work(forest)  # tiles share less
     many = ["(A" + " (B x)" * 200 + ")"]
     assert SubsetTreeKernel(max_pairs=1000).work(many) == 2
-    with pytest.raises(ParameterError, match="no Δ"):
+    with pytest.raises(ParameterError, match="does not compute Δ"):
         SubsetTreeKernel(weighting="distinct").work(forest)
 
 

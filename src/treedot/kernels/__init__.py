@@ -1,4 +1,4 @@
-"""The exact kernels, and what can be made of them: sums, products, kernels of several columns."""
+"""The exact kernels, and their combinations: sums, products, kernels of several columns."""
 
 from treedot._runtime.lazy import exports
 

@@ -1,4 +1,4 @@
-"""What all kernels are: values that are described by parameters, and can be added and multiplied."""
+"""The base class of all kernels: objects with parameters that can be added and multiplied."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from treedot.kernels.combine.combinations import KernelProduct, KernelSum, ScaledKernel
 
 
-MAX_SHOWN = 400  # characters of a parameter
+MAX_SHOWN = 400  # characters of a parameter in a repr
 
 
 class Kernel(ABC):
-    """A kernel between examples: trees, numbers, or rows of a table that hold some of both.
+    """A kernel between examples: trees, numbers, or rows of a table that hold both.
 
     Kernels can be combined: ``k1 + k2``, ``k1 * k2`` and ``2 * k`` are kernels too.
 
@@ -33,13 +33,13 @@ class Kernel(ABC):
 
     Notes
     -----
-    A kernel is equal to any other of its type with the same parameters, which can be read and set as
-    attributes too. It has scikit-learn's ``get_params`` and ``set_params``, so that an estimator can be
-    given one as a parameter, cloned, and searched over a grid of, say, ``kernel__decay``.
+    Two kernels of one type are equal if their parameters are. Parameters can also be read and set as
+    attributes. A kernel has scikit-learn's ``get_params`` and ``set_params``: an estimator that takes one as
+    a parameter can be cloned, and a grid search can vary, say, ``kernel__decay``.
     """
 
     __hash__ = None  # type: ignore[assignment]  # parameters can be set
-    __array_ufunc__ = None  # a number of NumPy times a kernel is a kernel
+    __array_ufunc__ = None  # a NumPy number times a kernel is a kernel, not an array
 
     @abstractmethod
     def __call__(self, a: Any, b: Any) -> float:
@@ -60,15 +60,15 @@ class Kernel(ABC):
         RangeError
             If the kernel is too large for a float.
         LimitError
-            If the computation takes more memory than ``max_pairs`` allows.
+            If the computation needs more memory than ``max_pairs`` allows.
         """
 
     @abstractmethod
     def gram(self, X: Any, Y: Any = None, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the matrix of kernels between the examples of X and of Y (or of X itself).
+        """Return the matrix of kernels between the examples of X and those of Y (or of X itself).
 
-        Without Y the matrix equals its transpose to the last bit. The number of threads does not change a
-        bit.
+        Without Y the matrix equals its transpose to the last bit. The number of threads does not change the
+        result.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class Kernel(ABC):
         RangeError
             If a kernel is too large for a float.
         LimitError
-            If one pair of examples takes more memory than ``max_pairs`` allows.
+            If one pair of examples needs more memory than ``max_pairs`` allows.
         """
 
     @abstractmethod
@@ -98,7 +98,7 @@ class Kernel(ABC):
     ) -> FloatArray:
         """Return the kernels of chosen pairs of examples.
 
-        Each pair is computed separately. The number of threads does not change a bit.
+        Each pair is computed separately. The number of threads does not change the result.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class Kernel(ABC):
         Returns
         -------
         object
-            The examples in a form that the other methods take without reading it again; of trees, a
+            The examples in a form that the other methods take without reading it again: for trees, a
             ``Forest``.
         """
 
@@ -173,7 +173,7 @@ class Kernel(ABC):
         Parameters
         ----------
         deep : bool, default=True
-            Add the parameters of kernels among the parameters, as ``k1__decay``.
+            Include the parameters of nested kernels, under names such as ``k1__decay``.
 
         Returns
         -------
@@ -230,10 +230,10 @@ class Kernel(ABC):
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a parameter as ``set_params`` does; there is nothing else to set."""
+        """Set a parameter by ``set_params``; other attributes cannot be set."""
         if name in vars(self) or name not in _defaults(type(self)):
             self.set_params(**{name: value})
-        else:  # the constructor has checked it
+        else:  # called by the constructor, which has checked the value
             super().__setattr__(name, value)
 
     def __eq__(self, other: object) -> bool:
@@ -267,12 +267,12 @@ class Kernel(ABC):
 
 
 def _shown(value: Any) -> str:
-    """Return a parameter as it is printed; thousands of labels are cut off."""
+    """Return the repr of a parameter, cut off after ``MAX_SHOWN`` characters."""
     text = repr(sorted(value) if isinstance(value, frozenset) else value)
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
 @cache
 def _defaults(kernel: type[Kernel]) -> dict[str, Any]:
-    """Return the parameters of a type of kernels, with their defaults."""
+    """Return the parameters of a kernel class with their defaults."""
     return {name: parameter.default for name, parameter in inspect.signature(kernel).parameters.items()}

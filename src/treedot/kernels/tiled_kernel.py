@@ -1,4 +1,4 @@
-"""Kernels over the pairs of distinct subtrees, whose matrices are cut into tiles that fit into memory."""
+"""Kernels summed over pairs of distinct subtrees; Gram matrices are cut into tiles that fit into memory."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from treedot.trees import Forest
 from treedot.trees.distinct import DistinctSubtrees
 from treedot.trees.nodes import Nodes
 
-SHARED_WORK = 1 << 16  # entries of Δ that are worth being shared out
-PIECE = 1 << 14  # of them are taken at a time, at least: neighbours share lines of the cache
+SHARED_WORK = 1 << 16  # the fewest entries of Δ that are shared among threads
+PIECE = 1 << 14  # the fewest entries that a thread takes at a time: neighbours share cache lines
 
 
 class SubtreePairs:
-    """The pairs of distinct subtrees with equal productions, of the trees of two spans or of one with itself.
+    """The pairs of distinct subtrees with equal productions in two spans of trees, or in one with itself.
 
-    ``layout`` says where what is computed for each of them is kept, ``size`` how many they are.
+    ``layout`` gives the place of each pair's value in an array, ``size`` the number of pairs.
     """
 
     def __init__(self, nodes: Nodes, rows: Span, columns: Span | None = None) -> None:
@@ -39,9 +39,9 @@ class SubtreePairs:
         return delta_table.layout(self.rows.subtrees, self.columns.subtrees, nodes.n_productions)
 
     def steps(self, threads: Threads) -> Iterator[list[Span]]:
-        """Yield, one after another, lists of spans of ``layout.order`` that can be filled at the same time.
+        """Yield lists of spans of ``layout.order``; threads can fill the spans of one list in parallel.
 
-        Subtrees of one height depend only on lower ones.
+        The lists must be filled in order, since a subtree depends on lower ones.
         """
         _, rank, first, _, order, height = self.layout
         if threads.count == 1:
@@ -54,7 +54,7 @@ class SubtreePairs:
         done = 0
         for start, end in itertools.pairwise(levels.tolist()):
             if work[end] - work[start] >= SHARED_WORK:
-                yield [(done, start)]  # what was left for later comes first
+                yield [(done, start)]  # the smaller levels skipped so far
                 spans = threads.even_spans(work[start : end + 1], PIECE, per_thread=2 * PARTS)
                 yield [(start + begin, start + stop) for begin, stop in spans]
                 done = end
@@ -62,17 +62,17 @@ class SubtreePairs:
 
 
 class TiledKernel(TreeKernel):
-    """A kernel that sums something over the pairs of distinct subtrees, ``SubtreePairs``, of two trees."""
+    """A kernel that sums a value over the pairs of distinct subtrees (``SubtreePairs``) of two trees."""
 
-    _tile_type: type[Any]  # of SubtreePairs
+    _tile_type: type[Any]  # a subclass of SubtreePairs
 
     @property
     def _entries(self) -> int:
-        """The entries of memory that a pair of subtrees takes."""
+        """The number of entries in memory for each pair of subtrees."""
         return 1
 
     def _nodes(self, forest: Forest) -> Nodes:
-        """Return the nodes of some trees as the kernel compares them."""
+        """Return the nodes of a forest in the form that the kernel compares."""
         return Nodes(forest)
 
     @abstractmethod
@@ -81,16 +81,19 @@ class TiledKernel(TreeKernel):
 
     @abstractmethod
     def _tile_gram(self, tile: Any, threads: Threads) -> FloatArray:
-        """Return the matrix of a tile; of a symmetric one, the lower half counts."""
+        """Return the matrix of a tile; for a symmetric one, only the lower half is used."""
 
     def _limited(self) -> Limited:
-        """Return what the error says of a pair of trees that takes too much memory."""
+        """Return the words for the error about a pair of trees that needs too much memory."""
         return MATCHING
 
     def _tiles(
         self, nodes: Nodes, rows: Span, columns: Span | None, whole: Any | None = None
     ) -> Iterator[Any]:
-        """Cut a matrix (its lower half, without ``columns``) into tiles that fit; ``whole`` is all of it."""
+        """Cut a matrix, or its lower half without ``columns``, into tiles of at most ``max_pairs`` entries.
+
+        ``whole`` is the tile of the whole matrix, if the caller has it.
+        """
         tile = self._tile_type(nodes, rows, columns) if whole is None else whole
         entries = tile.size * self._entries
         if entries <= self.max_pairs:
@@ -131,7 +134,10 @@ class TiledKernel(TreeKernel):
         self, sums: tuple[FloatArray, IntArray], nodes: Nodes, rows: IntArray, columns: IntArray,
         threads: Threads,
     ) -> FloatArray:  # fmt: skip
-        """Return sums of pairs of trees; those with too many entries are computed over distinct subtrees."""
+        """Return the sums of all pairs of trees; compute missing ones over distinct subtrees.
+
+        ``sums`` holds the sums so far and the entries of each pair; those above ``max_pairs`` are missing.
+        """
         values, entries = sums
         for k in np.flatnonzero(entries > self.max_pairs):
             values[k] = self._tile_gram(self._only_tile(nodes, int(rows[k]), int(columns[k])), threads)[0, 0]

@@ -1,4 +1,4 @@
-"""What every exact kernel offers: one pair, chosen pairs, Gram matrices, normalisation, and logarithms."""
+"""The base class of tree kernels: one pair, chosen pairs, Gram matrices, normalisation and logarithms."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ MAX_PAIRS = 2**27
 
 
 class TreeKernel(Kernel):
-    """A kernel between trees, given as ``Tree``, bracket text, nested lists or anything readable.
+    """A kernel between trees.
+
+    Trees are given as ``Tree``, bracket text, nested lists, or anything else that ``read_trees`` takes.
 
     Parameters
     ----------
@@ -39,9 +41,9 @@ class TreeKernel(Kernel):
     normalize : bool, default=False
         Divide K(a, b) by √(K(a, a) K(b, b)), so that every tree has kernel 1 with itself.
     max_pairs : int, default=2**27
-        How many matching pairs of nodes (or of distinct subtrees) may be in memory at a time, 8 bytes
+        The largest number of matching pairs of nodes (or of distinct subtrees) in memory at a time, 8 bytes
         each, 16 for logarithms. Gram matrices are cut into tiles that fit; a single pair of trees that
-        does not is an error.
+        does not fit raises ``LimitError``.
 
     See Also
     --------
@@ -69,7 +71,7 @@ class TreeKernel(Kernel):
         return normalized(value, self._raw_pair(x, x), self._raw_pair(y, y), self._log_pair, x, y)
 
     def log(self, a: Any, b: Any) -> float:
-        """Return the natural logarithm of the kernel, also where the kernel itself is too large for a float.
+        """Return the natural logarithm of the kernel, even if the kernel itself is too large for a float.
 
         Parameters
         ----------
@@ -79,7 +81,7 @@ class TreeKernel(Kernel):
         Returns
         -------
         float
-            The logarithm of K(a, b); -inf where the trees share nothing.
+            The logarithm of K(a, b); -inf if the trees share nothing.
         """
         x, y = read_tree(a), read_tree(b)
         value = self._log_pair(x, y)
@@ -107,7 +109,7 @@ class TreeKernel(Kernel):
         with open_threads(n_jobs) as threads:
             raw, every = self._raw_diagonal(x, threads), np.arange(len(x))
         if self.normalize:
-            return np.where(raw != 0, 1.0, 0.0)  # also where it is too large for a float
+            return np.where(raw != 0, 1.0, 0.0)  # 1 even if K(a, a) is too large for a float
         self._check_finite(raw, every, every)
         return raw
 
@@ -140,7 +142,7 @@ class TreeKernel(Kernel):
         Returns
         -------
         array of shape (n_trees,)
-            The logarithm of √K(a, a) of every tree; -inf where a tree has no fragments.
+            The logarithm of √K(a, a) of every tree; -inf for a tree without fragments.
         """
         x = read_trees(X)
         with open_threads(n_jobs) as threads:
@@ -165,7 +167,7 @@ class TreeKernel(Kernel):
         Returns
         -------
         array of shape (n_trees,)
-            √K(a, a) of every tree; inf only where the root is too large for a float.
+            √K(a, a) of every tree; inf only if the square root itself is too large for a float.
         """
         with np.errstate(over="ignore"):
             return np.exp(self.log_norms(X, n_jobs=n_jobs))
@@ -174,7 +176,7 @@ class TreeKernel(Kernel):
     def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
         """Return the unnormalised matrix; entries too large for a float may be inf or nan.
 
-        Without y, what stands above the diagonal makes no difference.
+        Without y, entries above the diagonal are ignored.
         """
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
@@ -189,7 +191,7 @@ class TreeKernel(Kernel):
     def _raw_pairs(
         self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads = ONE_THREAD
     ) -> FloatArray:
-        """Return the unnormalised kernels of some pairs of trees."""
+        """Return the unnormalised kernels of the pairs of trees (rows[k], columns[k])."""
 
         def kernel(i: int, j: int) -> float:
             return float(self._raw_gram(x[[i]], None if i == j else x[[j]])[0, 0])
@@ -197,15 +199,17 @@ class TreeKernel(Kernel):
         return np.array(list(threads.map(kernel, rows, columns)), float)
 
     def _raw_diagonal(self, x: Forest, threads: Threads = ONE_THREAD) -> FloatArray:
+        """Return the unnormalised kernel of every tree with itself."""
         every = np.arange(len(x))
         return self._raw_pairs(x, every, every, threads)
 
     def _finishing(
         self, own: FloatArray, *forests: Forest
     ) -> Callable[[FloatArray, IntArray, IntArray], None]:
-        """Return what normalises kernels in place, or raises where one is too large, given their trees.
+        """Return a function of kernels and their trees' numbers that normalises the kernels in place.
 
-        Trees are numbered through the forests, and ``own`` holds K(a, a) of all.
+        Without normalisation, the function raises if a kernel is too large for a float. Trees are numbered
+        across all forests; ``own`` holds K(a, a) of each.
         """
         if not self.normalize:
             return self._check_finite
@@ -216,7 +220,7 @@ class TreeKernel(Kernel):
         return Norms(own, log).divide
 
     def _check_finite(self, kernels: FloatArray, a: IntArray, b: IntArray) -> None:
-        """Raise where a kernel of the trees ``a`` and ``b`` is too large."""
+        """Raise RangeError if a kernel is not finite; ``a`` and ``b`` are the numbers of its trees."""
         finite = np.isfinite(kernels)
         if not finite.all():
             at = np.unravel_index(np.argmin(finite), kernels.shape)
@@ -230,18 +234,18 @@ class TreeKernel(Kernel):
 
 
 def _tree(forests: Sequence[Forest], number: int) -> Forest:
-    """Return one tree of several forests that are numbered through."""
+    """Return one tree, as a forest, by its number across all forests."""
     first, *others = forests
     return first[[number]] if number < len(first) else _tree(others, number - len(first))
 
 
 def read_sides(X: Any, Y: Any) -> tuple[Forest, Forest | None]:
-    """Read the trees of both sides of a Gram matrix; without Y, it is that of X with itself."""
+    """Read the trees of the rows and the columns of a Gram matrix; None for columns equal to the rows."""
     return read_trees(X), None if Y is None else read_trees(Y)
 
 
 class Limited(NamedTuple):
-    """What ``max_pairs`` limits, and what to do instead where a pair of trees has more of it."""
+    """Words for the error about ``max_pairs``: the entries that it limits, and what to do instead."""
 
     entries: str = "matching pairs of nodes"
     instead: str = "compare smaller trees"
@@ -252,7 +256,7 @@ ALL_FRAGMENTS = Limited(instead="compare the vectors of DistributedTreeVectorize
 
 
 def check_pairs(pairs: int, max_pairs: int, what: Limited = MATCHING) -> None:
-    """Raise where the Δ of two trees would need more than ``max_pairs`` entries."""
+    """Raise LimitError if the Δ of two trees needs more than ``max_pairs`` entries."""
     if pairs > max_pairs:
         raise LimitError(
             f"two trees have {pairs} {what.entries}, more than max_pairs={max_pairs}: "
@@ -261,19 +265,22 @@ def check_pairs(pairs: int, max_pairs: int, what: Limited = MATCHING) -> None:
 
 
 def unit(convention: str, decay: float) -> float:
-    """Return what a fragment of one production counts: 1 in the paper's convention, λ in the other."""
+    """Return the weight of a fragment of one production: 1 in the paper's convention, λ in the other."""
     return decay if convention == "collins-duffy" else 1.0
 
 
 def joined(x: Forest, y: Forest | None) -> Forest:
-    """Return the trees of both sides of a Gram matrix as one forest."""
+    """Return the trees of the rows and the columns of a Gram matrix as one forest."""
     return x if y is None else x + y
 
 
 def gram_by_rows(
     x: Forest, y: Forest | None, row: Callable[[int, IntArray], FloatArray], threads: Threads
 ) -> FloatArray:
-    """Return a matrix that is computed as pairs, of tree i with many others; without y, its lower half."""
+    """Return the Gram matrix of x and y, or the lower half of x with itself, one tree of x after another.
+
+    ``row(i, others)`` returns the kernels of tree i with other trees, numbered across x and y.
+    """
     out = np.zeros((len(x), len(x if y is None else y)))
 
     def run(first: int, last: int) -> None:
@@ -290,10 +297,10 @@ def gram_by_rows(
 def numbers_of_examples(
     rows: npt.ArrayLike, columns: npt.ArrayLike, n_examples: int
 ) -> tuple[IntArray, IntArray]:
-    """Return the trees, or other examples, of chosen pairs, counted from the beginning."""
+    """Check the numbers of chosen pairs of examples, and make negative ones count from the beginning."""
     i, j = _tree_numbers("rows", rows, n_examples), _tree_numbers("columns", columns, n_examples)
     if i.size != j.size:
-        raise ParameterError(f"rows has {i.size} trees and columns {j.size}: give as many of each")
+        raise ParameterError(f"rows and columns must have the same length, not {i.size} and {j.size}")
     return i, j
 
 
@@ -310,7 +317,7 @@ def _tree_numbers(name: str, values: npt.ArrayLike, n_trees: int) -> IntArray:
 
 
 def checked_tree_kernel(name: str, kernel: Any) -> TreeKernel:
-    """Return a kernel that was given as a parameter, or raise where it is anything else."""
+    """Return the kernel if it is a tree kernel, else raise ParameterError."""
     if isinstance(kernel, TreeKernel):
         return kernel
     if isinstance(kernel, type) and issubclass(kernel, TreeKernel):

@@ -1,4 +1,4 @@
-"""Compute parents, children, sizes, depths and equal subtrees of the nodes, partly in compiled code."""
+"""Compute the parents, children, subtree sizes, depths and equal subtrees of nodes from their arities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treedot._runtime.ragged import ends_of
 def links(arity: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Return ``(start, child, before)``: node ``i`` has the children ``child[start[i]:start[i + 1]]``.
 
-    ``before[i]`` is the node before the first one of its subtree; -1 if there is none.
+    ``before[i]`` is the node before the first node of the subtree of node ``i``; -1 if there is none.
     """
     start = ends_of(arity)
     child, before = np.empty(start[-1], np.int32), np.empty(arity.size, np.int32)
@@ -22,9 +22,9 @@ def links(arity: IntArray) -> tuple[IntArray, IntArray, IntArray]:
 
 @njit_borrowing
 def link(start: IntArray, child: IntArray, before: IntArray) -> None:
-    """Write the children of nodes, given where they begin, and the node before each one's subtree.
+    """Write ``child`` and ``before`` of ``links``, given ``start``.
 
-    Children are found from right to left: before the subtree of each comes the next one.
+    Children are found from right to left: the node before the subtree of a child is the next child.
     """
     for node in range(before.size):
         last = node - 1
@@ -34,18 +34,13 @@ def link(start: IntArray, child: IntArray, before: IntArray) -> None:
         before[node] = last
 
 
-def child_lists(arity: IntArray) -> tuple[IntArray, IntArray]:
-    """Return ``(start, child)``: node ``i`` has the children ``child[start[i]:start[i + 1]]``."""
-    return links(arity)[:2]
-
-
 def parents(arity: IntArray) -> IntArray:
     """Return the index of every node's parent, -1 for roots."""
-    return parents_in(arity, child_lists(arity)[1])
+    return parents_in(arity, links(arity)[1])
 
 
 def parents_in(arity: IntArray, child: IntArray) -> IntArray:
-    """Return the same, given the children of all nodes."""
+    """Return the index of every node's parent, given the children of all nodes."""
     parent = np.full(arity.size, -1, np.int32)
     parent[child] = np.repeat(np.arange(arity.size, dtype=np.int32), arity)
     return parent
@@ -57,23 +52,23 @@ def subtree_sizes(arity: IntArray) -> IntArray:
 
 
 def depths(arity: IntArray) -> IntArray:
-    """Return the number of ancestors of every node, itself included (a root has 1)."""
-    first = links(arity)[2] + 1  # node of every subtree; its last is its root
+    """Return the number of nodes on the path from the root to every node, both included."""
+    first = links(arity)[2] + 1  # the first node of every subtree; the last one is its root
     begun = np.cumsum(np.bincount(first, minlength=arity.size))
     return (begun - np.arange(arity.size)).astype(np.int32)
 
 
 def intern_nodes(label: IntArray, start: IntArray, child: IntArray, whole: bool) -> tuple[IntArray, IntArray]:
-    """Give equal nodes equal numbers; return them and the first node of each.
+    """Give equal nodes the same number; return the numbers and the first node with each number.
 
-    With ``whole``, nodes are equal when their subtrees are (hash-consing: children first, so each
-    child is already one number). Otherwise when their productions are, the label and the children's
-    labels; leaves have no production and get -1. Numbers follow first appearance.
+    With ``whole``, nodes are equal if their subtrees are equal (hash-consing: children come first, so each
+    child is already one number). Otherwise they are equal if their productions, the labels of the node and
+    its children, are equal; leaves have no production and get -1. Numbers follow first appearance.
     """
     number, first = np.full(label.size, -1, np.int32), np.empty(label.size, np.int32)
     table = np.full(1 << max(4, (2 * label.size - 1).bit_length()), -1, np.int32)
     part = (number if whole else label).view()
-    part.setflags(write=False)  # compiled code has one version for both
+    part.setflags(write=False)  # so that Numba compiles one version for both
     count = _intern(label, start, child, part, whole, table, number, first)
     return number, first[:count].copy()
 
@@ -83,7 +78,7 @@ def _intern(
     label: IntArray, start: IntArray, child: IntArray, part: IntArray, leaves: bool, table: IntArray,
     number: IntArray, first: IntArray,
 ) -> int:  # fmt: skip
-    """Write a number for every node, by its label and its children's parts; return how many there are."""
+    """Write every node's number, by its label and its children's ``part``; return how many there are."""
     count = 0
     for node in range(label.size):
         begin, end = start[node], start[node + 1]

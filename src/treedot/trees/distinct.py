@@ -1,4 +1,4 @@
-"""The distinct subtrees of some trees, and how often each tree holds each of them."""
+"""The distinct subtrees of a range of trees, and how often each tree contains each of them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from treedot.trees.nodes import Nodes
 
 
 class Subtrees(NamedTuple):
-    """Distinct subtrees: the production at the root of each (-1 for leaves) and the subtrees below it.
+    """Distinct subtrees: the production at the root of each (-1 for leaves), and its children.
 
-    Subtree ``i`` has the children ``child[start[i]:start[i + 1]]``, which are numbered lower than it is.
+    Subtree ``i`` has the children ``child[start[i]:start[i + 1]]``, which have lower numbers.
     """
 
     production: IntArray
@@ -23,9 +23,9 @@ class Subtrees(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How often each tree holds each subtree, leaves left out.
+    """How often each tree contains each subtree, without leaves.
 
-    Tree ``i`` holds ``copies[k]`` of ``subtree[k]`` for ``k`` from ``start[i]`` to ``start[i + 1] - 1``.
+    Tree ``i`` has ``subtree[k]`` ``copies[k]`` times, for ``k`` from ``start[i]`` to ``start[i + 1] - 1``.
     """
 
     start: IntArray
@@ -34,22 +34,22 @@ class Counts(NamedTuple):
 
 
 class DistinctSubtrees:
-    """The distinct subtrees of the trees ``first`` to ``last - 1``, and how often each tree holds each."""
+    """The distinct subtrees of the trees ``first`` to ``last - 1``, and their counts in each tree."""
 
     def __init__(self, nodes: Nodes, first: int, last: int) -> None:
         forest = nodes.forest
         span = slice(forest.offsets[first], forest.offsets[last])
-        number = nodes.subtree
-        held = np.zeros(nodes.distinct_subtrees.size, bool)
+        number, distinct = nodes.subtrees
+        held = np.zeros(distinct.size, bool)
         held[number[span]] = True
         used = np.flatnonzero(held)  # numbers follow first appearance: children before parents
         place = np.empty(held.size, np.int32)
         place[used] = np.arange(used.size)
-        root = nodes.distinct_subtrees[used]
+        root = distinct[used]
         arity = nodes.start[root + 1] - nodes.start[root]
         edges, own_start = places_of(nodes.start[root], arity)
         self.subtrees = Subtrees(nodes.production[root], own_start, place[number[nodes.child[edges]]])
-        self.root = root  # a node at which each begins
+        self.root = root  # a node that is the root of each
 
         inner = span.start + np.flatnonzero(nodes.production[span] >= 0)
         tree = forest.tree_of_node[inner] - first
@@ -64,9 +64,9 @@ class DistinctSubtrees:
 
     @property
     def totals(self) -> FloatArray:
-        """How often all trees together hold each subtree."""
+        """How often each subtree occurs in all trees together."""
         _, subtree, count = self.counts
-        return np.bincount(subtree, count, len(self)).astype(np.float64)  # also where empty
+        return np.bincount(subtree, count, len(self)).astype(np.float64)  # bincount of nothing is integer
 
     def count_matrix(self) -> Any:
         """Return the counts as a sparse matrix, trees by subtrees."""
@@ -74,8 +74,3 @@ class DistinctSubtrees:
 
         start, subtree, count = self.counts
         return csr_matrix((count, subtree, start), shape=(start.size - 1, len(self)))
-
-    def weight_sums(self, weights: FloatArray) -> FloatArray:
-        """Return for every subtree the sum of the weights (rows) of the trees that hold it."""
-        total: FloatArray = self.count_matrix().T @ weights
-        return total

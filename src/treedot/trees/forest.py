@@ -30,7 +30,7 @@ MAX_NODES = 2**31 - 1
 
 
 class Forest:
-    """Trees in post-order with the number of children of every node: reverse Polish notation.
+    """Many trees as the post-order sequence of their nodes, like reverse Polish notation.
 
     ``(A (B W1) (C (D W2) (E W3)))`` is stored as::
 
@@ -44,11 +44,11 @@ class Forest:
     arity : array of int
         For every node, its number of children.
     offsets : array of int
-        Tree ``i`` is made of the nodes ``offsets[i]`` to ``offsets[i + 1] - 1``.
+        Tree ``i`` consists of the nodes ``offsets[i]`` to ``offsets[i + 1] - 1``.
     labels : sequence of str
-        The label texts, each once, of any characters that UTF-8 can carry.
+        The label texts without duplicates; any text that UTF-8 can encode.
     columns : mapping of str to sequence, default=None
-        What else is known of each tree (class, text, file, …), one value per tree.
+        Further values for each tree (class, text, file, …), one per tree.
 
     Examples
     --------
@@ -85,20 +85,20 @@ class Forest:
     def _check(self) -> None:
         sizes = np.diff(self.offsets)
         if self.offsets.size == 0 or self.offsets[0] != 0 or (sizes < 1).any():
-            raise SourceError("offsets must start with 0 and grow by at least one node per tree")
+            raise SourceError("offsets must start with 0 and increase by at least one node per tree")
         if not self.label.size == self.arity.size == self.offsets[-1]:
             raise SourceError(
                 f"{self.label.size} labels, {self.arity.size} arities and a last offset of "
                 f"{self.offsets[-1]} do not describe the same nodes"
             )
         if not all(isinstance(text, str) for text in self.labels):
-            raise SourceError("a label is text: give labels as strings")
+            raise SourceError("labels must be strings")
         check_text("".join(self.labels))
         if len(set(self.labels)) != len(self.labels):
-            raise SourceError("a label text occurs twice: give every text once")
+            raise SourceError("labels contains a text twice: list every text once")
         if self.label.size and not 0 <= self.label.min() <= self.label.max() < len(self.labels):
             raise SourceError(f"a label index lies outside the {len(self.labels)} label texts")
-        # The stack of reverse Polish notation: never empty after a node, one higher after each tree.
+        # The stack of reverse Polish notation is never empty after a node, and one higher after each tree.
         height = np.cumsum(1 - self.arity.astype(np.int64))
         tree = self.tree_of_node
         bad = (height - tree < 1) | (self.arity < 0)
@@ -121,9 +121,9 @@ class Forest:
         labels: tuple[str, ...],
         derived: dict[Callable[[Forest], Any], Any] | None = None,
     ) -> Forest:
-        """Return the forest of arrays of the right types that are known to describe one, unchecked.
+        """Return a forest of arrays that are known to be valid, without checks.
 
-        No one else may hold the arrays; ``derived`` is what is already known to follow from them.
+        The forest takes ownership of the arrays; ``derived`` holds results already computed from them.
         """
         forest = cls.__new__(cls)
         for array in (label, arity, offsets):
@@ -142,7 +142,7 @@ class Forest:
         trees : iterable of Tree
             The trees.
         columns : mapping of str to sequence, default=None
-            What else is known of each tree, one value per tree.
+            Further values for each tree, one per tree.
 
         Returns
         -------
@@ -174,7 +174,7 @@ class Forest:
 
     @classmethod
     def from_tree(cls, tree: Tree) -> Forest:
-        """Pack one tree; the tree keeps the forest and everything derived from it.
+        """Pack one tree. The tree caches the forest and everything derived from it.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class Forest:
 
     @property
     def shape(self) -> tuple[int]:
-        """``(len(forest),)``, so that scikit-learn splits a Forest as it splits an array."""
+        """``(len(forest),)``, so that scikit-learn can split a Forest like an array."""
         return (len(self),)
 
     @property
@@ -250,7 +250,7 @@ class Forest:
 
     @property
     def roots(self) -> IntArray:
-        """The node index of every tree's root, its last node."""
+        """The node index of every tree's root, which is its last node."""
         return self.offsets[1:] - 1
 
     @property
@@ -270,12 +270,12 @@ class Forest:
 
     @property
     def depth(self) -> IntArray:
-        """The number of nodes from the root to every node, both included."""
+        """The number of nodes on the path from the root to every node, both included."""
         return self.derived(node_columns.depths)
 
     @property
     def production(self) -> IntArray:
-        """A number for every node's production (its label and its children's labels); -1 for leaves."""
+        """A number for every node's production, its label and its children's labels; -1 for leaves."""
         return self.derived(node_columns.productions)[0]
 
     @property
@@ -285,17 +285,17 @@ class Forest:
 
     @property
     def subtree(self) -> IntArray:
-        """A number for every node's subtree: equal subtrees, equal numbers, children before parents."""
+        """A number for every node's subtree, the same for equal subtrees; children before parents."""
         return self.derived(node_columns.subtrees)[0]
 
     @property
     def distinct_subtrees(self) -> IntArray:
-        """For every distinct subtree, in the order of its number, the first node it is rooted at."""
+        """For every distinct subtree, in the order of its number, the first node that is its root."""
         return self.derived(node_columns.subtrees)[1]
 
     @property
     def root_subtree(self) -> IntArray:
-        """The number of every tree as a subtree: equal trees, equal numbers."""
+        """A number for every tree, the same for equal trees."""
         return self.subtree[self.roots]
 
     @property
@@ -304,20 +304,20 @@ class Forest:
         return int(self.distinct_productions.size)
 
     def derived(self, compute: Callable[[Forest], T]) -> T:
-        """Return ``compute(self)``, computed once and then kept with the forest.
+        """Return ``compute(self)``; it is computed once and cached in the forest.
 
-        The result takes memory as long as the forest lives, so it should be linear in the nodes. It is not
-        pickled with the forest.
+        The cache lives as long as the forest, so results should be linear in the number of nodes. They are
+        not pickled with the forest.
 
         Parameters
         ----------
         compute : callable
-            A function of the forest, defined once in its module: it is the key of the result.
+            A function of the forest, defined at module level: it is the key of the cache.
 
         Returns
         -------
         object
-            What ``compute`` returns.
+            The result of ``compute``.
         """
         if compute not in self._derived:
             self._derived[compute] = compute(self)
@@ -361,14 +361,14 @@ class Forest:
         Raises
         ------
         SourceError
-            If the table has other columns, is damaged, or is of a version that is not known.
+            If the table lacks these columns, is damaged, or has an unknown version.
         """
         from treedot.trees.arrow import from_arrow
 
         return from_arrow(table)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the trees and their columns to a file of Parquet or Arrow.
+        """Write the trees and their columns to a Parquet or Arrow file.
 
         Parameters
         ----------
@@ -378,7 +378,7 @@ class Forest:
         Raises
         ------
         ParameterError
-            If the suffix is another one, or the name of a column begins with ``__treedot_``.
+            If the suffix is none of these, or the name of a column begins with ``__treedot_``.
         SourceError
             If the file cannot be written, or Arrow has no type for the values of a column.
         """
@@ -393,7 +393,7 @@ class Forest:
         Parameters
         ----------
         path : path-like
-            A ``.parquet``, ``.arrow`` or ``.feather`` file of this version of the format or of version 1.
+            A ``.parquet``, ``.arrow`` or ``.feather`` file, in the current format or in version 1.
 
         Returns
         -------
@@ -403,9 +403,9 @@ class Forest:
         Raises
         ------
         ParameterError
-            If the suffix is another one.
+            If the suffix is none of these.
         SourceError
-            If the file cannot be read, or holds no packed forest.
+            If the file cannot be read, or is not a packed forest.
         """
         from treedot.trees.arrow import load
 
@@ -414,18 +414,17 @@ class Forest:
     def write_brackets(self, path: str | os.PathLike[str]) -> None:
         """Write the trees in brackets, one per line and without the columns.
 
-        The file is a ``.mrg``, ``.txt`` or ``.brackets``. ``read_trees`` reads the same trees
-        from it, whatever their labels are.
+        ``read_trees`` reads the same trees back, whatever their labels are.
 
         Parameters
         ----------
-        path : path
-            The file.
+        path : path-like
+            The file to write: ``.mrg``, ``.txt`` or ``.brackets``.
         """
         from treedot.trees.writers import BRACKETS, forest_file
 
         if Path(path).suffix.lower() not in BRACKETS:
-            raise ParameterError(f"brackets are written to .mrg, .txt or .brackets, not to {path}")
+            raise ParameterError(f"cannot write brackets to {path}: use the suffix .mrg, .txt or .brackets")
         with forest_file(path) as writer:
             writer.write(self)
 
@@ -442,8 +441,8 @@ class Forest:
     def __getitem__(self, which: Any) -> Tree | Forest:
         if isinstance(which, str):
             raise ParameterError(
-                f"a Forest is indexed by numbers of trees, not by {which!r}: "
-                f"what is known of the trees is in forest.columns[{which!r}]"
+                f"a Forest is indexed by tree numbers, not by {which!r}: "
+                f"use forest.columns[{which!r}] for a column"
             )
         if isinstance(which, (int, np.integer)):
             return self._unpack(range(len(self))[which])
@@ -469,7 +468,7 @@ class Forest:
         return Forest.concat([self, other])
 
     def __eq__(self, other: object) -> bool:
-        """Whether both hold the same trees in the same order (columns aside)."""
+        """Return whether both hold the same trees in the same order; columns are ignored."""
         if not isinstance(other, Forest):
             return NotImplemented
         return (
@@ -487,12 +486,12 @@ class Forest:
 
 
 def tree_of_node(offsets: IntArray) -> IntArray:
-    """Return for every node the number of its tree, given where neighbouring trees begin and end."""
+    """Return the tree number of every node, given the offsets of the trees."""
     return np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
 
 
 def used_labels(label: IntArray, labels: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
-    """Return the labels of nodes, numbered anew, and the texts, without those that no node has."""
+    """Drop unused label texts; return the renumbered labels of the nodes and the remaining texts."""
     used = np.bincount(label, minlength=len(labels)) > 0
     number = np.cumsum(used, dtype=np.int32) - np.int32(1)
     return number[label], tuple(itertools.compress(labels, used))
@@ -506,9 +505,9 @@ def _check_size(nodes: int) -> None:
 def _frozen(values: npt.ArrayLike, dtype: npt.DTypeLike) -> IntArray:
     array = np.asarray(values)
     if array.ndim != 1:
-        raise SourceError(f"a column of a Forest has one dimension, not {array.ndim}")
+        raise SourceError(f"the arrays of a Forest must have one dimension, not {array.ndim}")
     if array.size and (array.dtype.kind not in "iu" or not _fits(array, np.dtype(dtype))):
-        raise SourceError(f"a column of a Forest holds integers that fit {np.dtype(dtype).name}")
+        raise SourceError(f"the arrays of a Forest must hold integers that fit {np.dtype(dtype).name}")
     array = array.astype(dtype)
     array.setflags(write=False)
     return array

@@ -1,7 +1,7 @@
-"""The arrays of a forest in a file: written whole or batch by batch, read whole or tree by tree.
+"""A forest as arrays for a file: packed at once or batch by batch, unpacked at once or tree by tree.
 
-Indexes, models with support vectors and the blocks of a training store their trees by this code. Parquet and
-Arrow files, which other programs read, are written by ``trees.arrow``.
+Indexes, models with support vectors and the blocks of a training store their trees in this form. For Parquet
+and Arrow files, which other programs read, see ``trees.arrow``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COLUMNS = {"column_text": np.uint8, "column_offsets": np.int64}
 
 
 def pack(forest: Forest) -> dict[str, Array]:
-    """Return a forest as arrays of the types of ``FOREST``, without its columns.
+    """Return a forest, without its columns, as arrays with the names and types of ``FOREST``.
 
     Examples
     --------
@@ -43,21 +43,21 @@ def pack(forest: Forest) -> dict[str, Array]:
 
 
 def unpack(arrays: Mapping[str, Array]) -> Forest:
-    """Return the forest of arrays; raise SourceError where they do not describe one."""
+    """Return the forest that ``pack`` packed; raise SourceError if the arrays are damaged."""
     labels = unpack_texts(arrays["label_text"], arrays["label_offsets"])
     return Forest(arrays["label"], arrays["arity"], arrays["offsets"], labels)
 
 
 def pack_texts(texts: Iterable[str]) -> tuple[Array, IntArray]:
-    """Return the bytes of texts one after the other, and where each begins, with the end of the last."""
+    """Return the concatenated UTF-8 bytes of texts, and the n + 1 offsets that separate them."""
     coded = [text.encode("utf-8", "surrogatepass") for text in texts]
     return np.frombuffer(b"".join(coded), np.uint8), ends_of([len(text) for text in coded])
 
 
 def unpack_texts(text: Array, ends: IntArray) -> list[str]:
-    """Return the texts that ``pack_texts`` packed; raise SourceError where they are damaged."""
+    """Return the texts that ``pack_texts`` packed; raise SourceError if they are damaged."""
     if not ends.size or ends[0] != 0 or ends[-1] != text.size or (np.diff(ends) < 0).any():
-        raise SourceError("the stored texts do not end where they should")
+        raise SourceError("the stored texts are damaged: their offsets do not match their length")
     raw = text.tobytes()
     try:
         return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends.tolist())]
@@ -66,9 +66,9 @@ def unpack_texts(text: Array, ends: IntArray) -> list[str]:
 
 
 class PackedWriter(contextlib.ExitStack):
-    """Collects trees: labels get one number for all of them, columns become a JSON object for each tree.
+    """Packs trees batch by batch, in unnamed temporary files in the folder of the target file.
 
-    The arrays are for a target, in nameless files beside it.
+    All batches share one numbering of labels; the columns of each tree become one JSON object.
     """
 
     def __init__(self, target: Path) -> None:
@@ -82,7 +82,7 @@ class PackedWriter(contextlib.ExitStack):
         self._numbers: dict[str, int] = {}
 
     def add(self, forest: Forest) -> None:
-        """Take the next trees."""
+        """Pack the next trees."""
         files = self._files
         known = len(self._numbers)
         number = [self._numbers.setdefault(text, len(self._numbers)) for text in forest.labels]
@@ -104,7 +104,7 @@ class PackedWriter(contextlib.ExitStack):
 
 
 def _row_text(forest: Forest, i: int, number: int) -> str:
-    """Return the columns of a tree as a JSON object; "" where the forest has no columns."""
+    """Return the columns of tree ``i`` as a JSON object, "" if there are none; errors call it ``number``."""
     if not forest.columns:
         return ""
     try:
@@ -112,7 +112,7 @@ def _row_text(forest: Forest, i: int, number: int) -> str:
         return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
         raise SourceError(
-            f"the columns of tree {number} cannot be kept as JSON: {error}; turn them into text"
+            f"cannot store the columns of tree {number} as JSON: {error}; convert them to text"
         ) from None
 
 
@@ -121,26 +121,26 @@ def _plain(value: Any) -> Any:
 
 
 class PackedTrees:
-    """Trees in arrays, for instance mapped into memory, of which any can be taken out."""
+    """Random access to packed trees, whose arrays may be memory-mapped."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         for name, dtype in {**FOREST, **COLUMNS}.items():
             if name not in arrays or arrays[name].dtype != dtype or arrays[name].ndim != 1:
-                raise SourceError(f"the array {name!r} is missing or of another type")
+                raise SourceError(f"the array {name!r} is missing or has the wrong type")
         for inner, outer in (("label", "offsets"), ("arity", "offsets"), ("label_text", "label_offsets"),
                              ("column_text", "column_offsets")):  # fmt: skip
             ends = arrays[outer]
             if ends.size == 0 or ends[0] != 0 or ends[-1] != arrays[inner].size:
-                raise SourceError(f"the array {inner!r} does not end where {outer!r} says")
+                raise SourceError(f"the length of the array {inner!r} does not match {outer!r}")
         if arrays["offsets"].size != arrays["column_offsets"].size:
-            raise SourceError("there are not as many trees as rows of columns")
+            raise SourceError("the number of trees differs from the number of their column rows")
         self._arrays = arrays
 
     def __len__(self) -> int:
         return int(self._arrays["offsets"].size) - 1
 
     def take(self, rows: IntArray) -> Forest:
-        """Return some trees, with their columns; a column that some lack holds None there."""
+        """Return the trees ``rows`` with their columns; None where a tree lacks a column."""
         label, offsets = self._pieces("label", "offsets", rows)
         arity, _ = self._pieces("arity", "offsets", rows)
         used, label = np.unique(label, return_inverse=True)
@@ -152,7 +152,7 @@ class PackedTrees:
         return Forest(label, arity, offsets, self._texts("label", used), columns)
 
     def column(self, name: str, rows: IntArray) -> list[Any]:
-        """Return a column of some trees; None where it is not known."""
+        """Return a column of the trees ``rows``; None where a tree lacks it."""
         return [row.get(name) for row in self._rows(rows)]
 
     def _rows(self, rows: IntArray) -> list[dict[str, Any]]:
@@ -165,10 +165,10 @@ class PackedTrees:
         return unpack_texts(*self._pieces(f"{kind}_text", f"{kind}_offsets", which))
 
     def _pieces(self, name: str, offsets: str, which: IntArray) -> tuple[Array, IntArray]:
-        """Return some pieces of an array, one after the other, and where each of them ends."""
+        """Return the concatenated pieces ``which`` of an array, and their offsets."""
         values, ends = self._arrays[name], self._arrays[offsets]
         start, stop = ends[which], ends[which + 1]
         if not ((start >= 0) & (start <= stop) & (stop <= values.size)).all():
-            raise SourceError(f"the stored trees are damaged: {offsets!r} lead out of {name!r}")
+            raise SourceError(f"the stored trees are damaged: {offsets!r} point outside {name!r}")
         pieces = [values[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
         return np.concatenate([values[:0], *pieces]), ends_of(stop - start)

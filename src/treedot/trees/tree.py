@@ -17,9 +17,9 @@ class Tree:
     Parameters
     ----------
     label : str
-        Any text that UTF-8 can carry (so no half of a surrogate pair), the empty text included.
+        Any text that UTF-8 can encode, so no lone surrogates. It may be empty.
     children : iterable of Tree or str, default=()
-        The subtrees from left to right; a plain string is a leaf. Without any, the node is a leaf.
+        The subtrees from left to right; a plain string is a leaf. A node without children is a leaf.
 
     Examples
     --------
@@ -37,15 +37,15 @@ class Tree:
     label: str
     children: tuple[Tree, ...]
     _hash: int
-    _forest: Any  # the tree packed, once it has been
+    _forest: Any  # the packed tree, set on first use
 
     def __init__(self, label: str, children: Iterable[Tree | str] = ()) -> None:
         if not isinstance(label, str):
-            raise TypeError(f"a label is a str, not {type(label).__name__}: {label!r}")
+            raise TypeError(f"label must be a str, not {type(label).__name__}: {label!r}")
         if not label.isascii():
             check_text(label)
         if isinstance(children, (str, Tree)):
-            raise TypeError("children is a sequence of trees; for one child write [child]")
+            raise TypeError("children must be a sequence of trees; for one child write [child]")
         family = tuple(child if isinstance(child, Tree) else Tree(child) for child in children)
         object.__setattr__(self, "label", label)
         object.__setattr__(self, "children", family)
@@ -68,7 +68,7 @@ class Tree:
         Raises
         ------
         TreeSyntaxError
-            If the text is not one tree.
+            If the text is not exactly one tree.
 
         Examples
         --------
@@ -105,7 +105,7 @@ class Tree:
         if open_nodes:
             raise TreeSyntaxError(f"{len(open_nodes)} bracket(s) are never closed in {_shorten(text)!r}")
         if root is None:
-            raise TreeSyntaxError("there is no tree in an empty text")
+            raise TreeSyntaxError("no tree found: the text is empty")
         return root
 
     @property
@@ -188,7 +188,7 @@ class Tree:
         return "\n".join(lines)
 
     def _writes_bare(self, k: int) -> bool:
-        """Whether child ``k`` can be written as a token without being taken for this node's label."""
+        """Return whether child ``k`` can be written as a token that is not mistaken for this node's label."""
         child = self.children[k]
         return child.is_leaf and child.label != "" and (k > 0 or self.label != "")
 
@@ -209,7 +209,7 @@ class Tree:
         return "".join(parts)
 
     def __repr__(self) -> str:
-        """Return the expression of a tree, and of one that is longer than a few lines only its beginning."""
+        """Return an expression that makes the tree; a large tree is abbreviated."""
         text = str(self)
         if len(text) > MAX_REPR:
             return f"<Tree of {self.size} nodes: {_shorten(text, 80)}>"

@@ -1,1 +1,1 @@
-"""The subset tree kernel and its bounded form: one pair, many pairs, a whole Gram matrix."""
+"""The subset tree kernel and the bounded tree kernel: one pair, many pairs, a whole Gram matrix."""

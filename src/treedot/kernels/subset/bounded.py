@@ -1,4 +1,4 @@
-"""The bounded tree kernel: tree fragments within a budget of cost."""
+"""The bounded tree kernel, which counts only fragments within a budget of cost."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from treedot.parameters import checked_integer
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 
-MAX_BUDGET = 256  # fewer than 4^(budget + 1) fragments are rooted at a node, so every kernel fits a float
+MAX_BUDGET = 256  # a node roots fewer than 4^(budget + 1) fragments, so every kernel fits into a float
 
 
 class BoundedTreeKernel(FragmentKernel):
     """Counts the tree fragments of bounded cost that two trees share.
 
-    A fragment is built from the production at its root by expanding one node after another; to expand one
-    of m children costs m, and a fragment costs what all its expansions do. The kernel is the subset tree
-    kernel restricted to fragments that cost at most ``budget``: with polynomials in x that are cut off
-    after that power,
-    ``Δ(n1, n2) = ∏ (1 + λ x^m Δ(children))`` for nodes with equal productions of m children, else 0, and
-    the kernel is the sum of all coefficients of Δ over all pairs of nodes.
+    A fragment grows from the production at its root by expanding one node after another. Expanding one of m
+    siblings costs m, and the cost of a fragment is the sum over its expansions. The kernel is the subset tree
+    kernel restricted to fragments that cost at most ``budget``. Δ is a polynomial in x, cut off after that
+    power: ``Δ(n1, n2) = ∏ (1 + λ x^m Δ(children))`` for nodes with equal productions of m children, else 0.
+    The kernel is the sum of all coefficients of Δ over all pairs of nodes.
 
-    At most about 4^budget fragments are rooted at any node, however large the tree.
+    A node roots at most about 4^budget fragments, however large the tree.
 
     Parameters
     ----------
@@ -37,7 +36,7 @@ class BoundedTreeKernel(FragmentKernel):
     budget : int, default=4
         The largest cost of a fragment, from 0 (single productions) to 256.
     max_pairs : int, default=2**27
-        See ``TreeKernel``; every coefficient of Δ counts, budget + 1 for each matching pair.
+        See ``TreeKernel``; each matching pair counts budget + 1 times, once for every coefficient of Δ.
 
     See Also
     --------
@@ -63,7 +62,7 @@ class BoundedTreeKernel(FragmentKernel):
         self.budget = checked_integer("budget", budget, at_least=0)
         if self.budget > MAX_BUDGET:
             raise ParameterError(
-                f"budget must be at most {MAX_BUDGET}, not {self.budget}: SubsetTreeKernel has no bound"
+                f"budget must be at most {MAX_BUDGET}, not {self.budget}: use SubsetTreeKernel for no bound"
             )
 
     @property

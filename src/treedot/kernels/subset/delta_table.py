@@ -1,9 +1,8 @@
-"""Δ of all pairs of distinct subtrees with equal productions, by dynamic programming, compiled.
+"""Compute Δ of all pairs of distinct subtrees with equal productions, by compiled dynamic programming.
 
 Δ(u, v) is zero unless the subtrees u and v have the same production at their roots, so it is kept as one
-dense table per production: the row subtrees of that production against the column subtrees of it.
-Children are numbered lower than their parents, so one pass in the order of the numbers finds every Δ
-that it needs.
+dense table per production: its row subtrees against its column subtrees. Children are numbered lower than
+their parents, so one pass in the order of the numbers finds every Δ that it needs.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from treedot._runtime.sorted_arrays import order_of
 from treedot.trees.distinct import Counts, Subtrees
 
 UNBOUNDED = -1  # the budget of kernels that count all fragments
-COPIED = 32  # lines of Δ at a time
+COPIED = 32  # lines of Δ computed before they are copied into the other half
 
 
 class Layout(NamedTuple):
-    """Where Δ(u, v) is kept, ``line[u] + rank[v]``, and in which order it can be computed.
+    """The place of Δ(u, v) in the table, ``line[u] + rank[v]``, and an order in which to compute it.
 
     ``members[first[p] : first[p + 1]]`` are the column subtrees of production ``p`` by rank. ``order`` holds
-    the row subtrees that are not leaves: lower ones first, of equal height those of a production side by
-    side. Where rows and columns are the same subtrees, ranks follow that order.
+    the row subtrees that are not leaves, by height and then by production. If rows and columns are the same
+    subtrees, ranks follow that order.
     """
 
     line: IntArray
@@ -45,8 +44,8 @@ def layout(
 ) -> tuple[Layout, int]:
     """Return the layout of Δ and its number of entries, the number of matching pairs of subtrees.
 
-    Where the row and column subtrees of a production are of several ``kinds``, those of one kind stand side
-    by side.
+    ``kinds`` gives the kinds of the row and the column subtrees; within a production, subtrees of one kind
+    are placed side by side.
     """
     height = np.empty(rows.production.size, np.int32)
     _measure(rows.start, rows.child, height)
@@ -70,14 +69,14 @@ def layout(
 
 
 def _sorted(items: IntArray, key: IntArray) -> IntArray:
-    """Return items in the order of their keys; those of a key in the order they came in."""
+    """Sort items by ``key[item]``; the sort is stable."""
     return items[order_of(key[items])]
 
 
 def _ranks(
     production: IntArray, members: IntArray, n_productions: int
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return how many members every production has, the rank of each among them, and where they begin."""
+    """Return each production's number of members, each member's rank, and where each production begins."""
     count = np.bincount(production[members], minlength=n_productions)
     first = np.concatenate([[0], np.cumsum(count)])
     rank = np.full(production.size, -1, np.int64)
@@ -87,7 +86,7 @@ def _ranks(
 
 @njit_borrowing
 def _measure(start: IntArray, child: IntArray, height: IntArray) -> None:
-    """Write how many nodes there are from each subtree's root down to its lowest leaf."""
+    """Write the height of every subtree: the nodes on the way from its root to its lowest leaf."""
     for u in range(height.size):
         height[u] = 1
         for k in range(start[u], start[u + 1]):
@@ -96,17 +95,17 @@ def _measure(start: IntArray, child: IntArray, height: IntArray) -> None:
 
 
 def coefficients(budget: int) -> int:
-    """Return how many entries one Δ takes: one for every cost up to the budget, or one in all."""
+    """Return the number of entries of one Δ: one for every cost from 0 to the budget, or 1 if unbounded."""
     return 1 if budget == UNBOUNDED else budget + 1
 
 
 class Lines(NamedTuple):
     """Lines of Δ in the order in which they are computed, and the children whose Δ goes into each.
 
-    Line ``k`` is ``delta[start[k] : start[k] + width[k]]``, for the column subtrees from ``place[k]`` on in
-    ``members``. It is of rank ``rank[k]`` among those of its production; lines of one ``group`` are of one
-    production and one height. Its children without leaves are ``edge[k]`` to ``edge[k + 1] - 1``, each with
-    its position among all children, its production, and where its own line begins.
+    Line ``k`` is ``delta[start[k] : start[k] + width[k]]``, for the column subtrees that begin at
+    ``members[place[k]]``. ``rank[k]`` is its rank among the lines of its production; the lines of a ``group``
+    share production and height. Its children that are not leaves are ``edge[k]`` to ``edge[k + 1] - 1``:
+    ``position`` is a child's position among all children, ``below`` the start of its own line.
     """
 
     start: IntArray
@@ -121,7 +120,7 @@ class Lines(NamedTuple):
 
 
 class Partners(NamedTuple):
-    """Where the children of each of ``members`` begin, and the production and the rank of each child."""
+    """The start of the children of each of ``members``, and the production and the rank of each child."""
 
     start: IntArray
     production: IntArray
@@ -129,7 +128,7 @@ class Partners(NamedTuple):
 
 
 def lines(rows: Subtrees, columns: Subtrees, at: Layout) -> tuple[Lines, Partners]:
-    """Return what ``fill`` works through."""
+    """Return the lines that ``fill`` computes, and the children of the column subtrees."""
     production, height = rows.production[at.order], at.height[at.order]
     rank = at.rank[at.order] if rows is columns else np.zeros(at.order.size, np.int64)
     group = np.cumsum((np.diff(production, prepend=-1) != 0) | (np.diff(height, prepend=0) != 0))
@@ -151,11 +150,11 @@ def fill(
     lines: Lines, partners: Partners, decay: float, symmetric: bool, limits: IntArray, taken: IntArray,
     delta: FloatArray,
 ) -> None:  # fmt: skip
-    """Compute Δ = ∏ (1 + λ Δ(children)) in spans of lines, as long as there is one that nobody has taken.
+    """Compute Δ = ∏ (1 + λ Δ(children)) in spans of lines, until other threads have taken all the rest.
 
-    Span ``k`` goes from ``limits[k]`` to ``limits[k + 1]``. Δ of lower subtrees is there, or in that span.
-    With ``symmetric``, rows and columns are the same subtrees, and half of Δ is copied from the other half:
-    for some lines of a group at a time, so that they fill whole cache lines.
+    Span ``k`` goes from ``limits[k]`` to ``limits[k + 1]``. Δ of lower subtrees is known, or in that span.
+    With ``symmetric``, rows and columns are the same subtrees, and half of Δ is copied from the other half,
+    several lines of a group at a time, so that they fill whole cache lines.
     """
     span = next_number(taken)
     while span < limits.size - 1:
@@ -184,7 +183,7 @@ def fill(
 
 @njit_inside
 def times_expanded(product: FloatArray, below: FloatArray, decay: float, step: int) -> None:
-    """Multiply a polynomial by ``1 + λ x^step below``, in place, and leave out powers beyond its last."""
+    """Multiply the polynomial ``product`` by ``1 + λ x^step below`` in place; drop powers beyond its last."""
     for power in range(product.size - 1, step - 1, -1):
         value = 0.0
         for k in range(power - step + 1):
@@ -197,7 +196,7 @@ def fill_bounded(
     rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool,
     limits: IntArray, taken: IntArray, delta: FloatArray, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Do the same for polynomials in the cost of fragments, and write the sum of each.
+    """Compute Δ like ``fill``, as polynomials in the cost of fragments, and write the sum of each to ``out``.
 
     Row ``k`` of ``delta`` has one coefficient for every cost from 0 to the budget, ``out[k]`` their sum.
     With ``symmetric``, only ``out`` is filled beyond the lower half.
@@ -235,9 +234,9 @@ def fill_scaled(
     rows: Subtrees, columns: Subtrees, at: Layout, decay: float,
     row_weight: FloatArray, column_weight: FloatArray, mantissa: FloatArray, exponent: IntArray,
 ) -> tuple[float, int]:  # fmt: skip
-    """Compute Δ as ``mantissa · 2^exponent`` and return its weighted sum in the same form.
+    """Compute Δ as ``mantissa · 2^exponent``, which cannot overflow; return its weighted sum in that form.
 
-    No tree is too large. The weight of a pair of subtrees is the product of theirs, of which none is large.
+    The weight of a pair of subtrees is ``row_weight[u] * column_weight[v]``; weights are small numbers.
     """
     total, total_exponent = 0.0, 0
     for u in range(rows.production.size):
@@ -276,11 +275,12 @@ def gram(
     rows: Counts, line: IntArray, place: IntArray, width: IntArray, columns: Counts, delta: FloatArray,
     symmetric: bool, limits: IntArray, taken: IntArray, weight: FloatArray, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Sum Δ over the subtrees of every pair of trees, K = C Δ Cᵀ, for spans of rows that nobody has taken.
+    """Sum Δ over the subtrees of every pair of trees, K = C Δ Cᵀ, in spans of rows not yet taken.
 
-    Of what ``rows`` counts, Δ begins at ``line``, for ``width`` column subtrees from ``place`` on in
-    ``members``; ``columns`` counts these by their places there. With ``symmetric``, only the lower half of K
-    is written. ``weight`` is for the Δ of every column subtree with all subtrees of a tree; it begins with 0.
+    The Δ of entry ``k`` of ``rows`` begins at ``line[k]``, for ``width[k]`` column subtrees that begin at
+    ``members[place[k]]``; ``columns`` counts column subtrees by their place in ``members``. With
+    ``symmetric``, only the lower half of K is written. ``weight`` is scratch space, zero at first: ΣΔ of
+    every column subtree with all subtrees of one tree.
     """
     span = next_number(taken)
     while span < limits.size - 1:

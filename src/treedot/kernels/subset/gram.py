@@ -1,4 +1,4 @@
-"""Kernels of a whole set of trees: Δ once for each pair of distinct subtrees (after Shin et al. 2011)."""
+"""Gram matrices with one Δ for each pair of distinct subtrees of a set of trees (after Shin et al. 2011)."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from treedot.kernels.tree_kernel import joined
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 
-PAGE = 512  # of them fill the least piece of memory that is got at a time
+PAGE = 512  # floats in a page of memory
 
 
 class SharedDelta(SubtreePairs):
-    """Δ over the distinct subtrees of the trees of two spans, or of one span with itself, ready for any λ."""
+    """Δ over the distinct subtrees of two spans of trees, or of one with itself, for any λ."""
 
     @property
     def work(self) -> int:
-        """The number of entries of Δ that are computed: half of them where rows and columns are the same."""
+        """The number of entries of Δ to compute: about half of them if rows and columns are the same."""
         if not self.symmetric:
             return self.size
         return (self.size + int(np.count_nonzero(self.rows.subtrees.production >= 0))) // 2
 
     def values(self, decay: float, budget: int = UNBOUNDED, threads: Threads = ONE_THREAD) -> FloatArray:
-        """Return Δ for one λ, of all fragments or of those within a budget."""
+        """Return Δ for one λ, over all fragments or over those within a budget."""
         values = _memory(self.size, threads)
         subtrees = self.rows.subtrees, self.columns.subtrees, self.layout
         if budget == UNBOUNDED:
@@ -45,7 +45,7 @@ class SharedDelta(SubtreePairs):
         return values
 
     def gram(self, decay: float, budget: int = UNBOUNDED, threads: Threads = ONE_THREAD) -> FloatArray:
-        """Return the Gram matrix for one λ; of a symmetric one, the lower half."""
+        """Return the Gram matrix for one λ; only the lower half if it is symmetric."""
         (first, last), (begin, end) = self.spans
         out = np.zeros((last - first, end - begin))
         delta = self.values(decay, budget, threads)
@@ -64,7 +64,7 @@ class SharedDelta(SubtreePairs):
         return out
 
     def log_sum(self, decay: float) -> float:
-        """Return the logarithm of the sum of the Gram matrix, however large; -inf where nothing is shared."""
+        """Return the logarithm of the sum of the Gram matrix, however large; -inf if nothing is shared."""
         mantissa, exponent = delta_table.fill_scaled(
             self.rows.subtrees, self.columns.subtrees, self.layout, decay,
             self.rows.totals, self.columns.totals, np.empty(self.size), np.empty(self.size, np.int64),
@@ -73,21 +73,21 @@ class SharedDelta(SubtreePairs):
 
 
 def shared_delta(forest: Forest) -> SharedDelta:
-    """Return Δ of a forest with itself, for ``forest.derived`` to keep: it serves whatever λ comes next.
+    """Return the layout of Δ of a forest with itself, which ``forest.derived`` keeps for any λ.
 
-    It is the layout of Δ alone, about 30 bytes for every node; the values are computed for every λ anew.
+    It takes about 30 bytes for every node. The values of Δ are computed anew for every λ.
     """
     return SharedDelta(Nodes(forest), (0, len(forest)))
 
 
 class FragmentKernel(TiledKernel):
-    """A kernel that counts fragments, by Δ."""
+    """A kernel that counts fragments by summing Δ."""
 
     _tile_type = SharedDelta
 
     @property
     def _budget(self) -> int:
-        """The largest cost of a fragment."""
+        """The largest cost of a fragment, or ``UNBOUNDED``."""
         return UNBOUNDED
 
     @property
@@ -106,15 +106,15 @@ class FragmentKernel(TiledKernel):
     def _fast_pairs(
         self, nodes: Nodes, trees: Trees, rows: IntArray, columns: IntArray, threads: Threads
     ) -> FloatArray:
-        """Return ΣΔ of pairs of trees, each by the nodes of both that match."""
+        """Return ΣΔ of pairs of trees, by their pairs of nodes with equal productions."""
         sums = fast_pairs(trees, rows, columns, self.decay, self.max_pairs, self._budget, threads)
         return self._complete(sums, nodes, rows, columns, threads)
 
 
 def _memory(size: int, threads: Threads) -> FloatArray:
-    """Return an array with no values yet, whose memory is there already where several threads will use it.
+    """Return an uninitialised array; with several threads, each touches its share of the memory first.
 
-    Otherwise whichever thread comes first would get it and clear it, which for much of it is one alone.
+    Otherwise the system clears a page when a thread first writes to it, and one thread would wait for most.
     """
     values = np.empty(size)
     if threads.count > 1:

@@ -1,4 +1,4 @@
-"""The subset tree kernel of Collins & Duffy (2001), fast: for one pair and for whole sets."""
+"""The subset tree kernel of Collins & Duffy (2001), with fast algorithms for one pair and for sets."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ class SubsetTreeKernel(FragmentKernel):
     normalize : bool, default=False
         Divide by √(K(a, a) K(b, b)).
     convention : {"paper", "collins-duffy"}, default="paper"
-        ``"paper"`` is the above. ``"collins-duffy"`` uses ``Δ = λ ∏ (1 + Δ(children))``, as much other
-        software does, which is exactly λ times as large.
+        ``"paper"`` is the formula above. ``"collins-duffy"`` uses ``Δ = λ ∏ (1 + Δ(children))``, like much
+        other software; the kernel is then exactly λ times as large.
     leaves : bool, default=False
-        Also count every pair of equal leaves (1, or λ in the other convention), as some software does.
+        Also count every pair of equal leaves, like some software: 1, or λ with ``"collins-duffy"``.
     weighting : {"count", "distinct"}, default="count"
         ``"count"`` weighs a fragment by how often it occurs in each tree. ``"distinct"`` counts it once
-        per tree (the paper's trivial weighting, with ``decay=1``); this one writes the fragments out,
-        so it is for small trees.
+        per tree (the paper's trivial weighting, with ``decay=1``). It lists all fragments, so it only suits
+        small trees.
     algorithm : {"auto", "TK", "FTK", "shared"}, default="auto"
-        How it is computed; the values are the same. ``"TK"`` is a table over all pairs of nodes, for each
-        pair of trees (Collins & Duffy 2001); ``"FTK"`` visits only pairs of nodes with equal productions,
-        for each pair of trees (Moschitti 2006); ``"shared"`` computes Δ once for every pair of distinct
-        subtrees of the whole set (after Shin et al. 2011). ``"auto"`` takes ``"FTK"`` for one pair and
-        ``"shared"`` for sets. ``pairs``, which compares one pair after another, takes ``"FTK"`` unless
-        told ``"TK"``.
+        The algorithm, which does not change the values. ``"TK"`` fills a table over all pairs of nodes, for
+        each pair of trees (Collins & Duffy 2001). ``"FTK"`` visits only pairs of nodes with equal
+        productions, for each pair of trees (Moschitti 2006). ``"shared"`` computes Δ once for every pair of
+        distinct subtrees of the whole set (after Shin et al. 2011). ``"auto"`` uses ``"FTK"`` for one pair
+        and ``"shared"`` for sets. The method ``pairs`` uses ``"FTK"`` unless the algorithm is ``"TK"``.
     max_pairs : int, default=2**27
-        See ``TreeKernel``. ``"TK"`` counts all pairs of nodes. Where the nodes of a pair of trees match in
-        too many ways, ``"auto"`` and ``"shared"`` turn to distinct subtrees; the others refuse.
+        See ``TreeKernel``. ``"TK"`` counts all pairs of nodes. If two trees have too many matching pairs of
+        nodes, ``"auto"`` and ``"shared"`` compare distinct subtrees instead; ``"TK"`` and ``"FTK"`` raise
+        ``LimitError``.
 
     See Also
     --------
@@ -110,8 +110,8 @@ class SubsetTreeKernel(FragmentKernel):
     def work(self, X: Any, Y: Any = None) -> int:
         """Return how many entries of Δ the algorithm computes for ``gram(X, Y)``, without normalisation.
 
-        ``"TK"`` computes all pairs of nodes of all pairs of trees, ``"FTK"`` the pairs with equal
-        productions, ``"shared"`` the pairs of distinct subtrees with equal productions.
+        ``"TK"`` computes Δ for all pairs of nodes of all pairs of trees, ``"FTK"`` for the pairs with equal
+        productions, ``"shared"`` for the pairs of distinct subtrees with equal productions.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class SubsetTreeKernel(FragmentKernel):
             The number of entries.
         """
         if self.weighting == "distinct":
-            raise ParameterError("weighting='distinct' writes the fragments out: there is no Δ to count")
+            raise ParameterError("work() needs weighting='count': weighting='distinct' does not compute Δ")
         x, y = read_sides(X, Y)
         nodes, columns = Nodes(joined(x, y)), None if y is None else (len(x), len(x) + len(y))
         algorithm = self._algorithm(x, y)
@@ -176,7 +176,7 @@ class SubsetTreeKernel(FragmentKernel):
         return unit(self.convention, self.decay) * raw
 
     def _sums(self, x: Forest, rows: IntArray, columns: IntArray, threads: Threads) -> FloatArray:
-        """Return ΣΔ for pairs of trees, each on its own."""
+        """Return ΣΔ of each pair of trees by the algorithm "TK" or "FTK"."""
         trees = x.derived(pairwise.trees_by_production)
         if self.algorithm == "TK":
             return pairwise.table_pairs(trees, rows, columns, self.decay, self.max_pairs, threads)
@@ -190,7 +190,7 @@ class SubsetTreeKernel(FragmentKernel):
 
     def _looped_gram(self, x: Forest, y: Forest | None, threads: Threads) -> FloatArray:
         both = joined(x, y)
-        both.derived(pairwise.trees_by_production)  # once, before the threads ask for it
+        both.derived(pairwise.trees_by_production)  # computed once, before the threads start
 
         def row(i: int, others: IntArray) -> FloatArray:
             return self._sums(both, np.full(others.size, i), others, ONE_THREAD)
@@ -212,6 +212,7 @@ class SubsetTreeKernel(FragmentKernel):
 
 
 def _table_work(sizes: IntArray, n_rows: int, columns: Span | None) -> int:
+    """Return the entries of Δ of "TK": all pairs of nodes of all pairs of trees."""
     rows = int(sizes[:n_rows].sum())
     if columns is not None:
         return rows * int(sizes[n_rows:].sum())
@@ -219,6 +220,7 @@ def _table_work(sizes: IntArray, n_rows: int, columns: Span | None) -> int:
 
 
 def _fast_work(nodes: Nodes, n_rows: int, columns: Span | None) -> int:
+    """Return the entries of Δ of "FTK": the pairs of nodes with equal productions."""
     rows = nodes.production_counts(0, n_rows)
     if columns is not None:
         return int(rows @ nodes.production_counts(*columns))
@@ -229,7 +231,7 @@ def _fast_work(nodes: Nodes, n_rows: int, columns: Span | None) -> int:
 
 
 def _explicit_gram(x: Forest, y: Forest | None, decay: float, threads: Threads) -> FloatArray:
-    """Return the kernel in which a fragment counts once per tree, by writing all fragments out."""
+    """Return the Gram matrix in which a fragment counts once per tree, by listing all fragments."""
     space, vectors = write_out(joined(x, y))
     vectors.data = space.weights(decay)[vectors.indices]
     return gram_of(vectors, len(x), y is None, threads)

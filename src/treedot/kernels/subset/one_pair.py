@@ -1,9 +1,9 @@
-"""One tree in one array, ready to be compared with any other: what a single call of a kernel runs on.
+"""The kernel of a single pair of trees, each packed into one array.
 
-Two trees of different forests have no numbers for productions in common, and to pack both into one
-forest takes far longer than to compare them. So here a production is a 63-bit hash of its labels' texts
-(BLAKE2b, then SplitMix64): two different ones are taken for equal with a probability of 10⁻¹⁹. All is
-kept in one array because to hand over an array to compiled code takes as long as to compare a few nodes.
+Two forests do not number their productions alike, and packing two trees into one forest takes far longer
+than comparing them. So a production is a 63-bit hash of its labels' texts here (BLAKE2b, then SplitMix64);
+two different productions collide with a probability of 10⁻¹⁹. A tree is a single array because passing an
+array to compiled code takes as long as comparing a few nodes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treedot.trees import Forest
 
 
 def sum_of_pair(x: Forest, y: Forest, decay: float, max_pairs: int, budget: int = UNBOUNDED) -> float | None:
-    """Return ΣΔ of two one-tree forests, or None where Δ would take more than ``max_pairs`` entries."""
+    """Return ΣΔ of two one-tree forests, or None if Δ needs more than ``max_pairs`` entries."""
     a, b = x.derived(pack_tree), y.derived(pack_tree)
     scratch, room = np.empty((3, a.shape[1]), np.int64), SMALL if max_pairs > SMALL else max_pairs
     while True:
@@ -38,7 +38,7 @@ def sum_of_pair(x: Forest, y: Forest, decay: float, max_pairs: int, budget: int 
 
 
 def pack_tree(forest: Forest) -> IntArray:
-    """Return the one tree of a forest as one array, which ``unpack`` takes apart again."""
+    """Pack the only tree of a forest into one array, for ``unpack``."""
     packed = np.zeros((8, forest.n_nodes + 1), np.int64)
     with np.errstate(over="ignore"):  # hashes wrap around
         _write_nodes(forest.label, forest.arity, label_keys(forest), packed)
@@ -47,11 +47,11 @@ def pack_tree(forest: Forest) -> IntArray:
 
 
 def label_keys(forest: Forest) -> WordArray:
-    """Return a 64-bit hash of each of a forest's labels."""
+    """Return a 64-bit hash of every label of a forest."""
     return np.array([label_key(text) for text in forest.labels], np.uint64)
 
 
-@lru_cache(maxsize=2**16)  # most labels come again and again
+@lru_cache(maxsize=2**16)  # most labels occur often
 def label_key(text: str) -> int:
     """Return a 64-bit hash of a label."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -60,13 +60,13 @@ def label_key(text: str) -> int:
 
 @njit_borrowing
 def _write_nodes(label: IntArray, arity: IntArray, key: WordArray, packed: IntArray) -> None:
-    """Write the productions, hashes of 63 bits and -1 for leaves, and the children of all nodes."""
+    """Write the production of every node, a 63-bit hash or -1 for a leaf, and its children."""
     offsets, production, start, child, before = packed[0], packed[1], packed[2], packed[3], packed[7]
     offsets[1] = label.size
     for node in range(label.size):
         start[node + 1] = start[node] + arity[node]
         last = node - 1
-        for place in range(start[node + 1] - 1, start[node] - 1, -1):  # as ``trees.derived`` finds children
+        for place in range(start[node + 1] - 1, start[node] - 1, -1):  # finds children like ``trees.derived``
             child[place] = last
             last = before[last]
         before[node] = last
@@ -78,7 +78,7 @@ def _write_nodes(label: IntArray, arity: IntArray, key: WordArray, packed: IntAr
 
 @njit_borrowing
 def write_order(by: IntArray, packed: IntArray) -> None:
-    """Write the nodes in the order of their productions, leaves first, and their ranks."""
+    """Write the nodes sorted by production, leaves first, and the rank of each within its production."""
     production, first, order, ordered, rank = packed[1], packed[4], packed[5], packed[6], packed[7]
     first[1] = by.size
     for k in range(by.size):
@@ -91,13 +91,13 @@ def write_order(by: IntArray, packed: IntArray) -> None:
 
 @inlined
 def unpack(packed: IntArray) -> Trees:
-    """Return the rows of an array, whose ends are not used."""
+    """Return the rows of a packed tree by name; some of them do not use their last entry."""
     return Trees(packed[0], packed[1], packed[2], packed[3], packed[4], packed[5], packed[6], packed[7])
 
 
 @njit_of_steps(lambda a, b, *_: a.shape[1] * b.shape[1], borrowing=True)
 def _sum(a: IntArray, b: IntArray, decay: float, scratch: IntArray, delta: FloatArray) -> float:
-    """Return ΣΔ, or the number of entries that Δ takes, as a negative number, where there is no room."""
+    """Return ΣΔ, or minus the number of entries that Δ needs if ``delta`` is too small."""
     rows, columns, noted = unpack(a), unpack(b), Scratch(scratch[0], scratch[1], scratch[2])
     pairs = match(rows, 0, columns, 0, noted)
     if pairs > delta.size:
@@ -109,7 +109,7 @@ def _sum(a: IntArray, b: IntArray, decay: float, scratch: IntArray, delta: Float
 def _sum_bounded(
     a: IntArray, b: IntArray, decay: float, budget: int, scratch: IntArray, delta: FloatArray
 ) -> float:
-    """Do the same for the fragments within a budget, with one coefficient of Δ for every cost."""
+    """Return what ``_sum`` does for fragments within a budget; Δ has one coefficient for every cost."""
     rows, columns, noted = unpack(a), unpack(b), Scratch(scratch[0], scratch[1], scratch[2])
     pairs = match(rows, 0, columns, 0, noted)
     if pairs * (budget + 1) > delta.size:

@@ -1,4 +1,4 @@
-"""One pair of trees after another, compiled: the kernels as Collins & Duffy and as Moschitti compute them."""
+"""Compiled algorithms for one pair of trees at a time: Collins & Duffy's (2001) and Moschitti's (2006)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from treedot.kernels.tree_kernel import ALL_FRAGMENTS, check_pairs
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 
-SMALL = 256  # entries of Δ that there is room for at first
+SMALL = 256  # entries of Δ that are allocated at first
 
 
 class Trees(NamedTuple):
-    """Nodes, and the nodes with children of every tree in the order of their productions.
+    """The nodes of a forest, and the inner nodes of every tree sorted by production.
 
-    Tree ``t`` has them in ``order[first[t] : first[t + 1]]``, with the productions ``sorted``; ``rank`` is
-    how many nodes of its tree with its production come before a node.
+    ``order[first[t] : first[t + 1]]`` are the inner nodes of tree ``t``, and ``sorted`` are their
+    productions. ``rank`` counts the earlier nodes of the same tree with the same production.
     """
 
     offsets: IntArray
@@ -36,17 +36,17 @@ class Trees(NamedTuple):
     rank: IntArray
 
     def sizes(self, which: IntArray) -> IntArray:
-        """Return the numbers of nodes of some trees."""
+        """Return the number of nodes of each of the given trees."""
         return self.offsets[which + 1] - self.offsets[which]
 
 
 def trees_by_production(forest: Forest) -> Trees:
-    """Sort the nodes of every tree by production, once for all pairs: ``forest.derived`` keeps it."""
+    """Sort the nodes of every tree by production; ``forest.derived`` keeps the result for all pairs."""
     return trees_of(Nodes(forest))
 
 
 def trees_of(nodes: Nodes) -> Trees:
-    """Do the same for nodes of which some may be cut."""
+    """Sort the nodes of every tree by production, or by the numbers that ``nodes`` has in its place."""
     forest = nodes.forest
     inner = np.flatnonzero(nodes.production >= 0)
     tree = forest.tree_of_node[inner]
@@ -63,9 +63,10 @@ def trees_of(nodes: Nodes) -> Trees:
 
 
 class Scratch(NamedTuple):
-    """What is noted of every node of the first tree while it is compared with the second.
+    """Scratch space for every node of the first tree while it is compared with the second.
 
-    Where its line of Δ begins, where its partners are in ``order``, and how many they are.
+    ``line`` is where its line of Δ begins, ``partners`` where the nodes that match it begin in ``order``,
+    ``width`` how many nodes match it.
     """
 
     line: IntArray
@@ -74,7 +75,7 @@ class Scratch(NamedTuple):
 
 
 class PairSums(NamedTuple):
-    """ΣΔ of pairs of trees, and how many entries Δ takes for each; those with too many were not computed."""
+    """ΣΔ of pairs of trees, and the number of entries of Δ for each; pairs with too many entries are nan."""
 
     values: FloatArray
     entries: IntArray
@@ -82,7 +83,7 @@ class PairSums(NamedTuple):
 
 @inlined
 def match(rows: Trees, i: int, columns: Trees, j: int, scratch: Scratch) -> int:
-    """Find the partners of all nodes by merging two sorted lists; return the number of matching pairs."""
+    """Find the nodes that match each node by merging two sorted lists; return the number of pairs."""
     origin = rows.offsets[i]
     for node in range(rows.offsets[i + 1] - origin):
         scratch.width[node] = 0
@@ -140,7 +141,7 @@ def fill(rows: Trees, i: int, columns: Trees, decay: float, scratch: Scratch, de
 def fill_bounded(
     rows: Trees, i: int, columns: Trees, decay: float, budget: int, scratch: Scratch, delta: FloatArray
 ) -> float:
-    """Do the same for the fragments within a budget, with one coefficient of Δ for every cost."""
+    """Compute Δ like ``fill`` for fragments within a budget, with one coefficient for every cost."""
     origin, size = rows.offsets[i], budget + 1
     value = 0.0
     for u in range(origin, rows.offsets[i + 1]):
@@ -169,9 +170,9 @@ def fast(
     trees: Trees, decay: float, rows: IntArray, columns: IntArray, first: int, scratch: Scratch,
     delta: FloatArray, out: PairSums,
 ) -> int:  # fmt: skip
-    """Moschitti's (2006) fast tree kernel of tree ``rows[k]`` with tree ``columns[k]``, from ``first`` on.
+    """Compute Moschitti's (2006) fast tree kernel of trees ``rows[k]`` and ``columns[k]``, from k = first.
 
-    Return the first k for which there is not enough room for Δ, the number of pairs if there is none.
+    Return the first k for which ``delta`` is too small, or the number of pairs if there is none.
     """
     for k in range(first, rows.size):
         out.entries[k] = match(trees, rows[k], trees, columns[k], scratch)
@@ -186,7 +187,7 @@ def fast_bounded(
     trees: Trees, decay: float, budget: int, rows: IntArray, columns: IntArray, first: int, scratch: Scratch,
     delta: FloatArray, out: PairSums,
 ) -> int:  # fmt: skip
-    """Do the same for the fragments within a budget."""
+    """Compute the kernels like ``fast``, for fragments within a budget."""
     for k in range(first, rows.size):
         out.entries[k] = match(trees, rows[k], trees, columns[k], scratch) * (budget + 1)
         if out.entries[k] > delta.size:
@@ -199,7 +200,7 @@ def fast_bounded(
 def table(
     trees: Trees, rows: IntArray, columns: IntArray, decay: float, delta: FloatArray, out: FloatArray
 ) -> None:
-    """Collins & Duffy's (2001) tree kernel: a table of Δ over all pairs of nodes of two trees."""
+    """Compute Collins & Duffy's (2001) tree kernel with a table of Δ over all pairs of nodes of two trees."""
     for k in range(rows.size):
         i, j = rows[k], columns[k]
         row, column = trees.offsets[i], trees.offsets[j]
@@ -225,7 +226,7 @@ def table_pairs(
     trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int,
     threads: Threads = ONE_THREAD,
 ) -> FloatArray:  # fmt: skip
-    """Return ΣΔ of pairs of trees by tables over all pairs of nodes."""
+    """Return ΣΔ of pairs of trees, by ``table``."""
     sizes = trees.sizes(rows) * trees.sizes(columns)
     check_pairs(int(sizes.max(initial=0)), max_pairs, ALL_FRAGMENTS._replace(entries="pairs of nodes"))
     out = np.empty(rows.size)
@@ -242,7 +243,7 @@ def fast_pairs(
     trees: Trees, rows: IntArray, columns: IntArray, decay: float, max_pairs: int, budget: int = UNBOUNDED,
     threads: Threads = ONE_THREAD,
 ) -> PairSums:  # fmt: skip
-    """Return ΣΔ of pairs of trees, each on its own, where Δ takes at most ``max_pairs`` entries."""
+    """Return ΣΔ of pairs of trees, by ``fast``; nan if Δ needs more than ``max_pairs`` entries."""
     bounded = partial(fast_bounded, trees, decay, budget)
     add_up = partial(fast, trees, decay) if budget == UNBOUNDED else bounded
     return sums_of_pairs(trees, rows, columns, max_pairs, add_up, threads)
@@ -252,9 +253,10 @@ def sums_of_pairs(
     trees: Trees, rows: IntArray, columns: IntArray, max_pairs: int, add_up: Callable[..., int],
     threads: Threads,
 ) -> PairSums:  # fmt: skip
-    """Return the sums of pairs of trees that compiled code adds up, as far as it has room for each.
+    """Return the sums that the compiled function ``add_up`` computes for pairs of trees.
 
-    It is given pairs of trees, the first to begin with, and room; it returns the first that needs more room.
+    ``add_up`` gets pairs of trees, the first one to compute, and memory. It returns the first pair that needs
+    more memory, and is called again with more, up to ``max_pairs`` entries.
     """
     out = PairSums(np.full(rows.size, np.nan), np.empty(rows.size, np.int64))
 
@@ -275,5 +277,5 @@ def sums_of_pairs(
 
 
 def new_scratch(trees: Trees, rows: IntArray) -> Scratch:
-    """Return room for the nodes of any of some trees."""
+    """Return scratch space for the largest of the given trees."""
     return Scratch(*np.empty((3, int(trees.sizes(rows).max(initial=1))), np.int64))

@@ -17,7 +17,7 @@ from treedot.kernels.reference import partial_tree_values
 from treedot.vectors import DenseEncoder, DenseSpec
 
 
-def test_vectors_are_those_of_the_encoder_and_go_where_they_are_told():
+def test_vectors_are_those_of_the_encoder_and_can_be_written_to_out():
     forest = random_forest(0, 6)
     vectorizer = DistributedTreeVectorizer(
         n_components=256, decay=0.2, composition="product", random_state=4, dtype=np.float64
@@ -134,9 +134,9 @@ def test_models_keep_word_vectors(tmp_path):
         assert (again.decision_function(SENTENCES) == wanted).all()
 
 
-def test_a_similarity_that_is_none_is_refused():
+def test_an_invalid_similarity_raises():
     for similarity, message in (
-        (None, "needs a similarity, word vectors"),
+        (None, "needs word vectors as similarity"),
         (lambda a, b: 1.0, "similarity must be word vectors here, a mapping .* not <function"),
         ({"a": [1.0], "b": []}, "finite numbers, of all words equally many"),
     ):

@@ -20,5 +20,5 @@ NO_FORESTS = ["(a b)", ["(a b)"], [Tree("a", ["b"])], Tree("a", ["b"]), None]
     ids=["dense", "sparse", "bounded fragments"],
 )
 def test_only_a_forest_is_encoded(encode, source):
-    with pytest.raises(ParameterError, match=r"wants a Forest, not .*: call read_trees first"):
+    with pytest.raises(ParameterError, match=r"takes a Forest, not .*: call read_trees first"):
         encode(source)

@@ -88,7 +88,7 @@ def test_columns_are_kept_in_parquet_and_refused_elsewhere(tmp_path):
     vectors = DENSE.transform(random_forest(0, 3))
     save_vectors(tmp_path / "v.parquet", vectors, DENSE, columns=columns)
     assert load_vectors(tmp_path / "v.parquet").columns == columns
-    with pytest.raises(ParameterError, match=r"no room for columns: use \.parquet"):
+    with pytest.raises(ParameterError, match=r"cannot write columns to .*: use \.parquet"):
         save_vectors(tmp_path / "v.npy", vectors, DENSE, columns=columns)
     with pytest.raises(ParameterError, match="column 'class' has 2 values for 3 vectors"):
         save_vectors(tmp_path / "w.parquet", vectors, DENSE, columns={"class": [1, 2]})
@@ -109,7 +109,7 @@ def test_rows_of_what_was_learned_belong_to_their_own_fit(tmp_path, options):
 
 def test_learned_columns_are_not_saved_by_their_spec_alone(tmp_path):
     vectorizer = FragmentVectorizer(n_features=None).fit(["(A b)"])
-    with pytest.raises(ParameterError, match="give the vectorizer"):
+    with pytest.raises(ParameterError, match="pass the vectorizer"):
         save_vectors(tmp_path / "v.npz", vectorizer.transform(["(A b)"]), vectorizer.spec)
 
 
@@ -126,7 +126,7 @@ def test_learned_columns_are_not_saved_by_their_spec_alone(tmp_path):
     ],
 )
 def test_a_spec_that_contradicts_the_matrix_is_refused(tmp_path, matrix, spec):
-    with pytest.raises(SpecMismatchError, match=r"as (its|their) spec says"):
+    with pytest.raises(SpecMismatchError, match="the spec is for"):
         Vectors(matrix, spec)
     with pytest.raises(SpecMismatchError):
         save_vectors(tmp_path / "v.npy", matrix, spec)
@@ -137,10 +137,10 @@ def test_a_spec_that_contradicts_the_matrix_is_refused(tmp_path, matrix, spec):
     ("change", "error", "message"),
     [
         ({"n_components": 512}, SpecMismatchError, "fingerprint"),
-        ({"n_components": 512, "fingerprint": DenseSpec(512).fingerprint}, SpecMismatchError, "256 columns"),
+        ({"n_components": 512, "fingerprint": DenseSpec(512).fingerprint}, SpecMismatchError, "not 256"),
         ({"dtype": "float64", "fingerprint": None}, SpecMismatchError, "float64"),
         ({"decay": 7, "fingerprint": None}, SpecMismatchError, "decay"),
-        ({"kind": "sparse"}, SpecMismatchError, "not the description"),
+        ({"kind": "sparse"}, SpecMismatchError, "does not describe a treedot spec"),
         ({"kind": "odd"}, SpecMismatchError, "kind is 'odd'"),
     ],
 )
@@ -155,7 +155,7 @@ def test_a_description_that_was_changed_is_refused(tmp_path, capsys, change, err
     assert message in capsys.readouterr().err
 
 
-def test_what_is_no_file_of_vectors_is_refused(tmp_path):
+def test_files_without_vectors_raise(tmp_path):
     np.save(tmp_path / "plain.npy", np.zeros((2, 3)))
     with pytest.raises(SourceError, match=r"plain\.npy does not say .* numpy\.load"):
         load_vectors(tmp_path / "plain.npy")
@@ -177,11 +177,11 @@ DESCRIPTIONS = [
     (b"[" * 100_000, "not JSON"),
     (b"[1]", "not a JSON object"),
     (b'{"fingerprint": 1}', "its kind is None"),
-    (b'{"kind": "dense"}', "not one of such a matrix"),
+    (b'{"kind": "dense"}', "does not describe such a matrix"),
     (b'{"kernel": 1, "vectors": "x"}', "wrong"),
     (b'{"kind": "dense", "fingerprint": [], "n_components": {}}', "wrong"),
     (b'{"kind": "sparse", "fingerprint": null, "n_features": 1e999}', "wrong"),
-    (b" " * (MAX_DESCRIPTION + 1), "does not fit|longer than"),
+    (b" " * (MAX_DESCRIPTION + 1), "the wrong length|longer than"),
 ]
 
 
@@ -273,7 +273,7 @@ def test_another_of_treedots_files_is_refused_with_what_opens_it(tmp_path):
             load_vectors(tmp_path / name)
 
 
-def test_rows_that_lead_out_of_their_columns_are_refused(tmp_path):
+def test_rows_with_columns_out_of_range_raise(tmp_path):
     matrix = SPARSE.transform(["(A b)"])
     matrix.indices[0] = 2**20
     save_vectors(tmp_path / "v.npz", matrix, SPARSE)
@@ -282,12 +282,12 @@ def test_rows_that_lead_out_of_their_columns_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("ends", [[0, 7, 0], [0, -(2**31), 0]])
-def test_rows_that_do_not_follow_each_other_are_refused(tmp_path, ends):
+def test_decreasing_row_pointers_raise(tmp_path, ends):
     rows = csr_matrix((2, 2**12), dtype=np.float32)
     rows.indptr = np.array(ends, np.int32)
     path = tmp_path / "v.npz"
     save_vectors(path, rows, SPARSE)
-    with pytest.raises(SourceError, match=r"v\.npz: its rows do not follow each other"):
+    with pytest.raises(SourceError, match=r"v\.npz: its row pointers decrease"):
         load_vectors(path)
 
 
@@ -305,14 +305,14 @@ def test_a_table_without_vectors_is_refused(tmp_path):
     import pyarrow.parquet
 
     pyarrow.parquet.write_table(pa.table({"tree": ["(A b)"]}), tmp_path / "trees.parquet")
-    with pytest.raises(SourceError, match=r"metadata has no 'treedot\.spec'"):
+    with pytest.raises(SourceError, match="does not say how its vectors were made"):
         load_vectors(tmp_path / "trees.parquet")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("compare", [dot_products, nearest])
 @pytest.mark.parametrize("vectorizer", [DENSE, SPARSE], ids=["dense", "sparse"])
-def test_vectors_are_compared_where_they_were_made_alike(compare, vectorizer):
+def test_only_vectors_with_equal_settings_are_compared(compare, vectorizer):
     forest = random_forest(0, 6)
     matrix = vectorizer.transform(forest)
     vectors = Vectors(matrix, vectorizer.spec)
@@ -321,14 +321,14 @@ def test_vectors_are_compared_where_they_were_made_alike(compare, vectorizer):
         assert np.array_equal(np.array(compare(x, y)), np.array(wanted))
     for other in ({"decay": 0.2}, {"random_state": 1}, {"normalize": False}):
         changed = type(vectorizer)(**{**vectorizer.get_params(), **other})
-        with pytest.raises(SpecMismatchError, match="do not belong together"):
+        with pytest.raises(SpecMismatchError, match="cannot compare vectors with different settings"):
             compare(vectors, Vectors(changed.transform(forest), changed.spec))
-    with pytest.raises(SpecMismatchError, match=r"do not belong together: dense and sparse ones$"):
+    with pytest.raises(SpecMismatchError, match="cannot compare dense with sparse vectors"):
         compare(Vectors(DENSE.transform(forest), DENSE.spec), Vectors(SPARSE.transform(forest), SPARSE.spec))
 
 
 @pytest.mark.parametrize("compare", [dot_products, nearest])
-def test_trees_are_no_vectors(compare):
+def test_trees_instead_of_vectors_raise(compare):
     forest = random_forest(0, 3)
     for trees in (forest, list(forest), [str(tree) for tree in forest], np.array(["(A b)", "(A c)"], object)):
         with pytest.raises(ParameterError, match="these are trees: turn them into rows first"):

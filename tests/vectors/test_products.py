@@ -24,7 +24,7 @@ def test_products_are_those_of_dense_matrices(rows, columns, density, seed):
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 @given(st.lists(st.one_of(st.integers(0, 3), st.integers(2**11 - 2, 2**11 + 2), st.integers(0, 2**31 - 1))))
-def test_columns_are_sorted_and_equal_ones_stay_inorder_of(dtype, columns):
+def test_columns_are_sorted_and_equal_ones_keep_their_order(dtype, columns):
     columns = np.array(columns, dtype)
     assert order_of(columns).tolist() == np.argsort(columns, kind="stable").tolist()
 
@@ -45,7 +45,7 @@ def test_many_rows_are_the_same_bytes_with_any_number_of_threads():
     assert dot_products(x, n_jobs=1).tobytes() == dot_products(x, n_jobs=3).tobytes()
 
 
-def test_whole_numbers_will_do_and_complex_ones_will_not():
+def test_integers_are_accepted_and_complex_numbers_raise():
     rows = csr_matrix(np.array([[1, 2], [0, 3]]))
     assert dot_products(rows).tolist() == [[5.0, 6.0], [6.0, 9.0]]
     with pytest.raises(ParameterError, match="real numbers, not complex128"):
@@ -53,7 +53,7 @@ def test_whole_numbers_will_do_and_complex_ones_will_not():
 
 
 def test_other_widths_are_refused():
-    with pytest.raises(ParameterError, match="5 and of 6 columns"):
+    with pytest.raises(ParameterError, match="5 and 6 columns"):
         dot_products(sparse(2, 5, 0.5, 0), sparse(2, 6, 0.5, 0))
     for x, y in (((2, 5), (2, 6)), ((5,), (2, 5)), ((5,), None)):
         with pytest.raises(ParameterError, match="cannot compare rows of shapes"):

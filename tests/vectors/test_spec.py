@@ -67,7 +67,7 @@ def test_all_specs_have_fingerprints_of_their_own():
     [
         ({}, "its kind is None, not 'dense' or 'sparse'"),
         ({"kind": ["dense"]}, "its kind is"),
-        ({"kind": "dense", "budget": 4}, "not the description"),
+        ({"kind": "dense", "budget": 4}, "does not describe a treedot spec"),
         ({**DenseSpec().to_dict(), "fingerprint": "0123456789abcdef"}, "was changed"),
         ({**SparseSpec().to_dict(), "fingerprint": DenseSpec().fingerprint}, "was changed"),
         ({**SparseSpec().to_dict(), "version": 99}, "format 1, not 99"),
@@ -94,7 +94,7 @@ def test_vectors_that_no_memory_holds_are_refused(size):
 
 
 def test_a_description_of_the_other_kind_is_refused():
-    with pytest.raises(SpecMismatchError, match="description of sparse vectors, not of dense ones"):
+    with pytest.raises(SpecMismatchError, match="describes sparse vectors, not dense ones"):
         DenseSpec.from_dict(SparseSpec().to_dict())
     with pytest.raises(SpecMismatchError, match="kind 'dense' and 'sparse'"):
         DenseSpec().require_same(SparseSpec())
@@ -114,5 +114,5 @@ def test_a_decay_that_no_float_can_hold_is_refused(spec):
 
 
 @pytest.mark.parametrize("decay", [1, np.float32(0.5), np.int64(1)])
-def test_any_kind_of_number_will_do(decay):
+def test_all_number_types_are_accepted(decay):
     assert SparseSpec(decay=decay).decay == float(decay)

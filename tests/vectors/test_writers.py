@@ -39,7 +39,7 @@ def test_streamed_rows_are_the_file_that_scipy_writes(tmp_path, monkeypatch, dty
     assert (found != vstack(parts)).nnz == 0
 
 
-def test_a_stream_will_do(tmp_path):
+def test_rows_can_be_written_to_a_stream(tmp_path):
     stream = io.BytesIO()
     with matrix_rows(stream, SparseSpec(2**12)) as rows:
         for part in batches("float32"):

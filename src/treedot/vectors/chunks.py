@@ -1,7 +1,7 @@
 """Cut forests into chunks, run compiled code over each, and join the rows into a matrix.
 
-Compiled code cannot enlarge its arrays while it runs. So it goes from tree to tree as far as it can, and
-says where it ended and why; ``run_to_end`` enlarges what was too small and lets it go on from there.
+Compiled code cannot enlarge its arrays while it runs. So it stops at a tree that needs more memory, and
+returns the number of this tree and the reason; ``run_to_end`` enlarges the arrays and resumes there.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 
 CHUNK_TREES = 512
 CHUNK_NODES = 1 << 16
-LEAST_TREES = 64  # that are worth being given to a thread
-FRAGMENTS = 1 << 10  # of one tree, that there is working memory for to begin with
-LEAST_ENTRIES = 1 << 16  # of a matrix, that are worth being given to a thread
-KEPT = 1 << 14  # working memory for more nodes, or more fragments, is not kept
+LEAST_TREES = 64  # the fewest trees that pay for a thread
+FRAGMENTS = 1 << 10  # initial working memory: fragments of one tree
+LEAST_ENTRIES = 1 << 16  # the fewest non-zeros that pay for a thread
+KEPT = 1 << 14  # working memory for more nodes or fragments than this is not reused
 MAX_FRAGMENTS = 1 << 22
 
 # Why a compiled run over trees ended.
 ALL_DONE = 0
-NEEDS_MEMORY = 1  # the next tree has more fragments than there is working memory for
-NEEDS_OUTPUT = 2  # what comes of the next tree may not fit behind that of the others
+NEEDS_MEMORY = 1  # the next tree has more fragments than fit into the working memory
+NEEDS_OUTPUT = 2  # the results of the next tree may not fit into the rest of the output
 TOO_LARGE = 3  # a value of the next tree's row is too large for its number type
-TOO_MANY_OPEN = 4  # more nodes of the next tree are open at a time than there may be vectors for
+TOO_MANY_OPEN = 4  # the next tree has more open nodes at a time than the limit on vectors allows
 NOT_FINITE = 5  # a value of the next tree's row is NaN or infinite
 
 
-# What compiled code is called with and returns. Plain tuples: named ones cost every call a microsecond each.
-TreeArrays = tuple[IntArray, IntArray, IntArray, WordArray]  # offsets, arity, label; and each label's key
-NonZeros = tuple[IntArray, Row]  # columns and values of rows one behind the other, with space at the end
+# Arguments and results of compiled code. Plain tuples: each named one costs a microsecond per call.
+TreeArrays = tuple[IntArray, IntArray, IntArray, WordArray]  # offsets, arity, label, keys of labels
+NonZeros = tuple[IntArray, Row]  # columns and values of all rows, with free space at the end
 Ended = tuple[int, int]  # the first tree that is not done, and why
 
 
 class Chunk:
-    """Neighbouring trees of a forest, those from ``first`` to before ``last``."""
+    """The trees ``first`` to ``last - 1`` of a forest."""
 
     def __init__(self, forest: Forest, label_keys: WordArray, first: int, last: int) -> None:
         self.forest, self.first, self.n_trees = forest, first, last - first
@@ -54,52 +54,52 @@ class Chunk:
         self.most_nodes = self.n_nodes if self.n_trees == 1 else int(np.diff(self.arrays[0]).max())
 
     def name(self, tree: int) -> str:
-        """Return how messages call a tree."""
+        """Return a description of a tree for messages: its number in the forest and its size."""
         return f"tree {self.first + tree + 1} ({self.forest.sizes[self.first + tree]} nodes)"
 
 
 class Rows(NamedTuple):
-    """Some rows: how many non-zeros each has, their columns and their values."""
+    """Sparse rows: the number of non-zeros of each row, their columns and their values."""
 
     lengths: IntArray
     indices: IntArray
     values: Row
 
     def write(self, indices: IntArray, values: Row) -> None:
-        """Write columns and values where they belong in a matrix."""
+        """Copy the columns and values to a part of a matrix."""
         indices[:] = self.indices
         values[:] = self.values
 
 
 class SomeRows(Protocol):
-    """Rows that are written where they belong in a matrix."""
+    """Sparse rows that can be written to a part of a matrix."""
 
     @property
     def lengths(self) -> IntArray:
-        """How many non-zeros each row has."""
+        """The number of non-zeros of each row."""
 
     def write(self, indices: IntArray, values: Row) -> None:
-        """Write their columns and values."""
+        """Write the columns and values to a part of a matrix."""
 
 
 class WorkingMemory(Protocol):
-    """What compiled code keeps of one tree at a time."""
+    """Arrays for the intermediate results of one tree at a time."""
 
     @classmethod
     def make(cls, nodes: int, fragments: int) -> Self:
-        """Return memory for trees of at most so many nodes and fragments."""
+        """Return memory for trees of at most ``nodes`` nodes and ``fragments`` fragments."""
 
     @property
     def fragments(self) -> int:
-        """For how many fragments of a tree there is memory."""
+        """The most fragments that a tree may have."""
 
 
 class KeptMemory(WorkingMemory, Protocol):
-    """Working memory that is used again."""
+    """Working memory that several chunks use in turn."""
 
     @property
     def nodes(self) -> int:
-        """For how many nodes of a tree there is memory."""
+        """The most nodes that a tree may have."""
 
 
 T = TypeVar("T")
@@ -109,18 +109,18 @@ Output = TypeVar("Output", bound=tuple[Array, ...])
 
 
 class IdleMemory(Generic[Kept]):
-    """Working memory that no thread is using."""
+    """A pool of working memory that no thread is using."""
 
     def __init__(self, make: Callable[[int, int], Kept]) -> None:
         self._make, self._idle = make, list[Kept]()
 
     @property
     def nbytes(self) -> int:
-        """How much memory is idle."""
+        """The size of the idle memory."""
         return sum(map(bytes_of, list(self._idle)))
 
     def take(self, nodes: int) -> Kept:
-        """Return memory for trees of at most so many nodes, that of another chunk where it will do."""
+        """Return memory for trees of at most ``nodes`` nodes: idle memory if it is large enough."""
         try:
             memory = self._idle.pop()
         except IndexError:
@@ -128,26 +128,26 @@ class IdleMemory(Generic[Kept]):
         return memory if memory.nodes >= nodes else self._make(nodes, FRAGMENTS)
 
     def give_back(self, memory: Kept) -> None:
-        """Keep memory for the next chunk, unless it is large."""
+        """Put memory back into the pool, unless it is large."""
         if memory.nodes <= KEPT and memory.fragments <= KEPT:
             self._idle.append(memory)
 
 
 def bytes_of(value: Any) -> int:
-    """Return how much memory the arrays of a tuple take, and of the tuples in it."""
+    """Return the size of the arrays in a tuple and in the tuples inside it."""
     return sum(map(bytes_of, value)) if isinstance(value, tuple) else int(getattr(value, "nbytes", 0))
 
 
 def check_forest(forest: Any) -> None:
-    """Raise unless an encoder is given a forest."""
+    """Raise unless the input of an encoder is a forest."""
     if not isinstance(forest, Forest):
-        raise ParameterError(f"an encoder wants a Forest, not {type(forest).__name__}: call read_trees first")
+        raise ParameterError(f"an encoder takes a Forest, not {type(forest).__name__}: call read_trees first")
 
 
 def forest_chunks(forest: Forest, trees: int, nodes: int, threads: int = 1) -> Iterator[tuple[int, int]]:
-    """Cut a forest into runs of at most so many trees and nodes (or of one tree).
+    """Yield the limits of chunks of at most ``trees`` trees and ``nodes`` nodes; a large tree is a chunk.
 
-    For several threads they become shorter towards the end, so that all threads end at about the same time.
+    With several threads, chunks become smaller towards the end, so that all threads finish together.
     """
     first = 0
     while first < len(forest):
@@ -162,7 +162,10 @@ def forest_chunks(forest: Forest, trees: int, nodes: int, threads: int = 1) -> I
 def in_chunks(
     run: Callable[[Chunk], T], forest: Forest, label_keys: WordArray, scale: int, threads: Threads
 ) -> list[T]:
-    """Return the results for all chunks of a forest, in order; of at most ``scale`` times the usual size."""
+    """Call ``run`` on all chunks of a forest; return the results in order.
+
+    A chunk has at most ``scale`` times ``CHUNK_TREES`` trees and ``CHUNK_NODES`` nodes.
+    """
     trees, nodes = scale * CHUNK_TREES, scale * CHUNK_NODES
     if 0 < len(forest) <= (trees if threads.count == 1 else LEAST_TREES) and forest.n_nodes <= nodes:
         return [run(Chunk(forest, label_keys, 0, len(forest)))]
@@ -183,21 +186,21 @@ def run_to_end(
     out: Output,
     budget: int | None,
 ) -> tuple[Memory, Output, Ended]:
-    """Run compiled code over a chunk, with twice the memory or output wherever they do not suffice.
+    """Run compiled code over a chunk; double its memory or output whenever either is too small.
 
     Parameters
     ----------
     run : callable
-        Goes over the trees from a given one on, in given memory, writes to given output, and returns how
-        it ended.
+        Processes the trees from a given number on, using the memory and writing to the output that it is
+        given. Returns the first tree that is not done, and why.
     budget : int or None
-        The largest cost of a fragment; the message for trees with too many fragments names it.
+        The largest cost of a fragment, for the message about trees with too many fragments.
 
     Returns
     -------
     tuple
-        Memory and output as they are at the end, and how the run ended: with everything done, or before a
-        tree that no memory helps.
+        The final memory, the final output, and how the run ended: with ``ALL_DONE``, or at a tree for which
+        more memory does not help.
     """
     tree = 0
     while True:
@@ -213,7 +216,7 @@ def run_to_end(
 
 
 def _twice(fragments: int, chunk: Chunk, tree: int, budget: int | None) -> int:
-    """Return twice a number of fragments, or raise where it is too large."""
+    """Return twice a number of fragments; raise if that exceeds ``MAX_FRAGMENTS``."""
     if 2 * fragments > MAX_FRAGMENTS:
         advice = "give a budget" if budget is None else f"use a budget below {budget}"
         raise LimitError(
@@ -224,7 +227,7 @@ def _twice(fragments: int, chunk: Chunk, tree: int, budget: int | None) -> int:
 
 
 def rows_of(written: NonZeros, indptr: IntArray) -> Rows:
-    """Return the rows that were written, and that begin and end where ``indptr`` says."""
+    """Return the rows in an output of compiled code; ``indptr`` holds their limits."""
     indices, values = written
     return Rows(indptr[1:] - indptr[:-1], indices[: indptr[-1]], values[: indptr[-1]])
 
@@ -232,7 +235,7 @@ def rows_of(written: NonZeros, indptr: IntArray) -> Rows:
 def matrix_of(
     parts: Sequence[SomeRows], n_columns: int, dtype: str, threads: Threads = ONE_THREAD
 ) -> csr_matrix:
-    """Return rows as a matrix, whose columns are known to be sorted and distinct."""
+    """Return rows as a matrix; the columns of each row must be sorted and distinct."""
     from scipy.sparse import csr_matrix
 
     if not parts:
@@ -247,7 +250,7 @@ def matrix_of(
 
 
 def _joined(parts: Sequence[SomeRows], dtype: str, threads: Threads) -> Rows:
-    """Return the rows of all parts, one behind the other: each written by one thread."""
+    """Return the rows of all parts in order; several threads write them."""
     ends = np.cumsum([0, *(part.lengths.sum() for part in parts)])
     joined = Rows(
         np.concatenate([part.lengths for part in parts]),

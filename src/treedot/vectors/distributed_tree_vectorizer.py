@@ -26,32 +26,34 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
     The vector of a tree is ``T̃ = Σ s(n)`` over its nodes, with
     ``s(n) = n ⋄ (c1 + √λ s(c1)) ⋄ … ⋄ (cm + √λ s(cm))`` for a node with children c1 … cm and
     ``s(n) = 0`` for a leaf (Zanzotto & Dell'Arciprete 2012, Eq. 6): the weighted sum of the vectors of
-    all tree fragments, in time linear in the tree. There is nothing to fit: a tree's vector depends on
-    the tree and the parameters alone.
+    all tree fragments, in time linear in the tree. There is nothing to fit: a vector depends only on
+    the tree and the parameters.
 
-    With ``kernel="partial"``, s(n) is the sum over all partial trees that begin at n, in which a node has any
-    of its children, in their order: ``s(n) = √μ (λ n + Σ E_k)``, with ``E_k = κ (n + B_(k-1)) ⋄ s(c_k)`` and
-    ``B_k = λ B_(k-1) + E_k`` for each child; κ is 1 for ``gaps="toolkit"`` and λ for ``"span"``. Dot products
-    approximate ``PartialTreeKernel`` with the same parameters and ``terminal_factor=1``: with another factor
-    its matrices may have negative eigenvalues, and those are no dot products of any vectors.
+    With ``kernel="partial"``, s(n) is the sum over all partial trees rooted at n. In a partial tree, a node
+    has any of its children, in their order: ``s(n) = √μ (λ n + Σ E_k)``, with
+    ``E_k = κ (n + B_(k-1)) ⋄ s(c_k)`` and ``B_k = λ B_(k-1) + E_k`` for each child; κ is 1 for
+    ``gaps="toolkit"`` and λ for ``"span"``. Dot products approximate ``PartialTreeKernel`` with the same
+    parameters and ``terminal_factor=1``. With another factor, its matrices may have negative eigenvalues, so
+    no vectors have such dot products.
 
-    With ``kernel="smoothed"``, the vectors of labels n are not nearly orthogonal where words are similar: the
-    dot product of ``dog::n`` and ``cat::n`` is the cosine of their word vectors. Dot products approximate
-    ``SmoothedPartialTreeKernel``, but for negative cosines and those below its threshold, which count as they
-    are: to leave them out is not possible for dot products.
+    With ``kernel="smoothed"``, similar words have similar label vectors: the dot product of ``dog::n`` and
+    ``cat::n`` is the cosine of their word vectors. Dot products approximate ``SmoothedPartialTreeKernel``,
+    except that negative cosines and cosines below its threshold are not set to 0, which dot products cannot
+    do.
 
     Parameters
     ----------
     n_components : int, default=2**13
         The dimension d. A multiple of 256 for ``"mixed"``, a power of two for ``"convolution"``.
     decay : float, default=0.4
-        The decay λ, in [0, 1]; small values let large fragments count less, and are approximated better.
+        The decay λ, in [0, 1]. With smaller values, large fragments count less, and the approximation is
+        better.
     composition : {"mixed", "product", "convolution"}, default="mixed"
         ``"mixed"`` is treedot's own; the others are the paper's shuffled γ-product ⊠ and shuffled
-        circular convolution ⊡. Use those two for sentences only: among HTML pages and code they report
-        hundreds of false duplicates, of 200 pages thousands (see the page on algebras).
+        circular convolution ⊡. Use those two only for sentences: in HTML pages and code they find
+        hundreds of false duplicates, and thousands among 200 pages (see the page on algebras).
     random_state : int, default=0
-        The seed of all random vectors. Only vectors with the same seed belong together.
+        The seed of all random vectors. Only vectors with the same seed can be compared.
     normalize : bool, default=True
         Scale every vector to norm 1, so that dot products approximate the normalised kernel,
         K(a, b) / √(K(a, a) K(b, b)).
@@ -59,24 +61,25 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         The type of the vectors and of all arithmetic.
     kernel : {"subset", "partial", "smoothed"}, default="subset"
         Which kernel dot products approximate: ``SubsetTreeKernel``, ``PartialTreeKernel`` or
-        ``SmoothedPartialTreeKernel``. The last two want ``composition="mixed"``.
+        ``SmoothedPartialTreeKernel``. The last two need ``composition="mixed"``.
     mu : float, default=0.4
         The factor μ, in [0, 1], of every node of a partial tree.
     gaps : {"toolkit", "span"}, default="toolkit"
-        What partial trees cost for the children that they leave out: see ``PartialTreeKernel``.
+        How skipped children are penalised: see ``PartialTreeKernel``.
     max_length : int, default=None
-        The most children that a node of a partial tree has, up to 64. Each takes as long as all together do
-        without a limit.
+        The most children of a node in a partial tree, up to 64. A limit of n takes n times as long as no
+        limit.
     similarity : WordVectors, mapping or path, default=None
-        For ``kernel="smoothed"``, words with their vectors, of no more dimensions than ``n_components``: a
-        ``WordVectors``, or what makes one, a mapping of words to vectors or the path of a text file, which
-        every clone reads anew. Either is read once: what changes in it afterwards does not count.
+        For ``kernel="smoothed"``, word vectors of at most ``n_components`` dimensions: a ``WordVectors``, a
+        mapping of words to vectors, or the path of a text file. It is read once, and again by every clone;
+        later changes to it have no effect.
     n_jobs : int, default=None
         Threads; -1 for all cores. The vectors are the same to the byte.
     device : str, default="cpu"
-        "cpu", or "cuda" (or "cuda:1", …) to make the vectors on a GPU: in float32, not those of
-        ``"convolution"``, with ``n_components`` a multiple of 512 up to 16384. They differ in rounding alone.
-        To use vectors on the GPU without copying them, see ``treedot.vectors.gpu.GpuEncoder``.
+        "cpu", or "cuda" (or "cuda:1", …) to make the vectors on a GPU. They differ only in rounding. A GPU
+        makes float32 vectors with ``"mixed"`` or ``"product"``, and ``n_components`` must be a multiple of
+        512 up to 16384. To use vectors on the GPU without copying them, see
+        ``treedot.vectors.gpu.GpuEncoder``.
 
     See Also
     --------
@@ -85,9 +88,9 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
 
     Notes
     -----
-    The vectors of labels are drawn when a label is met first, and kept for the next call, by all vectorizers
-    with the same settings. What all vectorizers of the process keep takes at most 1 GiB together: the
-    settings not used for longest are forgotten first.
+    The vector of a label is drawn when the label first occurs, and kept for later calls of all vectorizers
+    with the same settings. The process keeps at most 1 GiB; the least recently used settings are dropped
+    first.
 
     References
     ----------
@@ -153,7 +156,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
 
     @property
     def _words(self) -> WordVectors | None:
-        """The similarity as word vectors, made of the same object only once: a file may be large."""
+        """The similarity as word vectors; the same object is read only once, since a file may be large."""
         words: WordVectors | None
         given, words = self.__dict__.get("_read", (None, None))
         if given is not self.similarity:
@@ -163,7 +166,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
 
     @classmethod
     def _of_spec(cls, spec: DenseSpec, words: WordVectors | None = None) -> Self:
-        """Return the vectorizer that makes the vectors of a spec, with the word vectors that it names."""
+        """Return the vectorizer for a spec and the word vectors that the spec names."""
         own = {name: x for name, x in asdict(spec).items() if name not in ("seed", "version")}
         made = cls(random_state=spec.seed, **own | {"similarity": words})
         made.spec.require_same(spec)
@@ -175,7 +178,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         Parameters
         ----------
         X : source of trees
-            The trees, as ``read_trees`` takes them: a Forest, a path, a list of bracket texts or of ``Tree``
+            Anything that ``read_trees`` reads: a Forest, a path, a list of bracket texts or of ``Tree``
             objects.
         out : array of shape (n_trees, n_components), default=None
             Where to write the vectors, for instance a memory map.
@@ -194,7 +197,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
 
         See Also
         --------
-        clear_encoders : Drop the label vectors that are kept for the next call.
+        clear_encoders : Drop the label vectors that are kept in memory.
         """
         encoding = DenseEncoding(self.spec, self._words, self.device)
         return encoding.transform(read_trees(X), self.n_jobs, out)
@@ -203,14 +206,15 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         """Return f̂(τ), the vector of one fragment: nearly a unit vector, nearly orthogonal to all others.
 
         With ``normalize=False``, its dot product with a tree's vector estimates the fragment's coordinate in
-        the tree: how often it occurs times √λ^(productions - 1). With ``kernel="partial"`` the fragment is a
-        partial tree, which may be a single node, and its coordinate is that of ``PartialTreeKernel``; with
-        ``kernel="smoothed"`` it is the sum over all partial trees, times the cosines of their labels.
+        the tree: the number of its occurrences times √λ^(productions - 1). With ``kernel="partial"`` the
+        fragment is a partial tree, which may be a single node, with its weight in ``PartialTreeKernel``. With
+        ``kernel="smoothed"``, the dot product sums over all partial trees, each times the cosines of its
+        labels with those of the fragment.
 
         Parameters
         ----------
         fragment : tree
-            The fragment, as ``read_tree`` takes it.
+            Anything that ``read_tree`` reads.
 
         Returns
         -------

@@ -1,8 +1,7 @@
-"""Keep encoders in memory for the next call, since they know the labels that they have met.
+"""Keep encoders, with the labels that they have met, in memory for the next call.
 
-Looking a label up is much cheaper than hashing it and drawing its vector. So vectorizers with equal settings
-share one encoder, which stays in memory for their next call. All that stay take at most ``LIMIT`` bytes
-together.
+Looking up a label is much cheaper than hashing it and drawing its vector. So vectorizers with equal settings
+share one encoder, which stays in memory. All encoders together take at most ``LIMIT`` bytes.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ import numpy as np
 
 from treedot.vectors.spec import DenseSpec, SparseSpec
 
-LIMIT = 1 << 30  # bytes: as much as the label table of one dense encoder may take
-LEAST = 1 << 20  # bytes that an encoder counts as, at least
+LIMIT = 1 << 30  # bytes, the limit of the label table of one dense encoder
+LEAST = 1 << 20  # bytes; a smaller encoder counts as this
 
 
 class Encoder(Protocol):
-    """What can be kept."""
+    """An encoder that knows its size."""
 
     @property
     def nbytes(self) -> int:
-        """How much memory it keeps."""
+        """The memory that it takes."""
 
 
 E = TypeVar("E", bound=Encoder)
@@ -40,15 +39,15 @@ class _Kept(NamedTuple):
         return (self.spec is spec or self.spec == spec) and _same(self.learned, learned)
 
 
-_kept: list[_Kept] = []  # the last used first; changed only under the lock
+_kept: list[_Kept] = []  # the most recently used first; changed only under the lock
 _lock = Lock()
 
 
 def kept_encoder(spec: DenseSpec | SparseSpec, learned: tuple[Any, ...], make: Callable[[], E]) -> E:
-    """Return the encoder of some settings and of what was learned; make it if it is not kept.
+    """Return the encoder for a spec and for what was learned; call ``make`` if there is none yet.
 
-    ``learned`` holds arrays and numbers, which are compared by content. The same object is not compared: an
-    array that was given once must not change.
+    ``learned`` holds arrays and numbers, which are compared by value. Identical objects count as equal, so an
+    array must not change after it was passed.
     """
     with _lock:
         found = _find(spec, learned)
@@ -65,9 +64,9 @@ def kept_encoder(spec: DenseSpec | SparseSpec, learned: tuple[Any, ...], make: C
 
 
 def trim_encoders() -> None:
-    """Drop the encoders that were not used for longest until the others are within the limit.
+    """Drop the least recently used encoders until the others are within the limit.
 
-    For the end of a call, in which an encoder may have met many new labels. The last used one always stays.
+    Call it after encoding, when an encoder may have met many new labels. The last used encoder always stays.
     """
     with _lock:
         _trim()
@@ -76,13 +75,13 @@ def trim_encoders() -> None:
 def clear_encoders() -> None:
     """Drop the encoders that vectorizers keep in memory for their next call.
 
-    Vectorizers with equal settings share an encoder, which stays in memory since it knows the labels that it
-    has met. All encoders that stay take at most 1 GiB together: when there are more, those not used for
-    longest are dropped. The next call of ``transform`` makes what it needs.
+    Vectorizers with equal settings share an encoder, which remembers the labels that it has met. All encoders
+    together take at most 1 GiB: the least recently used are dropped first. The next call of ``transform``
+    makes a new encoder.
 
     See Also
     --------
-    DistributedTreeVectorizer, FragmentVectorizer : Their calls of ``transform`` keep encoders.
+    DistributedTreeVectorizer, FragmentVectorizer : Their method ``transform`` keeps encoders.
 
     Examples
     --------
@@ -95,7 +94,7 @@ def clear_encoders() -> None:
 
 
 def _find(spec: DenseSpec | SparseSpec, learned: tuple[Any, ...]) -> _Kept | None:
-    """Return what is kept for some settings, and make it the last used."""
+    """Return the entry for a spec and for what was learned, and mark it as the last used."""
     for place, entry in enumerate(_kept):
         if entry.fits(spec, learned):
             _kept.insert(0, _kept.pop(place))
@@ -117,7 +116,7 @@ def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 
 
 def _after_fork() -> None:
-    """Give a child process a lock of its own: a thread that does not exist there may hold the other."""
+    """Give a child process a new lock: the old one may be held by a thread that only the parent has."""
     global _lock
     _lock = Lock()
 

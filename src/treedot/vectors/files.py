@@ -1,6 +1,6 @@
 """Save and load vectors in files that also hold the settings that made them.
 
-``treedot.vectors.writers`` says what is in them.
+``treedot.vectors.writers`` describes the formats.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def save_vectors(
     *,
     columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> None:
-    """Write vectors and how they were made to a file, which appears whole or not at all.
+    """Write vectors and the settings that made them to a file, which appears whole or not at all.
 
     Parameters
     ----------
@@ -48,10 +48,10 @@ def save_vectors(
     matrix : array or sparse matrix
         One vector per tree.
     spec : vectorizer, DenseSpec or SparseSpec
-        What made them. Where the vectorizer has learned columns or weights, the spec alone does not say
-        which: give the vectorizer, and keep it with its ``save``.
+        What made them. If ``fit`` learned columns or weights, pass the vectorizer, since its spec does not
+        hold them, and keep the vectorizer with its ``save``.
     columns : mapping of str to sequence, default=None
-        What else is known of each tree, such as ``forest.columns``; for ``.parquet`` alone.
+        Further values for each tree, such as ``forest.columns``; only for ``.parquet``.
 
     Examples
     --------
@@ -67,24 +67,23 @@ def save_vectors(
     if not isinstance(made_with, (DenseSpec, SparseSpec)):
         raise ParameterError(f"spec must be a vectorizer, a DenseSpec or a SparseSpec, not {spec!r}")
     if spec is made_with and vector_width(made_with) is None:
-        raise ParameterError("the columns of these rows were learned: give the vectorizer, not its spec")
+        raise ParameterError("the columns of these rows were learned: pass the vectorizer, not its spec")
     fingerprint = getattr(spec, "fingerprint", made_with.fingerprint)
     if hasattr(matrix, "tocsr"):
         matrix = matrix.tocsr()
     vectors = Vectors(matrix, made_with, fingerprint, dict(columns or {}))
     if columns and Path(path).suffix.lower() != ".parquet":
-        raise ParameterError(f"{path} has no room for columns: use .parquet, or keep them apart")
+        raise ParameterError(f"cannot write columns to {path}: use .parquet, or save them separately")
     with vector_file(path, made_with, fingerprint) as file:
         file.write(vectors.matrix, vectors.columns)
 
 
 def load_vectors(path: str | os.PathLike[str], *, unpack_large: bool = False) -> Vectors:
-    """Read vectors and how they were made, from a file that ``save_vectors`` or ``treedot encode`` wrote.
+    """Read vectors and their settings from a file that ``save_vectors`` or ``treedot encode`` wrote.
 
     A folder of parts, as ``treedot.batch.encode`` writes it, is read as one file. Dense vectors in ``.npy``
-    are mapped into memory, not loaded. A file whose description is missing,
-    damaged, or contradicts the matrix is refused; plain matrices are for ``numpy.load`` and
-    ``scipy.sparse.load_npz``.
+    are mapped into memory, not loaded. It is an error if the description of the settings is missing, damaged
+    or contradicts the matrix; read plain matrices with ``numpy.load`` and ``scipy.sparse.load_npz``.
 
     Parameters
     ----------
@@ -105,14 +104,12 @@ def load_vectors(path: str | os.PathLike[str], *, unpack_large: bool = False) ->
         check_plain(path)
     check_is(path, "load_vectors")
     if suffix not in (".npy", ".npz", ".parquet", ".arrow"):
-        raise ParameterError(f"cannot read vectors from {path}: they are in .npy, .npz, .parquet or .arrow")
+        raise ParameterError(f"cannot read vectors from {path}: use .npy, .npz, .parquet or .arrow")
     description = read_description(path)
     if "fingerprint" not in description:
         raise SourceError(
-            f"{path} does not say how its vectors were made: read a plain matrix with numpy.load or "
-            "scipy.sparse.load_npz"
-            if suffix in (".npy", ".npz")
-            else f"{path} does not say how its vectors were made: its metadata has no {SPEC_KEY.decode()!r}"
+            f"{path} does not say how its vectors were made: read it with numpy.load, scipy.sparse.load_npz "
+            "or pyarrow"
         )
     columns: dict[str, Sequence[Any]] = {}
     with _wrong_description(path):
@@ -143,7 +140,7 @@ def _wrong_description(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _damaged(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn what NumPy, SciPy and zipfile raise for damaged files, of many kinds, into one clear error."""
+    """Turn the many exceptions of NumPy, SciPy and zipfile for damaged files into ``SourceError``."""
     try:
         yield
     except TreedotError:
@@ -153,7 +150,7 @@ def _damaged(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def read_matrix(path: str | os.PathLike[str], unpack_large: bool = False) -> Any:
-    """Return the matrix in a ``.npy`` file, mapped into memory, or the sparse one in an ``.npz`` file."""
+    """Return the dense matrix of a ``.npy`` file, mapped into memory, or the sparse one of ``.npz``."""
     if Path(path).suffix.lower() == ".npy":
         return _mapped(path)
     with _damaged(path), open_plain(path) as file:
@@ -166,7 +163,7 @@ def read_matrix(path: str | os.PathLike[str], unpack_large: bool = False) -> Any
 
 
 def _check_archive(path: str | os.PathLike[str], file: io.BufferedReader, unpack_large: bool) -> None:
-    """Raise where an archive unpacks to too much; its reader checks that the sizes in its list are true."""
+    """Raise if an archive unpacks to too much; zipfile itself checks the sizes that the archive lists."""
     with zipfile.ZipFile(file) as archive:
         unpacked = sum(member.file_size for member in archive.infolist())
     size = os.fstat(file.fileno()).st_size
@@ -175,11 +172,11 @@ def _check_archive(path: str | os.PathLike[str], file: io.BufferedReader, unpack
 
 
 def _check_rows(matrix: Any) -> None:
-    """Raise where the parts of a matrix lead out of each other, before anything follows them."""
+    """Raise if the arrays of a sparse matrix contain invalid indices."""
     if matrix.format != "csr":
-        raise ValueError(f"its format is {matrix.format!r}, not 'csr': it does not hold rows")
-    if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # SciPy does not look where there are no non-zeros
-        raise ValueError("its rows do not follow each other")
+        raise ValueError(f"its format is {matrix.format!r}, not 'csr'")
+    if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # SciPy checks this only if there are non-zeros
+        raise ValueError("its row pointers decrease")
     matrix.check_format(full_check=True)
 
 
@@ -192,15 +189,15 @@ def _mapped(path: str | os.PathLike[str]) -> np.memmap[Any, Any]:
 
 
 class MatrixSummary(NamedTuple):
-    """What a matrix is, without its values."""
+    """The shape, type and number of non-zeros of a matrix."""
 
     shape: tuple[int, ...]
     dtype: str
-    nonzeros: int | None  # None where it is dense
+    nonzeros: int | None  # None if it is dense
 
 
 def summarize(path: str | os.PathLike[str], description: dict[str, Any]) -> MatrixSummary:
-    """Return what the matrix in a file is, without reading it; raise where its description contradicts it."""
+    """Return a summary of the matrix in a file from its header; raise if the description contradicts it."""
     match Path(path).suffix.lower():
         case ".npy":
             matrix = _mapped(path)
@@ -210,36 +207,32 @@ def summarize(path: str | os.PathLike[str], description: dict[str, Any]) -> Matr
         case _:
             found = _summarize_parquet(path)
     if "fingerprint" in description:
+        kind = "dense" if found.nonzeros is None else "sparse"
         with _wrong_description(path):
-            check_matrix(
-                _spec_in(description),
-                "dense" if found.nonzeros is None else "sparse",
-                found.shape,
-                found.dtype,
-            )
+            check_matrix(_spec_in(description), kind, found.shape, found.dtype)
     elif description and ("kernel" not in description or found.nonzeros is not None or len(found.shape) != 2):
-        raise SpecMismatchError(f"the description of {path} is wrong: it is not one of such a matrix")
+        raise SpecMismatchError(f"the description of {path} is wrong: it does not describe such a matrix")
     return found
 
 
 def _summarize_archive(path: str | os.PathLike[str]) -> MatrixSummary:
-    """Read the headers of an archive that ``scipy.sparse.save_npz`` could have written."""
+    """Return the summary of a sparse matrix from the headers in its ``.npz`` file."""
     with _damaged(path), open_plain(path) as file, zipfile.ZipFile(file) as archive:
         with archive.open("shape.npy") as member:
             sizes, dtype, _ = _read_header(member)
             if len(sizes) != 1 or not 1 <= sizes[0] <= 2 or dtype.kind not in "iu":
-                raise ValueError("its shape is not that of a matrix")
+                raise ValueError("it has an invalid shape")
             shape = np.frombuffer(member.read(sizes[0] * dtype.itemsize), dtype).tolist()
         with archive.open("data.npy") as member:
             of_data, dtype, _ = _read_header(member)
         nonzeros = math.prod(of_data)
         if dtype.itemsize * nonzeros > archive.getinfo("data.npy").file_size or min(shape) < 0:
-            raise ValueError("its parts contradict each other")
+            raise ValueError("its arrays contradict each other")
         return MatrixSummary(tuple(shape), str(dtype), nonzeros)
 
 
 def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
-    """Return the shape and type of an array in NumPy's format, and whether it lies there by columns."""
+    """Return the shape and type of an array in NumPy's format, and whether it is in column-major order."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, in_columns, dtype = read(file)
@@ -263,11 +256,11 @@ def _summarize_parquet(path: str | os.PathLike[str]) -> MatrixSummary:
 
 
 def _vector_type(schema: Any, path: str | os.PathLike[str]) -> Any:
-    """Return the type of the column ``vector`` of a table; raise where there is none that holds vectors."""
+    """Return the type of the column ``vector`` of a table; raise if the column does not hold vectors."""
     from treedot.trees.arrow import pa
 
     if "vector" not in schema.names or not pa.types.is_fixed_size_list(schema.field("vector").type):
-        raise SourceError(f"{path} has no column 'vector' of lists of one size")
+        raise SourceError(f"{path} has no column 'vector' of fixed-size lists")
     return schema.field("vector").type
 
 
@@ -277,20 +270,20 @@ def _read_parquet(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, Seque
 
     with clear_errors(os.fspath(path)):
         table = open_parquet(path).read()
-        table.validate(full=True)  # what leads out of its buffers would end the process
+        table.validate(full=True)  # invalid offsets would crash the process
         _vector_type(table.schema, path)
         return dense_vectors(table["vector"], path), table.drop_columns(["vector"]).to_pydict()
 
 
 def check_is(path: str | os.PathLike[str], opener: str) -> None:
-    """Raise where a file is another of treedot's own, saying what it is and what opens it."""
+    """Raise if another function than ``opener`` reads this file; the message names that function."""
     what, other = _known_file(path)
     if other not in ("", opener):
         raise SourceError(f"{path} holds {what}: {other} reads it, not {opener}")
 
 
 def _known_file(path: str | os.PathLike[str]) -> tuple[str, str]:
-    """Return what a file of treedot's own is, and what opens it; nothing where it is no such file."""
+    """Return what a file of treedot holds, and which function reads it; empty texts for other files."""
     try:
         description, _ = read_arrays(path)
     except SourceError:
@@ -309,7 +302,7 @@ def _known_file(path: str | os.PathLike[str]) -> tuple[str, str]:
 
 
 def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a file that treedot wrote says of itself; nothing where it says nothing."""
+    """Return the description in a file that treedot wrote, or an empty dict if it has none."""
     suffix = Path(path).suffix.lower()
     if Path(path).is_dir() or suffix == ".arrow":
         text = parts_metadata(Path(path)).get(SPEC_KEY)
@@ -332,7 +325,7 @@ def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _read_trailer(path: str | os.PathLike[str]) -> bytes | None:
-    """Return what treedot wrote behind the data of a matrix; None where there is no such thing."""
+    """Return the description after the data of a ``.npy`` file, or None if it has none."""
     matrix = _mapped(path)
     with open_plain(path) as file:
         rest = os.fstat(file.fileno()).st_size - matrix.offset - matrix.nbytes
@@ -342,12 +335,12 @@ def _read_trailer(path: str | os.PathLike[str]) -> bytes | None:
         if not rest or not TRAILER.startswith(magic):
             return None
         if len(begin) + length != rest or not 2 <= length <= MAX_DESCRIPTION:
-            raise SourceError(f"{path} is damaged or cut short: its description does not fit")
+            raise SourceError(f"{path} is damaged or cut short: its description has the wrong length")
         return file.read(length)
 
 
 def _read_member(path: str | os.PathLike[str]) -> bytes | None:
-    """Return the description in an archive; None where there is none."""
+    """Return the description in a ``.npz`` file, or None if it has none."""
     with _damaged(path), open_plain(path) as file, zipfile.ZipFile(file) as archive:
         if MEMBER not in archive.namelist():
             return None

@@ -28,12 +28,12 @@ from treedot.vectors.transformers import SparseTreeTransformer, check_source
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-BATCH = 4096  # trees that are read at a time
-MAX_NAMED = 2**22  # columns that are given names
+BATCH = 4096  # trees read at a time
+MAX_NAMED = 2**22  # most columns that get names
 
 
 class FragmentColumns(NamedTuple):
-    """Fragments of some trees: which of a dictionary have columns, which ones, and with which sign."""
+    """Fragments of some trees, as a dictionary, with the columns and signs of those that have a column."""
 
     dictionary: FragmentDictionary
     number: np.ndarray
@@ -42,55 +42,55 @@ class FragmentColumns(NamedTuple):
 
 
 class FragmentVectorizer(SparseTreeTransformer):
-    """Sparse rows of the fragments of a tree: every fragment within a budget is one column.
+    """Sparse rows of the fragments of a tree: every fragment within a budget has one column.
 
-    The *cost* of a fragment is the sum over its productions but the root's of the number of siblings there,
-    the node itself included; a fragment is bounded if its cost is at most the budget. Its value is
-    g(count)·√λ^(p - 1), for a fragment with p productions that occurs ``count`` times in the tree. There is
-    no noise but that of hashing, and no exponential number of large fragments that takes over, so the rows
-    hardly depend on λ. As a similarity of trees and as input of a linear model they do at least as well as
-    the full kernel on all our corpora.
+    The *cost* of a fragment is a sum over its productions other than the root's: each counts the children
+    of its parent, so expanding one of m children costs m. A fragment is *bounded* if its cost is at most the
+    budget. The value of a fragment with p productions that occurs ``count`` times is g(count)·√λ^(p - 1).
+    The rows are exact, apart from hash collisions. They leave out the large fragments, whose number is
+    exponential, so they hardly depend on λ. As a similarity of trees and as input of a linear model they do
+    at least as well as the full kernel on all our corpora.
 
-    With ``rest`` the dot products are those of the full kernel, ``SubsetTreeKernel``: bounded fragments are
-    exact, and what lies beyond the budget is approximated.
+    With ``rest``, dot products approximate the full kernel, ``SubsetTreeKernel``: bounded fragments are
+    exact, and the fragments beyond the budget, the *rest*, are approximated.
 
     Parameters
     ----------
     n_features : int or None, default=2**20
-        The number of columns, a power of two, into which fragments are hashed with random signs: there is
+        The number of columns, a power of two. Fragments are hashed into them with random signs, so there is
         nothing to fit. With None, ``fit`` gives each fragment of its trees a column of its own, with a name;
-        fragments that it has not seen count only towards the length of a row. The default is for linear
+        fragments that it has not seen count only towards the length of a row. The default suits linear
         models of scikit-learn, which keep a weight for every column and class. ``TreeIndex``,
-        ``TreeClassifier`` and ``treedot kernel`` keep only the columns that occur, so they take ``2**30``,
-        where hardly any two fragments collide. ``train_files`` keeps all weights, in its own arrays, and
-        takes ``2**22``.
+        ``TreeClassifier`` and ``treedot kernel`` keep only the columns that occur, so their default is
+        ``2**30``, where hardly any fragments collide. ``train_files`` keeps all weights in arrays of its own;
+        its default is ``2**22``.
     decay : float, default=0.4
-        The decay λ, in [0, 1]; small values let large fragments count less.
+        The decay λ, in [0, 1]. With smaller values, large fragments count less.
     budget : int or None, default=4
-        The largest cost of a fragment. None is for all fragments, of which there are exponentially many:
-        for small trees, and for comparison.
+        The largest cost of a fragment. None means all fragments, whose number is exponential: use it only
+        for small trees and for comparison.
     damping : {"sqrt", "log1p", "linear"}, default=None
-        The function g: how a fragment that occurs several times counts; by default its square root, and as it
-        is with a ``rest``, which allows nothing else.
+        The function g of the number of occurrences. The default is the square root, and "linear" with a
+        ``rest``, which allows nothing else.
     idf : bool or array, default=False
         Multiply every column by ``ln((1 + trees) / (1 + trees that hold it)) + 1``, counted by ``fit``; or by
-        weights that are given, one for each column. Not with a ``rest``.
+        given weights, one per column. Not available with a ``rest``.
     normalize : bool, default=True
-        Divide every row by the length that its fragments have, so that dot products are cosines (but for
-        columns that fragments share); with a ``rest``, by the exact length √K(a, a).
+        Divide every row by the length of its fragments, so that dot products are cosines, apart from hash
+        collisions; with a ``rest``, by the exact length √K(a, a).
     rest : {None, "dense", "blocks"}, default=None
-        ``None``: the kernel of bounded fragments. ``"dense"``: what lies beyond the budget is one dense
-        vector of ``rest_size`` dimensions, scaled to the length that the exact kernel says it has; its
-        errors are about ``1/√rest_size`` for pairs that share little and for near-duplicates, and up to four
-        times that for near-duplicates of JSON files and HTML pages.
-        ``"blocks"``: fragments that begin alike share a block of four columns; this alone ranks pairs that
-        share little for λ of 0.6 and more, but it gets pairs that share much wrong, a tree and itself
-        included: rows of trees with dozens of siblings are far too short, and near-duplicates of JSON files
-        are lost already at λ = 0.05. Take a budget of 12.
+        ``None``: only bounded fragments. ``"dense"``: the rest is one dense vector of ``rest_size``
+        dimensions, scaled to its exact length. Its errors are about ``1/√rest_size`` for pairs that share
+        little and for near-duplicates, and up to four times that for near-duplicates of JSON files and HTML
+        pages.
+        ``"blocks"``: fragments that begin alike share a block of four columns. Only this ranks pairs that
+        share little correctly for λ of 0.6 and more. But it is wrong for pairs that share much, even for a
+        tree and itself: rows of trees with dozens of siblings are far too short, and near-duplicates of JSON
+        files are missed already at λ = 0.05. Use a budget of 12.
     rest_size : int, default=6144
-        How many dimensions a dense rest has, a multiple of 256.
+        The number of dimensions of a dense rest, a multiple of 256.
     random_state : int, default=0
-        The seed of all hashes. Only rows with the same seed belong together.
+        The seed of all hashes. Only rows with the same seed can be compared.
     dtype : {"float32", "float64"}, default="float32"
         The type of the rows.
     n_jobs : int, default=None
@@ -99,12 +99,12 @@ class FragmentVectorizer(SparseTreeTransformer):
     Attributes
     ----------
     dictionary_ : FragmentDictionary
-        With ``n_features=None``, the fragments that have columns: ``len(dictionary_)`` of them,
-        ``dictionary_.trees()`` in the order of the columns, ``dictionary_.documents`` of the
-        ``dictionary_.n_trees`` trees hold each. What was learned is read-only once it is in use.
+        With ``n_features=None``, the ``len(dictionary_)`` fragments that have columns. ``trees()`` lists them
+        in the order of the columns; ``documents`` holds for each the number of trees that contain it, out of
+        ``n_trees``. The arrays become read-only when they are used.
     documents_ : DocumentCounts
         With ``idf=True`` and hashed columns, a named tuple: ``columns``, those in use, ascending; ``counts``,
-        how many trees hold each; and ``n_trees``, of how many trees.
+        the number of trees that hold each; and ``n_trees``, the number of trees.
 
     See Also
     --------
@@ -113,9 +113,8 @@ class FragmentVectorizer(SparseTreeTransformer):
 
     Notes
     -----
-    The keys of labels are kept for the next call, by all vectorizers with the same settings. What all
-    vectorizers of the process keep takes at most 1 GiB together: the settings not used for longest are
-    forgotten first.
+    The keys of labels are kept for later calls of all vectorizers with the same settings. The process keeps
+    at most 1 GiB; the least recently used settings are dropped first.
 
     Examples
     --------
@@ -160,7 +159,7 @@ class FragmentVectorizer(SparseTreeTransformer):
 
     @property
     def spec(self) -> SparseSpec:
-        """Everything that determines a row but what ``fit`` learns; ``fingerprint`` names both."""
+        """Everything that determines a row, except what ``fit`` learns; ``fingerprint`` covers both."""
         damping = default_damping(self.rest) if self.damping is None else self.damping
         return spec_of(
             SparseSpec, self.n_features, self.decay, self.budget, damping, self.rest, self.rest_size,
@@ -168,12 +167,12 @@ class FragmentVectorizer(SparseTreeTransformer):
         )  # fmt: skip
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Learn columns or their weights where the parameters ask for it; else only check the parameters.
+        """Learn columns or weights if ``n_features`` is None or ``idf`` is True; check the parameters.
 
         Parameters
         ----------
         X : source of trees, default=None
-            The trees, as ``read_trees`` takes them; a file is read batch by batch.
+            Anything that ``read_trees`` reads. A file is read batch by batch.
         y : object, default=None
             Not used.
 
@@ -188,8 +187,8 @@ class FragmentVectorizer(SparseTreeTransformer):
             batches = ((batch, encoder.bounded_fragments(batch, self.n_jobs)) for batch in _batches(X))
             self.dictionary_ = FragmentDictionary.of_parts(batches)
             if not len(self.dictionary_):
-                what = "every tree is a single node" if self.dictionary_.n_trees else "there is no tree"
-                raise SourceError(f"there are no fragments to learn: {what}")
+                what = "every tree is a single node" if self.dictionary_.n_trees else "there are no trees"
+                raise SourceError(f"no fragments to learn: {what}")
         elif idf is True:
             encoder = kept_encoder(spec, (), partial(SparseEncoder, spec))
             self.documents_ = DocumentCounts.of(encoder.encode(b, n_jobs=self.n_jobs) for b in _batches(X))
@@ -204,7 +203,7 @@ class FragmentVectorizer(SparseTreeTransformer):
         Parameters
         ----------
         X : source of trees
-            The trees, as ``read_trees`` takes them: a Forest, a path, a list of bracket texts or of ``Tree``
+            Anything that ``read_trees`` reads: a Forest, a path, a list of bracket texts or of ``Tree``
             objects.
 
         Returns
@@ -214,7 +213,7 @@ class FragmentVectorizer(SparseTreeTransformer):
 
         See Also
         --------
-        clear_encoders : Drop the keys of labels that are kept for the next call.
+        clear_encoders : Drop the keys of labels that are kept in memory.
         """
         return self._rows().transform(read_trees(X))
 
@@ -222,14 +221,14 @@ class FragmentVectorizer(SparseTreeTransformer):
         """Return the row of one fragment: ±1 in its column, or its vector in the rest, of length about 1.
 
         Without ``idf`` and ``normalize``, its dot product with a tree's row is the fragment's value in the
-        tree: exact but for collisions where it is bounded, an estimate where it is part of the rest. With
-        the weights of a linear model it is the fragment's weight. A fragment that has no column, being
-        beyond the budget or unknown to the dictionary, has an empty row.
+        tree: exact for bounded fragments, apart from hash collisions, and an estimate for those in the rest.
+        Its dot product with the weights of a linear model is the fragment's weight. A fragment without a
+        column, beyond the budget or not in the dictionary, has an empty row.
 
         Parameters
         ----------
         fragment : tree
-            The fragment, as ``read_tree`` takes it.
+            Anything that ``read_tree`` reads.
 
         Returns
         -------
@@ -239,20 +238,20 @@ class FragmentVectorizer(SparseTreeTransformer):
         return self._encoder().encode_fragment(read_tree(fragment)[0])
 
     def column_fragments(self, X: Any) -> dict[int, list[Tree]]:
-        """Return which bounded fragments of some trees each column holds, several where they collide.
+        """Return the bounded fragments of some trees by column.
 
-        Hashed columns hold a fragment with a random sign: its weight in a linear model is
-        ``dot_products(transform_fragment(f), coef_)``, while the column's own weight may be the negative.
+        A hashed column holds a fragment with a random sign: the fragment's weight in a linear model is
+        ``dot_products(transform_fragment(f), coef_)``, while the column's weight may have the opposite sign.
 
         Parameters
         ----------
         X : source of trees
-            The trees, as ``read_trees`` takes them.
+            Anything that ``read_trees`` reads.
 
         Returns
         -------
         dict of int to list of Tree
-            The fragments by column.
+            The fragments of each column, several if they collide.
         """
         found, listed = dict[int, list[Tree]](), self.fragment_columns(X)
         trees = listed.dictionary.trees()
@@ -263,14 +262,12 @@ class FragmentVectorizer(SparseTreeTransformer):
     def fragment_columns(self, X: Any, max_fragments: int | None = None) -> FragmentColumns:
         """Return the distinct bounded fragments of some trees, and the columns of those that have one.
 
-        A file is read until there are more than ``max_fragments``.
-
         Parameters
         ----------
         X : source of trees
-            The trees, as ``read_trees`` takes them.
+            Anything that ``read_trees`` reads.
         max_fragments : int, default=None
-            Stop reading a file after the batch in which there are more distinct fragments than this.
+            Stop reading after the batch in which the number of distinct fragments exceeds this.
 
         Returns
         -------
@@ -291,14 +288,14 @@ class FragmentVectorizer(SparseTreeTransformer):
         )
 
     def occurrences(self, tree: Any) -> Occurrences:
-        """Return the bounded fragments of one tree, occurrence by occurrence, with columns and values.
+        """Return all occurrences of bounded fragments in one tree, with their columns and values.
 
-        The values of the fragments in a column add up to the row's value there.
+        The values of the fragments of a column add up to the row's value there.
 
         Parameters
         ----------
         tree : tree
-            The tree, as ``read_tree`` takes it.
+            Anything that ``read_tree`` reads.
 
         Returns
         -------
@@ -310,7 +307,7 @@ class FragmentVectorizer(SparseTreeTransformer):
         return encoder.occurrences(forest, log_norm)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns: fragments as bracket text, or numbers where columns are hashed.
+        """Return the names of the columns: fragments as bracket text, or numbers if columns are hashed.
 
         Parameters
         ----------
@@ -325,8 +322,8 @@ class FragmentVectorizer(SparseTreeTransformer):
         encoder = self._encoder()
         if encoder.n_columns > MAX_NAMED:
             raise ParameterError(
-                f"{encoder.n_columns} hashed columns are too many to name: column_fragments(trees) says "
-                "which fragments of some trees each column holds, and n_features=None gives each fragment one"
+                f"{encoder.n_columns} hashed columns are too many to name: use column_fragments(trees) to "
+                "list the fragments of each column, or n_features=None"
             )
         if self.n_features is None:
             names = [str(fragment) for fragment in self.dictionary_.trees()]
@@ -337,7 +334,7 @@ class FragmentVectorizer(SparseTreeTransformer):
 
     @property
     def fingerprint(self) -> str:
-        """A short stable name of all that determines a row, what ``fit`` learned included."""
+        """A short stable name of everything that determines a row, including what ``fit`` learned."""
         return self._rows().fingerprint
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -367,13 +364,13 @@ class FragmentVectorizer(SparseTreeTransformer):
         Raises
         ------
         SourceError
-            If the file cannot be read, or is not that of a vectorizer.
+            If the file cannot be read, or does not hold a vectorizer.
         """
         return cls._of_rows(FittedRows.load(path))
 
     @classmethod
     def _of_rows(cls, rows: FittedRows) -> Self:
-        """Return the vectorizer that makes some rows."""
+        """Return the vectorizer with the settings and learned columns of ``rows``."""
         spec, parameters = rows.spec, rows.parameters or {}
         made = cls(
             n_features=spec.n_features, decay=spec.decay, budget=spec.budget,
@@ -397,7 +394,7 @@ class FragmentVectorizer(SparseTreeTransformer):
         return self._encoder().n_columns
 
     def _rows(self) -> FittedRows:
-        """Return all that determines a row."""
+        """Return everything that determines a row."""
         spec, idf, learned = self.spec, self._checked_idf(), None
         if not self._is_stateless:
             self._check_fitted()
@@ -410,12 +407,10 @@ class FragmentVectorizer(SparseTreeTransformer):
     def _check_fitted(self) -> None:
         check_is_fitted(self)
         if self._fitted_to != _learned_with(self.spec):
-            raise ParameterError(
-                "n_features, budget or random_state have changed since the columns were learned: fit again"
-            )
+            raise ParameterError("n_features, budget or random_state have changed since fit: call fit again")
 
     def _checked_idf(self, before_fit: bool = False) -> bool | np.ndarray:
-        """Return ``idf``, checked; before a fit nothing is known yet of the columns of a dictionary."""
+        """Return ``idf``, checked against the number of columns, which ``fit`` may still have to learn."""
         n_columns = self.n_features
         if n_columns is None and not before_fit and hasattr(self, "dictionary_"):
             n_columns = len(self.dictionary_)

@@ -1,4 +1,4 @@
-"""The inverted index of sparse rows: for each column in use, the rows that hold it, and their values."""
+"""Inverted indexes of sparse rows: for each column in use, the rows that hold it and their values."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-TILE = 256  # rows of products at a time
+TILE = 256  # rows of products computed at a time
 
 
 class PostingLists(NamedTuple):
-    """The postings of each column: rows ``row[start[c]:start[c + 1]]`` hold ``column[c]``, with these values.
+    """The postings of each column: ``row[start[c]:start[c + 1]]`` and ``value``, likewise, of ``column[c]``.
 
-    Columns are sorted, and so are the rows of each; ``table`` finds a column by its hash.
+    Columns are sorted, and so are the rows of each column; ``table`` is a hash table of the columns.
     """
 
     column: IntArray
@@ -33,14 +33,14 @@ class PostingLists(NamedTuple):
 
 
 class InvertedIndex:
-    """The rows of a sparse matrix by column: for each column in use, which rows hold it, and which values.
+    """The rows of a sparse matrix by column: for each column in use, the rows that hold it and their values.
 
-    Time and memory follow the non-zeros, whatever the number of columns.
+    Time and memory depend on the number of non-zeros, not on the number of columns.
 
     Parameters
     ----------
     rows : sparse matrix
-        Turned into CSR; a column that a row holds several times is added up.
+        Converted to CSR; duplicate entries are summed.
     """
 
     def __init__(self, rows: Any) -> None:
@@ -54,7 +54,7 @@ class InvertedIndex:
         self.lists = PostingLists(column, start, row, self.rows.data[self._order], _hash_table(column))
 
     def _sort(self) -> tuple[IntArray, IntArray]:
-        """Return columns, sorted, and the row that each comes from."""
+        """Return the columns of all non-zeros, sorted, and the row of each."""
         count = np.diff(self.rows.indptr)
         self._order = order_of(self.rows.indices)
         row = np.repeat(np.arange(count.size, dtype=np.int32), count)[self._order]
@@ -64,9 +64,9 @@ class InvertedIndex:
         return int(self.rows.shape[0])
 
     def products(self, rows: csr_matrix, n_jobs: int | None = None) -> FloatArray:
-        """Return the products of some rows, of as many columns, with all rows here.
+        """Return the dot products of ``rows`` with all rows of the index.
 
-        Sums run over the columns of a row in its own order, in float64, whatever the threads.
+        Sums run over the columns of a row in its own order, in float64, for any number of threads.
         """
 
         def tile(part: slice, out: FloatArray) -> None:
@@ -75,7 +75,7 @@ class InvertedIndex:
         return self._by_tiles(tile, rows.shape[0], n_jobs)
 
     def own_products(self, n_jobs: int | None = None) -> FloatArray:
-        """Return the products of the rows with each other."""
+        """Return the dot products of all rows of the index with each other."""
         first, last = np.empty((2, self._order.size), np.int64)
         first[self._order] = np.arange(self._order.size)  # lists are in the order of the rows
         last[self._order] = np.repeat(self.lists.start[1:], np.diff(self.lists.start))
@@ -107,7 +107,7 @@ def real_rows(rows: Any) -> csr_matrix:
 
 
 def _hash_table(column: IntArray) -> IntArray:
-    """Return open addresses, at most half of them in use: the number of the column there, or -1."""
+    """Return a hash table with open addressing, at most half full: numbers of columns, or -1."""
     table = np.full(max(16, 1 << (2 * column.size - 1).bit_length()), -1, np.int32)
     _fill_table(column, table)
     return table
@@ -132,7 +132,7 @@ def _bucket(column: int, buckets: int) -> int:
 
 @njit_inside
 def find(column: int, lists: PostingLists) -> int:
-    """Return the number of a column's posting list, or -1."""
+    """Return the number of a column's posting list, or -1 if it has none."""
     bucket = _bucket(column, lists.table.size)
     while True:
         number = lists.table[bucket]
@@ -143,7 +143,7 @@ def find(column: int, lists: PostingLists) -> int:
 
 @njit_inside
 def add_products(indices: IntArray, data: Array, lists: PostingLists, line: FloatArray) -> None:
-    """Add the products of one row with all rows of an index to a line of sums, one for each."""
+    """Add the products of one row with all rows of an index to ``line``, which has one sum per row."""
     for k in range(indices.size):
         number = find(indices[k], lists)
         if number < 0:
@@ -164,7 +164,7 @@ def _multiply_following(
     indptr: IntArray, data: Array, first: IntArray, last: IntArray,
     row: IntArray, value: Array, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Fill in the products of rows with themselves and with those behind them."""
+    """Fill in the products of each row with itself and with the following rows."""
     for i in range(out.shape[0]):
         line = out[i]
         for k in range(indptr[i], indptr[i + 1]):
@@ -175,7 +175,7 @@ def _multiply_following(
 
 @njit_borrowing
 def _mirror(matrix: FloatArray) -> None:
-    """Copy the upper half to the lower one, in small squares that stay in the cache."""
+    """Copy the upper triangle to the lower one, in small squares that fit into the cache."""
     n, side = matrix.shape[0], 32
     for top in range(0, n, side):
         for left in range(top, n, side):

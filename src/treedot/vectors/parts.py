@@ -1,12 +1,13 @@
 """Read vectors from Arrow files, and from folders of such files as if they were one.
 
 A dense vector is a fixed-size list in the column ``vector``; a sparse row is two lists, ``indices`` and
-``values``. The columns that came with the trees stand beside. The schema's metadata holds the description of
-the vectors under ``treedot.spec``, as in Parquet, and under ``treedot.columns`` how many columns they have.
+``values``. The other columns are those of the trees. The schema's metadata holds the description of the
+vectors under ``treedot.spec``, as in Parquet, and the number of their columns under ``treedot.columns``.
 
-A folder of parts holds one file for each range of the trees' files, and ``_treedot.json``, which lists them.
-``treedot.batch`` writes it. The metadata of a part's last record batch holds the digest of the part, and the
-list holds its own: damaged files are refused. Folders of older versions have no digests; they are still read.
+A folder of parts holds one file for each range of the input files, and ``_treedot.json``, the plan, which
+lists them. ``treedot.batch`` writes it. The metadata of a part's last record batch holds the digest of the
+part, and the plan holds its own digest, so that damaged files are detected. Folders of older versions have no
+digests; they are still read.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ OWN = ("vector", "indices", "values")  # columns
 
 
 def part_name(file: int, begin: int, end: int) -> str:
-    """Return the name of the part of a range of an input file; names sort as the trees do."""
+    """Return the name of the part for a range of an input file; names sort in the order of the trees."""
     return f"part-{file:06}-{begin:015}-{end:015}.arrow"
 
 
@@ -53,7 +54,7 @@ def vector_metadata(spec: DenseSpec | SparseSpec, fingerprint: str | None, width
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
-    """Return the content of ``_treedot.json``; raise where it is damaged."""
+    """Return the content of ``_treedot.json``; raise if it is damaged."""
     path = folder / PLAN
     if not path.exists():
         raise SourceError(f"{folder} is not a folder of parts: it has no {PLAN}")
@@ -63,7 +64,7 @@ def read_plan(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         plan = None
     if not isinstance(plan, dict) or (plan.get("format"), plan.get("version")) != (PLAN_FORMAT, 1):
-        raise SourceError(f"{path} is damaged, or of another version of treedot: {ANEW}")
+        raise SourceError(f"{path} is damaged, or another version of treedot wrote it: {ANEW}")
     checksum = plan.get(CHECKSUM)
     if plan.keys() - {CHECKSUM} != PLAN_KEYS or (CHECKSUM in plan and checksum != checksum_of(plan)):
         raise SourceError(f"{path} is damaged: {ANEW}")
@@ -71,7 +72,7 @@ def read_plan(folder: Path) -> dict[str, Any]:
 
 
 def checksum_of(plan: Mapping[str, Any]) -> str:
-    """Return the digest of a plan, apart from the one that it holds."""
+    """Return the digest of a plan, computed without the digest that it holds."""
     content = {name: value for name, value in plan.items() if name != CHECKSUM}
     return str(new_hash(json.dumps(content, sort_keys=True).encode()).hexdigest())
 
@@ -85,49 +86,50 @@ def part_names(plan: Mapping[str, Any]) -> list[str]:
 
 
 def part_paths(folder: Path) -> list[Path]:
-    """Return the parts of a folder in the order of the trees; raise where one is missing."""
+    """Return the parts of a folder in the order of the trees; raise if one is missing."""
     return _paths(folder, read_plan(folder))
 
 
 def source_text(file: Sequence[Any], begin: int, end: int, fingerprint: str) -> bytes:
-    """Return what a part says of the range of the file that it was made of, and of how it was made."""
+    """Return the description of a part's source: the range of a file, and the settings' fingerprint."""
     path, size, mtime_ns = file
-    said = {"path": path, "size": size, "mtime_ns": mtime_ns, "begin": begin, "end": end}
-    return json.dumps({**said, "fingerprint": fingerprint}).encode()
+    source = {"path": path, "size": size, "mtime_ns": mtime_ns, "begin": begin, "end": end}
+    return json.dumps({**source, "fingerprint": fingerprint}).encode()
 
 
 def part_sources(plan: Mapping[str, Any]) -> list[bytes]:
-    """Return what the parts of a plan say of their sources."""
+    """Return the descriptions of the sources of all parts of a plan."""
     try:
         fingerprint, inputs = plan["work"]["fingerprint"], plan["inputs"]
         return [source_text(inputs[k], begin, end, fingerprint) for k, begin, end, *_ in plan["shards"]]
     except (TypeError, ValueError, KeyError, IndexError):
-        raise SourceError(f"{PLAN} is damaged: its shards do not fit its inputs; {ANEW}") from None
+        raise SourceError(f"{PLAN} is damaged: its shards do not match its inputs; {ANEW}") from None
 
 
 def check_source(path: Path, file: Any, source: bytes) -> None:
-    """Raise where an open part was not made of this source."""
+    """Raise if an open part was not made from this source."""
     if (file.schema.metadata or {}).get(SOURCE_KEY) != source:
         raise SourceError(
-            f"{path} is not the part that belongs there: run the command that made it again to make it anew"
+            f"{path} was made from another file or with other settings: repeat the command that made the "
+            "folder to replace it"
         )
 
 
 def is_sealed(plan: Mapping[str, Any]) -> bool:
-    """Return whether all parts of a plan hold digests: those of older versions do not."""
+    """Return whether all parts of a plan hold digests; older versions of treedot wrote none."""
     return CHECKSUM in plan
 
 
 def final_metadata(path: Path, file: Any, sealed: bool) -> dict[bytes, bytes]:
-    """Return the metadata of the last record batch of an open part; raise where the part is damaged.
+    """Return the metadata of the last record batch of an open part; raise if the part is damaged.
 
-    Parts that hold no digest are taken as they are, unless they are ``sealed``.
+    A part without a digest is damaged if it is ``sealed``, and is not checked otherwise.
     """
     count = file.num_record_batches
-    said = dict(file.get_batch_with_custom_metadata(count - 1)[1] or {}) if count else {}
-    if (sealed or DIGEST_KEY in said) and not is_whole(path, said.get(DIGEST_KEY, b"")):
-        raise SourceError(f"{path} is damaged: run the command that made it again, and it is made anew")
-    return said
+    found = dict(file.get_batch_with_custom_metadata(count - 1)[1] or {}) if count else {}
+    if (sealed or DIGEST_KEY in found) and not is_whole(path, found.get(DIGEST_KEY, b"")):
+        raise SourceError(f"{path} is damaged: repeat the command that made the folder to replace it")
+    return found
 
 
 def _paths(folder: Path, plan: Mapping[str, Any]) -> list[Path]:
@@ -136,13 +138,13 @@ def _paths(folder: Path, plan: Mapping[str, Any]) -> list[Path]:
     if missing:
         raise SourceError(
             f"{folder} is not complete: {len(missing)} of {len(paths)} parts are missing; treedot batch "
-            f"status {folder} lists them, and the command that made it, run again, makes them"
+            f"status {folder} lists them; repeat the command that made the folder to make them"
         )
     return paths
 
 
 def parts_metadata(path: Path) -> dict[bytes, bytes]:
-    """Return the metadata of the schema of a file of Arrow, or of the first part of a folder."""
+    """Return the metadata of the schema of an Arrow file, or of the first part of a folder."""
     from treedot.trees.arrow import clear_errors, mapped, pa
 
     first = part_paths(path)[0] if path.is_dir() else path
@@ -151,7 +153,7 @@ def parts_metadata(path: Path) -> dict[bytes, bytes]:
 
 
 def read_parts(path: Path) -> tuple[Matrix | csr_matrix, dict[str, Sequence[Any]]]:
-    """Return the vectors of a file of Arrow, or of a folder of parts, and the other columns as lists."""
+    """Return the vectors of an Arrow file or of a folder of parts, and the other columns as lists."""
     from treedot.trees.arrow import clear_errors, mapped, pa
 
     metadata, vectors, columns, rows = parts_metadata(path), [], dict[str, list[Any]](), 0
@@ -164,12 +166,12 @@ def read_parts(path: Path) -> tuple[Matrix | csr_matrix, dict[str, Sequence[Any]
                 check_source(part, file, source)
             final_metadata(part, file, plan is not None and is_sealed(plan))
             table = file.read_all()
-            table.validate(full=True)  # what leads out of its buffers would end the process
+            table.validate(full=True)  # invalid offsets would crash the process
             if any(
                 (table.schema.metadata or {}).get(key) != metadata.get(key) for key in (SPEC_KEY, WIDTH_KEY)
             ):
                 raise SourceError(
-                    f"{part} holds other vectors than the first part: remove it, and make it again"
+                    f"{part} holds other vectors than the first part: delete it and make it again"
                 )
             own = [name for name in OWN if name in table.schema.names]
             vectors.append(table.select(own))
@@ -192,13 +194,11 @@ def _vectors(table: Any, width: int, path: Path) -> Matrix | csr_matrix:
 
 
 def dense_vectors(column: Any, path: str | os.PathLike[str]) -> Matrix:
-    """Return a column of lists of one size as a matrix; raise if a list, or a part of it, is missing."""
+    """Return a column of fixed-size lists as a matrix; raise if it contains nulls."""
     from treedot.trees.arrow import pa
 
     if not pa.types.is_fixed_size_list(column.type) or _nulls(column):
-        raise SourceError(
-            f"the column 'vector' of {path} does not hold lists of one size, or numbers are missing in it"
-        )
+        raise SourceError(f"the column 'vector' of {path} does not hold fixed-size lists, or contains nulls")
     return _flat(column).reshape(len(column), column.type.list_size)
 
 
@@ -207,7 +207,7 @@ def _sparse(indices: Any, values: Any, width: int, path: Path) -> csr_matrix:
 
     sizes = _lengths(indices)
     if _nulls(indices) or _nulls(values) or not np.array_equal(sizes, _lengths(values)):
-        raise SourceError(f"{path} is damaged: its 'indices' and 'values' do not belong together")
+        raise SourceError(f"{path} is damaged: its 'indices' and 'values' do not match")
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     matrix = csr_matrix((_flat(values), _flat(indices), indptr), shape=(len(indices), width))
     matrix.check_format(full_check=True)

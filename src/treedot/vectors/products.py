@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-DENSE_RUN = 256  # columns that make it worth while to multiply them as a dense matrix
-SAMPLED = 64  # rows that are looked at to find such
+DENSE_RUN = 256  # the fewest columns that pay for a dense matrix product
+SAMPLED = 64  # rows examined to find such columns
 
 
 def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None, device: str = "cpu") -> Matrix:
     """Return the dot products of all rows of X with all rows of Y, or of X itself, as a dense matrix.
 
-    For sparse rows of fragments this is faster than ``(X @ Y.T).toarray()``, and takes no memory for the
-    number of columns. Dense vectors, and the columns of a dense rest, go through BLAS in their own type.
+    For sparse rows of fragments this is faster than ``(X @ Y.T).toarray()``, and its memory does not depend
+    on the number of columns. Dense vectors, and the columns of a dense rest, are multiplied by BLAS in their
+    own type.
 
     Parameters
     ----------
     X : array, sparse matrix or Vectors, of shape (n_X, n_components)
         Vectors of trees.
     Y : array, sparse matrix or Vectors, of shape (n_Y, n_components), default=None
-        More vectors; those of X by default. Two ``Vectors``, as ``load_vectors`` reads them, must have been
-        made alike, or it is an error. A plain matrix does not say how it was made: that it belongs with the
-        other is up to you.
+        More vectors; those of X by default. Two ``Vectors``, as ``load_vectors`` returns them, must have the
+        same settings. Plain matrices are not checked.
     n_jobs : int, default=None
         Threads for sparse rows; -1 for all cores. The products are the same to the byte.
     device : str, default="cpu"
@@ -41,8 +41,8 @@ def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None, device: str =
     Returns
     -------
     array of shape (n_X, n_Y)
-        In float64 where X or Y is sparse, since sums run over many small values; of two dense matrices in
-        their own type, float32 by default.
+        In float64 if X or Y is sparse, since sums run over many small values; otherwise in the type of the
+        dense matrices, float32 by default.
 
     Examples
     --------
@@ -65,11 +65,11 @@ def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None, device: str =
         dense_products: Matrix = X @ others.T
         return dense_products
     if device != "cpu":
-        raise DeviceError(f"sparse rows are compared by device='cpu' only, not by {device!r}")
+        raise DeviceError(f"sparse rows need device='cpu', not {device!r}")
     x = real_rows(X)
     y = x if Y is None else real_rows(Y)
     if x.shape[1] != y.shape[1]:
-        raise ParameterError(f"cannot compare rows of {x.shape[1]} and of {y.shape[1]} columns")
+        raise ParameterError(f"cannot compare rows of {x.shape[1]} and {y.shape[1]} columns")
     if (dense := dense_columns(x if x.shape[0] > y.shape[0] else y)) is not None:
         (x, left), (y, right) = _split(x, dense), _split(y, dense)
         sparse = dot_products(x, None if Y is None else y, n_jobs)
@@ -77,21 +77,21 @@ def dot_products(X: Any, Y: Any = None, n_jobs: int | None = None, device: str =
         return sparse
     if Y is None:
         return InvertedIndex(x).own_products(n_jobs)
-    if x.nnz < y.nnz:  # an index of the few, a pass over the many
+    if x.nnz < y.nnz:  # index the smaller matrix
         return InvertedIndex(x).products(y, n_jobs).T
     return InvertedIndex(y).products(x, n_jobs)
 
 
 def dense_columns(rows: csr_matrix) -> range | None:
-    """Return the last columns if they are those of a dense rest: held together by half of the rows.
+    """Return the last columns if half of the rows in a sample hold all of them, as they do a dense rest.
 
-    They are multiplied as a dense matrix, many times as fast. A sample of rows decides.
+    Multiplied as a dense matrix, they are many times as fast.
     """
     lengths = []
     for row in range(0, rows.shape[0], max(1, rows.shape[0] // SAMPLED)):
         indices = rows.indices[rows.indptr[row] : rows.indptr[row + 1]].astype(np.int64)
-        behind = rows.shape[1] - indices - np.arange(indices.size, 0, -1)  # 0 where all columns follow
-        lengths.append(int(np.argmax(behind[::-1] != 0)) if behind.any() else indices.size)
+        missing = rows.shape[1] - indices - np.arange(indices.size, 0, -1)  # columns after each that it lacks
+        lengths.append(int(np.argmax(missing[::-1] != 0)) if missing.any() else indices.size)
     width = max(lengths, default=0)
     if width < DENSE_RUN or 2 * lengths.count(width) < len(lengths):
         return None
@@ -99,7 +99,7 @@ def dense_columns(rows: csr_matrix) -> range | None:
 
 
 def _split(rows: csr_matrix, dense: range) -> tuple[csr_matrix, Matrix]:
-    """Return rows without some columns, and those columns as a dense matrix."""
+    """Return the rows without the columns ``dense``, and these columns as a dense matrix."""
     from scipy.sparse import csr_matrix
 
     inside = (rows.indices >= dense.start) & (rows.indices < dense.stop)

@@ -27,17 +27,17 @@ from treedot.parameters import (
 from treedot.vectors.dense.compositions import ALGEBRAS, Algebra, algebra_class
 
 FORMAT_VERSION = 1
-MAX_BUDGET = 2**29  # costs are kept in 32 bits
+MAX_BUDGET = 2**29  # costs are 32-bit integers
 MAX_REST_BUDGET = 32
-MAX_DIMENSIONS = 2**24  # of a dense vector: 64 MB, and an encoder works with some dozens of them
-MAX_FEATURES = 2**30  # hardly any collision: for rows that are only multiplied with each other
+MAX_DIMENSIONS = 2**24  # of a dense vector: 64 MB, and an encoder works with dozens of them
+MAX_FEATURES = 2**30  # hardly any collisions; for rows that are only multiplied with each other
 
-MAX_LENGTH = 64  # of subsequences of children, where there is a limit
-PARTIAL_DEFAULTS = {"mu": 0.4, "gaps": "toolkit", "max_length": None}  # what only partial trees have
+MAX_LENGTH = 64  # the largest limit on subsequences of children
+PARTIAL_DEFAULTS = {"mu": 0.4, "gaps": "toolkit", "max_length": None}  # fields of partial trees only
 
 
 class _Described:
-    """What every spec can do: name itself, be written down and read back."""
+    """The base of all specs: fingerprint, conversion to and from dicts, comparison."""
 
     kind: ClassVar[str]  # of vectors
 
@@ -64,7 +64,7 @@ class _Described:
         Parameters
         ----------
         fields : mapping of str to object
-            The fields by name. If ``fingerprint`` is among them, it must be that of the spec.
+            The fields by name. A ``fingerprint`` among them must match the spec.
 
         Returns
         -------
@@ -74,16 +74,16 @@ class _Described:
         Raises
         ------
         SpecMismatchError
-            If the fields describe vectors of another kind, or have another fingerprint.
+            If the fields describe vectors of another kind, or their fingerprint does not match.
         """
         given = dict(fields)
         kind, fingerprint = given.pop("kind", cls.kind), given.pop("fingerprint", None)
         if kind != cls.kind:
-            raise SpecMismatchError(f"this is the description of {kind} vectors, not of {cls.kind} ones")
+            raise SpecMismatchError(f"this describes {kind} vectors, not {cls.kind} ones")
         try:
             spec = cls(**given)
         except TypeError as error:
-            raise SpecMismatchError(f"this is not the description of a treedot spec: {error}") from None
+            raise SpecMismatchError(f"this does not describe a treedot spec: {error}") from None
         if fingerprint not in (None, spec.fingerprint):
             raise SpecMismatchError(
                 f"these settings have the fingerprint {spec.fingerprint}, not {fingerprint}: "
@@ -111,10 +111,10 @@ class _Described:
                 for name in mine
                 if mine[name] != theirs.get(name)
             )
-            raise SpecMismatchError(f"these vectors do not belong together: {differing}")
+            raise SpecMismatchError(f"cannot compare vectors with different settings: {differing}")
 
     def _check(self, *integers: str) -> None:
-        """Check the fields that all specs share, and the integers."""
+        """Check the fields that all specs share, and the given fields, which must be integers."""
         fields: Any = self
         for name in (*integers, "seed", "version"):
             object.__setattr__(self, name, checked_integer(name, getattr(self, name)))
@@ -129,36 +129,36 @@ class _Described:
 
 @dataclass(frozen=True)
 class DenseSpec(_Described):
-    """What a dense vector depends on besides its tree; equal specs make comparable vectors.
+    """The settings of dense vectors; vectors with equal specs can be compared.
 
     Parameters
     ----------
     n_components : int, default=2**13
         The dimension d of the vectors.
     decay : float, default=0.4
-        The decay λ, from 0 to 1: how much larger fragments count.
+        The decay λ, from 0 to 1: how much large fragments count.
     composition : {"mixed", "product", "convolution"}, default="mixed"
-        The operation that composes the vectors of nodes. The last two report false duplicates among pages and
+        The operation that composes the vectors of nodes. The last two find false duplicates among pages and
         functions: see ``DistributedTreeVectorizer``.
     seed : int, default=0
-        Which random vectors labels get.
+        The seed of the random vectors of labels.
     normalize : bool, default=True
         Whether vectors are divided by their length.
     dtype : {"float32", "float64"}, default="float32"
         The type of their elements.
     kernel : {"subset", "partial", "smoothed"}, default="subset"
-        Which kernel dot products approximate: that of fragments, that of partial trees, or that of partial
+        Which kernel dot products approximate: the kernel of fragments, of partial trees, or of partial
         trees in which similar words match in part.
     mu : float, default=0.4
         The factor μ, from 0 to 1, of every node of a partial tree.
     gaps : {"toolkit", "span"}, default="toolkit"
-        What partial trees cost for the children that they leave out; see ``PartialTreeKernel``.
+        How skipped children are penalised; see ``PartialTreeKernel``.
     max_length : int, default=None
-        The most children that a node of a partial tree has, up to 64; any number, by default, is faster.
+        The most children of a node in a partial tree, up to 64; no limit, the default, is faster.
     similarity : str, default=None
-        With ``kernel="smoothed"``, the fingerprint of the ``WordVectors``, which an encoder is given too.
+        With ``kernel="smoothed"``, the fingerprint of the ``WordVectors``; encoders take these separately.
     version : int, default=1
-        The format of vectors, which a change of any recipe raises.
+        The format of vectors; every change of the computed values raises it.
 
     Examples
     --------
@@ -193,15 +193,15 @@ class DenseSpec(_Described):
         self._check_smoothed()
 
     def _check_partial(self) -> None:
-        """Check what only partial trees have."""
+        """Check the fields of partial trees."""
         object.__setattr__(self, "mu", checked_share("mu (μ)", self.mu))
         checked_choice("gaps", self.gaps, GAPS)
         if self.max_length is not None:
             longest = checked_integer("max_length", self.max_length, at_least=1)
             if longest > MAX_LENGTH:
                 raise ParameterError(
-                    f"max_length must be at most {MAX_LENGTH} for vectors, not {longest}: each takes a "
-                    "composition for every child, where None, for any length, takes a single one"
+                    f"max_length must be at most {MAX_LENGTH} for vectors, not {longest}: use None for any "
+                    "length, which is also faster"
                 )
             object.__setattr__(self, "max_length", longest)
         if self.kernel == "subset":
@@ -210,25 +210,22 @@ class DenseSpec(_Described):
                     raise ParameterError(f"{name} has no effect with kernel='subset': use kernel='partial'")
         elif not algebra_class(self.composition).folds_left:
             left = ", ".join(repr(name) for name, algebra in ALGEBRAS.items() if algebra.folds_left)
-            raise ParameterError(
-                f"kernel={self.kernel!r} needs a composition that folds left, {left}, not "
-                f"{self.composition!r}: only there are all subsequences of children one sum, child by child"
-            )
+            raise ParameterError(f"kernel={self.kernel!r} needs composition={left}, not {self.composition!r}")
 
     def _check_smoothed(self) -> None:
-        """Check what only partial trees of similar words have."""
+        """Check the field of smoothed partial trees."""
         if self.kernel != "smoothed" and self.similarity is not None:
             raise ParameterError(
                 f"similarity has no effect with kernel={self.kernel!r}: use kernel='smoothed'"
             )
         if self.kernel == "smoothed" and not isinstance(self.similarity, str):
             raise ParameterError(
-                "kernel='smoothed' needs a similarity, word vectors, or in a spec their fingerprint, not "
+                "kernel='smoothed' needs word vectors as similarity, in a spec their fingerprint, not "
                 f"{self.similarity!r}"
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the kind of vectors and all fields that they depend on, as plain JSON values.
+        """Return the kind of vectors and all fields that determine them, as plain JSON values.
 
         Returns
         -------
@@ -238,7 +235,7 @@ class DenseSpec(_Described):
         fields = super().to_dict()
         if self.kernel != "smoothed":
             del fields["similarity"]
-        if self.kernel == "subset":  # as vectors were described before there were others
+        if self.kernel == "subset":  # keeps the fingerprints from before there were other kernels
             for name in ("kernel", *PARTIAL_DEFAULTS):
                 del fields[name]
         return fields
@@ -256,31 +253,31 @@ class DenseSpec(_Described):
 
 @dataclass(frozen=True)
 class SparseSpec(_Described):
-    """What a row of fragments depends on besides its tree and what was learned from others.
+    """The settings of rows of fragments, except what ``fit`` learns from trees.
 
     Parameters
     ----------
     n_features : int or None, default=2**20
-        How many hashed columns bounded fragments have, a power of two; None for those of a dictionary.
-        ``FragmentVectorizer`` says which default is used where, and why.
+        The number of hashed columns, a power of two; None for learned columns. ``FragmentVectorizer``
+        explains the defaults.
     decay : float, default=0.4
-        The decay λ, from 0 to 1: how much larger fragments count.
+        The decay λ, from 0 to 1: how much large fragments count.
     budget : int or None, default=4
-        The largest cost of a bounded fragment, which has an explicit column; None for all fragments.
+        The largest cost of a bounded fragment, which has a column of its own; None for all fragments.
     damping : {"linear", "sqrt", "log1p"}, default="sqrt"
-        How a fragment that occurs several times counts.
+        The function of the number of occurrences of a fragment.
     rest : {"dense", "blocks"} or None, default=None
-        How the row holds the fragments beyond the budget, if it does.
+        How the row represents the fragments beyond the budget, if at all.
     rest_size : int, default=6144
-        How many columns a dense rest has.
+        The number of columns of a dense rest.
     seed : int, default=0
-        Which columns and signs labels lead to.
+        The seed of the hashes that determine columns and signs.
     normalize : bool, default=True
         Whether rows are divided by their length.
     dtype : {"float32", "float64"}, default="float32"
         The type of their values.
     version : int, default=1
-        The format of rows, which a change of any recipe raises.
+        The format of rows; every change of the computed values raises it.
 
     Examples
     --------
@@ -318,12 +315,11 @@ class SparseSpec(_Described):
         checked_choice("damping", self.damping, DAMPINGS)
         checked_choice("rest", self.rest, (None, *RESTS))
         if self.rest is not None and self.damping != "linear":
-            raise ParameterError(
-                f"rest={self.rest!r} makes rows of the full kernel, which counts fragments as they are: "
-                f"use damping='linear', not {self.damping!r}"
-            )
+            raise ParameterError(f"rest={self.rest!r} needs damping='linear', not {self.damping!r}")
         if self.rest is not None and (self.budget is None or self.budget > MAX_REST_BUDGET):
-            raise ParameterError(f"rest={self.rest!r} wants a budget of at most {MAX_REST_BUDGET}")
+            raise ParameterError(
+                f"rest={self.rest!r} needs a budget of at most {MAX_REST_BUDGET}, not {self.budget}"
+            )
         if not 256 <= self.rest_size <= MAX_DIMENSIONS or self.rest_size % 256:
             raise ParameterError(
                 f"rest_size must be a multiple of 256 up to {MAX_DIMENSIONS}, not {self.rest_size}"
@@ -331,24 +327,24 @@ class SparseSpec(_Described):
 
     @property
     def shift(self) -> int:
-        """By how many bits a key is shifted to its hashed column."""
+        """The number of bits by which to shift a key right to get its hashed column."""
         return 0 if self.n_features is None else 65 - self.n_features.bit_length()
 
     @property
     def rest_width(self) -> int:
-        """How many columns there are for what lies beyond the budget."""
+        """The number of columns of the rest."""
         if self.rest == "blocks":
             return (self.n_features or MAX_FEATURES) // 2
         return self.rest_size if self.rest == "dense" else 0
 
 
 def default_damping(rest: str | None) -> str:
-    """Return how fragments count that occur several times; a rest allows only one way."""
+    """Return the default damping; a rest allows only "linear"."""
     return "sqrt" if rest is None else "linear"
 
 
 def spec_from_dict(fields: Mapping[str, Any]) -> DenseSpec | SparseSpec:
-    """Return the spec that ``to_dict`` of either kind described, alone or as it stands beside vectors.
+    """Return the spec that ``to_dict`` of either kind described, with or without a ``fingerprint``.
 
     Examples
     --------
@@ -360,7 +356,7 @@ def spec_from_dict(fields: Mapping[str, Any]) -> DenseSpec | SparseSpec:
         if fields.get("kind") == made.kind:
             return made.from_dict(fields)
     raise SpecMismatchError(
-        f"this is not the description of a treedot spec: its kind is {fields.get('kind')!r}, "
+        f"this does not describe a treedot spec: its kind is {fields.get('kind')!r}, "
         f"not {DenseSpec.kind!r} or {SparseSpec.kind!r}"
     )
 
@@ -369,11 +365,11 @@ S = TypeVar("S", DenseSpec, SparseSpec)
 
 
 def spec_of(kind: type[S], *fields: Any) -> S:
-    """Return a spec; the last ones are kept, since checking fields takes longer than encoding a tree."""
+    """Return a spec from a cache, since checking fields takes longer than encoding a tree."""
     try:
         known: S = _known(cast(Any, kind), *fields)
         return known
-    except TypeError:  # a field that cannot be looked up: the spec itself says what is wrong with it
+    except TypeError:  # an unhashable field: the constructor raises a clear error
         return kind(*fields)
 
 
@@ -383,7 +379,7 @@ def _known(kind: Any, *fields: Any) -> Any:
 
 
 def too_large(what: str, spec: DenseSpec | SparseSpec) -> RangeError:
-    """Return the error for the vector or row of a tree that is too large for its type."""
+    """Return the error for a vector or row with values too large for its type."""
     options = [*([] if spec.normalize else ["normalize=True"]), *_longer_type(spec)]
     use = f"{', '.join(options)} or " if options else ""
     return RangeError(
@@ -392,11 +388,11 @@ def too_large(what: str, spec: DenseSpec | SparseSpec) -> RangeError:
 
 
 def not_finite(what: str, spec: DenseSpec | SparseSpec) -> RangeError:
-    """Return the error for the vector or row of a tree that holds NaN or an infinite value."""
+    """Return the error for a vector or row with a NaN or infinite value."""
     options = " or ".join([*_longer_type(spec), "a smaller decay"])
     return RangeError(
-        f"the {what} is not finite in {spec.dtype} with decay={spec.decay}: use {options}, and please report "
-        "the tree, since no tree should do this"
+        f"the {what} is not finite in {spec.dtype} with decay={spec.decay}: use {options}; this is a bug, "
+        "please report the tree"
     )
 
 
@@ -407,7 +403,7 @@ def _longer_type(spec: DenseSpec | SparseSpec) -> list[str]:
 def _checked_dtype(dtype: Any) -> str:
     try:
         name = str(np.dtype(dtype).name)
-    except Exception:  # NumPy reads texts in many ways, and fails in as many
+    except Exception:  # NumPy raises many types
         name = ""
     if name not in DTYPES:
         raise ParameterError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype!r}")

@@ -16,13 +16,13 @@ from treedot.readers.sources import are_vectors
 
 
 def check_source(X: Any) -> None:
-    """Raise where vectors or a text in brackets stand for trees; for a ``fit`` that learns nothing."""
+    """Raise if X is vectors or a single bracket text; for a ``fit`` that does not read its trees."""
     if are_vectors(X) or (isinstance(X, str) and X.lstrip().startswith("(")):
         read_trees(X)
 
 
 class TreeInput:
-    """What an estimator is whose input is any source of trees, not a matrix."""
+    """A mixin for estimators whose input is any source of trees, not a matrix."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -36,7 +36,7 @@ class TreeTransformer(TransformerMixin, TreeInput, BaseEstimator):
     """A transformer whose input is any source of trees."""
 
     def __dir__(self) -> list[str]:
-        """Return the names of what is there; with wrong parameters, a ``spec`` is not."""
+        """Return the names of attributes, except those that raise, such as ``spec`` of wrong parameters."""
         return [name for name in object.__dir__(self) if self._is_there(name)]
 
     def _is_there(self, name: str) -> bool:
@@ -48,10 +48,10 @@ class TreeTransformer(TransformerMixin, TreeInput, BaseEstimator):
 
 
 class SparseTreeTransformer(TreeTransformer):
-    """One whose output is sparse."""
+    """A tree transformer whose output is sparse."""
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Refuse frames, which cannot hold sparse rows.
+        """Accept only the default output: data frames cannot hold sparse rows.
 
         Parameters
         ----------
@@ -66,18 +66,18 @@ class SparseTreeTransformer(TreeTransformer):
         Raises
         ------
         ParameterError
-            If a frame is asked for.
+            If ``transform`` names a data frame.
         """
         if transform not in (None, "default"):
             raise ParameterError(
-                f"{type(self).__name__} makes sparse rows, which do not fit a {transform} frame: leave its "
-                "output as it is, or set that of a step behind it, such as TruncatedSVD"
+                f"{type(self).__name__} makes sparse rows, which do not fit a {transform} frame: call "
+                "set_output on a later step, such as TruncatedSVD"
             )
         return self
 
 
 class StatelessTreeTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
-    """One with nothing to fit: its ``spec`` determines everything."""
+    """A tree transformer with nothing to fit: its ``spec`` determines everything."""
 
     spec: Any
 
@@ -110,7 +110,10 @@ class StatelessTreeTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer)
 
 
 class KernelMatrixTransformer(ClassNamePrefixFeaturesOutMixin, TreeTransformer):
-    """One whose output are the kernels of trees with the training trees: ``fit`` sets both."""
+    """A tree transformer that computes the kernels of trees with the training trees.
+
+    Subclasses implement ``fit``, which sets ``kernel_`` and ``trees_``.
+    """
 
     kernel_: Kernel
     trees_: Any

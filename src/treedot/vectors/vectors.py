@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """A matrix of vectors, one row per tree, and how it was made.
+    """A matrix of vectors, one row per tree, and the settings that made it.
 
-    ``dot_products`` and ``nearest`` take it in the place of a matrix, and refuse two that differ.
+    ``dot_products`` and ``nearest`` take it instead of a matrix, and raise if the settings of two differ.
 
     Parameters
     ----------
     matrix : array or CSR matrix
-        The vectors; a memory map where they were loaded from ``.npy``.
+        The vectors; a memory map if they were loaded from ``.npy``.
     spec : DenseSpec or SparseSpec
-        The settings that they were made with.
+        The settings that made them.
     fingerprint : str, default=""
-        The name of everything that determines a vector. It is the spec's own, unless the vectorizer has
-        learned columns or weights from trees.
+        The name of everything that determines a vector. By default the fingerprint of the spec; pass the
+        vectorizer's if it has learned columns or weights.
     columns : dict of str to list, default={}
-        What else is known of the trees, where the file has room for it.
+        Further values for each tree, from files that can hold them.
 
     Examples
     --------
@@ -72,38 +72,33 @@ class Vectors:
 
 
 def vector_width(spec: DenseSpec | SparseSpec) -> int | None:
-    """Return how many columns the vectors of a spec have, None where ``fit`` decides."""
+    """Return the number of columns of the vectors of a spec, None if ``fit`` determines it."""
     if isinstance(spec, DenseSpec):
         return spec.n_components
     return None if spec.n_features is None else spec.n_features + spec.rest_width
 
 
 def check_matrix(spec: DenseSpec | SparseSpec, kind: str, shape: tuple[int, ...], dtype: str) -> None:
-    """Raise where a matrix, "dense" or "sparse", cannot hold the vectors of a spec."""
+    """Raise if a matrix, "dense" or "sparse", cannot hold the vectors of a spec."""
     width = vector_width(spec)
     if spec.kind != kind or len(shape) != 2 or dtype != spec.dtype:
         raise SpecMismatchError(
-            f"a {kind} matrix of {dtype} with shape {shape} does not hold {spec.kind} vectors of "
-            f"{spec.dtype}, as its spec says"
+            f"the spec is for {spec.kind} vectors of {spec.dtype}, not for a {kind} matrix of {dtype} with "
+            f"shape {shape}"
         )
     if width not in (None, shape[1]):
-        raise SpecMismatchError(f"vectors of {shape[1]} columns do not have {width}, as their spec says")
+        raise SpecMismatchError(f"the spec is for vectors of {width} columns, not {shape[1]}")
 
 
 def comparable(X: Any, Y: Any = None) -> tuple[Any, Any]:
-    """Return the matrices of vectors that are to be compared; raise where they do not belong together.
-
-    Of a plain matrix nothing is known: the check is the caller's.
-    """
+    """Return the matrices of X and Y; raise if both are ``Vectors`` with different settings."""
     if isinstance(X, Vectors) and isinstance(Y, Vectors):
         if X.spec.kind != Y.spec.kind:
-            raise SpecMismatchError(
-                f"these vectors do not belong together: {X.spec.kind} and {Y.spec.kind} ones"
-            )
+            raise SpecMismatchError(f"cannot compare {X.spec.kind} with {Y.spec.kind} vectors")
         X.spec.require_same(Y.spec)
         if X.fingerprint != Y.fingerprint:
             raise SpecMismatchError(
-                "these vectors do not belong together: their vectorizers learned from different trees "
+                "cannot compare these vectors: their vectorizers learned from different trees "
                 f"(fingerprints {X.fingerprint} and {Y.fingerprint})"
             )
     return _matrix(X), _matrix(Y)
@@ -113,12 +108,12 @@ def _matrix(X: Any) -> Any:
     if isinstance(X, Vectors):
         return X.matrix
     if are_trees(X):
-        raise ParameterError("these are trees: turn them into rows first, by FragmentVectorizer().transform")
+        raise ParameterError("these are trees: turn them into rows first with FragmentVectorizer().transform")
     return X
 
 
 def are_trees(X: Any) -> bool:
-    """Whether someone gives trees, or bracket texts, where vectors belong."""
+    """Return whether X is trees or bracket texts instead of vectors."""
     if isinstance(X, (list, tuple)) or (isinstance(X, np.ndarray) and X.dtype.kind in "OU"):
         X = X[0] if len(X) else None
     return isinstance(X, (Forest, Tree, str))

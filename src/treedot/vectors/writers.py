@@ -1,14 +1,14 @@
 """Write vectors to files, a batch at a time, together with the settings that made them.
 
-``.npy`` holds the plain matrix and, behind its data, where NumPy does not look, eight bytes ``TRAILER``, the
+``.npy`` holds the plain matrix and, after its data, where NumPy does not look, eight bytes ``TRAILER``, the
 length of the description in eight bytes, little-endian, and the description as JSON. ``.parquet`` holds a
-column ``vector`` (a fixed-size list), the columns that came with the trees, and the description in the
-schema's metadata under ``treedot.spec``. Sparse rows go to ``.npz``, as ``scipy.sparse.load_npz``
-reads it, with the description as one more member, ``description.json``. So a matrix and its description are
-one file, which appears whole or not at all.
+column ``vector`` (a fixed-size list), the columns of the trees, and the description in the
+schema's metadata under ``treedot.spec``. Sparse rows are written to ``.npz``, which
+``scipy.sparse.load_npz`` reads, with the description as one more member, ``description.json``. So a matrix
+and its description are one file, which appears whole or not at all.
 
-A description holds the fields of the spec and its ``fingerprint``; where the vectorizer learned columns or
-weights, also ``learned``, the fingerprint of all that determines a row.
+A description holds the fields of the spec and its ``fingerprint``. If the vectorizer learned columns or
+weights, it also holds ``learned``, the fingerprint of everything that determines a row.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ MEMBER = "description.json"
 
 
 class VectorWriter(Protocol):
-    """Takes vectors a batch at a time."""
+    """An open file that takes vectors a batch at a time."""
 
     def write(self, vectors: Any, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append vectors, with what else is known of their trees."""
+        """Append vectors, and the columns of their trees."""
 
 
 @contextlib.contextmanager
@@ -51,7 +51,7 @@ def vector_file(
 ) -> Iterator[VectorWriter]:
     """Open a file of vectors for writing: ``.npy`` or ``.parquet``, for sparse rows ``.npz``.
 
-    The fingerprint is that of the vectorizer, where it is not the spec's own.
+    Pass the ``fingerprint`` of a vectorizer that has learned columns or weights.
     """
     suffix = Path(path).suffix.lower()
     if isinstance(spec, SparseSpec) and suffix != ".npz":
@@ -76,9 +76,10 @@ def matrix_rows(
     fingerprint: str | None = None,
     target: Path | None = None,
 ) -> Iterator[VectorWriter]:
-    """Write a matrix and its description to an open file, dense or sparse as the spec says.
+    """Write the dense or sparse matrix of a spec, with its description, to an open file.
 
-    Sparse rows wait in nameless files beside the target, by default among the system's temporary files.
+    Sparse rows are collected in unnamed temporary files beside ``target``, by default in the system's
+    temporary folder.
     """
     writer: contextlib.AbstractContextManager[Any]
     if isinstance(spec, DenseSpec):
@@ -98,7 +99,7 @@ def write_matrix(file: IO[bytes], matrix: Matrix, description: dict[str, Any]) -
 
 
 def vector_columns(matrix: Matrix | csr_matrix) -> dict[str, Any]:
-    """Return vectors as columns of Arrow, sharing their memory."""
+    """Return vectors as Arrow columns that share their memory."""
     from treedot.trees.arrow import pa
 
     if isinstance(matrix, np.ndarray):
@@ -111,13 +112,13 @@ def vector_columns(matrix: Matrix | csr_matrix) -> dict[str, Any]:
 
 
 def trailer(description: dict[str, Any]) -> bytes:
-    """Return what stands behind the data of a described ``.npy`` file."""
+    """Return the bytes that follow the data of a ``.npy`` file: its description."""
     text = json.dumps(description).encode()
     return TRAILER + len(text).to_bytes(8, "little") + text
 
 
 def describe(spec: DenseSpec | SparseSpec, fingerprint: str | None) -> dict[str, Any]:
-    """Return the description of vectors: how they are made, by a vectorizer that has this fingerprint."""
+    """Return the description of vectors of a spec, made by a vectorizer with this fingerprint."""
     description = {**spec.to_dict(), "fingerprint": spec.fingerprint}
     if fingerprint not in (None, spec.fingerprint):
         description["learned"] = fingerprint
@@ -135,7 +136,7 @@ def _write_header(file: IO[bytes], array: Any) -> None:
 
 
 class _NpyRows:
-    """A matrix in NumPy's format whose number of rows is filled in at the end."""
+    """Writes a ``.npy`` file; the number of rows is filled in at the end."""
 
     def __init__(self, file: IO[bytes], spec: DenseSpec) -> None:
         self._file = file
@@ -143,22 +144,22 @@ class _NpyRows:
         _write_header(file, self)
 
     def write(self, vectors: Matrix, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append vectors; ``.npy`` has no room for columns."""
+        """Append vectors; ``.npy`` cannot hold columns."""
         self._file.write(np.ascontiguousarray(vectors).data)
         self.shape = (self.shape[0] + len(vectors), self.shape[1])
 
     def finish(self, description: dict[str, Any]) -> None:
-        """Write the header again, now with the number of rows; NumPy keeps room for it to grow."""
+        """Write the header again, with the number of rows; NumPy pads the header so that it fits."""
         self._file.write(trailer(description))
         self._file.seek(0)
         _write_header(self._file, self)
 
 
 class _SparseRows(contextlib.ExitStack):
-    """A sparse matrix as ``scipy.sparse.save_npz`` writes it.
+    """Writes a sparse matrix in the format of ``scipy.sparse.save_npz``, without compression.
 
-    The parts of the matrix stand one behind the other in the file, so they grow in files of their own first.
-    Uncompressed, they take twice the space, but a fiftieth of the time.
+    The file holds the arrays of the matrix one after the other, so each grows in a file of its own first.
+    Without compression they take twice the space, but a fiftieth of the time.
     """
 
     def __init__(self, file: IO[bytes], spec: SparseSpec, target: Path | None) -> None:
@@ -169,14 +170,14 @@ class _SparseRows(contextlib.ExitStack):
         self._ends = [np.zeros(1, np.int64)]
 
     def write(self, vectors: csr_matrix, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append rows; ``.npz`` has no room for columns."""
-        self._width = vectors.shape[1]  # with what lies beyond the budget
+        """Append rows; ``.npz`` cannot hold columns."""
+        self._width = vectors.shape[1]  # if columns were learned, only the rows know how many
         self._ends.append(vectors.indptr[1:].astype(np.int64) + len(self._indices))
         self._indices.append(vectors.indices)
         self._data.append(vectors.data)
 
     def finish(self, description: dict[str, Any]) -> None:
-        """Put the parts together, and the description behind them."""
+        """Write the arrays to the file, and then the description."""
         indptr = np.concatenate(self._ends)
         parts = {
             "indices": self._indices,
@@ -197,7 +198,7 @@ class _SparseRows(contextlib.ExitStack):
 
 class _ParquetRows:
     def __init__(self, path: Path, description: dict[str, Any]) -> None:
-        from treedot.trees import arrow  # says what to install where pyarrow is missing
+        from treedot.trees import arrow  # its error names what to install if pyarrow is missing
 
         self._arrow, self._path = arrow, path
         self._metadata = {SPEC_KEY: json.dumps(description).encode()}
@@ -205,10 +206,10 @@ class _ParquetRows:
         self._types: dict[str, Any] | None = None
 
     def write(self, vectors: Matrix, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append vectors and columns; the first batch decides which columns there are, and their types."""
+        """Append vectors and columns; the first batch determines the columns and their types."""
         pa = self._arrow.pa
         if "vector" in columns:
-            raise ParameterError("rename the column 'vector': the name is taken by the vectors")
+            raise ParameterError("rename the column 'vector': the file format reserves this name")
         data = self._arrow.typed_columns(columns, len(vectors), self._types)
         table = pa.table({**vector_columns(vectors), **data}).replace_schema_metadata(self._metadata)
         if self._writer is None:

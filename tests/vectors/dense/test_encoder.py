@@ -335,7 +335,7 @@ def test_rows_are_scaled_without_loss_whatever_their_magnitude(dtype, power):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("place", [0, 17, 39])
 @pytest.mark.parametrize("wrong", [np.nan, -np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_is_never_taken_for_zero(dtype, place, wrong):
+def test_values_that_are_not_finite_are_never_treated_as_zero(dtype, place, wrong):
     row, out = np.zeros(40, dtype), np.empty(40, dtype)
     row[place] = wrong
     row[20] = 3
@@ -438,7 +438,7 @@ def test_specs_of_equal_settings_have_equal_fingerprints_and_others_do_not_mix()
     DenseSpec().require_same(DenseSpec())
     with pytest.raises(SpecMismatchError, match=r"decay 0\.4 and 0\.2"):
         DenseSpec().require_same(DenseSpec(decay=0.2))
-    with pytest.raises(SpecMismatchError, match="not the description"):
+    with pytest.raises(SpecMismatchError, match="does not describe a treedot spec"):
         DenseSpec.from_dict({"colour": "red"})
 
 
@@ -452,7 +452,7 @@ def test_impossible_thread_counts_are_refused(n_jobs):
 @pytest.mark.large
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_an_encoder_goes_on_in_a_forked_process_whatever_other_threads_were_at():
+def test_an_encoder_works_in_a_forked_process_while_other_threads_encode():
     encoder = DenseEncoder(DenseSpec(1024))
     fresh = count()
     few = read_trees(["(S (NP a) (VP b))"])

@@ -49,7 +49,7 @@ def test_labels_are_drawn_once(table):
     assert table._make.drawn == texts(*range(10))
 
 
-def test_those_not_used_for_longest_make_room(table):
+def test_the_least_recently_used_labels_make_room(table):
     look_up(table, range(10))
     look_up(table, range(5))
     look_up(table, [20, 21, 22])

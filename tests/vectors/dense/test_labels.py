@@ -37,7 +37,7 @@ def test_gaussian_labels_are_normal_and_nearly_orthonormal():
 
 
 @pytest.mark.parametrize("name", ALGEBRAS)
-def test_a_vector_depends_on_seed_and_text_alone(name):
+def test_a_vector_depends_only_on_seed_and_text(name):
     algebra = ALGEBRAS[name](256, 3)
     together = algebra.label_vectors(["a", "b", "c"])
     assert (algebra.label_vectors(["c"])[0] == together[2]).all()

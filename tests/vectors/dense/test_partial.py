@@ -59,7 +59,7 @@ def test_the_recursion_is_the_weighted_sum_of_all_partial_trees(tree, partial):
 def test_compositions_that_fold_right_are_refused(name):
     with pytest.raises(ValueError, match=f"{name} does not fold left"):
         reference.distributed_partial_tree(Tree.parse("(A b)"), ALGEBRAS[name](512), 0.4, 0.4)
-    with pytest.raises(ParameterError, match=f"folds left, 'mixed', not '{name}'"):
+    with pytest.raises(ParameterError, match=f"needs composition='mixed', not '{name}'"):
         DenseSpec(composition=name, kernel="partial")
 
 

@@ -208,13 +208,13 @@ def test_errors_are_near_the_floor(source, gaps):
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"kernel": "smoothed"}, "kernel='smoothed' needs a similarity, .* not None"),
+        ({"kernel": "smoothed"}, "kernel='smoothed' needs word vectors as similarity, .* not None"),
         ({"kernel": "smoothed", "similarity": WORDS}, "in a spec their fingerprint"),
         ({"kernel": "partial", "similarity": "x"}, "similarity has no effect with kernel='partial'"),
         ({"similarity": "x"}, "similarity has no effect with kernel='subset'"),
         (
             {"kernel": "smoothed", "similarity": "x", "composition": "product"},
-            "kernel='smoothed' needs a composition that folds left, 'mixed', not 'product'",
+            "kernel='smoothed' needs composition='mixed', not 'product'",
         ),
     ],
 )
@@ -223,7 +223,7 @@ def test_impossible_settings_are_refused(fields, complaint):
         DenseSpec(**fields)
 
 
-def test_an_encoder_wants_the_word_vectors_that_its_spec_names():
+def test_an_encoder_needs_the_word_vectors_that_its_spec_names():
     other = WordVectors({"A": [1, 0]})
     with pytest.raises(SpecMismatchError, match=f"word vectors of fingerprint {WORDS.fingerprint}"):
         DenseEncoder(spec_of())

@@ -50,7 +50,7 @@ def test_other_labels_are_orthogonal_but_for_noise():
     assert abs(noise.mean()) < 0.05
 
 
-def test_labels_that_are_no_words_are_those_of_the_algebra():
+def test_labels_that_are_not_words_are_those_of_the_algebra():
     algebra = MixedProduct(256, 3)
     texts = ["S", "w0", "x::n", "of::n", "w1::n"]
     found = WordLabels(algebra, WORDS)(texts)

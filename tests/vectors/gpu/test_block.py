@@ -70,7 +70,7 @@ def test_values_are_scaled_without_loss_whatever_their_magnitude(block: ctypes.C
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
-def test_what_is_not_finite_is_never_taken_for_zero(block: ctypes.CDLL, wrong: float) -> None:
+def test_values_that_are_not_finite_are_never_treated_as_zero(block: ctypes.CDLL, wrong: float) -> None:
     values = np.zeros(16)
     values[5] = wrong
     v, exponent, bound = rescaled(block, values, 3)
@@ -87,7 +87,7 @@ def test_zeros_have_no_exponent_however_often_they_are_rescaled(block: ctypes.CD
 
 
 @pytest.mark.parametrize("normalize", [0, 1])
-def test_what_is_not_finite_is_noted_where_it_is_written(block: ctypes.CDLL, normalize: int) -> None:
+def test_writing_a_value_that_is_not_finite_sets_the_flag(block: ctypes.CDLL, normalize: int) -> None:
     out = ctypes.c_float()
     for x, factor, exponent, noted in [
         (2.0, 0.5, 0, 0),

@@ -53,7 +53,7 @@ def test_a_pytorch_without_cuda_is_named() -> None:
     torch: Any = component("torch")
     if torch.version.cuda is not None:
         pytest.skip("this PyTorch was built for CUDA")
-    with pytest.raises(DeviceError, match=r"needs a PyTorch that was built for CUDA"):
+    with pytest.raises(DeviceError, match="needs PyTorch built for CUDA"):
         DistributedTreeVectorizer(device="cuda").transform(TREES)
 
 
@@ -106,28 +106,28 @@ def test_a_vector_that_the_gpu_notes_as_not_finite_is_an_error_once() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"composition": "convolution"}, "composition='convolution' are made by device='cpu' only"),
-        ({"kernel": "partial"}, "kernel='partial' are made by device='cpu' only"),
-        ({"kernel": "smoothed", "similarity": "x"}, "kernel='smoothed' are made by device='cpu' only"),
-        ({"dtype": "float64"}, "float64 ones are made by device='cpu' only"),
-        ({"n_components": 768}, "a multiple of 512 elements up to 16384, not of 768"),
-        ({"n_components": 32768}, "not of 32768: use device='cpu'"),
+        ({"composition": "convolution"}, "composition='convolution' needs device='cpu'"),
+        ({"kernel": "partial"}, "kernel='partial' needs device='cpu'"),
+        ({"kernel": "smoothed", "similarity": "x"}, "kernel='smoothed' needs device='cpu'"),
+        ({"dtype": "float64"}, "dtype='float64' needs device='cpu'"),
+        ({"n_components": 768}, "a multiple of 512 up to 16384, not 768"),
+        ({"n_components": 32768}, "not 32768: use device='cpu'"),
     ],
 )
-def test_what_a_gpu_does_not_make_is_refused(settings: dict[str, Any], message: str) -> None:
+def test_settings_that_a_gpu_does_not_support_raise(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(DeviceError, match=message):
         GpuEncoder(DenseSpec(**settings))
 
 
-def test_sparse_rows_stay_with_the_processor() -> None:
+def test_sparse_rows_need_the_processor() -> None:
     rows = FragmentVectorizer().transform(TREES)
     for compare in (dot_products, nearest):
-        with pytest.raises(DeviceError, match="sparse rows are compared by device='cpu' only"):
+        with pytest.raises(DeviceError, match="sparse rows need device='cpu'"):
             compare(rows, device="cuda")
 
 
 def test_a_processor_compares_whole_vectors() -> None:
-    with pytest.raises(ParameterError, match="elements goes with device='cuda'"):
+    with pytest.raises(ParameterError, match="elements needs device='cuda'"):
         nearest(np.eye(3), elements=2)
 
 
@@ -158,7 +158,7 @@ def test_labels_take_an_eighth_of_the_memory_at_most(memory: int, table: int) ->
     assert table - of_label < labels.capacity * of_label <= table
 
 
-def test_too_little_shared_memory_for_the_product_is_told() -> None:
+def test_too_little_shared_memory_for_the_product_raises() -> None:
     desktop = SimpleNamespace(shared_memory_per_block_optin=101376)
     algebra: Any = DenseSpec(n_components=16384, composition="product").algebra()
     gpu: Any = SimpleNamespace(device="cuda:0", properties=desktop)
@@ -187,10 +187,10 @@ def test_kernels_are_compiled_and_launched_on_their_own_device(monkeypatch: pyte
     assert met == [("compiled", 1), ("launched", 1)]
 
 
-def test_too_little_memory_is_told() -> None:
+def test_too_little_memory_raises_an_error_with_advice() -> None:
     torch: Any = component("torch")
     with (
-        pytest.raises(DeviceError, match=r"cuda:0 has too little memory for 7 trees: give fewer at a time"),
+        pytest.raises(DeviceError, match=r"cuda:0 has too little memory for 7 trees: pass fewer at a time"),
         clear_memory_errors("cuda:0", "7 trees"),
     ):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory.\nTried …")

@@ -61,14 +61,14 @@ def test_large_trees_are_rescaled_and_lie_in_global_memory_where_they_need_many_
         assert_as_near_as_the_processors(forest, DenseSpec(composition=composition))
 
 
-def test_what_is_too_large_without_normalisation_is_an_error() -> None:
+def test_a_vector_too_large_without_normalisation_raises() -> None:
     wide = "(S " + " ".join(["(A (B b) (C c))"] * 500) + ")"
     forest = read_trees(["(A b)", wide])
     with pytest.raises(RangeError, match="tree 2 is too large"):
         GpuEncoder(DenseSpec(decay=1.0, normalize=False)).encode(forest)
 
 
-def test_of_trees_in_parts_the_one_that_is_too_large_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_name_the_tree_that_is_too_large_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     large = "(A (B b) " * 3000 + "(B b)" + ")" * 3000
     forest = read_trees([*["(A b)"] * 10, large, "(A c)", large])
     monkeypatch.setattr(encoder, "MOST_VECTORS", 4)
@@ -76,7 +76,7 @@ def test_of_trees_in_parts_the_one_that_is_too_large_is_named(monkeypatch: pytes
         GpuEncoder(DenseSpec(decay=1.0, normalize=False)).transform(forest)
 
 
-def test_of_wide_trees_the_one_that_is_too_large_is_named() -> None:
+def test_errors_name_the_wide_tree_that_is_too_large() -> None:
     wide, large = (f"(A{' c' * 40} {child})" for child in ("c", binary_tree(12)))
     forest = read_trees(["(A b)", wide, "(A c)", large, "(A d)"])
     with pytest.raises(RangeError, match="tree 4 is too large"):

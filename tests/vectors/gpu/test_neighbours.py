@@ -62,17 +62,17 @@ def test_half_precision_finds_the_neighbours_of_short_vectors_too(
     [
         ([(3, 4)], {"k": 3}, "k must be at most 2, the number of others, not 3"),
         ([(3, 4)], {"k": 0}, "k must be at least 1"),
-        ([(3, 4), (2, 5)], {"k": 1}, "vectors of 4 elements on cpu with those of 5"),
+        ([(3, 4), (2, 5)], {"k": 1}, "vectors of 4 elements on cpu with vectors of 5"),
         ([(3,)], {"k": 1}, "of two dimensions"),
         ([(3, 4)], {"k": 1, "elements": 0}, "elements must be at least 1"),
     ],
 )
-def test_what_makes_no_sense_is_told(shapes: Any, more: dict[str, int], message: str) -> None:
+def test_invalid_arguments_raise(shapes: Any, more: dict[str, int], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         nearest_tensors(*map(torch.zeros, shapes), **more)
 
 
-def test_numbers_of_another_precision_are_told() -> None:
+def test_vectors_of_another_precision_raise() -> None:
     with pytest.raises(ParameterError, match=r"float32 tensors of two dimensions, not torch.float64"):
         nearest_tensors(torch.zeros((3, 4), dtype=torch.float64), k=1)
 
@@ -86,9 +86,9 @@ def test_there_may_be_nothing_to_compare(shape: tuple[int, int], monkeypatch: py
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
-def test_what_is_not_finite_is_told(wrong: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_that_are_not_finite_raise(wrong: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, "_halves", lambda X, _: neighbours._in_half_precision(X))
     Y = torch.ones((30, 4))
     Y[20, 1] = wrong
-    with pytest.raises(ParameterError, match="there is nan or inf among the vectors"):
+    with pytest.raises(ParameterError, match="the vectors contain nan or inf"):
         nearest_tensors(torch.ones((2, 4)), Y, k=1)

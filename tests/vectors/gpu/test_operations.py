@@ -47,13 +47,15 @@ def test_the_steps_of_a_gpu_make_the_vectors_of_the_processor(
 
 
 @given(st.lists(trees(), min_size=1, max_size=4), st.sampled_from([0.0, 0.4, 1.0]), st.booleans())
-def test_so_do_those_of_the_product(some: list[Tree], decay: float, normalize: bool) -> None:
+def test_the_steps_of_the_product_make_the_vectors_of_the_processor(
+    some: list[Tree], decay: float, normalize: bool
+) -> None:
     spec = DenseSpec(n_components=512, decay=decay, normalize=normalize, composition="product")
     forest = Forest.from_trees(some)
     assert_close(emulate_product(forest, spec), DenseEncoder(spec).encode(forest))
 
 
-def test_so_do_they_where_elements_outgrow_their_type() -> None:
+def test_the_steps_of_a_gpu_rescale_elements_that_would_overflow() -> None:
     wide = "(S " + " ".join(f"(A (B b{k % 3}) (C c))" for k in range(300)) + ")"
     deep = "(A (B b) " * 150 + "(B b)" + ")" * 150
     forest = read_trees([wide, deep, "(S (A a) b)"])
@@ -61,7 +63,7 @@ def test_so_do_they_where_elements_outgrow_their_type() -> None:
     assert_same_vectors(forest, DenseSpec(n_components=512, decay=1.0))
 
 
-def test_a_leaf_alone_takes_no_operation() -> None:
+def test_a_tree_of_one_node_takes_no_operation() -> None:
     forest = read_trees(["(a)", "(A b)"])
     assert [len(of_tree(operations_of(forest), k)) for k in range(2)] == [0, 1]
     assert not emulate(forest, DenseSpec(n_components=512))[0].any()

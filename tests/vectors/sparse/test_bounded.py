@@ -54,7 +54,7 @@ def test_bounded_fragments_are_found_in_the_order_of_the_worked_example():
 
 
 @pytest.mark.parametrize("memory", range(1, len(BOUNDED)))
-def test_a_search_in_too_little_memory_says_so(memory):
+def test_a_search_in_too_little_memory_is_incomplete(memory):
     assert not search(memory)[0].complete
 
 

@@ -152,7 +152,7 @@ def test_no_two_small_fragments_share_a_dense_vector():
 
 
 @pytest.mark.large
-def test_what_is_bounded_hardly_matters_beside_a_huge_rest():
+def test_bounded_fragments_hardly_matter_beside_a_huge_rest():
     forest = random_forest(4, 4, 900)
     logs = SubsetTreeKernel(1.0).log_norms(forest)
     assert logs.min() > 100  # far beyond float32
@@ -383,7 +383,7 @@ def test_decay_0_leaves_single_productions():
     assert dot_products(rows).tolist() == [[2.0, 1.0], [1.0, 2.0]]
 
 
-def test_a_single_node_is_no_fragment():
+def test_a_single_node_is_not_a_fragment():
     with pytest.raises(ParameterError, match="single node"):
         make_encoder().encode_fragment(Tree("A"))
 
@@ -406,7 +406,7 @@ def test_bad_settings_are_refused():
         SparseSpec(budget=-1)
     with pytest.raises(ParameterError, match="damping must be one of"):
         SparseSpec(damping="square")
-    with pytest.raises(ParameterError, match="use damping='linear'"):
+    with pytest.raises(ParameterError, match="needs damping='linear'"):
         SparseSpec(rest="dense")
     with pytest.raises(ParameterError, match="budget of at most 32"):
         SparseSpec(rest="blocks", damping="linear", budget=None)

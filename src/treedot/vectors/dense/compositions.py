@@ -1,7 +1,7 @@
 """Compositions a ⋄ b of two vectors: the vectors of labels, the operation, and the order of a fold.
 
-Vectors are float64 arrays whose last axis has ``size`` elements, so that many pairs compose at once.
-These are the definitions; ``treedot.vectors.dense`` computes the same on packed forests, fast.
+Vectors are float64 arrays whose last axis has ``size`` elements, so many pairs can be composed at once.
+These are the definitions; the encoders in this package compute the same on packed forests, fast.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from treedot.vectors.dense.labels import bits, gaussian_units, permutation, unif
 
 
 class Algebra(ABC):
-    """A bilinear composition of vectors that nearly keeps norms and nearly never maps two things to one.
+    """A bilinear composition of vectors that nearly keeps norms and keeps different fragments apart.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Algebra(ABC):
     @classmethod
     @abstractmethod
     def check_size(cls, size: int) -> None:
-        """Raise where the algebra cannot work with ``size`` dimensions."""
+        """Raise if the algebra does not support ``size`` dimensions."""
 
     @abstractmethod
     def label_vectors(self, texts: Sequence[str]) -> FloatArray:
@@ -52,14 +52,14 @@ class Algebra(ABC):
         """Return a ⋄ b."""
 
     def fold(self, vectors: Sequence[FloatArray]) -> FloatArray:
-        """Return v1 ⋄ v2 ⋄ … ⋄ vn with the brackets where the algebra puts them."""
+        """Return v1 ⋄ v2 ⋄ … ⋄ vn, bracketed from the left or from the right as the algebra requires."""
         if self.folds_left:
             return reduce(self.compose, vectors)
         return reduce(lambda right, left: self.compose(left, right), reversed(vectors))
 
 
 class _Shuffled(Algebra):
-    """What the paper's two compositions share: Gaussian labels, two permutations, the right fold."""
+    """The base of the paper's two compositions: Gaussian labels, two permutations, the right fold."""
 
     folds_left = False
 
@@ -76,8 +76,8 @@ class _Shuffled(Algebra):
 class ShuffledProduct(_Shuffled):
     """The paper's shuffled γ-product: a ⊠ b = γ · p1(a) ⊗ p2(b), with γ = √d.
 
-    The element-wise product of two random unit vectors has the norm 1/√d (root mean square), and γ makes
-    up for it.
+    The element-wise product of two random unit vectors has the norm 1/√d (root mean square); γ compensates
+    for it.
     """
 
     name = "product"
@@ -100,10 +100,10 @@ class ShuffledConvolution(_Shuffled):
 
     @classmethod
     def check_size(cls, size: int) -> None:
-        """Raise unless the size is one that the Fourier transform can work with."""
+        """Raise unless the Fourier transform supports the size."""
         if size < 32 or size & (size - 1):
             raise ParameterError(
-                f"n_components must be a power of two from 32 on for composition='convolution', not {size}"
+                f"n_components must be a power of two, at least 32, for composition='convolution', not {size}"
             )
 
     def compose(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -136,14 +136,14 @@ class Mixer:
         return np.where(self.negative, -moved, moved)
 
     def move(self, segments: Array) -> Array:
-        """Rotate segments and shuffle blocks: what the mixer does after the butterflies, but for signs."""
+        """Rotate segments and shuffle blocks: the mixer's steps after the butterflies, except the signs."""
         rotated = np.roll(segments, -self.rotation, axis=-1)
         blocks = rotated.reshape(*segments.shape[:-2], -1, self.LANES)
         return blocks[..., self.source, :].reshape(*segments.shape[:-2], self.size)
 
 
 def hadamard(x: FloatArray) -> FloatArray:
-    """Return the 16-point Hadamard transform along the axis before the last, by four stages."""
+    """Return the 16-point Hadamard transform along the second-to-last axis, in four stages."""
     for _ in range(4):
         even, odd = x[..., 0::2, :], x[..., 1::2, :]
         x = np.concatenate([even + odd, even - odd], axis=-2)
@@ -152,9 +152,9 @@ def hadamard(x: FloatArray) -> FloatArray:
 
 @cache
 def bent_signs() -> tuple[BoolArray, BoolArray]:
-    """Return all vectors of 16 signs whose Hadamard transform over 4 is signs again, and those transforms.
+    """Return all vectors of 16 signs whose Hadamard transform, over 4, is signs again, and the transforms.
 
-    True stands for minus. They are the 896 bent functions of four variables.
+    True means minus. These vectors are the 896 bent functions of four variables.
     """
     every = (np.arange(2**16)[:, None] >> np.arange(16)) & 1 == 1
     image = hadamard(np.where(every, -1.0, 1.0)[:, :, None])[:, :, 0]
@@ -167,8 +167,8 @@ class MixedProduct(Algebra):
 
     A label is a vector of signs over √d in which every sixteen elements that a mixer combines are
     one of the 896 sign vectors that the Hadamard matrix over 4 maps to signs again. So labels stay
-    signs as left and as right operand, while sums of fragments are mixed, which keeps their norms
-    from scattering as a product alone does.
+    signs as left and as right operand, while sums of fragments are mixed. Mixing keeps their norms
+    from scattering, as they do with a plain product.
     """
 
     name = "mixed"
@@ -181,21 +181,21 @@ class MixedProduct(Algebra):
 
     @classmethod
     def check_size(cls, size: int) -> None:
-        """Raise unless the size is a multiple of sixteen segments of whole blocks."""
+        """Raise unless the size is a multiple of 256: sixteen segments of whole blocks."""
         if size < 256 or size % 256:
             raise ParameterError(
                 f"n_components must be a positive multiple of 256 for composition='mixed', not {size}"
             )
 
     def label_choices(self, texts: Sequence[str]) -> IntArray:
-        """Return for every label which of the bent sign vectors stand in its columns of sixteen."""
+        """Return the index of the bent sign vector in each group of sixteen elements, for every label."""
         random = uniform_integers(keys(self.seed, texts, "label"), self.size // 16)
         return ((random.astype(np.uint64) * np.uint64(len(bent_signs()[0]))) >> np.uint64(32)).astype(
             np.int64
         )
 
     def label_signs(self, texts: Sequence[str]) -> BoolArray:
-        """Return where label vectors are negative."""
+        """Return the signs of label vectors; True means minus."""
         return bent_signs()[0][self.label_choices(texts)].swapaxes(1, 2).reshape(len(texts), self.size)
 
     def label_vectors(self, texts: Sequence[str]) -> FloatArray:
@@ -203,7 +203,7 @@ class MixedProduct(Algebra):
         return np.where(self.label_signs(texts), -1.0, 1.0) / math.sqrt(self.size)
 
     def mixed_labels(self, texts: Sequence[str], mixer: Mixer) -> BoolArray:
-        """Return where the images of label vectors under a mixer are negative."""
+        """Return the signs of the images of label vectors under a mixer; True means minus."""
         image = bent_signs()[1][self.label_choices(texts)].swapaxes(1, 2)
         negative: BoolArray = mixer.move(image) ^ mixer.negative
         return negative
@@ -219,7 +219,7 @@ ALGEBRAS: dict[str, type[Algebra]] = {
 
 
 def algebra_class(name: str) -> type[Algebra]:
-    """Return the algebra with a composition name."""
+    """Return the algebra of a composition by its name."""
     try:
         return ALGEBRAS[name]
     except (KeyError, TypeError):

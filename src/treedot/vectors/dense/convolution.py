@@ -49,7 +49,7 @@ class ConvolutionEncoder:
         return Labels(left, right)
 
     def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> Ended:
-        """Encode trees into ``out``; return how many, and why no more."""
+        """Encode trees into ``out``; return the first tree that is not done, and why."""
         work = fourier.plan(self.algebra.size, self.dtype)
         height, size = stack_height(schedule), out.shape[1]
         spectra = np.empty((height + 2, 2, size // 2 + 1), out.dtype)
@@ -59,7 +59,7 @@ class ConvolutionEncoder:
 
 
 class Memory(NamedTuple):
-    """Working memory: the spectra of open nodes and two more, and two rows."""
+    """Working memory: spectra of open nodes and two more, their exponents, and two rows."""
 
     spectra: Row
     exponent: IntArray
@@ -87,7 +87,7 @@ def _sum(label: Row, a: Any, spectrum: Row, b: Any, out: Row) -> None:
 
 @njit_inside
 def _convolve(x: Row, y: Row, product: Row, work: fourier.Plan, row: Row) -> None:
-    """Write the convolution of two rows, given by their spectra, over √d to a row."""
+    """Write the convolution, over √d, of two rows to ``row``; x and y are their spectra."""
     n = x.shape[1] - 1
     for k in range(0, n, LANES):
         xr, xi, yr, yi = load(x[0], k), load(x[1], k), load(y[0], k), load(y[1], k)
@@ -98,15 +98,15 @@ def _convolve(x: Row, y: Row, product: Row, work: fourier.Plan, row: Row) -> Non
     fourier.backward(product[0], product[1], work, scale, row)
 
 
-@njit_of_steps(lambda *_: math.inf, borrowing=True)  # NumPy rounds other products of float32
+@njit_of_steps(lambda *_: math.inf, borrowing=True)  # always compiled: NumPy rounds float32 differently
 def _encode(
     schedule: Schedule, labels: Labels, p1: IntArray, p2: IntArray, work: fourier.Plan,
     root_decay: float, normalize: bool, memory: Memory, out: Matrix,
 ) -> Ended:  # fmt: skip
     """Visit the nodes of each tree, children from right to left, and compose each into its parent.
 
-    The stack row of a node holds the spectrum of p2(t), over ``2^exponent``, where t is what its children
-    have composed so far: the right operand of whatever comes next, another child or the node's own label.
+    The stack row of a node holds the spectrum of p2(t), over ``2^exponent``, where t is the composition of
+    its children so far. It is the right operand of the next child, or of the node's own label.
     """
     number = out.dtype.type
     rows, exponent, total, composed = memory

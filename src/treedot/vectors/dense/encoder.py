@@ -16,27 +16,26 @@ from treedot.errors import ParameterError, SpecMismatchError
 from treedot.kernels.word_vectors import WordVectors
 from treedot.trees import Forest
 from treedot.vectors.chunks import ALL_DONE, NOT_FINITE, Ended, check_forest
-from treedot.vectors.dense.compositions import MixedProduct, ShuffledConvolution, ShuffledProduct
 from treedot.vectors.dense.label_table import LabelTable
 from treedot.vectors.dense.schedule import Schedule, make_schedule
 from treedot.vectors.spec import DenseSpec, not_finite, too_large
 
-PART_NODES = 1 << 16  # that are prepared at a time, at most; a larger tree is a part of its own
+PART_NODES = 1 << 16  # most nodes prepared at a time; a larger tree is a part of its own
 
 
 class DenseEncoder:
-    """Turns forests into matrices, one row per tree, as a spec says.
+    """Turns forests into matrices of dense vectors, one row per tree.
 
     The vector of a tree is ``T̃ = Σ s(n)`` over its nodes (see ``reference.distributed_tree``, and
-    ``reference.distributed_partial_tree`` for partial trees). Labels are looked up in a table that an encoder
-    keeps: encode many trees with the same one. Threads may share it.
+    ``reference.distributed_partial_tree`` for partial trees). An encoder keeps a table of label vectors, so
+    encode many trees with the same encoder. Threads may share it.
 
     Parameters
     ----------
     spec : DenseSpec
-        What a vector depends on besides its tree.
+        The settings of the vectors.
     similarity : WordVectors, default=None
-        With ``kernel="smoothed"``, those whose fingerprint the spec names.
+        With ``kernel="smoothed"``, the word vectors whose fingerprint is in the spec.
 
     Examples
     --------
@@ -58,13 +57,13 @@ class DenseEncoder:
 
     @property
     def nbytes(self) -> int:
-        """How much memory the encoder keeps: the vectors of labels, and of words."""
+        """The memory that the encoder keeps: the vectors of labels and of words."""
         return self._labels.nbytes + self._word_bytes
 
     def _after_fork(self) -> None:
-        """Go on in a child process, where the threads that were using the table do not exist.
+        """Make a new table in a child process if a thread of the parent was using the old one.
 
-        One may have been amidst a change of it. So it is left to the parent.
+        That thread does not exist in the child and may have left the table half changed.
         """
         if self._labels.is_busy:
             self._labels = LabelTable(self._compiled.label_table)
@@ -76,7 +75,7 @@ class DenseEncoder:
         n_jobs: int | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> Matrix:
-        """Return the vectors of all trees, one row each. Whatever the threads, the bytes are the same.
+        """Return the vectors of all trees, one row each; the bytes do not depend on the number of threads.
 
         Parameters
         ----------
@@ -87,8 +86,8 @@ class DenseEncoder:
         n_jobs : int, default=None
             Threads; -1 for all cores.
         progress : callable, default=None
-            Called now and then, by one thread at a time, with the number of trees that were finished since
-            the last call.
+            Called from time to time, by one thread at a time, with the number of trees finished since the
+            last call.
 
         Returns
         -------
@@ -109,7 +108,7 @@ class DenseEncoder:
         return result
 
     def _sections(self, forest: Forest, first: int, last: int) -> Iterator[tuple[int, int, IntArray]]:
-        """Cut trees where they hold more labels than are kept; yield their limits and labels."""
+        """Cut a range of trees into sections whose labels fit into the table; yield limits and labels."""
         here = np.zeros(len(forest.labels), bool)
         here[forest.label[forest.offsets[first] : forest.offsets[last]]] = True
         (used,) = here.nonzero()
@@ -134,7 +133,7 @@ class DenseEncoder:
         self, forest: Forest, row_of_label: IntArray, table: Any, out: Matrix,
         progress: Callable[[int], object] | None,
     ) -> Callable[[int, int], None]:  # fmt: skip
-        """Return what encodes some neighbouring trees, whose labels are in the table."""
+        """Return a function that encodes a range of trees whose labels are in the table."""
         from_right = not self._compiled.folds_left
         one_at_a_time = Lock()
 
@@ -156,7 +155,7 @@ class DenseEncoder:
 
 
 def _parts(forest: Forest, first: int, last: int, threads: Threads) -> list[tuple[int, int]]:
-    """Cut trees into parts with about equally many nodes."""
+    """Cut a range of trees into parts with about the same number of nodes."""
     spans = threads.even_spans(forest.offsets[first : last + 1], at_most=PART_NODES)
     return [(first + start, first + stop) for start, stop in spans]
 
@@ -174,7 +173,7 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 
 
 class CompiledEncoder(Protocol):
-    """What the compiled encoders, one for each algebra, have in common."""
+    """The interface of the compiled encoders, one for each algebra."""
 
     folds_left: bool
 
@@ -182,11 +181,11 @@ class CompiledEncoder(Protocol):
         """Return a named tuple of arrays with one row per label."""
 
     def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> Ended:
-        """Encode trees into ``out``; return how many, and why no more."""
+        """Encode trees into ``out``; return the first tree that is not done, and why."""
 
 
 def _compiled_encoder(spec: DenseSpec, similarity: WordVectors | None) -> CompiledEncoder:
-    algebra = spec.algebra()
+    """Return the compiled encoder of a spec; only its module is imported."""
     named = similarity.fingerprint if isinstance(similarity, WordVectors) else None
     if spec.similarity != named or (named is None) != (similarity is None):
         raise SpecMismatchError(
@@ -194,24 +193,23 @@ def _compiled_encoder(spec: DenseSpec, similarity: WordVectors | None) -> Compil
             if spec.kernel == "smoothed"
             else f"similarity has no effect with kernel={spec.kernel!r}: leave it out"
         )
-    if isinstance(algebra, MixedProduct) and similarity is not None:
-        from treedot.vectors.dense.smoothed import SmoothedEncoder
-
-        return SmoothedEncoder(algebra, similarity, spec.dtype)
-    if isinstance(algebra, MixedProduct) and spec.kernel == "partial":
-        from treedot.vectors.dense.partial import PartialEncoder
-
-        return PartialEncoder(algebra)
-    if isinstance(algebra, MixedProduct):
-        from treedot.vectors.dense.mixed import MixedEncoder
-
-        return MixedEncoder(algebra)
-    if isinstance(algebra, ShuffledProduct):
+    algebra: Any = spec.algebra()
+    if spec.composition == "product":
         from treedot.vectors.dense.product import ProductEncoder
 
         return ProductEncoder(algebra, spec.dtype)
-    if isinstance(algebra, ShuffledConvolution):
+    if spec.composition == "convolution":
         from treedot.vectors.dense.convolution import ConvolutionEncoder
 
         return ConvolutionEncoder(algebra, spec.dtype)
-    raise TypeError(f"there is no encoder for {algebra.name}")
+    if similarity is not None:
+        from treedot.vectors.dense.smoothed import SmoothedEncoder
+
+        return SmoothedEncoder(algebra, similarity, spec.dtype)
+    if spec.kernel == "partial":
+        from treedot.vectors.dense.partial import PartialEncoder
+
+        return PartialEncoder(algebra)
+    from treedot.vectors.dense.mixed import MixedEncoder
+
+    return MixedEncoder(algebra)

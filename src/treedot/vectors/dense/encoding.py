@@ -1,4 +1,4 @@
-"""Turn trees into dense vectors by settings, word vectors and a device, without scikit-learn."""
+"""Turn trees into dense vectors, given settings, word vectors and a device, without scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treedot.vectors.spec import DenseSpec
 
 
 class DenseEncoding(NamedTuple):
-    """All that determines dense vectors, and the device that makes them.
+    """Everything that determines dense vectors, and the device that makes them.
 
     ``words`` are the word vectors that the spec names.
     """
@@ -24,7 +24,7 @@ class DenseEncoding(NamedTuple):
     device: str = "cpu"
 
     def transform(self, forest: Forest, n_jobs: int | None = None, out: Matrix | None = None) -> Matrix:
-        """Return the vectors of trees, by an encoder that is kept for the next call."""
+        """Return the vectors of trees; the encoder is kept for the next call."""
         try:
             if self.device != "cpu":
                 from treedot.vectors.gpu.encoder import GpuEncoder

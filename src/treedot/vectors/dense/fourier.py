@@ -1,7 +1,7 @@
-"""Real Fourier transforms of a power-of-two length, in compiled code that needs no library.
+"""Real Fourier transforms of a power-of-two length, in compiled code without a library.
 
-Own code rather than a call, so that a thread can run whole trees without returning to Python and so
-that a row's result never depends on what is transformed beside it.
+With code of our own, a thread can encode whole trees without returning to Python, and the result for a
+row never depends on other rows.
 
 A real row of d elements is a complex one of N = d/2, and N = L · 16: element n = 16 m + lane. First
 sixteen transforms of length L run side by side, one per lane (Stockham's self-sorting scheme, radix
@@ -19,7 +19,7 @@ from treedot._runtime.array_types import IntArray, Row
 from treedot._runtime.jit import njit_borrowing, njit_inside
 from treedot._runtime.simd import LANES, backwards, load, splat, store, zipped
 
-SHORTEST = 2 * LANES * LANES  # of the rows that can be worked on in squares of blocks
+SHORTEST = 2 * LANES * LANES  # the shortest row that consists of whole squares of blocks
 
 
 class Plan(NamedTuple):
@@ -33,12 +33,12 @@ class Plan(NamedTuple):
     real_im: Row
     short_re: Row  # exp(-2πi b c / 16) at 4 b + c
     short_im: Row
-    rows: Row  # two complex rows, with room for one element too many
+    rows: Row  # two complex rows, each with one extra element
     square: Row  # two complex squares of 16 by 16
 
 
 def plan(size: int, dtype: str) -> Plan:
-    """Return what transforms of real rows of ``size`` elements need."""
+    """Return the plan for transforms of real rows of ``size`` elements."""
     half = size // 2
     length = half // LANES
     angles = (
@@ -67,7 +67,7 @@ def _four(
 
 @njit_inside
 def _four_blocks(re: Row, im: Row, at: int, far: int) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Return the Fourier transforms of four blocks that lie ``far`` apart."""
+    """Return the Fourier transform of four blocks at distance ``far`` from each other."""
     b, c, d = at + far, at + 2 * far, at + 3 * far
     return _four(
         load(re, at), load(im, at), load(re, b), load(im, b),
@@ -84,7 +84,7 @@ def _put(re: Row, im: Row, at: int, xr: Any, xi: Any, wr: Any, wi: Any) -> None:
 
 @njit_inside
 def _lanes(work: Plan, at: int) -> int:
-    """Transform every lane of the complex row ``at`` (0 or 2); return which row holds the result."""
+    """Transform every lane of the complex row ``at`` (0 or 2); return the row of the result."""
     length, stride = work.long_re.size, 1
     while length > 1:
         xr, xi, yr, yi = work.rows[at], work.rows[at + 1], work.rows[2 - at], work.rows[3 - at]
@@ -124,7 +124,7 @@ def _lanes(work: Plan, at: int) -> int:
 
 @njit_inside
 def _transpose(square: Row, other: Row) -> None:
-    """Exchange rows and columns of a square of 16 by 16, by four rounds of a perfect shuffle."""
+    """Transpose a square of 16 × 16 elements, by four rounds of a perfect shuffle."""
     for _ in range(2):
         for k in range(0, 8 * LANES, LANES):
             a, b = zipped(load(square, k), load(square, k + 8 * LANES))
@@ -138,7 +138,7 @@ def _transpose(square: Row, other: Row) -> None:
 
 @njit_inside
 def _across(work: Plan, at: int) -> int:
-    """Transform across the lanes of the complex row ``at``; return which row holds the result, in order."""
+    """Transform across the lanes of the complex row ``at``; return the row of the result, in order."""
     length = work.long_re.size
     xr, xi, yr, yi = work.rows[at], work.rows[at + 1], work.rows[2 - at], work.rows[3 - at]
     ar, ai, br, bi = work.square[0], work.square[1], work.square[2], work.square[3]
@@ -174,9 +174,9 @@ def _across(work: Plan, at: int) -> int:
 
 
 def planar(order: IntArray) -> IntArray:
-    """Return a shuffle of rows for rows that hold their even elements first and then their odd ones.
+    """Return a shuffle for rows whose even elements come first and their odd elements last.
 
-    All real rows are kept like that, since even and odd elements are the real and imaginary parts of
+    All real rows are stored like that, since even and odd elements are the real and imaginary parts of
     the complex row that is transformed.
     """
     target = order // 2 + (order % 2) * (order.size // 2)
@@ -232,7 +232,7 @@ def forward(row: Row, order: IntArray, work: Plan, re: Row, im: Row) -> None:
     zr[n], zi[n] = zr[0], zi[0]
     half = splat(row.dtype.type(0.5))
     for k in range(0, n, LANES):
-        # The even and the odd elements' spectra, unravelled from that of even + i odd.
+        # Separate the spectra of the even and of the odd elements from the spectrum of even + i odd.
         ar, ai = load(zr, k), load(zi, k)
         br, bi = backwards(load(zr, n - k - LANES + 1)), backwards(load(zi, n - k - LANES + 1))
         er, ei, odd_r, odd_i = half * (ar + br), half * (ai - bi), half * (ai + bi), half * (br - ar)
@@ -249,7 +249,7 @@ def backward(re: Row, im: Row, work: Plan, scale: Any, row: Row) -> None:
         _backward_by_definition(re, im, work, scale, row)
         return
     n = row.size // 2
-    zr, zi = work.rows[1], work.rows[0]  # exchanged: the inverse
+    zr, zi = work.rows[1], work.rows[0]  # exchanged, for the inverse
     for k in range(0, n, LANES):
         ar, ai = load(re, k), load(im, k)
         br, bi = backwards(load(re, n - k - LANES + 1)), backwards(load(im, n - k - LANES + 1))

@@ -1,4 +1,4 @@
-"""Gaussian label vectors, compiled: the same bits as ``labels.gaussian_units``, faster."""
+"""Gaussian label vectors, compiled: bit for bit those of ``labels.gaussian_units``, but faster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from treedot.vectors.dense.labels import (
     TAIL_SHIFT,
 )
 
-ROWS = 64  # label vectors that are made at a time
+ROWS = 64  # label vectors made at a time
 
 
 def label_vectors(algebra: Algebra, texts: Sequence[str]) -> Iterator[tuple[slice, FloatArray]]:
@@ -41,7 +41,7 @@ def label_vectors(algebra: Algebra, texts: Sequence[str]) -> Iterator[tuple[slic
 
 @njit_borrowing
 def shuffled(vectors: FloatArray, order: Array, out: Array) -> None:
-    """Write ``vectors[:, order]`` to ``out``, in its type."""
+    """Write ``vectors[:, order]`` to ``out``, converted to its type."""
     for i in range(vectors.shape[0]):
         row, target = vectors[i], out[i]
         for j in range(order.size):
@@ -72,10 +72,10 @@ def _polynomial(coefficients: FloatArray, x: float) -> float:
 
 @njit_borrowing
 def _fill(key: WordArray, use: _Constants, scratch: FloatArray, out: FloatArray) -> None:
-    """Write the unit vector of every key: uniforms, their normal quantiles, and those over their norm.
+    """Write the unit vector of every key: draw uniforms, take their normal quantiles, divide by the norm.
 
-    The scratch is for uniforms from -1/2 to 1/2, then for squares; its size is a power of two, and what is
-    beyond that of a vector is 0.
+    ``scratch`` holds uniforms from -1/2 to 1/2, then squares. Its size is a power of two, and the elements
+    beyond the size of a vector are 0.
     """
     size = out.shape[1]
     for i in range(out.shape[0]):
@@ -85,7 +85,7 @@ def _fill(key: WordArray, use: _Constants, scratch: FloatArray, out: FloatArray)
             row[2 * k] = (float(word & np.uint64(0xFFFFFFFF)) + 0.5) / 2.0**32 - 0.5
             if 2 * k + 1 < size:
                 row[2 * k + 1] = (float(word >> np.uint64(32)) + 0.5) / 2.0**32 - 0.5
-        for j in range(size):  # a copy, since what follows is faster from one row to another
+        for j in range(size):  # a copy, since the next loop is faster from one array to another
             scratch[j] = row[j]
         for j in range(size):
             x = CENTRE_SHIFT - scratch[j] * scratch[j]

@@ -1,4 +1,4 @@
-"""A table of label vectors that are computed once and kept for later trees, in limited memory."""
+"""A table that keeps label vectors for later trees, in limited memory."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import numpy as np
 from treedot._runtime.array_types import IntArray
 from treedot._runtime.threads import Threads
 
-TABLE_BYTES = 1 << 30  # for label vectors that are kept
-DRAWN = 64  # labels, at a time
+TABLE_BYTES = 1 << 30  # the default limit of a table
+DRAWN = 64  # labels drawn at a time
 
 _table_bytes: ContextVar[int] = ContextVar("table_bytes")
 
 
 @contextlib.contextmanager
 def small_tables(size: int) -> Iterator[None]:
-    """Let tables that are made meanwhile take at most so many bytes, where many processes share a memory."""
+    """Limit tables made inside the context to ``size`` bytes, since many processes share the memory."""
     before = _table_bytes.set(size)
     try:
         yield
@@ -31,15 +31,15 @@ def small_tables(size: int) -> Iterator[None]:
 
 
 class LabelTable:
-    """The labels met so far, in limited memory: new ones replace those not used for longest.
+    """The vectors of the labels met so far, in limited memory: new ones replace the least recently used.
 
-    The limit is ``TABLE_BYTES``, or what ``small_tables`` says. The table is larger only where trees that are
-    being encoded hold more labels than that.
+    The limit is ``TABLE_BYTES``, or the size given to ``small_tables``. The table exceeds it only if the
+    trees that are being encoded hold more labels.
 
     Parameters
     ----------
     make : callable
-        Returns the vectors of some labels: a named tuple of arrays with one row each.
+        Returns the vectors of labels: a named tuple of arrays with one row per label.
     """
 
     def __init__(self, make: Callable[[Sequence[str]], Any]) -> None:
@@ -49,24 +49,24 @@ class LabelTable:
         self.capacity = max(1, _table_bytes.get(TABLE_BYTES) // self._row_bytes)
         self._row: dict[str, int] = {}
         self._text: list[str] = []
-        self._used = np.zeros(0, np.int64)  # by which call each row was last asked for
-        self._last = 0  # call
-        self._under_way: list[int] = []  # calls
+        self._used = np.zeros(0, np.int64)  # the last call that used each row
+        self._last = 0  # number of the last call
+        self._under_way: list[int] = []  # numbers of the calls under way
         self._lock = Lock()
 
     @property
     def nbytes(self) -> int:
-        """How much memory the labels met so far take: rows that were never written to take none."""
+        """The memory of the labels met so far; rows that were never written take none."""
         return len(self._text) * self._row_bytes
 
     @property
     def is_busy(self) -> bool:
-        """Whether any thread is using the table."""
+        """Whether a thread is using the table."""
         return self._lock.locked() or bool(self._under_way)
 
     @contextlib.contextmanager
     def rows(self, texts: Sequence[str], threads: Threads) -> Iterator[tuple[IntArray, Any]]:
-        """Give the rows of different texts, and the table, in which they stay as they are meanwhile."""
+        """Yield the row numbers of distinct texts, and the table; these rows do not change meanwhile."""
         with self._lock:
             self._last += 1
             call = self._last
@@ -88,7 +88,7 @@ class LabelTable:
         return rows
 
     def _draw(self, texts: list[str], threads: Threads) -> None:
-        """Make the vectors of new texts."""
+        """Add the vectors of new texts to the table."""
         rows = self._free_rows(len(texts))
 
         def draw(first: int, last: int) -> None:
@@ -103,7 +103,7 @@ class LabelTable:
             self._text[row] = text
 
     def _free_rows(self, count: int) -> IntArray:
-        """Return rows to write to: those never used, then those that no call under way has asked for."""
+        """Return rows to write to: rows never used, then the oldest that no call under way uses."""
         taken = len(self._text)
         idle = np.flatnonzero(self._used[:taken] < min(self._under_way, default=self._last))
         if taken - idle.size + count > len(self._used):
@@ -116,7 +116,7 @@ class LabelTable:
         return np.concatenate([oldest, np.arange(taken, taken + never)])
 
     def _enlarge(self, size: int) -> None:
-        """Move to larger arrays; who is using the others goes on with them."""
+        """Move to larger arrays; calls under way keep using the old ones."""
         old = len(self._used)
         table = [np.empty((size, *array.shape[1:]), array.dtype) for array in self._table]
         for array, values in zip(table, self._table, strict=True):

@@ -1,9 +1,9 @@
 """Random numbers from a seed and the text of a label, with the same bits on every machine.
 
 A label's UTF-8 bytes are hashed (BLAKE2b) into a 128-bit key, and the key drives a counter-based
-generator: 64-bit word ``i`` is a fixed function of key and ``i``. Everything below is integer
-arithmetic, IEEE basic operations on single elements, and polynomials written out here; no library
-stream and no libm function takes part, so nothing can change under a stored vector.
+generator: 64-bit word ``i`` is a fixed function of key and ``i``. This module uses only integer
+arithmetic, basic IEEE operations on single elements, and its own polynomials. It depends on no random
+generator of a library and on no libm function, so stored vectors can always be reproduced.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def bits(key: WordArray, count: int) -> BoolArray:
 
 
 def permutation(seed: int, name: str, size: int) -> IntArray:
-    """Return the random permutation of ``0 … size - 1`` that belongs to a seed and a name."""
+    """Return the random permutation of ``0 … size - 1`` for a seed and a name."""
     order = words(keys(seed, [name], "shuffle"), size)[0]
     return np.argsort(order, kind="stable")
 
@@ -39,7 +39,7 @@ def gaussian_units(seed: int, texts: Sequence[str], size: int) -> FloatArray:
     """Return a unit vector with Gaussian direction for every text (section 3.1.1), shape ``(n, size)``."""
     key = keys(seed, texts, "label")
     units = np.empty((len(key), size))
-    rows = max(1, 2**14 // size)  # a few rows at a time stay in the processor's cache
+    rows = max(1, 2**14 // size)  # so few that they fit into the processor's cache
     for start in range(0, len(key), rows):
         normal = _normal_quantile(uniform_integers(key[start : start + rows], size))
         units[start : start + rows] = normal / np.sqrt(_sum_in_halves(normal * normal))
@@ -47,7 +47,7 @@ def gaussian_units(seed: int, texts: Sequence[str], size: int) -> FloatArray:
 
 
 def _sum_in_halves(values: FloatArray) -> FloatArray:
-    """Sum rows by adding halves: a fixed order, whatever the width of the machine's vectors."""
+    """Sum rows by adding halves: the order does not depend on the machine's vector instructions."""
     width = 1 << (values.shape[1] - 1).bit_length()
     total = np.zeros((len(values), width))
     total[:, : values.shape[1]] = values
@@ -59,9 +59,9 @@ def _sum_in_halves(values: FloatArray) -> FloatArray:
 
 # Wichura (1988), Algorithm AS 241, PPND16: coefficients of the rational approximations of the normal
 # quantile, numerator and denominator, highest power first. With u from -1/2 to 1/2 the centre is a function
-# of CENTRE_SHIFT - u², the tails are one of sqrt(-log(1/2 - |u|)) - TAIL_SHIFT. The third approximation, of
-# quantiles above 7, is out of reach of 32-bit uniforms.
-CENTRE_EDGE = 0.425  # how far from 1/2 the centre reaches
+# of CENTRE_SHIFT - u², the tails are one of sqrt(-log(1/2 - |u|)) - TAIL_SHIFT. The third approximation is
+# for quantiles above 7, which 32-bit uniforms do not reach.
+CENTRE_EDGE = 0.425  # the largest |u| of the centre
 CENTRE_SHIFT = 0.180625
 TAIL_SHIFT = 1.6
 CENTRE = (
@@ -77,7 +77,7 @@ TAIL = (
      0.689767334985100004550, 1.67638483018380384940, 2.05319162663775882187, 1.0),
 )  # fmt: skip
 
-# Of the logarithm: mantissas from √½ on, and the series of artanh(s) / s in s².
+# For the logarithm: the least mantissa, √½, and the series of artanh(s) / s in s².
 ROOT_HALF = 0.70710678118654752440
 LOG_2 = 0.69314718055994530942
 LOG_SERIES = tuple(1.0 / odd for odd in range(21, 0, -2))

@@ -4,19 +4,19 @@ Inside, every vector is √d times as long as outside. Then labels are rows of s
 
     s(n) = M1(… M1(M1(n) ⊗ M2(x1)) ⊗ M2(x2) …) ⊗ M2(xm),     x = c + √λ s(c) for each child c.
 
-Signs. Let M° be a mixer without its signs σ: M(x) = σ ⊗ M°(x). M1's signs need never be applied, since
-three things that are prepared once carry them: a label as left operand, ``head = σ1 ⊗ M1(n)``, a label as
-right operand, ``child = σ1 ⊗ M2(c)``, and the signs that M2 is given here, σ1 ⊗ σ2. So each of the four ways
-to compose a child is a product of what is at hand (t is what its parent has composed so far):
+Signs. Let M° be a mixer without its signs σ: M(x) = σ ⊗ M°(x). M1's signs are never applied to rows. Instead
+three factors that are computed once contain them: a label as left operand, ``head = σ1 ⊗ M1(n)``, a label as
+right operand, ``child = σ1 ⊗ M2(c)``, and the signs of M2 here, σ1 ⊗ σ2. There are four ways to compose a
+child (t is what its parent has composed so far):
 
     a leaf, the first child    M1(n) ⊗ M2(c)  =  head ⊗ child
     a leaf, a later child      M1(t) ⊗ M2(c)  =  M1°(t) ⊗ child
     any other, the first       M1(n) ⊗ M2(x)  =  head ⊗ (child + √λ σ1 ⊗ σ2 ⊗ M2°(s(c)))
     any other, a later one     M1(t) ⊗ M2(x)  =  M1°(t) ⊗ (child + √λ σ1 ⊗ σ2 ⊗ M2°(s(c)))
 
-Factors. Butterflies are 4 M°, not M° (see ``mixing``), so each number that a mixed row is multiplied by
-contains a quarter, ``UNMIX``. In the last line there are two mixers: the right operand, in brackets, is
-computed as a quarter of what is written there, for M1°'s sake.
+Factors. Butterflies are 4 M°, not M° (see ``mixing``), so each number that multiplies a mixed row contains
+the factor ¼, ``UNMIX``. The last line has two mixers, so its right operand, in brackets, is computed as a
+quarter of its value, to compensate for M1°.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ from treedot.vectors.spec import DenseSpec
 
 
 class Labels(NamedTuple):
-    """The signs of every label as left operand (a node over its children) and as right operand (a child).
+    """The signs of every label as left operand (a parent) and as right operand (a child).
 
-    Both carry M1's signs too: σ1 ⊗ M1(n) and σ1 ⊗ M2(c).
+    Both contain M1's signs: σ1 ⊗ M1(n) and σ1 ⊗ M2(c).
     """
 
     head: SignWords
@@ -78,10 +78,10 @@ class MixedEncoder:
         self.m2 = Shuffle(targets(algebra.m2), signs, algebra.m2.rotation)
 
     def label_table(self, texts: Sequence[str]) -> Labels:
-        """Return the signs of labels, already mixed."""
+        """Return the signs of labels after mixing."""
         head = np.empty((len(texts), self.algebra.size // LANES), np.uint16)
         child = np.empty_like(head)
-        rows = max(1, 2**18 // self.algebra.size)  # a few rows at a time stay in the processor's cache
+        rows = max(1, 2**18 // self.algebra.size)  # so few that they fit into the processor's cache
         for start in range(0, len(texts), rows):
             part = slice(start, start + rows)
             if compiles(head[part].size):
@@ -95,13 +95,13 @@ class MixedEncoder:
         return Labels(head, child)
 
     def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> Ended:
-        """Encode trees into ``out``; return how many, and why no more."""
+        """Encode trees into ``out``; return the first tree that is not done, and why."""
         memory = Memory.make(stack_height(schedule), out)
         return _encode(schedule, labels, self.m1, self.m2, math.sqrt(spec.decay), spec.normalize, memory, out)
 
 
 class Memory(NamedTuple):
-    """Working memory: rows, of which ``number_of`` is at each height of the stack, and three more."""
+    """Working memory: rows for each height of the stack, with the numbers ``number_of``, and three more."""
 
     rows: Matrix
     number_of: IntArray
@@ -112,7 +112,7 @@ class Memory(NamedTuple):
 
     @classmethod
     def make(cls, height: int, out: Matrix) -> Self:
-        """Return memory for rows like those of a matrix."""
+        """Return memory for a stack of rows like those of ``out``."""
         return cls(
             empty_rows(height + 3, out),
             np.arange(height),
@@ -127,7 +127,10 @@ class Memory(NamedTuple):
 def _mix_labels(
     choices: IntArray, images: SignWords, shuffle: Shuffle, segments: HalfWordArray, out: SignWords
 ) -> None:
-    """Write the mixed signs of labels, given by their choices of sign columns, to rows of words."""
+    """Write the mixed signs of labels to rows of words.
+
+    ``choices`` holds for each label the numbers of its bent sign vectors, and ``images`` their transforms.
+    """
     count = out.shape[1] // 16
     for label in range(out.shape[0]):
         for block in range(count):
@@ -148,7 +151,7 @@ def _mix_labels(
 
 @njit_inside
 def _times(four: Any, first: int, gap: int, target: IntArray, y: Row, out: Row) -> None:
-    """Store four blocks of butterflies, times y, where they go."""
+    """Store four blocks of butterflies, times y, at their targets."""
     for_0, for_1, for_2, for_3 = four
     at = target[first]
     store(out, at, for_0 * load(y, at))
@@ -180,15 +183,15 @@ def _encode(
 ) -> Ended:  # fmt: skip
     """Visit the nodes of each tree, children first, and compose each finished one into its parent.
 
-    The stack row of a node holds what is composed so far, in the end s(n), over ``2^exponent``; no magnitude
-    is above ``bound``. All signs are applied there, and no factor is open. A pre-terminal (a node over one
-    leaf) has no row: its s(n) is nothing but signs.
+    The stack row of a node holds the composition of its children so far, in the end s(n), over
+    ``2^exponent``; no magnitude is above ``bound``. It contains all signs and factors. A pre-terminal (a node
+    over one leaf) has no row, since its s(n) consists of signs only.
     """
     number = out.dtype.type
     rows, number_of, exponent, bound, edge, words = memory
-    spare = number_of.size  # the row that the next result is written to
+    spare = number_of.size  # the row for the next result
     total, right = row_of(rows, spare + 1), row_of(rows, spare + 2)
-    preterminal, signs, label = words[0], words[1], words[2]  # the first is s(n) of the last one
+    preterminal, signs, label = words[0], words[1], words[2]  # the first is s(n) of the last pre-terminal
     for tree in range(len(out)):
         total[:] = 0
         total_exponent = rescaling.NO_VALUE
@@ -242,7 +245,7 @@ def _encode(
                     exponent[above] += grown
                     bound[above] *= MIXER_BOUND * largest
             number_of[above], spare = spare, number_of[above]
-            if bound[above] > rescaling.LARGE or exponent[above] != 0:  # what was large may also fade
+            if bound[above] > rescaling.LARGE or exponent[above] != 0:  # a scaled row may also get too small
                 bound[above], exponent[above] = rescaling.rescale(
                     row_of(rows, number_of[above]), exponent[above]
                 )

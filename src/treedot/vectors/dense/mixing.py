@@ -2,13 +2,13 @@
 
 A mixer passes the elements ``p, p + q, …, p + 15 q`` of a row (q = d/16) through the 16-point Hadamard
 matrix over 4, rotates each of the sixteen segments of q elements, moves blocks of sixteen elements and
-changes signs. What is here works on blocks: the butterflies of one block of every segment are four tuples of
-four blocks, in the order that two rounds of 4-point transforms leave them in, and each block is stored where
-the mixer moves it. ``count``, the number of blocks in a segment, is handed down: to divide for it again in an
-innermost loop would cost a tenth of its time.
+changes signs. This module works on blocks: the butterflies of one block of every segment are four tuples of
+four blocks, in the order in which two rounds of 4-point transforms leave them, and each block is stored where
+the mixer moves it. ``count``, the number of blocks in a segment, is an argument: dividing for it again in an
+innermost loop would take a tenth of the time.
 
-Butterflies are not divided by 4. So whatever is mixed here is ``BUTTERFLY_FACTOR`` times too large, and the
-caller puts that right with a factor of a multiplication that there is anyway.
+Butterflies are not divided by 4. So mixed rows are ``BUTTERFLY_FACTOR`` times too large here; callers correct
+this in a multiplication that they need anyway.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from treedot._runtime.jit import in_compiled_code, inlined, njit_inside
 from treedot._runtime.simd import LANES, flip, load, splat, store, times
 from treedot.vectors.dense.compositions import Mixer
 
-BUTTERFLY_FACTOR = 4.0  # the 16-point Hadamard matrix is so many times an orthogonal one
+BUTTERFLY_FACTOR = 4.0  # the 16-point Hadamard matrix is 4 times an orthogonal one
 UNMIX = 1.0 / BUTTERFLY_FACTOR
-MIXER_BOUND = 4.0  # a mixer can make the largest magnitude of a row so many times as large: √16
+MIXER_BOUND = 4.0  # a mixer multiplies the largest magnitude of a row by at most √16
 ROW_GAP = 272  # elements between rows; see ``empty_rows``
 EDGE = 16 * 2 * LANES  # elements where rotated segments wrap around: two blocks of each
 
 
 class Shuffle(NamedTuple):
-    """A mixer as arrays: where each block of sixteen goes, and a word of signs for every target block."""
+    """A mixer as arrays: the target of each block of sixteen, and a word of signs for every target block."""
 
     target: IntArray
     signs: SignWords
@@ -38,28 +38,28 @@ class Shuffle(NamedTuple):
 
 
 def targets(mixer: Mixer) -> IntArray:
-    """Return where each block of sixteen elements begins after the shuffle."""
+    """Return the position of each block of sixteen elements after the shuffle."""
     return (np.argsort(mixer.source) * LANES).astype(np.int32)
 
 
 def sign_words(negative: BoolArray) -> SignWords:
-    """Return rows of signs with sixteen in a word; True stands for minus."""
+    """Return rows of signs packed sixteen to a word; True means minus."""
     packed = np.packbits(negative, axis=1, bitorder="little")
     return np.ascontiguousarray(packed).view("<u2").astype(np.uint16)
 
 
 def empty_rows(count: int, out: Matrix) -> Matrix:
-    """Return memory for rows like those of a matrix, which ``row_of`` finds.
+    """Return memory for ``count`` rows like those of ``out``; get one with ``row_of``.
 
-    They do not follow each other at once: the same places of rows whose distance is a power of two would
-    be kept in the same few lines of the processor's cache, where each pass over several rows would lose them.
+    There is a gap between rows. If their distance were a power of two, equal positions of all rows would
+    share a few lines of the processor's cache and evict each other in passes over several rows.
     """
     return np.empty((count, out.shape[1] + ROW_GAP), out.dtype)
 
 
 @inlined
 def row_of(rows: Matrix, number: int) -> Row:
-    """Return one of the rows."""
+    """Return a row of the memory that ``empty_rows`` made."""
     return rows[number, : rows.shape[1] - ROW_GAP]
 
 
@@ -72,7 +72,7 @@ def _four(a: Any, b: Any, c: Any, d: Any) -> tuple[Any, Any, Any, Any]:
 
 @njit_inside
 def _sixteen(a: Any, b: Any, c: Any, d: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the 16-point Hadamard transform of four by four blocks: four by four again, transposed."""
+    """Return the 16-point Hadamard transform of 4 × 4 blocks, as 4 × 4 blocks, transposed."""
     a, b, c, d = _four(*a), _four(*b), _four(*c), _four(*d)
     return (
         _four(a[0], b[0], c[0], d[0]),
@@ -95,7 +95,7 @@ def _butterflies(x: Row, at: int, q: int) -> tuple[Any, Any, Any, Any]:
 
 @njit_inside
 def lay_edge(x: Row, edge: Row) -> None:
-    """Lay the last and the first block of each segment side by side, where a rotation wraps around."""
+    """Copy the last and the first block of each segment next to each other, where a rotation wraps around."""
     q = x.size // 16
     for k in range(16):
         store(edge, 2 * LANES * k, load(x, k * q + q - LANES))
@@ -104,17 +104,17 @@ def lay_edge(x: Row, edge: Row) -> None:
 
 @njit_inside
 def row_butterflies(x: Row, edge: Row, block: int, rotation: int) -> tuple[Any, Any, Any, Any]:
-    """Return the butterflies of a block of every rotated segment; the last one wraps around, by the edge."""
+    """Return the butterflies of a block of every rotated segment; the last block is read from ``edge``."""
     q = x.size // 16
     inside = LANES * (block + 1) < q
-    # One call with chosen arguments: two calls would double the code of the innermost loop.
+    # A single call: two calls would double the code of the innermost loop.
     source, at = (x, LANES * block + rotation) if inside else (edge, rotation)
     return _butterflies(source, at, q if inside else 2 * LANES)
 
 
 @njit_inside
 def _rotated(signs: SignWords, start: int, block: int, count: int, rotation: int, one: Any) -> Any:
-    """Return a block of a rotated segment of a row of signs, straight from its bits."""
+    """Return a block of a rotated segment of a row of signs, directly from its bits."""
     here = np.uint32(signs[start + block])
     there = np.uint32(signs[start + (block + 1 if block + 1 < count else 0)])
     return flip(one, np.uint16((here | (there << np.uint32(16))) >> np.uint32(rotation)))
@@ -153,7 +153,7 @@ def _store_four(four: Any, first: int, gap: int, target: IntArray, out: Row) -> 
 
 @njit_inside
 def _store_all(butterflies: Any, block: int, count: int, target: IntArray, out: Row) -> None:
-    """Store the butterflies of one block of every segment where they go."""
+    """Store the butterflies of one block of every segment at their targets."""
     b0, b1, b2, b3 = butterflies
     _store_four(b0, block, 4 * count, target, out)
     _store_four(b1, count + block, 4 * count, target, out)
@@ -180,9 +180,10 @@ def mix_sign_words(signs: SignWords, shuffle: Shuffle, out: Row) -> None:
 
 
 class Sum(NamedTuple):
-    """What to write for butterflies x: ``b · signs ⊗ x + a · label``.
+    """The coefficients of the sum ``b · signs ⊗ x + a · label`` for butterflies x.
 
-    The label is a row of signs, sixteen in a word, or of numbers; and so are the signs, times a label.
+    The label is a row of sign words or of numbers. The signs may be multiplied by a label, and then are of
+    the same type.
     """
 
     a: Any
@@ -199,7 +200,7 @@ def _plus_one(x: Any, at: int, plus: Sum, out: Row) -> None:
 
 @njit_inside
 def _plus(four: Any, first: int, gap: int, target: IntArray, plus: Sum, out: Row) -> None:
-    """Store four blocks of butterflies where they go, as a sum says."""
+    """Store the sums for four blocks of butterflies at their targets."""
     for_0, for_1, for_2, for_3 = four
     _plus_one(for_0, target[first], plus, out)
     _plus_one(for_1, target[first + gap], plus, out)
@@ -244,7 +245,7 @@ def mix_label_plus(x: Any, shuffle: Shuffle, plus: Sum, edge: Row, out: Row) -> 
 
 @njit_inside
 def add_label(total: Row, label: Label, scale: Any) -> None:
-    """Add a label, times a number, to a row."""
+    """Add ``scale · label`` to a row."""
     unit = splat(scale)
     for at in range(0, total.size, LANES):
         store(total, at, load(total, at) + times(unit, label, at))
@@ -252,7 +253,7 @@ def add_label(total: Row, label: Label, scale: Any) -> None:
 
 @njit_inside
 def store_label(label: Label, scale: Any, out: Row) -> None:
-    """Write a label, times a number, to a row."""
+    """Write ``scale · label`` to a row."""
     unit = splat(scale)
     for at in range(0, out.size, LANES):
         store(out, at, times(unit, label, at))

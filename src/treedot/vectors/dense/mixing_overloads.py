@@ -1,4 +1,4 @@
-"""The function of ``mixing`` that depends on the type of a label, inside compiled code."""
+"""The function of ``mixing`` whose compiled code depends on the type of a label."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
 """Dense vectors of partial trees with the default algebra, compiled.
 
-Every partial tree has a node without children, so that λ √μ can be taken out of the definition (see
+Every partial tree has a node without children, so λ √μ can be factored out of the definition (see
 ``reference.distributed_partial_tree``): with x(n) = s(n) / (λ √μ), the vector of a tree is λ √μ Σ x(n) and
 
     x(n) = n + S_m,     S_k = S_(k-1) + E_k,     B_k = λ B_(k-1) + E_k,     E_k = w (n + λ B_(k-1)) ⋄ x(c_k),
 
-where w = √μ for 'toolkit' gaps and λ √μ for 'span'. A child is composed as in ``mixed``, by the same signs
-and factors. What differs is the left operand, n + λ B instead of what is composed so far, and that there are
-two sums of compositions, S and B.
+where w = √μ for 'toolkit' gaps and λ √μ for 'span'. A child is composed as in ``mixed``, with the same signs
+and factors. There are two differences: the left operand is n + λ B, and there are two sums of compositions,
+S and B.
 
-Labels are rows of signs, or of numbers where some of them are similar (see ``smoothed``). Whatever multiplies
-by a label takes either, and is compiled for each.
+Labels are rows of signs, or of numbers if some of them are similar (see ``smoothed``). Functions that
+multiply by a label take either, and are compiled for each.
 
-With a longest length l there are B1, …, B(l-1), by the length of subsequences. Then E_k consists of
-w n ⋄ x(c_k), which enters B1, and of w λ Bi ⋄ x(c_k), each of which enters B(i+1).
+With ``max_length`` l there are B1, …, B(l-1), one for each length of subsequences. Then E_k consists of
+w n ⋄ x(c_k), which is added to B1, and of w λ Bi ⋄ x(c_k), each of which is added to B(i+1).
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ from treedot.vectors.dense.partial_passes import Step, add_preterminal, add_row_
 from treedot.vectors.dense.schedule import Schedule, stack_height
 from treedot.vectors.spec import DenseSpec
 
-# What S of a node is:
-LEAF = 0  # nothing,
-PRETERMINAL = 1  # w times a product of labels, where there is one leaf below it,
-OTHER = 2  # or a row of the stack
+# The kinds of nodes, by their S:
+LEAF = 0  # S is 0
+PRETERMINAL = 1  # a node over one leaf: S is w times a product of labels
+OTHER = 2  # S is a row of the stack
 
 NO_ROW = -1
 
 
 class Labels(NamedTuple):
-    """Every label as left and as right operand, as in ``mixed``, and as it is."""
+    """Every label as left and as right operand, as in ``mixed``, and unmixed."""
 
     head: Label
     child: Label
@@ -72,13 +72,13 @@ class Weights(NamedTuple):
     step: float  # w
     node: float  # λ √μ
     max_length: int  # of subsequences, 0 for any
-    label: float  # no magnitude in a label is larger
+    label: float  # the largest magnitude in a label
 
 
 class PartialEncoder(MixedEncoder):
     """Encodes partial trees with the mixed product."""
 
-    label_bound = 1.0  # of signs
+    label_bound = 1.0  # labels are signs
 
     def label_table(self, texts: Sequence[str]) -> Any:
         """Return the signs of labels, mixed and plain."""
@@ -86,7 +86,7 @@ class PartialEncoder(MixedEncoder):
         return Labels(head, child, sign_words(self.algebra.label_signs(texts)))
 
     def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> Ended:
-        """Encode trees into ``out``; return how many, and why no more."""
+        """Encode trees into ``out``; return the first tree that is not done, and why."""
         root = math.sqrt(spec.mu)
         step = root if spec.gaps == "toolkit" else spec.decay * root
         weights = Weights(spec.decay, step, spec.decay * root, spec.max_length or 0, self.label_bound)
@@ -95,15 +95,15 @@ class PartialEncoder(MixedEncoder):
 
 
 class Stack(NamedTuple):
-    """The rows of open nodes, each over 2 to the power of its exponent, with no magnitude above its bound."""
+    """The rows of open nodes, each over ``2^exponent``, with no magnitude above its bound."""
 
     rows: Matrix
     exponent: IntArray
     bound: FloatArray
-    total: IntArray  # by height of the stack: which row is S,
-    before: IntArray  # which is B, or which are those of each length,
-    composed: IntArray  # and how many children are composed
-    spare: IntArray  # the row that the next result is written to
+    total: IntArray  # by height of the stack: the number of the row of S,
+    before: IntArray  # the number of the row of B, or of one for each length,
+    composed: IntArray  # and the number of children composed so far
+    spare: IntArray  # the number of the row for the next result
 
 
 class Work(NamedTuple):
@@ -112,13 +112,13 @@ class Work(NamedTuple):
     total: Row  # Σ x(n)
     right: Row  # w x(c), mixed, over the butterflies' factor
     edge: Row
-    preterminal: Label  # S(n) / w of the last one
+    preterminal: Label  # S(n) / w of the last pre-terminal
     label: Label
     signs: Label
 
 
 def make_memory(schedule: Schedule, max_length: int, labels: Labels, out: Matrix) -> tuple[Stack, Work]:
-    """Return memory for encoding some trees into a matrix."""
+    """Return memory for encoding the trees of a schedule into ``out``."""
     height = stack_height(schedule)
     lengths = max(1, min(max_length, int(schedule.arity.max(initial=1))) - 1)
     n = height * (1 + lengths)
@@ -151,7 +151,7 @@ class Child(NamedTuple):
 
 @njit_inside
 def _right_operand(stack: Stack, own: int, kind: int, weights: Weights) -> Child:
-    """Return what a finished node is to its parent; x(c) is c, c + w · labels, or c + S(c)."""
+    """Return a finished node as right operand; x(c) is c, c + w · labels, or c + S(c), by its kind."""
     row, exponent, bound = NO_ROW, 0, 0.0
     a, b = 1.0, 0.0
     if kind == PRETERMINAL:
@@ -166,7 +166,7 @@ def _right_operand(stack: Stack, own: int, kind: int, weights: Weights) -> Child
 
 @njit_inside
 def _mix_child(rows: Matrix, child: Child, m2: Shuffle, plus: Sum, work: Work, out: Row) -> None:
-    """Write ``4 b · signs ⊗ M2°(S(c)) + a · label`` to out, for the numbers and signs of a sum."""
+    """Write ``4 b · signs ⊗ M2°(S(c)) + a · label`` to out, with a, b, signs and label from ``plus``."""
     if child.kind == LEAF:
         store_label(plus.label, plus.a, out)
     elif child.kind == PRETERMINAL:
@@ -180,7 +180,7 @@ def _compose_first(
     stack: Stack, above: int, arity: int, head: Label, label: Label, child: Child, m2: Shuffle,
     weights: Weights, work: Work,
 ) -> None:  # fmt: skip
-    """Begin a node: S = B = w n ⋄ x(c)."""
+    """Compose the first child of a node: S = B = w n ⋄ x(c)."""
     stack.composed[above] = 1
     if child.kind == LEAF and arity == 1:
         multiply(head, label, work.preterminal)
@@ -200,7 +200,7 @@ def _compose_later(
     stack: Stack, above: int, arity: int, head: Label, label: Label, child: Child, m1: Shuffle, m2: Shuffle,
     weights: Weights, work: Work,
 ) -> None:  # fmt: skip
-    """Go on with a node: compose its label, and what is composed so far, with x(c)."""
+    """Compose a later child of a node: its label, and the compositions so far, with x(c)."""
     number = stack.rows.dtype.type
     if child.kind != LEAF:
         plus = Sum(number(child.a * UNMIX), label, number(child.b * UNMIX * UNMIX), m2.signs)
@@ -219,7 +219,7 @@ def _compose_later(
     else:
         if done == 1 and longest > 1:
             _copy_row(stack, total, before[0])
-        for length in range(min(done, longest - 1), -1, -1):  # the longest first: each enters the next
+        for length in range(min(done, longest - 1), -1, -1):  # the longest first: each is added to the next
             source = before[length - 1] if length > 0 else NO_ROW
             new = NO_ROW if is_last or length + 1 >= longest else before[length]
             old = new if done > length else NO_ROW
@@ -239,9 +239,10 @@ def _extend(
     stack: Stack, source: int, old: int, new: int, total: int, out: int, head: Label, label: Label,
     child: Child, m1: Shuffle, weights: Weights, work: Work,
 ) -> None:  # fmt: skip
-    """Compose ``n + λ source`` with x(c): E; but λ source alone where there is one row for each length.
+    """Set ``out`` to ``total + E`` and ``new`` to ``λ old + E``.
 
-    Then out becomes ``total + E``, and new ``λ old + E``; there may be no source, no old and no new.
+    E is x(c) composed into ``n + λ source``; with ``max_length``, into ``λ source``, or into n if ``source``
+    is NO_ROW. ``old`` and ``new`` may also be NO_ROW.
     """
     rows, number, decay = stack.rows, stack.rows.dtype.type, weights.decay
     a, b, exponent, bound = 1.0, 0.0, child.exponent, weights.label
@@ -259,12 +260,12 @@ def _extend(
         faded, joined, exponent = _common_exponent(stack.exponent[old], exponent)
         faded *= decay
         bound = faded * stack.bound[old] + joined * bound
-    # Any row will do where it is multiplied by 0, or not written.
+    # A row that is multiplied by 0, or not written, can be any row.
     x = work.right if source == NO_ROW else row_of(rows, source)
     old_row = x if old == NO_ROW else row_of(rows, old)
     s, s_out = row_of(rows, total), row_of(rows, out)
     new_row = s_out if new == NO_ROW else row_of(rows, new)
-    share = child.a * UNMIX if child.kind == LEAF else 1.0  # a leaf is its label alone
+    share = child.a * UNMIX if child.kind == LEAF else 1.0  # x(c) of a leaf is its label
     left = number(BUTTERFLY_FACTOR * a * share), head, number(b * share)
     sums = number(kept), number(added), number(faded), number(joined), new != NO_ROW
     if child.kind == LEAF:
@@ -278,7 +279,7 @@ def _extend(
 
 @njit_inside
 def _finish_row(stack: Stack, row: int, exponent: int, bound: float) -> None:
-    """Note how large a row is, and bring it to about 1 where it may be too large, or was and may fade."""
+    """Store the exponent and bound of a row; rescale it if it may be too large, or was rescaled before."""
     if bound > rescaling.LARGE or exponent != 0:
         bound, exponent = rescaling.rescale(row_of(stack.rows, row), exponent)
     stack.exponent[row], stack.bound[row] = exponent, bound
@@ -286,7 +287,7 @@ def _finish_row(stack: Stack, row: int, exponent: int, bound: float) -> None:
 
 @njit_inside
 def _common_exponent(a: int, b: int) -> tuple[float, float, int]:
-    """Return the factors of two rows with exponents a and b in their sum, and its exponent."""
+    """Return the factors with which to add rows of exponents a and b, and the exponent of the sum."""
     c = max(a, b)
     return rescaling.power_of_two(a - c), rescaling.power_of_two(b - c), c
 
@@ -295,7 +296,7 @@ def _common_exponent(a: int, b: int) -> tuple[float, float, int]:
 def _add_node(
     stack: Stack, own: int, kind: int, label: Label, below: Label, step: float, work: Work, to: int
 ) -> int:
-    """Add x(n) to the total, which is over ``2^to``; return its new exponent.
+    """Add x(n) to the total, which is over ``2^to``; return the new exponent of the total.
 
     A pre-terminal is added together with the leaf below it.
     """

@@ -1,4 +1,4 @@
-"""The passes over whole rows that the vectors of partial trees are made of, compiled; see ``partial``."""
+"""Passes over whole rows for the vectors of partial trees, compiled; see ``partial``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from treedot.vectors.dense.mixing import Shuffle, lay_edge, row_butterflies
 
 
 class Step(NamedTuple):
-    """How a later child is composed.
+    """The numbers and operands with which ``compose`` composes a later child.
 
-    With butterflies x of the source, E is ``(a · label + b · x) ⊗ right``, where the right operand is a row,
-    or a label too where the child is a leaf. Then out is ``kept · total + added · E``, and new is
-    ``faded · old + joined · E``, where there is one.
+    With butterflies x of the source, E is ``(a · label + b · x) ⊗ right``. The right operand is a row, or a
+    label if the child is a leaf. ``out`` becomes ``kept · total + added · E``, and ``new``, if ``has_new``,
+    ``faded · old + joined · E``.
     """
 
     a: Any
@@ -54,9 +54,9 @@ def _compose_four(
 def compose(
     source: Row, shuffle: Shuffle, step: Step, edge: Row, old: Row, new: Row, total: Row, out: Row
 ) -> None:
-    """Compose a later child as a step says: the sums are written to new and out.
+    """Compose a later child: write the two sums that ``step`` describes to ``new`` and ``out``.
 
-    Out may be total, and new may be old, but neither may be the source. For the last child there is no new.
+    ``out`` may be ``total``, and ``new`` may be ``old``, but neither may be ``source``.
     """
     lay_edge(source, edge)
     count = source.size // 16 // LANES
@@ -78,7 +78,7 @@ def add_row_and_label(total: Row, row: Row, share: Any, label: Label, unit: Any)
 
 @njit_inside
 def add_preterminal(total: Row, label: Label, leaf: Label, unit: Any, product: Label, share: Any) -> None:
-    """Add two labels, times ``unit``, and ``share`` times the product of labels to the total."""
+    """Add ``unit · (label + leaf) + share · product`` to the total."""
     a, b = splat(unit), splat(share)
     for at in range(0, total.size, LANES):
         x = times(a, label, at) + times(a, leaf, at) + times(b, product, at)

@@ -24,12 +24,12 @@ from treedot.vectors.spec import DenseSpec
 # and a vector of fewer than 64 elements has none above √64.
 LABEL_BOUND = 8.0
 
-# Children are gathered by composite shuffles, kept for so many; in wider nodes groups of them nest.
+# Children are gathered by composite shuffles, which exist for 32 children; wider nodes nest groups of 32.
 GROUP = 32
 
 
 class Labels(NamedTuple):
-    """The vectors of every label with norm √d: as they are, as left operand p1(n), as right operand p2(n)."""
+    """The vectors of every label with norm √d: n itself, the left operand p1(n), the right operand p2(n)."""
 
     plain: Row
     left: Row
@@ -37,9 +37,9 @@ class Labels(NamedTuple):
 
 
 class Shuffles(NamedTuple):
-    """Where the elements of child ``i`` of a node come from.
+    """The shuffle of child ``i`` of a node.
 
-    Written out, ``n ⊠ (x1 ⊠ (x2 ⊠ … xm))`` is ``p1(n) ⊗ p2 p1(x1) ⊗ p2² p1(x2) ⊗ … ⊗ p2^m(xm)``: one gather
+    Expanded, ``n ⊠ (x1 ⊠ (x2 ⊠ … xm))`` is ``p1(n) ⊗ p2 p1(x1) ⊗ p2² p1(x2) ⊗ … ⊗ p2^m(xm)``: one gather
     per child. Row ``i`` of ``inner`` is p2^i p1, row ``i`` of ``last`` is p2^i.
     """
 
@@ -62,7 +62,7 @@ class ProductEncoder:
         self.shuffles = Shuffles(algebra.p1.astype(kind)[last], last)
 
     def label_table(self, texts: Sequence[str]) -> Labels:
-        """Return the label vectors, also shuffled."""
+        """Return the label vectors and their two shuffles."""
         table = Labels(*(np.empty((len(texts), self.algebra.size), self.dtype) for _ in range(3)))
         for row, vector in label_vectors(self.algebra, texts):
             table.plain[row] = vector
@@ -71,7 +71,7 @@ class ProductEncoder:
         return table
 
     def encode(self, schedule: Schedule, labels: Any, spec: DenseSpec, out: Matrix) -> Ended:
-        """Encode trees into ``out``; return how many, and why no more."""
+        """Encode trees into ``out``; return the first tree that is not done, and why."""
         rows = np.empty((stack_height(schedule) + 3, out.shape[1]), out.dtype)
         scales = np.zeros((2, len(rows)), np.int64), np.zeros(len(rows))
         return _encode(
@@ -116,12 +116,12 @@ def _encode(
 ) -> Ended:  # fmt: skip
     """Visit the nodes of each tree, children from right to left, and compose each into its parent.
 
-    The stack row of a node holds what its children have composed so far, over ``2^exponent``; no magnitude
-    is above ``bound``. The node's own label comes in when all are there.
+    The stack row of a node holds the composition of its children so far, over ``2^exponent``; no magnitude
+    is above ``bound``. The node's own label is composed last.
     """
     number = out.dtype.type
     total, expanded, group = rows[-1], rows[-2], rows[-3]
-    exponent, remaining = counts[0], counts[1]  # children to compose, the last of which is the next
+    exponent, remaining = counts[0], counts[1]  # children still to compose, from the last to the first
     for tree in range(len(out)):
         total[:] = 0
         total_exponent = rescaling.NO_VALUE
@@ -146,7 +146,7 @@ def _encode(
             row = rows[above]
             if schedule.is_first[node]:
                 remaining[above] = schedule.arity[parent]
-            in_group = (remaining[above] - 1) % GROUP + 1  # from 1, as shuffles are
+            in_group = (remaining[above] - 1) % GROUP + 1  # from 1, like the shuffles
             remaining[above] -= 1
             if schedule.is_first[node]:
                 if is_leaf and in_group == 1:
@@ -161,7 +161,7 @@ def _encode(
             _gather_times(labels.plain[label] if is_leaf else expanded, shuffles.inner[in_group], row)
             exponent[above] += grown
             bound[above] *= largest
-            if bound[above] > rescaling.LARGE or exponent[above] != 0:  # what was large may also fade
+            if bound[above] > rescaling.LARGE or exponent[above] != 0:  # a scaled row may also get too small
                 bound[above], exponent[above] = rescaling.rescale(row, exponent[above])
         why = rescaling.write(total, total_exponent, normalize, out[tree])
         if why != ALL_DONE:

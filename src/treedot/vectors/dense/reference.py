@@ -1,4 +1,4 @@
-"""The definition: distributed tree fragments and distributed trees, read off the paper.
+"""The definition of distributed tree fragments and distributed trees, as in the paper.
 
 Short, plain and slow, in float64. Every fast path is tested against it.
 """
@@ -14,7 +14,7 @@ from treedot._runtime.array_types import FloatArray
 from treedot.trees import Tree
 from treedot.vectors.dense.compositions import Algebra
 
-LabelVectors = Callable[[Sequence[str]], FloatArray]  # those of the algebra, or a ``WordLabels``
+LabelVectors = Callable[[Sequence[str]], FloatArray]  # a method of the algebra, or a ``WordLabels``
 
 
 def fragment_vector(fragment: Tree, algebra: Algebra, labels: LabelVectors | None = None) -> FloatArray:
@@ -23,7 +23,7 @@ def fragment_vector(fragment: Tree, algebra: Algebra, labels: LabelVectors | Non
     A terminal is its label's vector; any other node is ``n ⋄ f̂(τ1) ⋄ … ⋄ f̂(τk)`` over its children.
     """
     label_vectors = labels or algebra.label_vectors
-    done: list[FloatArray] = []  # of the finished nodes that wait for their parents
+    done: list[FloatArray] = []  # f̂ of the finished nodes that wait for their parents
     for node in fragment.postorder():
         first = len(done) - len(node.children)
         done[first:] = [algebra.fold([label_vectors([node.label])[0], *done[first:]])]
@@ -51,18 +51,18 @@ def distributed_partial_tree(
     tree: Tree, algebra: Algebra, decay: float, mu: float, gaps: str = "toolkit",
     max_length: int | None = None, labels: LabelVectors | None = None,
 ) -> FloatArray:  # fmt: skip
-    """Return T̃ = Σ s(n) over all nodes, the sum of the vectors of all partial trees, each with its weight.
+    """Return T̃ = Σ s(n) over all nodes, the weighted sum of the vectors of all partial trees.
 
-    ``s(n) = √μ (λ n + Σ λ^g n ⋄ s(c_j1) ⋄ … ⋄ s(c_jl))`` over all subsequences of the children, of which g
-    is what they leave out between their first and their last ('toolkit'), or their whole span ('span'). A
-    left fold adds these up in one step for each child: E_k is the sum of those that end with child k, and
-    B_k of all so far, weighted by what they leave out up to child k,
+    ``s(n) = √μ (λ n + Σ λ^g n ⋄ s(c_j1) ⋄ … ⋄ s(c_jl))`` over all subsequences of the children. The exponent
+    g is the number of children that a subsequence skips between its first and its last ('toolkit'), or the
+    length of its span ('span'). A left fold needs one step per child: E_k is the sum of the subsequences that
+    end with child k, and B_k the sum of all so far, weighted by the children skipped up to child k,
 
     ``E_k = κ (n + B_(k-1)) ⋄ s(c_k)``, ``B_k = λ B_(k-1) + E_k``, ``s(n) = √μ (λ n + Σ E_k)``,
 
-    with κ = 1 for 'toolkit' and λ for 'span'. A longest length takes one B for every length.
+    with κ = 1 for 'toolkit' and λ for 'span'. With ``max_length`` there is one B for every length.
 
-    The vectors of labels are those of the algebra, or of ``labels``, such as a ``WordLabels``.
+    Label vectors come from the algebra, or from ``labels``, such as a ``WordLabels``.
     """
     if not algebra.folds_left:
         raise ValueError(f"{algebra.name} does not fold left")
@@ -74,7 +74,7 @@ def distributed_partial_tree(
         first = len(done) - len(node.children)
         n = label_vectors([node.label])[0]
         s = decay * n
-        before = np.zeros((max_length or 1, algebra.size))  # B, of each length or of all
+        before = np.zeros((max_length or 1, algebra.size))  # B, for each length or for all together
         for child in done[first:]:
             left = n + before if max_length is None else np.vstack([n, before[:-1]])
             ending = kappa * algebra.compose(left, child)  # E

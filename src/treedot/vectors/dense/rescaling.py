@@ -1,8 +1,8 @@
 """Rows with an exponent of their own, so that no tree is too large to be encoded.
 
-The fragments of a tree outgrow any floating-point type: a thousand nodes may have 2^1000 of them. So a row
-that gets too large (or too small) is multiplied by a power of two, which loses no bits, and the exponent of
-that power is kept beside it. Rows of ordinary trees are never touched.
+Values may exceed any floating-point type: a tree of a thousand nodes may have 2^1000 fragments. So a row
+that gets too large or too small is multiplied by a power of two, which is exact, and the exponent of that
+power is kept. Rows of ordinary trees are never rescaled.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from treedot._runtime.jit import njit_borrowing, njit_inside
 from treedot._runtime.simd import LANES, larger, load, splat, top
 from treedot.vectors.chunks import ALL_DONE, NOT_FINITE, TOO_LARGE
 
-# A row whose elements may have passed this is measured and brought back to about 1. The product of
-# two such rows, times what a mixer can add, is still far inside float32.
+# A row whose elements may be larger than this is rescaled to about 1. The product of two such rows, times
+# the bound of a mixer, is still far below the largest float32.
 LARGE = 2.0**58
-NO_VALUE = -(2**40)  # the exponent of a sum that nothing was added to
-UNSCALED = 0  # the exponent of a row as it is; a literal 0 would be a type of its own in compiled code
-LARGEST_POWER = 120  # of two, that every type holds
-LARGEST_FLOAT32, LARGEST_FLOAT64 = 128, 1024  # powers of two just above the numbers of these types
+NO_VALUE = -(2**40)  # the exponent of an empty sum
+UNSCALED = 0  # the exponent of an unscaled row; Numba would give a literal 0 a type of its own
+LARGEST_POWER = 120  # a power of two that every type can represent
+LARGEST_FLOAT32, LARGEST_FLOAT64 = 128, 1024  # all numbers of these types are below these powers of two
 
 
 @njit_borrowing
@@ -41,21 +41,21 @@ def largest(row: Row) -> float:
 
 @njit_inside
 def larger_of(top: Any, magnitude: Any) -> Any:
-    """Return the larger of two magnitudes, NaN if one of them is: ``max`` would depend on their order."""
+    """Return the larger of two magnitudes, NaN if either is NaN; with ``max`` the order would matter."""
     return top if top >= magnitude or math.isnan(top) else magnitude
 
 
 @njit_inside
 def power_of_two(exponent: int) -> float:
-    """Return 2^exponent, 0 where that is too small for a number."""
+    """Return 2^exponent, or 0 if it is too small."""
     return math.ldexp(1.0, int(exponent)) if exponent > -2000 else 0.0
 
 
 @njit_inside
 def scale(row: Row, exponent: int) -> None:
-    """Multiply a row by 2^exponent, which leaves its largest magnitude near 1.
+    """Multiply a row by 2^exponent, so that its largest magnitude is near 1.
 
-    The power may be too large for the row's type where the row is denormal. Then it is two factors.
+    If the row is denormal, the power may be too large for its type; then it is applied as two factors.
     """
     if exponent > LARGEST_POWER:
         multiply(row, 2.0**LARGEST_POWER)
@@ -73,13 +73,13 @@ def multiply(row: Row, number: float) -> None:
 
 @njit_borrowing
 def rescale(row: Row, exponent: int) -> tuple[float, int]:
-    """Bring ``row · 2^exponent`` to a magnitude of about 1; return the row's largest magnitude and exponent.
+    """Scale the row in ``row · 2^exponent`` to about 1; return its largest magnitude and new exponent.
 
-    A row that is not finite stays as it is, so that ``write`` finds it.
+    A row that is not finite stays unchanged, so that ``write`` detects it.
     """
     most = largest(row)
     if most == 0.0:
-        return 0.0, NO_VALUE  # nothing, whatever its exponent was
+        return 0.0, NO_VALUE  # zero, for any exponent
     if not math.isfinite(most):
         return most, exponent
     fraction, grown = math.frexp(most)
@@ -99,15 +99,15 @@ def child_scales(exponent: int, root_decay: float) -> tuple[float, float, int]:
 
 @njit_inside
 def true_exponent(row: Row, exponent: int, other: int) -> int:
-    """Return a row's exponent; where it would outgrow another one although the row is zero, none."""
+    """Return the exponent of a row, but NO_VALUE if it exceeds ``other`` although the row is zero."""
     return NO_VALUE if exponent > other and exponent > 0 and largest(row) == 0.0 else exponent
 
 
 @njit_inside
 def meet(total: Row, exponent: int, row_exponent: int) -> tuple[int, float]:
-    """Prepare ``total · 2^exponent`` for adding ``row · 2^row_exponent``.
+    """Rescale the total in ``total · 2^exponent`` so that ``row · 2^row_exponent`` can be added.
 
-    Returns the exponent of the sum, and the factor that the row has to be added with.
+    Return the exponent of the sum, and the factor by which to multiply the row.
     """
     if row_exponent <= exponent:
         return exponent, power_of_two(row_exponent - exponent)
@@ -128,7 +128,7 @@ def add(total: Row, exponent: int, row: Row, row_exponent: int) -> int:
 
 @njit_inside
 def to_nonnegative_exponent(total: Row, exponent: int) -> int:
-    """Bring a sum with a negative exponent, or with none yet, to exponent 0; return the exponent."""
+    """Rescale a sum to exponent 0 if its exponent is negative; return the new exponent."""
     if exponent >= 0:
         return exponent
     multiply(total, power_of_two(exponent))
@@ -137,10 +137,10 @@ def to_nonnegative_exponent(total: Row, exponent: int) -> int:
 
 @njit_borrowing
 def write(total: Row, exponent: int, normalize: bool, out: Row) -> int:
-    """Write a finished sum where it belongs; return ALL_DONE, or why it cannot be written.
+    """Write a finished sum to ``out``; return ALL_DONE, or the reason why it cannot be written.
 
-    Inside the encoders a unit vector has norm √d, which is divided out here. The sum of squares, or the
-    largest magnitude, is needed anyway, and is finite only if all elements are.
+    Inside the encoders a unit vector has norm √d; this function divides by it. The sum of squares, or the
+    largest magnitude, is finite only if all elements are.
     """
     if normalize:
         square = 0.0
@@ -155,10 +155,10 @@ def write(total: Row, exponent: int, normalize: bool, out: Row) -> int:
             return NOT_FINITE
         limit = LARGEST_FLOAT32 if out.itemsize == 4 else LARGEST_FLOAT64
         if most == 0.0:
-            exponent = 0  # whatever it was: 0 times a power that is too large would not be 0
+            exponent = 0  # 0 times an infinite power would be NaN
         elif math.log2(most) + exponent - 0.5 * math.log2(total.size) > limit - 1:
             return TOO_LARGE
-        # Two factors, since the power alone may be out of range where the product is not.
+        # Two factors, since the power may be out of range although the product is not.
         first = power_of_two(exponent // 2)
         second = power_of_two(exponent - exponent // 2) / math.sqrt(total.size)
     if exponent == NO_VALUE:

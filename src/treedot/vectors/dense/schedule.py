@@ -1,4 +1,4 @@
-"""In which order the nodes of a tree are composed into their parents, and where open nodes lie on a stack."""
+"""The order in which nodes are composed into their parents, and the stack rows of open nodes."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from treedot.trees.derived import parents, subtree_sizes
 
 
 class Schedule(NamedTuple):
-    """What the encoders work through: visit nodes in order, finish each, compose it into its parent.
+    """The order of work of an encoder: visit nodes in order, finish each, compose it into its parent.
 
     A node is *open* from when its first child (in the order of the fold) is composed until it is finished
-    itself. Open nodes form a stack of rows: as many as there are open ancestors at a time, however many
-    children a node has.
+    itself. Open nodes form a stack of rows. Its height is the number of open ancestors, and does not depend
+    on the number of children.
     """
 
     order: IntArray
-    label: IntArray  # the rest is by node: its row in the label table,
-    arity: IntArray
-    parent: IntArray
-    stack_row: IntArray  # how high in the stack its row lies, -1 for leaves,
-    is_first: BoolArray  # and whether it is its parent's first child in the order of the fold
+    label: IntArray  # by node: its row in the label table
+    arity: IntArray  # by node
+    parent: IntArray  # by node
+    stack_row: IntArray  # by node: its height in the stack, -1 for leaves
+    is_first: BoolArray  # by node: whether it is its parent's first child in the order of the fold
     offsets: IntArray  # by tree
-    height: IntArray  # by tree: of the stack
+    height: IntArray  # by tree: the height of the stack
 
 
 def make_schedule(arity: IntArray, offsets: IntArray, label: IntArray, from_right: bool) -> Schedule:
-    """Return the schedule of neighbouring trees whose nodes have the rows ``label`` of the label table."""
+    """Return the schedule of consecutive trees; ``label`` holds the row of each node in the label table."""
     parent = parents(arity)
     if from_right:
         order = _mirrored(parent, subtree_sizes(arity), offsets)
@@ -44,15 +44,15 @@ def make_schedule(arity: IntArray, offsets: IntArray, label: IntArray, from_righ
 
 @njit
 def _mirrored(parent: IntArray, size: IntArray, offsets: IntArray) -> IntArray:
-    """Return the order in which children come before parents and from right to left: pre-order reversed."""
+    """Return the reversed pre-order: children before their parents, and from right to left."""
     n = parent.size
     order = np.empty(n, np.int32)
-    step = np.empty(n, np.int32)  # at which each node comes in the mirrored order
-    free = np.empty(n, np.int32)  # of each node, the last step before those of its next child to the left
+    step = np.empty(n, np.int32)  # the position of each node in the mirrored order
+    free = np.empty(n, np.int32)  # the last position before those of each node's next child to the left
     for tree in range(offsets.size - 1):
         for node in range(offsets[tree + 1] - 1, offsets[tree] - 1, -1):
             above = parent[node]
-            # Children are met from right to left here, and the rightmost comes first in the order.
+            # This loop meets children from right to left, and the rightmost comes first in the order.
             step[node] = node if above < 0 else free[above] + size[node]
             if above >= 0:
                 free[above] += size[node]
@@ -66,7 +66,7 @@ def _stack(
     order: IntArray, arity: IntArray, parent: IntArray, offsets: IntArray,
     stack_row: IntArray, is_first: BoolArray, height: IntArray,
 ) -> None:  # fmt: skip
-    """Note stack rows, which are -1 before, first children, and the heights of the stacks."""
+    """Fill in the stack rows, which must be -1 before, the first children, and the heights of the stacks."""
     for tree in range(offsets.size - 1):
         n_open = 0
         for step in range(offsets[tree], offsets[tree + 1]):
@@ -83,5 +83,5 @@ def _stack(
 
 
 def stack_height(schedule: Schedule) -> int:
-    """Return how many stack rows the trees need at most, and at least one."""
+    """Return the height of the highest stack, at least 1."""
     return int(schedule.height.max(initial=1))

@@ -1,7 +1,7 @@
-"""Dense vectors of partial trees whose labels are similar where words are, compiled.
+"""Dense vectors of partial trees in which similar words have similar labels, compiled.
 
-The recursion is that of ``partial``, with labels that are rows of numbers, not of signs: see
-``treedot.vectors.dense.word_labels``. Of every label there are three rows, mixed and plain, with norm √d.
+The recursion is the one in ``partial``, but labels are rows of numbers, not of signs: see
+``treedot.vectors.dense.word_labels``. Every label has three rows of norm √d: two mixed and one plain.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from treedot.vectors.dense.word_labels import WordLabels
 
 
 class SmoothedEncoder(PartialEncoder):
-    """Encodes partial trees with the mixed product, where words are similar."""
+    """Encodes partial trees of similar words with the mixed product."""
 
     def __init__(self, algebra: MixedProduct, words: WordVectors, dtype: str) -> None:
         super().__init__(algebra)
         self.labels, self.dtype = WordLabels(algebra, words, _mixed), dtype
-        self.label_bound = math.sqrt(algebra.size)  # whatever the directions of words
+        self.label_bound = math.sqrt(algebra.size)  # the norm of every label
 
     def label_table(self, texts: Sequence[str]) -> Any:
         """Return the vectors of labels, mixed and plain."""
@@ -40,7 +40,7 @@ class SmoothedEncoder(PartialEncoder):
 
 
 def _mixed(mixer: Mixer, vectors: FloatArray) -> FloatArray:
-    """Return the images of vectors, one row each: what the mixer returns, but for rounding."""
+    """Return the images of vectors under a mixer, one row each; like ``mixer(vectors)``, but compiled."""
     rows = np.ascontiguousarray(vectors)  # as compiled code reads them
     out = np.empty_like(rows)
     shuffle = Shuffle(targets(mixer), sign_words(mixer.negative[None])[0], mixer.rotation)

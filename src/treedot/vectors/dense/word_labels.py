@@ -1,6 +1,6 @@
-"""Label vectors for similar words: those of one part of speech have the cosines of their word vectors.
+"""Label vectors for similar words: within a part of speech, they have the cosines of their word vectors.
 
-These are definitions, as those of ``compositions`` are; the encoders pass their own, compiled mixers.
+Like ``compositions``, this module holds definitions; the encoders pass compiled mixers.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from treedot.kernels.word_vectors import WordVectors, part_of_speech
 from treedot.vectors.dense.compositions import MixedProduct, Mixer
 from treedot.vectors.dense.labels import bits, permutation
 
-ROTATIONS = (3, 7, 11)  # of the mixers: three rounds of sixteen spread an element over 4096 others
-KEPT = 64  # isometries: there are few parts of speech
+ROTATIONS = (3, 7, 11)  # of the mixers; three rounds of 16 spread an element over 4096 others
+KEPT = 64  # isometries in the cache; there are few parts of speech
 
 Mix = Callable[[Mixer, FloatArray], FloatArray]
 
 
 class Isometry:
-    """A random linear map to more dimensions that keeps all dot products.
+    """A random linear map to more dimensions that preserves all dot products.
 
-    Every element of the image takes one coordinate, with a random sign, and all coordinates are taken about
-    equally often: so far no two of them meet. Three mixers, which keep dot products too, spread them.
+    Every element of the image is first a copy of one coordinate, with a random sign; all coordinates are
+    copied about equally often. Then three mixers, which preserve dot products too, spread the elements.
 
     Parameters
     ----------
     dimensions, size : int
-        From how many dimensions to how many.
+        The number of dimensions before and after.
     seed : int
-        The map follows from it, the sizes, and the name.
+        The seed of the map.
     name : str
-        Maps of different names are independent.
+        Maps with different names are independent.
     """
 
     def __init__(self, dimensions: int, size: int, seed: int, name: str) -> None:
         self.coordinate: IntArray = permutation(seed, f"{name} coordinates", size) % dimensions
         self.negative: BoolArray = bits(keys(seed, [f"{name} signs"], "shuffle"), size)[0]
-        self.length = np.sqrt(np.bincount(self.coordinate, minlength=dimensions))  # of a coordinate's image
+        self.length = np.sqrt(np.bincount(self.coordinate, minlength=dimensions))  # of coordinates' images
         self.mixers = [Mixer(size, seed, f"{name} {turn}", turn) for turn in ROTATIONS]
 
     def __call__(self, vectors: FloatArray, mix: Mix = Mixer.__call__) -> FloatArray:
@@ -53,20 +53,20 @@ class Isometry:
 
 
 class WordLabels:
-    """The unit vectors of labels, of which some are words with vectors of their own.
+    """The unit vectors of labels, some of which are words with word vectors.
 
-    A word, such as ``dog::n``, is the image of its word vector, of length 1, under the random isometry of its
-    part of speech. So the dot product of two words of one part of speech is the cosine of their word vectors.
-    All other labels have their random signs, and all other dot products are 0 but for noise.
+    The vector of a word, such as ``dog::n``, is the image of its normalised word vector under the random
+    isometry of its part of speech. So the dot product of two words of one part of speech is the cosine of
+    their word vectors. All other labels are random signs, and all other dot products are noise around 0.
 
     Parameters
     ----------
     algebra : MixedProduct
-        The vectors of labels that are no words, and the seed and size of all.
+        The source of the vectors of other labels, with the seed and size.
     words : WordVectors
-        Words with their vectors, of no more dimensions than the algebra has.
+        Words with their vectors, of at most as many dimensions as the algebra has.
     mix : callable
-        What passes vectors through a mixer.
+        Applies a mixer to vectors.
 
     Examples
     --------
@@ -79,8 +79,8 @@ class WordLabels:
     def __init__(self, algebra: MixedProduct, words: WordVectors, mix: Mix = Mixer.__call__) -> None:
         if words.n_dimensions > algebra.size:
             raise ParameterError(
-                f"n_components must be at least {words.n_dimensions}, as many as the vectors of words have "
-                f"dimensions, not {algebra.size}"
+                f"n_components must be at least {words.n_dimensions}, the number of dimensions of the word "
+                f"vectors, not {algebra.size}"
             )
         self.algebra, self.words, self.mix = algebra, words, mix
         self._isometry = lru_cache(KEPT)(self._make_isometry)

@@ -1,4 +1,4 @@
-"""The GPU through PyTorch: whether there is one, and CUDA code compiled for it."""
+"""Open a GPU through PyTorch, and compile CUDA code for it."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def open_device(name: str) -> Any:
         import torch
     except ModuleNotFoundError:
         raise DeviceError(f"device={name!r} needs PyTorch: pip install 'treedot[gpu]'") from None
-    except (ImportError, OSError) as error:  # a library that it wants is missing, or of another version
+    except (ImportError, OSError) as error:  # a library that it needs is missing or has the wrong version
         raise DeviceError(
             f"device={name!r} needs PyTorch, which cannot be loaded: {error}; install it again, or use "
             "device='cpu'"
         ) from error
     if torch.version.cuda is None:
         raise DeviceError(
-            f"device={name!r} needs a PyTorch that was built for CUDA, and {torch.__version__} was not: "
-            "install another, or use device='cpu'"
+            f"device={name!r} needs PyTorch built for CUDA, which {torch.__version__} is not: "
+            "install another build, or use device='cpu'"
         )
     try:
         device = torch.device(name)
@@ -57,7 +57,7 @@ def open_device(name: str) -> Any:
 
 @contextlib.contextmanager
 def clear_memory_errors(device: Any, what: str) -> Iterator[None]:
-    """Say what to do where the memory of a device does not suffice for something."""
+    """Turn PyTorch's out-of-memory error into a ``DeviceError`` that says what to do."""
     import torch
 
     try:
@@ -65,20 +65,20 @@ def clear_memory_errors(device: Any, what: str) -> Iterator[None]:
     except torch.cuda.OutOfMemoryError as error:
         first_line = str(error).strip().partition("\n")[0]
         raise DeviceError(
-            f"{device} has too little memory for {what}: give fewer at a time, or use device='cpu' "
+            f"{device} has too little memory for {what}: pass fewer at a time, or use device='cpu' "
             f"({first_line})"
         ) from None
 
 
 class Gpu:
-    """A device, and what all encoders want of it.
+    """A device, with the helpers that all encoders share.
 
     Parameters
     ----------
     device : str
-        Its name.
+        The name of the device.
     decay : float
-        λ.
+        The decay λ.
     """
 
     def __init__(self, device: str, decay: float) -> None:
@@ -87,16 +87,16 @@ class Gpu:
 
         self.properties = torch.cuda.get_device_properties(self.device)
         self.root_decay = self.sent(np.array([decay**0.5], np.float32))
-        self.not_finite = self.zero()  # not 0 where a vector is not
+        self.not_finite = self.zero()  # becomes 1 if a vector is not finite
 
     def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
-        """Return a tensor with nothing in it."""
+        """Return an uninitialised tensor on the device."""
         import torch
 
         return torch.empty(shape, dtype=getattr(torch, dtype), device=self.device)
 
     def zero(self) -> Any:
-        """Return a counter."""
+        """Return a counter on the device, set to 0."""
         import torch
 
         return torch.zeros(1, dtype=torch.int32, device=self.device)
@@ -108,25 +108,25 @@ class Gpu:
         return torch.from_numpy(array).to(self.device, non_blocking=True)
 
     def sent_words(self, array: Array) -> Any:
-        """Return numbers of 16 bits on the device; PyTorch knows them with a sign alone."""
+        """Return 16-bit words on the device, as signed integers, since PyTorch has no unsigned ones."""
         return self.sent(np.ascontiguousarray(array, np.uint16).view(np.int16))
 
     def compiled(self, file: str, name: str, **defined: int) -> Kernel:
-        """Return a kernel that is compiled for this device."""
+        """Return a kernel compiled for this device."""
         return compiled(file, name, self.device.index, **defined)
 
 
 def shared_bytes(properties: Any) -> int:
-    """Return how much shared memory a block of threads can have, if it asks for it."""
+    """Return the most shared memory that a block of threads can request."""
     return int(getattr(properties, "shared_memory_per_block_optin", 48 * 1024))
 
 
 @cache
 def compiled(file: str, name: str, device: int, **defined: int) -> Kernel:
-    """Compile a kernel of a file beside this one for a device, with some names defined.
+    """Compile a kernel from a file of this package for a device, with some macros defined.
 
-    PyTorch compiles and launches it by a function without a public name. Where that is missing or fails,
-    CuPy does so, if it is installed.
+    PyTorch compiles and launches it with a private function. If that is missing or fails, CuPy is used, if it
+    is installed.
     """
     import torch
 
@@ -139,13 +139,13 @@ def compiled(file: str, name: str, device: int, **defined: int) -> Kernel:
             with torch.cuda.device(device):
                 kernel = compile_by(source, name, options)
             return _launched_on(device, kernel)
-        except Exception as error:  # any: both say in many ways that they cannot
+        except Exception as error:  # both raise many types
             failures.append(f"{compile_by.__name__.removeprefix('_by_')}: {str(error).strip()}")
-    raise DeviceError("the GPU's code cannot be compiled; " + "; ".join(failures))
+    raise DeviceError("cannot compile the code for the GPU: " + "; ".join(failures))
 
 
 def _launched_on(device: int, kernel: Kernel) -> Kernel:
-    """Return a kernel that is launched on its device, whichever is the current one."""
+    """Return a kernel that is always launched on its device, even if another is the current one."""
     import torch
 
     def launch(blocks: tuple[int, int], threads: int, arguments: Sequence[Any], shared: int) -> None:

@@ -20,26 +20,26 @@ from treedot.vectors.gpu.operations import Operations, list_operations
 from treedot.vectors.gpu.product import MOST_CHILDREN, ProductOnGpu
 from treedot.vectors.spec import DenseSpec
 
-CHUNK_NODES = 1 << 20  # whose operations are listed and sent at a time
-MOST_VECTORS = 1 << 18  # that are on the GPU at a time where only their products are asked for
+CHUNK_NODES = 1 << 20  # nodes whose operations are listed and sent at a time
+MOST_VECTORS = 1 << 18  # most vectors on the GPU at a time, unless the caller wants all there
 MOST_ELEMENTS = 16 * THREADS
-ELEMENTS = 512  # that the size of a vector is a multiple of: sixteen for each thread of a warp
+ELEMENTS = 512  # vector sizes are multiples of this: sixteen for each thread of a warp
 
 
 class GpuEncoder:
-    """Turns forests into matrices on a GPU: the vectors of ``DenseEncoder``, but for rounding.
+    """Turns forests into matrices on a GPU: the vectors of ``DenseEncoder``, apart from rounding.
 
-    Elements of the vectors of sentences and functions differ by up to 2e-6 of the largest, with ``"product"``
-    by up to 5e-6; in larger trees rounding adds up, in both. With ``"product"``, trees with nodes of more
-    than 32 children are left to the processor.
+    For sentences and functions, elements differ by up to 2e-6 of the largest, with ``"product"`` by up to
+    5e-6. In larger trees rounding errors add up, on both devices. With ``"product"``, the processor encodes
+    trees that have nodes of more than 32 children.
 
     Parameters
     ----------
     spec : DenseSpec
-        What a vector depends on besides its tree: with ``composition`` "mixed" or "product",
-        ``dtype="float32"``, and ``n_components`` a multiple of 512 up to 16384.
+        The settings of the vectors: ``composition`` must be "mixed" or "product", ``dtype`` "float32", and
+        ``n_components`` a multiple of 512 up to 16384.
     device : str, default="cuda"
-        "cuda", or "cuda:1" for the second one.
+        "cuda", or "cuda:1" for the second GPU.
 
     Examples
     --------
@@ -59,12 +59,12 @@ class GpuEncoder:
         made: Any = MixedOnGpu if spec.composition == "mixed" else ProductOnGpu
         self._composition = made(algebra, self._gpu)
         self._prepare_on = torch.cuda.Stream(self.device, priority=-1)  # type: ignore[no-untyped-call]  # is served first
-        self._lock = RLock()  # label tables and working memory are of all calls
+        self._lock = RLock()  # all calls share label tables and working memory
         self._memory = [torch.empty(0, dtype=torch.int32) for _ in range(3)]
 
     @property
     def nbytes(self) -> int:
-        """How much memory of the GPU the labels met so far take."""
+        """The GPU memory of the labels met so far."""
         return sum(table.numel() * table.element_size() for table in self._composition.labels.tables)
 
     @property
@@ -105,7 +105,7 @@ class GpuEncoder:
         return out
 
     def _encode(self, forest: Forest, out: Any, numbers: IntArray, n_jobs: int | None) -> None:
-        """Write the vectors of trees; errors name them by their numbers."""
+        """Write the vectors of trees to ``out``; errors name the trees by ``numbers``."""
         import torch
 
         if self.spec.composition != "product" or not (wide := wide_trees(forest)).any():
@@ -121,7 +121,7 @@ class GpuEncoder:
         out[~wide] = others
 
     def _encode_here(self, forest: Forest, out: Any, n_jobs: int | None) -> None:
-        """Write the vectors of trees by the GPU; for one thread of Python at a time."""
+        """Write the vectors of trees on the GPU, in one Python thread at a time."""
         import torch
 
         with (
@@ -192,12 +192,12 @@ class GpuEncoder:
             raise ParameterError(f"weights must be of shape {wanted}, not {tuple(weights.shape)}")
         scores = torch.empty((len(weights), len(forest)), dtype=torch.float32, device=self.device)
         for first, last, vectors in self._in_parts(forest, n_jobs):
-            scores[:, first:last] = weights @ vectors.T  # faster than the other way round
+            scores[:, first:last] = weights @ vectors.T  # faster than vectors @ weights.T
         self._require_finite(scores.T)  # at the end, so that parts do not wait for each other
         return np.ascontiguousarray(scores.cpu().numpy().T)
 
     def _in_parts(self, forest: Forest, n_jobs: int | None) -> Iterator[tuple[int, int, Any]]:
-        """Yield the vectors of some trees at a time, as many as a quarter of the free memory holds."""
+        """Yield limits and vectors of parts of the trees that fit into a quarter of the free memory."""
         import torch
 
         check_forest(forest)
@@ -210,7 +210,7 @@ class GpuEncoder:
             yield first, last, vectors[: last - first]
 
     def _encode_section(self, forest: Forest, out: Any, threads: Threads) -> None:
-        """Encode trees whose labels fit the table: operations are prepared while others are being done."""
+        """Encode trees whose labels fit into the table; prepare operations while the GPU runs others."""
         import torch
 
         row = self._composition.labels.rows(forest.labels, threads)
@@ -228,7 +228,7 @@ class GpuEncoder:
         for (first, _), operations in zip(chunks, one_ahead(list_chunk, chunks), strict=True):
             with torch.cuda.stream(self._prepare_on):
                 parts = list(self._composition.send(operations))
-            self._prepare_on.synchronize()  # the memory of operations is used again soon
+            self._prepare_on.synchronize()  # the memory of operations is soon reused
             run_on.wait_stream(self._prepare_on)
             for start, stop, sent in parts:
                 for tensor in sent.tensors():
@@ -236,7 +236,7 @@ class GpuEncoder:
                 self._composition.run(sent, self.spec.normalize, out[first + start : first + stop])
 
     def _next_memory(self, count: int) -> IntArray:
-        """Return memory that the GPU reads quickly: not that of the last two calls, which may be in use."""
+        """Return pinned memory for ``count`` operations, not used by the last two calls."""
         import torch
 
         self._memory.append(self._memory.pop(0))
@@ -246,14 +246,14 @@ class GpuEncoder:
         return memory
 
     def _require_finite(self, rows: Any, before: int = 0) -> None:
-        """Raise where the GPU noted a vector that is not finite.
+        """Raise if the GPU found a vector that is not finite.
 
         Parameters
         ----------
         rows : tensor
-            The vectors, or what was computed from each, one row per tree.
+            The vectors, or values computed from them, one row per tree.
         before : int
-            How many trees there are before the first one.
+            The number of trees before the first row.
         """
         if not int(self._gpu.not_finite):
             return
@@ -263,16 +263,16 @@ class GpuEncoder:
 
 
 def _refused(spec: DenseSpec, number: int) -> RangeError:
-    """Return the error for a vector that is not finite: without normalisation it is too large."""
+    """Return the error for a vector that is not finite; without normalisation it is too large."""
     wrong, use = "too large for float32", "normalize=True or a smaller decay"
     if spec.normalize:
         wrong = "not finite in float32"
-        use = "device='cpu' or a smaller decay, and please report the tree, since no tree should do this"
+        use = "device='cpu' or a smaller decay; this is a bug, please report the tree"
     return RangeError(f"the vector of tree {number} is {wrong} with decay={spec.decay}: use {use}")
 
 
 def _encode_on_processor(spec: DenseSpec, forest: Forest, numbers: IntArray, n_jobs: int | None) -> Matrix:
-    """Return the vectors of trees that a GPU leaves to the processor; errors name them by their numbers."""
+    """Return the vectors of trees, made by the processor; errors name the trees by ``numbers``."""
     encoder = DenseEncoder(spec)
     try:
         return encoder.encode(forest, n_jobs=n_jobs)
@@ -286,7 +286,7 @@ def _encode_on_processor(spec: DenseSpec, forest: Forest, numbers: IntArray, n_j
 
 
 def wide_trees(forest: Forest) -> BoolArray:
-    """Return which trees have nodes with more children than the product knows on a GPU."""
+    """Return which trees have nodes with more children than the product supports on a GPU."""
     if not len(forest):
         return np.zeros(0, bool)
     wide: BoolArray = np.maximum.reduceat(forest.arity, forest.offsets[:-1]) > MOST_CHILDREN
@@ -295,13 +295,13 @@ def wide_trees(forest: Forest) -> BoolArray:
 
 def _check(spec: DenseSpec) -> None:
     if spec.kernel != "subset":
-        raise DeviceError(f"vectors with kernel={spec.kernel!r} are made by device='cpu' only")
+        raise DeviceError(f"kernel={spec.kernel!r} needs device='cpu'")
     if spec.composition not in ("mixed", "product"):
-        raise DeviceError(f"vectors with composition={spec.composition!r} are made by device='cpu' only")
+        raise DeviceError(f"composition={spec.composition!r} needs device='cpu'")
     if spec.dtype != "float32":
-        raise DeviceError(f"a GPU makes float32 vectors: {spec.dtype} ones are made by device='cpu' only")
+        raise DeviceError(f"dtype={spec.dtype!r} needs device='cpu'")
     if spec.n_components % ELEMENTS or not 0 < spec.n_components <= MOST_ELEMENTS:
         raise DeviceError(
-            f"a GPU makes vectors of a multiple of {ELEMENTS} elements up to {MOST_ELEMENTS}, "
-            f"not of {spec.n_components}: use device='cpu'"
+            f"on a GPU, n_components must be a multiple of {ELEMENTS} up to {MOST_ELEMENTS}, "
+            f"not {spec.n_components}: use device='cpu'"
         )

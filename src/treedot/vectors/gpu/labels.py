@@ -1,4 +1,4 @@
-"""Tables of label vectors in the memory of a GPU, computed once and kept for later trees."""
+"""Tables that keep label vectors in the memory of a GPU for later trees."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from treedot._runtime.array_types import Array, IntArray
 from treedot._runtime.threads import Threads
 from treedot.vectors.gpu.device import Gpu
 
-TABLE_BYTES = 1 << 32  # for labels that are kept, at most; and an eighth of the memory
-DRAWN = 64  # labels, at a time
+TABLE_BYTES = 1 << 32  # the limit of the tables, which is also an eighth of the memory
+DRAWN = 64  # labels drawn at a time
 
 
 class LabelTables(ABC):
-    """The labels met so far, a row of each table for each.
+    """The labels met so far; each has one row in every table.
 
-    Where they would take too much memory, all are forgotten first, but for those asked for.
+    If new labels would exceed the memory limit, all others are dropped first.
 
     Parameters
     ----------
     gpu : Gpu
-        Where the tables are.
+        The device of the tables.
     widths : sequence of int
-        How many elements a label has in each table.
+        The number of elements of a label in each table.
     dtype : str
         Their type.
     besides : int
-        How many more elements there are for each label, in tables of a subclass.
+        The number of further elements per label, in tables of a subclass.
     """
 
     def __init__(self, gpu: Gpu, widths: Sequence[int], dtype: str, besides: int = 0) -> None:
@@ -42,10 +42,10 @@ class LabelTables(ABC):
 
     @abstractmethod
     def make(self, texts: Sequence[str]) -> Sequence[Array]:
-        """Return rows of each table for new labels."""
+        """Return the rows of new labels for each table."""
 
     def rows(self, texts: Sequence[str], threads: Threads) -> IntArray:
-        """Return which rows of the tables labels have."""
+        """Return the row numbers of labels; add new labels to the tables."""
         new = [text for text in texts if text not in self._row]
         if len(self._row) + len(new) > self.capacity:
             self._row, new = {}, list(texts)
@@ -54,7 +54,7 @@ class LabelTables(ABC):
         return np.array([self._row[text] for text in texts], np.int32)
 
     def _draw(self, texts: list[str], threads: Threads) -> tuple[int, int]:
-        """Make the rows of new labels; return where they begin and end."""
+        """Add the rows of new labels to the tables; return the limits of these rows."""
         made = [np.empty((len(texts), table.shape[1]), self._dtype) for table in self.tables]
 
         def draw(first: int, last: int) -> None:

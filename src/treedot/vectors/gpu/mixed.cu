@@ -1,18 +1,18 @@
 // Dense vectors with the mixed product on a GPU: one block of threads per tree, one thread per column.
 //
-// A vector has D elements: 16 segments of Q. Thread t holds column t of all segments in registers, so that the
-// butterflies of a mixer need no exchange; its shuffle goes through rows in shared memory. The operations of a
-// tree come from treedot.vectors.gpu.operations, and names and factors from treedot.vectors.dense.dense.mixed.
+// A vector has D elements: 16 segments of Q. Thread t holds column t of all segments in registers, so the
+// butterflies of a mixer need no exchange; its shuffle uses rows in shared memory. The operations of a
+// tree come from treedot.vectors.gpu.operations; treedot.vectors.dense.mixed explains names and factors.
 //
-// Signs are bits, one word of 16 bits for each thread and label: bit k is the sign of the element that the
-// thread holds of segment k ("by column"), or that its butterfly k goes to ("by target").
+// Signs are bits, one word of 16 bits for each thread and label: bit k is the sign of the thread's element
+// in segment k ("by column"), or of the element to which its butterfly k is written ("by target").
 //
-// Compiled behind block.cu, with -DD, -DROTATION1, -DROTATION2, -DBLOCKS (on a multiprocessor), -DROWS_IN_GLOBAL, -DRESCALED.
+// Compiled after block.cu, with -DD, -DROTATION1, -DROTATION2, -DBLOCKS (on a multiprocessor), -DROWS_IN_GLOBAL, -DRESCALED.
 
 #define ROW_BYTES (4 * D)
 #define STAGED 32
 
-// The signs of a label for thread t: as a node and as a child, by M1's and by M2's targets.
+// The signs of a label for thread t: as a parent and as a child, by M1's and by M2's targets.
 struct Signs { u16 head1, child1, head2, child2; };
 
 __device__ __forceinline__ void butterflies(float (&v)[16]) {
@@ -27,12 +27,12 @@ __device__ __forceinline__ void butterflies(float (&v)[16]) {
       }
 }
 
-// x with its sign changed where bit k of the word is set
+// x with its sign changed if bit k of the word is set
 __device__ __forceinline__ float flip(float x, u32 word, int k) {
   return __uint_as_float(__float_as_uint(x) ^ ((word << (31 - k)) & 0x80000000u));
 }
 
-// Where the sixteen butterflies of a thread go: block numbers of ten bits, three in a word.
+// The targets of the sixteen butterflies of a thread: block numbers of ten bits, three in a word.
 struct Places { u32 packed[6]; };
 
 __device__ __forceinline__ Places places(const u16* target, int t) {
@@ -53,7 +53,7 @@ __device__ __forceinline__ u32 place(const Places& p, int k) {  // in bytes, wit
   return (field == 0 ? word << 6 : word >> (10 * field - 6)) & 0xffc0u;
 }
 
-// Keep the compiler from unpacking places before the loop: it has no registers for them.
+// Keep the compiler from unpacking places before the loop, where it has no registers for them.
 __device__ __forceinline__ void keep_packed(Places& p) {
 #pragma unroll
   for (int i = 0; i < 6; i++) asm volatile("" : "+r"(p.packed[i]));
@@ -67,7 +67,7 @@ __device__ __forceinline__ void keep_packed(Places& p) {
 #define AT(row, offset) (*(float*)(rows + ((row) * ROW_BYTES | (offset))))
 #endif
 
-// The sum of all vectors of signs so far, as counters of minus signs: bit k of word j is bit j of element k's.
+// The sum of all vectors of signs so far, as counters of minus signs: bit k of word j is bit j of element k's counter.
 struct Counters { u32 word[4]; int added; };
 
 __device__ __forceinline__ void count(Counters& c, u32 minus) {
@@ -80,7 +80,7 @@ __device__ __forceinline__ void count(Counters& c, u32 minus) {
   c.added++;
 }
 
-// Add a sum of signs, times a number, to the total, and begin another.
+// Add the sum of signs, times scale, to the total, and reset the counters.
 __device__ __forceinline__ void empty(Counters& c, float scale, float (&total)[16]) {
   const float added = c.added;
 #pragma unroll
@@ -100,7 +100,7 @@ __device__ __forceinline__ void empty(Counters& c, float scale, float (&total)[1
   c.added = 0;
 }
 
-// The same for a total over 2^exponent, which cannot hold signs where that is negative.
+// Add the sum of signs to a total over 2^exponent, after bringing a negative exponent to 0, and reset the counters.
 __device__ __forceinline__ void empty_rescaled(Counters& c, float (&total)[16], int& exponent) {
   if (exponent < 0) {
     const float shrink = power(exponent);
@@ -152,9 +152,9 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
     for (int k = 0; k < 16; k++) total[k] = 0.f;
     const int4* ahead = operations + offsets[tree];
     const int n_nodes = int(offsets[tree + 1] - offsets[tree]);
-    const int n_operations = n_nodes > 1 ? n_nodes : 0;  // at most: that of the root is the last
+    const int n_operations = n_nodes > 1 ? n_nodes : 0;  // at most; the operation of the root is the last
     for (int o = 0; o < n_operations; o++) {
-      if (o % STAGED == 0) {  // all threads have seen the last ones: each operation ends with a barrier
+      if (o % STAGED == 0) {  // all threads have read the previous ones: each operation ends with a barrier
         if (t < STAGED && o + t < n_operations) staged[t] = __ldg(ahead + o + t);
         __syncthreads();
       }
@@ -164,7 +164,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
       const u32 kind = words.x & 255, row = (words.x >> 8) & 255, of_child = (words.x >> 16) & 255;
       float v[16];
 #if RESCALED
-      int grown = 0;     // exponent of what is composed now
+      int grown = 0;     // exponent of the current composition
       float bound = 1.f;
 #endif
       if (kind == TAG_FIRST || kind == TAG_NEXT || kind == ROOT_TAG) {
@@ -265,7 +265,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
         __syncthreads();
         continue;
       }
-      // A later child: compose what is in the row with it.
+      // A later child: compose the row with it.
 #if RESCALED
       if (kind == TAG_NEXT) bound = 1.f + 4.f * root_decay;
       grown += exponents[row];
@@ -321,7 +321,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
   }
 }
 
-// The signs of labels by target, from words of sixteen signs in the order of elements.
+// Write the signs of labels by target, from words of sixteen signs in the order of elements.
 extern "C" __global__ void lay_labels(const u16* __restrict__ head, const u16* __restrict__ child,
                                       const u16* __restrict__ target1, const u16* __restrict__ target2,
                                       Signs* labels) {
@@ -340,7 +340,7 @@ extern "C" __global__ void lay_labels(const u16* __restrict__ head, const u16* _
   labels[label * Q + t] = {u16(bits[0]), u16(bits[1]), u16(bits[2]), u16(bits[3])};
 }
 
-// Pre-terminals, given as pairs of labels: their signs by column, and M2(c + √λ s(c)) / 4 by M1's targets.
+// For pre-terminals, given as pairs of labels, write their signs by column, and M2(c + √λ s(c)) / 4 by M1's targets.
 extern "C" __global__ void __launch_bounds__(Q)
 make_tags(const longlong2* __restrict__ pairs, const u16* __restrict__ head, const u16* __restrict__ child,
           const Signs* __restrict__ labels, const u16* __restrict__ target1,

@@ -16,32 +16,32 @@ from treedot.vectors.gpu.device import Gpu, Kernel, shared_bytes
 from treedot.vectors.gpu.labels import LabelTables
 from treedot.vectors.gpu.operations import ROOT_TAG, TAG_FIRST, TAG_NEXT, Operations
 
-TAG_BYTES = 1 << 33  # for the vectors of pre-terminals, at most; and a quarter of the memory
+TAG_BYTES = 1 << 33  # the limit of the vectors of pre-terminals, which is also a quarter of the free memory
 THREADS = 1024  # on a multiprocessor, with 64 registers each
-STATIC = 1536  # bytes of a block's shared memory that are not for rows: mixed.cu has up to 1412
-OF_SYSTEM = 1024  # bytes that each block on a multiprocessor takes besides
-TREES = 2  # that a block encodes: then it makes room for what is to be done in other streams
+STATIC = 1536  # bytes of a block's shared memory that are not for rows; mixed.cu uses up to 1412
+OF_SYSTEM = 1024  # further bytes that each block on a multiprocessor takes
+TREES = 2  # that a block encodes before it ends, so that other streams can run
 
 
 class Way(NamedTuple):
-    """A way to encode trees that need at most so many rows."""
+    """A way to encode trees that need at most ``rows`` rows."""
 
     rows: int
     blocks: int  # on a multiprocessor
-    in_global: bool  # whether rows lie in global memory
+    in_global: bool  # whether rows are in global memory
 
 
 class Group(NamedTuple):
-    """Trees that are encoded in one way."""
+    """Trees that are encoded in the same way."""
 
     way: Way
-    large: bool  # whether their elements may outgrow their type
+    large: bool  # whether their elements may overflow float32
     rows: int
     trees: Any
 
 
 class Sent(NamedTuple):
-    """Operations on the GPU; those on pre-terminals say which of some pairs of labels it is."""
+    """Operations on the GPU; those on pre-terminals contain the index of a pair of labels in ``pairs``."""
 
     words: Any
     offsets: Any
@@ -49,7 +49,7 @@ class Sent(NamedTuple):
     groups: list[Group]
 
     def tensors(self) -> list[Any]:
-        """Return everything that is in the GPU's memory."""
+        """Return all tensors, which are in the GPU's memory."""
         return [self.words, self.offsets, self.pairs, *(group.trees for group in self.groups)]
 
 
@@ -65,9 +65,9 @@ class MixedOnGpu:
         self.labels = LabelSigns(mixed, gpu, self._kernel("lay_labels"))
 
     def send(self, operations: Operations) -> Iterator[tuple[int, int, Sent]]:
-        """Send the operations of trees to the GPU; yield the limits of parts of the trees, and what was sent.
+        """Send the operations of trees to the GPU; yield the limits of parts of the trees, and the tensors.
 
-        It is one part, except where it holds more different pre-terminals than there is memory for.
+        There is one part, unless the distinct pre-terminals do not fit into the memory.
         """
         import torch
 
@@ -89,7 +89,7 @@ class MixedOnGpu:
         yield 0, n_trees, Sent(words, offsets, sent_pairs, self._groups(operations))
 
     def _groups(self, operations: Operations) -> list[Group]:
-        """Return which trees are encoded in which way."""
+        """Group the trees by the way in which they are encoded."""
         import torch
 
         groups, above = [], 0
@@ -105,7 +105,7 @@ class MixedOnGpu:
         return groups
 
     def run(self, sent: Sent, normalize: bool, out: Any) -> None:
-        """Do operations that were sent, and write the vectors of their trees."""
+        """Run the operations that were sent, and write the vectors of their trees to ``out``."""
         tags = self._make_tags(sent.pairs)
         for group in sent.groups:
             self._run_group(group, sent, tags, normalize, out)
@@ -154,7 +154,7 @@ class MixedOnGpu:
 
 
 class LabelSigns(LabelTables):
-    """The signs of labels: in the order of elements, and as each thread wants them."""
+    """The signs of labels: in the order of elements, and in the order of threads."""
 
     def __init__(self, mixed: MixedEncoder, gpu: Gpu, lay: Kernel) -> None:
         self._mixed, self._lay = mixed, lay
@@ -186,7 +186,7 @@ class LabelSigns(LabelTables):
         return [words.view(np.int16) for words in self._mixed.label_table(texts)]
 
     def _draw(self, texts: list[str], threads: Threads) -> tuple[int, int]:
-        """Make the signs of new labels, also as threads want them."""
+        """Add the signs of new labels, in both orders."""
         first, last = super()._draw(texts, threads)
         if len(self.signs) < len(self.head):
             signs = self._gpu.empty((len(self.head), self.signs.shape[1]), "int16")
@@ -200,7 +200,7 @@ class LabelSigns(LabelTables):
 def ways(properties: Any, size: int) -> list[Way]:
     """Return the ways to encode trees on a device, those for few rows first.
 
-    Many blocks at a time hide each other's waiting, but share the memory for rows.
+    With more blocks at a time, latencies overlap, but each block has less memory for rows.
     """
     row_bytes, most_blocks = 4 * size, max(1, 16 * THREADS // size)
     here = int(properties.shared_memory_per_multiprocessor)
@@ -214,12 +214,12 @@ def ways(properties: Any, size: int) -> list[Way]:
 
 
 def by_target(signs: SignWords, target: IntArray) -> SignWords:
-    """Return signs as threads want them, from words of sixteen in the order of elements.
+    """Return signs in the order of threads, from words of sixteen signs in the order of elements.
 
-    Bit ``k`` of word ``t`` is the sign of the element that butterfly ``k`` of thread ``t`` goes to.
+    Bit ``k`` of word ``t`` is the sign of the element to which butterfly ``k`` of thread ``t`` is written.
     """
     threads = np.arange(signs.shape[1])
-    where = target.reshape(16, -1)[:, threads // LANES]  # of each butterfly and thread, the block it goes to
+    where = target.reshape(16, -1)[:, threads // LANES]  # the target block of each butterfly and thread
     bits = (signs[:, where] >> (threads % LANES).astype(np.uint16)) & 1
     words: SignWords = (bits << np.arange(16, dtype=np.uint16)[:, None]).sum(axis=1, dtype=np.uint16)
     return words

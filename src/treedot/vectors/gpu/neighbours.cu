@@ -1,8 +1,7 @@
-// Which dot products of a tile are among the best of their row or of their column so far.
+// Find the dot products of a tile that are among the best of their row or of their column so far.
 //
-// Hits are few, so they are appended to two lists: (row, column, value) of those above their row's bound, and of
-// those above their column's bound in the columns from `below` on. A list that is full is of no use: only its
-// count is looked at then.
+// Hits are few, so they are appended to two lists: (row, column, value) of the products above their row's bound,
+// and of those above their column's bound in the columns from `below` on. If a list is full, the caller ignores it.
 
 #define ROWS 8
 

@@ -1,7 +1,7 @@
-"""The largest dot products of many vectors with many, on a GPU.
+"""Find the largest dot products between two sets of vectors on a GPU.
 
-Tiles of all products are made in half precision, with sums in single precision, and the best of every row are
-kept as candidates. In the end their products are computed again from the vectors themselves.
+All products are computed in tiles, in half precision with sums in single precision, and the best of every row
+are kept as candidates. At the end their products are computed again in single precision.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from treedot.vectors.gpu.device import compiled
 
 TILE_ROWS = 16384
 TILE_COLUMNS = 32768
-CROWDED = 32  # entries per row that are worth a search of the whole tile
-ALIKE = 64.0  # times the least of all largest elements, at most: half precision holds both well
-NOT_FINITE = "a dot product is not finite: there is nan or inf among the vectors"
-AGAIN_BYTES = 1 << 30  # for candidates whose products are computed again at a time
+CROWDED = 32  # with more hits per row than this, the whole tile is searched
+ALIKE = 64.0  # vectors share a divisor if their largest elements differ by at most this factor
+NOT_FINITE = "a dot product is not finite: the vectors contain nan or inf"
+AGAIN_BYTES = 1 << 30  # memory for the candidates whose products are computed again at a time
 
 
 class Best(NamedTuple):
-    """The best of every row so far, in falling order: their products and their numbers, -1 for none."""
+    """The best of every row so far, in descending order: their products and their row numbers, or -1."""
 
     values: Any
     rows: Any
 
 
 class Scaled(NamedTuple):
-    """Vectors, and what each is to be multiplied by so that they compare with each other, None for 1."""
+    """Vectors, and the factors that make them comparable with each other; None if all are 1."""
 
     vectors: Any
     scales: Any
 
     def part(self, rows: slice) -> Scaled:
-        """Return some of them."""
+        """Return a part of the vectors with their factors."""
         return Scaled(self.vectors[rows], None if self.scales is None else self.scales[rows])
 
 
@@ -49,9 +49,9 @@ def nearest_tensors(X: Any, Y: Any = None, k: int = 10, *, elements: int | None 
         The rows to search, on the same device. Without Y, the rows of X are compared with each other, and a
         row is not its own neighbour.
     k : int, default=10
-        How many, at most as many as there are others.
+        The number of neighbours, at most the number of other rows.
     elements : int, default=None
-        Find candidates by only the first ``elements`` elements of the vectors: faster, and some are missed.
+        Find candidates by only the first ``elements`` elements of the vectors: faster, but misses some.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def nearest_tensors(X: Any, Y: Any = None, k: int = 10, *, elements: int | None 
 
 
 def _check(X: Any, others: Any, k: int, most: int, elements: int | None) -> None:
-    """Raise where vectors cannot be compared, or there are not so many."""
+    """Raise if vectors cannot be compared, or there are fewer than k others."""
     import torch
 
     for tensor in (X, others):
@@ -95,7 +95,7 @@ def _check(X: Any, others: Any, k: int, most: int, elements: int | None) -> None
             )
     if (X.shape[1], X.device) != (others.shape[1], others.device):
         raise ParameterError(
-            f"cannot compare vectors of {X.shape[1]} elements on {X.device} with those of "
+            f"cannot compare vectors of {X.shape[1]} elements on {X.device} with vectors of "
             f"{others.shape[1]} on {others.device}"
         )
     if checked_integer("k", k, at_least=1) > most:
@@ -105,16 +105,16 @@ def _check(X: Any, others: Any, k: int, most: int, elements: int | None) -> None
 
 
 def _halves(X: Any, elements: int | None) -> Scaled:
-    """Return vectors in half precision; unchanged on a processor."""
+    """Return vectors in half precision; unchanged on the processor."""
     part = X[:, :elements]
     return Scaled(part, None) if X.device.type == "cpu" else _in_half_precision(part)
 
 
 def _in_half_precision(X: Any) -> Scaled:
-    """Return vectors in half precision, none of whose elements is above 1.
+    """Return vectors in half precision, with no element above 1.
 
-    All are divided by the same where they are of like magnitude, as those that are normalised. Else the short
-    ones would vanish, so that each is divided by its own largest element.
+    Vectors of similar magnitude, such as normalised ones, are all divided by the same number. Otherwise short
+    ones would vanish, so each is divided by its own largest element.
     """
     import torch
 
@@ -134,7 +134,7 @@ def _in_half_precision(X: Any) -> Scaled:
 
 
 def _products(x: Scaled, y: Scaled) -> Any:
-    """Return all dot products, those of each side times a number of its own."""
+    """Return all dot products, multiplied by the factors of both sides."""
     import torch
 
     if x.vectors.is_cuda:
@@ -149,7 +149,7 @@ def _products(x: Scaled, y: Scaled) -> Any:
 
 
 def _keep_both(best: Best, products: Any, rows: slice, below: slice, first: int) -> None:
-    """Merge a tile of products into the best of its rows, and of the rows ``below`` that are its columns."""
+    """Merge a tile of products into the best of its rows, and of its columns, the rows ``below``."""
     hits = _hits(best, products, rows, below, first) if products.is_cuda else [None, None]
     _keep_best(best, rows, products, first, hits[0])
     if below.start < below.stop:
@@ -157,14 +157,14 @@ def _keep_both(best: Best, products: Any, rows: slice, below: slice, first: int)
 
 
 def _hits(best: Best, products: Any, rows: slice, below: slice, first: int) -> list[Any]:
-    """Return (row, column, value) of products that are among the best of their rows, and of those below.
+    """Return (row, column, value) of the products above the bounds of ``rows``, and of the rows ``below``.
 
-    Both are in order. None stands for those that are too many.
+    Both lists are sorted. A list is None if there are too many.
     """
     import torch
 
     n_rows, n_columns = products.shape
-    if n_columns % 4 or not torch.isfinite(best.values[rows.start, -1]):  # crowded, certainly
+    if n_columns % 4 or not torch.isfinite(best.values[rows.start, -1]):  # no bounds yet, so too many
         return [None, None]
     capacity = CROWDED * max(n_rows, n_columns)
     counts = torch.zeros(2, dtype=torch.int32, device=products.device)
@@ -191,7 +191,7 @@ def _hits(best: Best, products: Any, rows: slice, below: slice, first: int) -> l
 
 
 def _keep_best(best: Best, rows: slice, products: Any, first: int, hits: Any) -> None:
-    """Merge products of some rows with neighbouring columns, from ``first`` on, into the best so far."""
+    """Merge products of some rows with consecutive columns, from ``first`` on, into the best so far."""
     import torch
 
     values = best.values[rows]
@@ -216,7 +216,7 @@ def _keep_best(best: Best, rows: slice, products: Any, first: int, hits: Any) ->
 
 
 def _computed_again(X: Any, Y: Any, candidates: Any, k: int) -> tuple[Any, Any]:
-    """Return the best ``k`` of all candidates by the vectors themselves."""
+    """Return the best ``k`` candidates of every row, by products in the vectors' own precision."""
     import torch
 
     rows = torch.empty((len(X), k), dtype=torch.int64, device=X.device)

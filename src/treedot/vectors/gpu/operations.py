@@ -1,16 +1,16 @@
 """List the operations that encode a tree on a GPU in a few rows of memory.
 
-Each operation composes one child into its node (``treedot.vectors.dense.mixed`` has the four ways to do so):
+Each operation composes one child into its parent (``treedot.vectors.dense.mixed`` lists the four ways):
 
     LEAF_FIRST, LEAF_NEXT    a leaf, as first or as later child
     TAG_FIRST, TAG_NEXT      a pre-terminal (a node over one leaf), which has no row of its own
     NODE_FIRST, NODE_NEXT    any other node, whose row is finished: a first child's row becomes its parent's
     ROOT, ROOT_TAG           the end: only add the vector of the root to the total
 
-The vector of a node that is no leaf is added to the total by the operation that composes it. Children are
-composed from left to right, but may be finished in any order. Rows are few, so the one child that needs most
-of them is finished first wherever that saves one (as registers are allotted to expressions: Sethi & Ullman
-1970). A tree then needs more than r rows only if it has more than some 1.6^r nodes.
+The operation that composes an inner node also adds its vector to the total. Children are composed from left
+to right, but may be finished in any order. Rows are few, so the child that needs most of them is finished
+first if that saves a row, as in the allocation of registers (Sethi & Ullman 1970). Then a tree needs more
+than r rows only if it has more than about 1.6^r nodes.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from treedot.vectors.dense.mixing import MIXER_BOUND
 
 LEAF_FIRST, LEAF_NEXT, TAG_FIRST, TAG_NEXT, NODE_FIRST, NODE_NEXT, ROOT, ROOT_TAG = range(8)
 NOTHING = 255
-NEXT = 1  # is added to the kind of a first child
-LAST = 64  # is added to the place of a last child, from 1 on
+NEXT = 1  # added to the kind of a first child to get that of a later one
+LAST = 64  # added to the place of a last child
 OF_LEAF, OF_TAG, OF_NODE = LEAF_FIRST, TAG_FIRST, NODE_FIRST
 
-MOST_ROWS = 63  # bits of a signed word; 1.6^63 nodes are more than any machine holds
-SAFE = 2.0**96  # a magnitude that float32 holds, and sums of many such
-PART_NODES = 1 << 15  # for which it is worth while to call compiled code in another thread
+MOST_ROWS = 63  # bits of a signed word; no machine holds a tree of 1.6^63 nodes
+SAFE = 2.0**96  # sums of many such magnitudes do not overflow float32
+PART_NODES = 1 << 15  # the fewest nodes that pay for another thread
 
 
 class Operations(NamedTuple):
-    """The operations of trees, one after the other, each tree with one for every node.
+    """The operations of consecutive trees; each tree has as many as nodes.
 
-    Those behind the end are ``NOTHING``, as is that of a leaf alone. A row of ``words`` is
-    ``kind | row << 8 | row of the child << 16 | place of the child << 24``, the label of the node, the label
-    of the child, and for a pre-terminal the label of its leaf (0 otherwise). Places are from 1 on, more by
-    ``LAST`` for a last child, and 0 beyond ``LAST``.
+    Unused ones at the end of a tree are ``NOTHING``, as is the one of a tree with a single node. A row of
+    ``words`` is ``kind | row << 8 | row of the child << 16 | place of the child << 24``, the label of the
+    node, the label of the child, and for a pre-terminal the label of its leaf (0 otherwise). Places count
+    from 1, plus ``LAST`` for a last child; places from ``LAST`` on are 0.
     """
 
     words: IntArray  # of shape (operations, 4)
-    offsets: IntArray  # by tree: where its operations begin, and where the last ones end, as for its nodes
-    rows: IntArray  # by tree: how many it needs
-    large: BoolArray  # by tree: whether its elements may outgrow their type
+    offsets: IntArray  # the limits of the operations of each tree, which are those of its nodes
+    rows: IntArray  # by tree: the number of rows it needs
+    large: BoolArray  # by tree: whether its elements may overflow float32
 
     def part(self, first: int, last: int) -> Operations:
-        """Return the operations of some neighbouring trees."""
+        """Return the operations of the trees ``first`` to ``last - 1``."""
         begin, end = self.offsets[first], self.offsets[last]
         offsets = self.offsets[first : last + 1] - begin
         return Operations(self.words[begin:end], offsets, self.rows[first:last], self.large[first:last])
@@ -62,18 +62,18 @@ def list_operations(
     arity: IntArray, offsets: IntArray, label: IntArray, row: IntArray, root_decay: float,
     threads: Threads = ONE_THREAD, memory: Callable[[int], IntArray] | None = None,
 ) -> Operations:  # fmt: skip
-    """Return the operations of neighbouring trees.
+    """Return the operations of consecutive trees.
 
     Parameters
     ----------
     arity, offsets, label : arrays
-        The columns of a packed forest, or of a part of one: offsets need not begin with 0.
+        The columns of a packed forest; ``offsets`` may be those of a part of the trees.
     row : array
-        Where each label is in the label table.
+        The row of each label in the label table.
     root_decay : float
         √λ.
     memory : callable, optional
-        Returns an array for so many operations.
+        Returns an array for a given number of operations.
     """
     n_trees = len(offsets) - 1
     starts = offsets - offsets[0]
@@ -91,16 +91,16 @@ def list_operations(
     return Operations(words, starts, rows, large)
 
 
-# What is known of a node while operations are being listed, in columns of one array. (A tuple of arrays takes
-# half of the time to hand it from function to function.)
+# The properties of a node while operations are being listed, as columns of one array. (Passing a tuple of
+# arrays from function to function would take half of the time.)
 KIND = 0  # OF_LEAF, OF_TAG or OF_NODE
 PARENT = 1
 EARLY = 2  # the child that is finished before the others, -1 if none is
-NEEDED = 3  # rows
-LENGTH = 4  # in operations
-BEGIN = 5  # of its operations
-END = 6  # of those that are yet to be placed
-MISSING = 7  # children that are yet to be placed
+NEEDED = 3  # number of rows
+LENGTH = 4  # number of operations
+BEGIN = 5  # first operation
+END = 6  # end of the operations still to be placed
+MISSING = 7  # number of children still to be placed
 ROW = 8
 COLUMNS = 9
 
@@ -113,8 +113,8 @@ def _fill(
 ) -> None:  # fmt: skip
     """Write the operations of trees, the rows they need and whether their elements may be large.
 
-    It is done for the spans of trees between ``limits`` that nobody has taken, with memory for the nodes of
-    one tree.
+    Threads share the spans of trees between ``limits``: each takes the next one, counted in ``taken``. The
+    arrays ``stack``, ``of`` and ``bound`` are working memory for one tree.
     """
     span = next_number(taken)
     while span < limits.size - 1:
@@ -136,7 +136,7 @@ def _fill(
 
 @njit_inside
 def _choose_orders(arity: IntArray, stack: IntArray, of: IntArray) -> None:
-    """Find how many rows and operations each node needs, and which child is best finished early."""
+    """Compute the number of rows and operations of each node, and choose the child to finish early."""
     height = 0
     for node in range(arity.size):
         of[node, PARENT], of[node, NEEDED], of[node, LENGTH], of[node, EARLY] = -1, 0, 0, -1
@@ -155,10 +155,10 @@ def _choose_orders(arity: IntArray, stack: IntArray, of: IntArray) -> None:
 
 @njit_inside
 def _choose_order(node: int, low: int, high: int, stack: IntArray, of: IntArray) -> None:
-    """Find how many rows a node needs whose children are on the stack, and which one to finish early.
+    """Compute the rows that a node with children on the stack needs, and choose the child to finish early.
 
-    A child needs its own rows, one for what was composed before it, if anything, and one for the early one
-    until that is composed itself.
+    A child needs its own rows, one row for the composition before it, if any, and one for the early child
+    until that is composed.
     """
     length, most, place, in_order = high - low, 0, low, 1
     for k in range(low, high):
@@ -169,7 +169,7 @@ def _choose_order(node: int, low: int, high: int, stack: IntArray, of: IntArray)
         if own > most:
             most, place = own, k
         elif own == most:
-            place = low  # no single one
+            place = low  # several children need most rows
         in_order = max(in_order, own + (1 if k > low else 0))
     of[node, LENGTH], of[node, NEEDED] = length, in_order
     if place == low or in_order <= 2:
@@ -184,10 +184,10 @@ def _choose_order(node: int, low: int, high: int, stack: IntArray, of: IntArray)
 
 @njit_inside
 def _place(arity: IntArray, of: IntArray, words: IntArray) -> None:
-    """Write the kind and the child of each operation where it belongs, the last ones first."""
+    """Write the kind and the child of each operation at its position, from the last to the first."""
     root = arity.size - 1
     of[root, BEGIN], of[root, END], of[root, MISSING] = 0, of[root, LENGTH], arity[root]
-    for node in range(root - 1, -1, -1):  # children are met from right to left
+    for node in range(root - 1, -1, -1):  # meets children from right to left
         parent = of[node, PARENT]
         if of[parent, KIND] == OF_TAG:
             continue
@@ -214,7 +214,7 @@ def _place(arity: IntArray, of: IntArray, words: IntArray) -> None:
 def _complete(
     label: IntArray, row_of_label: IntArray, root_decay: float, of: IntArray, bound: Row, words: IntArray
 ) -> tuple[int, bool]:
-    """Complete operations; return how many rows they take, and whether elements may be large.
+    """Fill in the rows and labels of operations; return the number of rows, and whether values may be large.
 
     No magnitude in the row of a node is above its ``bound``.
     """

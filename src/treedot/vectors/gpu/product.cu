@@ -1,11 +1,11 @@
 // Dense vectors with the paper's shuffled γ-product on a GPU: one block of threads per tree.
 //
-// A vector has D elements: thread t holds elements t, t + Q, … t + 15 Q. The row of a node, what its children have
-// composed so far, is only ever touched by the thread that holds the element, so rows lie in global memory, where the
-// cache keeps them. A child is laid into shared memory, from where each thread gathers what its elements want.
-// The operations of a tree come from treedot.vectors.gpu.operations; names and formulas from treedot.vectors.dense.dense.product.
+// A vector has D elements: thread t holds elements t, t + Q, … t + 15 Q. The row of a node is the composition of its
+// children so far. Each thread accesses only its own elements of rows, so rows are in global memory, where the
+// cache keeps them. A child is copied to shared memory, from which each thread gathers its elements.
+// The operations of a tree come from treedot.vectors.gpu.operations; treedot.vectors.dense.product explains the formulas.
 //
-// Compiled with -DD, behind block.cu.
+// Compiled after block.cu, with -DD.
 
 #define LABEL_BOUND 8.f
 
@@ -14,7 +14,7 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
        const float* __restrict__ plain, const float* __restrict__ left, const float* __restrict__ right,
        const u32* __restrict__ shuffles, float* all_rows, int rows_of_a_block,
        const float* __restrict__ root_decay_, int normalize, float* __restrict__ out, int* not_finite) {
-  extern __shared__ float children[];  // two: one is read while the next is written
+  extern __shared__ float children[];  // two children: one is read while the next is written
   __shared__ int which, exponents[MOST_ROWS];
   __shared__ float bounds[MOST_ROWS], of_warp[WARPS];
   __shared__ double squares[WARPS];
@@ -31,13 +31,13 @@ encode(const int4* __restrict__ operations, const long long* __restrict__ offset
 #pragma unroll
     for (int k = 0; k < 16; k++) total[k] = 0.f;
     const int n_nodes = int(offsets[tree + 1] - offsets[tree]);
-    const int n_operations = n_nodes > 1 ? n_nodes : 0;  // at most: that of the root is the last
+    const int n_operations = n_nodes > 1 ? n_nodes : 0;  // at most; the operation of the root is the last
     for (int o = 0; o < n_operations; o++) {
       const int4 words = __ldg(operations + offsets[tree] + o);
       const u32 kind = words.x & 255, row = (words.x >> 8) & 255, of_child = (words.x >> 16) & 255;
       const u32 shuffle = u32(words.x) >> 24;
       const bool first = kind % 2 == 0;
-      // All threads write the same to exponents and bounds after the barrier, and read them before it.
+      // All threads read exponents and bounds before the barrier, and write the same values after it.
       int grown = 0, exponent = exponents[row];
       float bound = bounds[row], largest = LABEL_BOUND;
       float* child = children + (o % 2) * D;

@@ -15,8 +15,8 @@ from treedot.vectors.gpu.device import Gpu, shared_bytes
 from treedot.vectors.gpu.labels import LabelTables
 from treedot.vectors.gpu.operations import LAST, Operations
 
-STATIC = 1024  # bytes of shared memory besides: product.cu has up to 900
-MOST_CHILDREN = GROUP  # of a node: those of wider ones nest in groups, on a processor only
+STATIC = 1024  # further bytes of shared memory; product.cu uses up to 900
+MOST_CHILDREN = GROUP  # of a node; only the processor handles wider nodes, in nested groups
 
 
 class Sent(NamedTuple):
@@ -27,12 +27,12 @@ class Sent(NamedTuple):
     rows: int
 
     def tensors(self) -> list[Any]:
-        """Return everything that is in the GPU's memory."""
+        """Return all tensors, which are in the GPU's memory."""
         return [self.words, self.offsets]
 
 
 class ProductOnGpu:
-    """Encodes trees with the shuffled γ-product, of which no node has more than ``MOST_CHILDREN``."""
+    """Encodes trees with the shuffled γ-product; no node may have more than ``MOST_CHILDREN`` children."""
 
     def __init__(self, algebra: ShuffledProduct, gpu: Gpu) -> None:
         encoder = ProductEncoder(algebra, "float32")
@@ -47,12 +47,12 @@ class ProductOnGpu:
         self._shuffles = gpu.sent(in_pairs(encoder).view(np.int32))
 
     def send(self, operations: Operations) -> Iterator[tuple[int, int, Sent]]:
-        """Send the operations of trees to the GPU; yield the limits of these trees, and what was sent."""
+        """Send the operations of trees to the GPU; yield the limits of the trees, and the tensors."""
         words, offsets = self._gpu.sent(operations.words), self._gpu.sent(operations.offsets)
         yield 0, len(operations.rows), Sent(words, offsets, max(1, int(operations.rows.max(initial=0))))
 
     def run(self, sent: Sent, normalize: bool, out: Any) -> None:
-        """Do operations that were sent, and write the vectors of their trees."""
+        """Run the operations that were sent, and write the vectors of their trees to ``out``."""
         gpu, threads = self._gpu, self._size // 16
         blocks = min(len(out), gpu.properties.multi_processor_count * max(1, 1024 // threads))
         arguments = [
@@ -65,7 +65,7 @@ class ProductOnGpu:
 
 
 class LabelVectors(LabelTables):
-    """The vectors of labels: as they are, as left operands and as right ones."""
+    """The vectors of labels: plain, as left operands and as right operands."""
 
     def __init__(self, encoder: ProductEncoder, gpu: Gpu) -> None:
         super().__init__(gpu, [encoder.algebra.size] * 3, "float32")
@@ -78,10 +78,9 @@ class LabelVectors(LabelTables):
 
 
 def in_pairs(encoder: ProductEncoder) -> IntArray:
-    """Return where elements of children come from, as threads want it: for two elements in each word.
+    """Return the shuffles of children in the order of threads, with two elements in each word.
 
-    First those of children that are not the last of their node, by their place from 1 on; from ``LAST`` on
-    those of the last ones.
+    Row ``i`` is the shuffle of a child at place ``i``, row ``LAST + i`` that of a last child.
     """
     threads = encoder.algebra.size // 16
     all_of = np.zeros((LAST + GROUP + 1, encoder.algebra.size), np.uint32)

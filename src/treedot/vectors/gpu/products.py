@@ -1,4 +1,4 @@
-"""Dot products of arrays on a GPU, and the largest of them, back in this machine's memory."""
+"""Compute the dot products of arrays on a GPU, or the largest of them, and return arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treedot.errors import DeviceError, ParameterError
 from treedot.vectors.gpu.device import clear_memory_errors, open_device
 from treedot.vectors.gpu.neighbours import NOT_FINITE, nearest_tensors
 
-BLOCK = 8192  # rows that are sent or multiplied at a time
+BLOCK = 8192  # rows sent or multiplied at a time
 
 
 def products_on_gpu(X: Matrix, Y: Matrix, device: str) -> Matrix:
@@ -31,7 +31,7 @@ def products_on_gpu(X: Matrix, Y: Matrix, device: str) -> Matrix:
 def nearest_on_gpu(
     X: Matrix, Y: Matrix | None, k: int, device: str, elements: int | None = None
 ) -> tuple[Array, Array]:
-    """Return the ``k`` largest dot products of every row of X with rows of Y, or with other rows of X."""
+    """Return, for every row of X, the ``k`` rows of Y, or other rows of X, with the largest dot products."""
     on = open_device(device)
     with clear_memory_errors(on, f"{len(X):,} vectors and the nearest of them"):
         x = _sent(X, on)
@@ -42,14 +42,14 @@ def nearest_on_gpu(
 
 
 def _sent(rows: Any, device: Any) -> Any:
-    """Return rows on the GPU, in float32."""
+    """Copy rows to the GPU, in float32."""
     import torch
 
     needed, free = 4 * rows.shape[0] * rows.shape[1], torch.cuda.mem_get_info(device)[0]
     if needed > free:
         raise DeviceError(
-            f"{rows.shape[0]:,} vectors take {needed / 2**30:.1f} GiB, and {device} has "
-            f"{free / 2**30:.1f} free: compare fewer at a time, or use device='cpu'"
+            f"{rows.shape[0]:,} vectors take {needed / 2**30:.1f} GiB, but {device} has only "
+            f"{free / 2**30:.1f} GiB free: compare fewer at a time, or use device='cpu'"
         )
     sent = torch.empty(rows.shape, dtype=torch.float32, device=device)
     for start in range(0, len(rows), BLOCK):

@@ -1,15 +1,15 @@
 """The rest of a row in blocks of columns, compiled: for each prefix, the sum of its continuations.
 
 ``reference.block`` defines the block of a fragment: its productions are read depth-first, from the last
-expanded child to the first, until their cost exceeds the budget. What has been read is its *prefix*, which
-names the block; the rest of it, its *continuation*, is a product of random phases.
+expanded child to the first, until their cost exceeds the budget. The productions read so far are its
+*prefix*, which determines the block; the others, its *continuation*, become a product of random phases.
 
-With F(c) the sum over all fragments rooted at a child c of the phases of their productions, a node keeps the
-products H[k] = ∏ (1 + √λ F(c)) over its children from the k-th in reading order on: whatever can follow what
-is read of the others. A prefix is put together from the root's production and prefixes of some children, and
-the last of them decides what can follow: what follows inside that child, times H behind it. So the sum of
-all continuations, the *tail* of a prefix, is one product of two known numbers at each of the two coordinates
-that a block shows.
+Let F(c) be the sum, over all fragments rooted at a child c, of the phases of their productions. A node keeps
+the products H[k] = ∏ (1 + √λ F(c)) over its children from the k-th in reading order on: the sum of everything
+that can follow after the first k children. A prefix consists of the root's production and prefixes of some
+children. The last of these children determines what can follow: the continuations inside that child, times
+H after it. So the sum of all continuations, the *tail* of a prefix, is one product of two known numbers at
+each of the two coordinates of a block.
 
 The tree ``(S (A a) (B (C c)))`` has four productions, S, A, B and C, and with a budget of 2 three fragments
 beyond it. They are read in the order S, B, C, A:
@@ -22,13 +22,13 @@ beyond it. They are read in the order S, B, C, A:
     (S (A a) (B (C c)))   5     S B C               A
     ====================  ====  ==================  ============
 
-Nothing to expand is below C and A, so F(C) = u(C) and F(A) = u(A), their phases, and F(B) is the phases of B
-times 1 + √λ F(C). The children of S are read as B, A, and that of B is C:
+C and A have no children to expand, so F(C) = u(C) and F(A) = u(A), their phases, and F(B) is the phases of B
+times 1 + √λ F(C). The children of S are read in the order B, A; the only child of B is C:
 
     H_B = [1 + √λ F(C), 1]
     H_S = [(1 + √λ F(B)) (1 + √λ F(A)), 1 + √λ F(A), 1]
 
-The prefixes rooted at S, each with its cost, and its tail, which for the production alone is H[0]:
+The prefixes rooted at S, with their costs and tails; the tail of the single production is H[0]:
 
     =======  ====  =============================  =============================================
     prefix   cost  tail
@@ -40,12 +40,12 @@ The prefixes rooted at S, each with its cost, and its tail, which for the produc
     S B A    4     H_S[2] = 1                     cut: block of the second fragment
     =======  ====  =============================  =============================================
 
-A prefix within the budget can be extended; as a fragment it has its own column. One that is cut is not
+A prefix within the budget can be extended; as a fragment it has its own column. A prefix that is cut is not
 extended; its block is its tail times √λ^(productions - 1), here λ, over √2, so that the two complex numbers
-of a fragment have length 1. S B and S B C come of the prefixes B and B C, which are found first.
+of a fragment have length 1. S B and S B C extend S by the prefixes B and B C, which are found first.
 
-Vectors are rows of sixteen real parts and sixteen imaginary ones, with one exponent for all: coordinates that
-are 2^1000 times smaller than others, as hundreds of thousands of children can make them, become zero.
+Vectors are rows of sixteen real parts and sixteen imaginary ones, with one exponent for all. Coordinates that
+are 2^1000 times smaller than others become zero; this takes hundreds of thousands of children.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ V = COORDINATES
 assert V == LANES
 ROW = 2 * V
 STEP = 400
-SMALL = 2.0**-STEP  # by which vectors are scaled down,
-LARGE = 2.0 ** (STEP - 2)  # if they exceed this: the product of two that do not, scaled, does not either
-ROOT = -(2**30)  # the cost before the root's production: no budget is spent yet, wherever it stands
+LARGE = 2.0 ** (STEP - 2)  # larger vectors are multiplied by SMALL; then products do not exceed it either
+SMALL = 2.0**-STEP
+ROOT = -(2**30)  # the cost before the root's production: within any budget, at any position
 U8, U255 = np.uint64(8), np.uint64(255)
 WORDS = V // 8
 
@@ -78,7 +78,7 @@ Following = tuple[float, float, float, float, int]
 
 PREFIX = np.dtype(
     [
-        ("hash", np.uint64),  # becomes the key when it is mixed
+        ("hash", np.uint64),  # ``key_of`` makes it a key
         ("cost", np.int32),
         ("before", np.int32),  # the cost without the last production
         ("productions", np.int32),
@@ -87,12 +87,12 @@ PREFIX = np.dtype(
     align=True,
 )
 
-# The sum of all continuations, the empty one too, at the coordinates of a block.
+# The sum of all continuations, including the empty one, at the coordinates of a block.
 TAIL = np.dtype(
     [
-        ("x", np.float64),  # real and imaginary part of the first
+        ("x", np.float64),  # real and imaginary part at the first coordinate
         ("xi", np.float64),
-        ("y", np.float64),  # and of the second
+        ("y", np.float64),  # and at the second
         ("yi", np.float64),
         ("exponent", np.int32),
         ("turn", np.int32),  # the first coordinate at the root
@@ -102,17 +102,17 @@ TAIL = np.dtype(
 
 
 class Tables(NamedTuple):
-    """What does not depend on the trees."""
+    """Constants for all trees."""
 
     phases: FloatArray  # real and imaginary parts, times √λ
     shuffle: IntArray
-    weight: FloatArray  # of a prefix by its productions
+    weight: FloatArray  # of a prefix, by its number of productions
 
 
 class Below(NamedTuple):
-    """What stands below the nodes of one tree: H for every child that can be expanded, in reading order."""
+    """The products H of the nodes of one tree: one for every child that can be expanded, in reading order."""
 
-    first: IntArray  # of every node, its first row; row 0 is for nodes with nothing to expand
+    first: IntArray  # for every node, its first row; row 0 is for nodes with no child to expand
     value: FloatArray
     exponent: IntArray
     factor: FloatArray  # 1 + √λ F of one child
@@ -124,7 +124,7 @@ class BlockMemory(NamedTuple):
     stack: IntArray  # nodes that wait for their parents
     hash: WordArray  # of every node's production
     below: Below
-    first: IntArray  # prefixes of every node
+    first: IntArray  # the prefixes of every node are first … last - 1
     last: IntArray
     prefixes: Any
     tails: Any
@@ -135,7 +135,7 @@ class BlockMemory(NamedTuple):
 
     @classmethod
     def make(cls, nodes: int, fragments: int) -> Self:
-        """Return memory for trees of at most so many nodes and prefixes."""
+        """Return memory for trees of at most ``nodes`` nodes and ``fragments`` prefixes."""
         rows = 2 * nodes + 2
         below = Below(
             np.empty(nodes, np.int32), np.empty(rows * ROW), np.empty(rows, np.int64), np.empty(ROW)
@@ -159,17 +159,17 @@ class BlockMemory(NamedTuple):
 
     @property
     def nodes(self) -> int:
-        """For how many nodes of a tree there is memory."""
+        """The most nodes that a tree may have."""
         return self.stack.size
 
     @property
     def fragments(self) -> int:
-        """For how many prefixes of a tree there is memory."""
+        """The most prefixes that a tree may have."""
         return int(self.prefixes.size)
 
 
 class CutPrefixes(NamedTuple):
-    """How many prefixes are cut, and their largest exponent; unless complete there is too little memory."""
+    """The number of prefixes that are cut, and their largest exponent; incomplete if memory was too small."""
 
     complete: bool
     n_cut: int
@@ -178,14 +178,14 @@ class CutPrefixes(NamedTuple):
 
 def make_tables(decay: float, budget: int, seed: int) -> Tables:
     """Return the tables of a spec."""
-    weight = np.append(0.0, np.power(math.sqrt(decay), np.arange(budget + 2.0)))  # by productions
+    weight = np.append(0.0, np.power(math.sqrt(decay), np.arange(budget + 2.0)))
     phases = math.sqrt(decay) * circle().view(np.float64)
     return Tables(phases, shuffles(seed), weight / math.sqrt(BLOCK // 2))
 
 
 @njit_inside
 def _power(exponent: int) -> float:
-    """Return 2^-exponent, 0 where it is that small."""
+    """Return 2^-exponent, or 0 if it is too small."""
     return math.ldexp(1.0, -int(exponent)) if exponent > 0 else 1.0
 
 
@@ -193,7 +193,7 @@ def _power(exponent: int) -> float:
 def _fill_below(
     arity: IntArray, hash: WordArray, stack: IntArray, tables: Tables, below: Below,
 ) -> None:  # fmt: skip
-    """Compute H of all nodes, from the last child in reading order, the first one, on."""
+    """Compute H of all nodes, starting at the last child in reading order, which is the leftmost."""
     height, end = 0, 1
     for node in range(arity.size):
         m = arity[node]
@@ -203,7 +203,7 @@ def _fill_below(
             inner += arity[stack[i]] > 0
         below.first[node] = 0
         if inner > 0:
-            row = end + inner  # 1: nothing follows
+            row = end + inner  # of the last H, which is 1: nothing follows
             end = row + 1
             below.exponent[row] = 0
             store(below.value, ROW * row, splat(1.0))
@@ -224,7 +224,7 @@ def _fill_below(
 def _fill_factor(
     below: Below, own: np.uint64, position: int, row: int, phases: FloatArray, shuffle: IntArray
 ) -> None:
-    """Compute 1 + √λ F of a child: its random phases, times what is below it."""
+    """Compute 1 + √λ F of a child; F is its random phases times its first H, in ``row``."""
     under, one = ROW * row, _power(below.exponent[row])
     for word in range(WORDS):
         bits = mix64(own ^ (np.uint64(WORDS * position + word + 1) * bounded.SALTED))
@@ -239,7 +239,7 @@ def _fill_factor(
 
 @njit_inside
 def _times_factor(below: Below, row: int, exponent: int) -> None:
-    """Set a row to the next one times the factor, which has an exponent."""
+    """Set a row to the next row times the factor, whose exponent is ``exponent``."""
     at = ROW * (row + 1)
     a, b = load(below.value, at), load(below.value, at + V)
     c, d = load(below.factor, 0), load(below.factor, V)
@@ -254,14 +254,14 @@ def _times_factor(below: Below, row: int, exponent: int) -> None:
 
 @njit_inside
 def _following(row: int, turn: int, below: Below) -> Following:
-    """Return what can follow, from its row: complex numbers at two coordinates, and an exponent."""
+    """Return H in a row: complex numbers at two coordinates, from ``turn`` on, and an exponent."""
     at, other, value = ROW * row + turn, ROW * row + (turn + 1) % V, below.value
     return value[at], value[at + V], value[other], value[other + V], below.exponent[row]
 
 
 @njit_inside
 def _set_tail(tail: Any, turn: int, follows: Following, inner: Following) -> None:
-    """Set a tail to what follows the last child times what follows inside, scaled down if it is large."""
+    """Set a tail to the continuations after the last child times those inside it, scaled down if large."""
     x, xi, y, yi, exponent = follows
     a, b, c, d, inner_exponent = inner
     x, xi, y, yi = x * a - xi * b, x * b + xi * a, y * c - yi * d, y * d + yi * c
@@ -319,7 +319,7 @@ def _find_prefixes(arity: IntArray, budget: int, memory: BlockMemory) -> CutPref
 
 @inlined
 def _extend_tail(tail: Any, inner: Any, follows: int, below: Below) -> None:
-    """Set the tail of prefixes that end with a child's prefix: that one's own tail, times what follows."""
+    """Set the tail of prefixes that end with a child's prefix: the tail of the latter times H after it."""
     turn = (inner.turn + TURN) % V
     inside = (inner.x, inner.xi, inner.y, inner.yi, inner.exponent)
     _set_tail(tail, turn, _following(follows, turn, below), inside)
@@ -330,9 +330,9 @@ def _extend(
     waiting: int, part: Any, position: int, m: int, tail: int, budget: int,
     count: int, n_open: int, n_cut: int, memory: BlockMemory,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Extend the first open prefixes by a prefix of one of m children, where it is read within the budget.
+    """Extend the first ``waiting`` open prefixes by a prefix of one of m children, if the budget allows.
 
-    Return how many prefixes there are then, how many are open and how many are cut.
+    Return the new numbers of all prefixes, of the open and of the cut ones.
     """
     salted = mix64(part.hash + np.uint64(position + 1) * bounded.GOLD)
     before, cost = part.before + m, part.cost + m
@@ -361,9 +361,9 @@ def encode(
 ) -> Ended:  # fmt: skip
     """Write the blocks of the trees from ``tree`` on.
 
-    Those of tree t stand in ``out`` from ``indptr[t]`` to ``indptr[t + 1]``, with columns from ``origin`` on;
-    their values, whose squares sum to ``squares[t]``, are to be multiplied by e to the power of
-    ``log_factors[t]``.
+    Those of tree t are written to ``out`` from ``indptr[t]`` to ``indptr[t + 1]``, with columns starting at
+    ``origin``. ``squares[t]`` becomes the sum of squares of the values; the factor of the values is
+    ``exp(log_factors[t])``.
     """
     offsets, arity, label, label_key = trees
     indices, values = out
@@ -390,7 +390,7 @@ def encode(
 
 @njit_inside
 def _sum_blocks(n_cut: int, exponent: int, tables: Tables, memory: BlockMemory) -> int:
-    """Sum up the tails of equal prefixes, over 2^exponent; return how many buckets are in use."""
+    """Sum the tails of equal prefixes, over 2^exponent; return the number of buckets of the table."""
     value = memory.value
     shift, buckets = bounded.clear_keys(memory.table, n_cut)
     for k in range(n_cut):
@@ -412,7 +412,7 @@ def _sum_blocks(n_cut: int, exponent: int, tables: Tables, memory: BlockMemory) 
 def _write_blocks(
     buckets: int, shift: np.uint64, origin: int, memory: BlockMemory, indices: IntArray, values: Row
 ) -> int:
-    """Write the blocks of one row by ascending key, with random signs; return how many values."""
+    """Write the blocks of one row by ascending key, with random signs; return the number of values."""
     table = memory.table
     size, last = 0, -1
     for bucket in range(buckets):

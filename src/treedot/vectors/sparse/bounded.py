@@ -1,12 +1,12 @@
-"""All fragments within a budget: found node by node, then sorted by their keys.
+"""Find all fragments within a budget, node by node, and sort them by their keys.
 
-The *cost* of a fragment is the sum over its productions but the root's of the number of siblings there, the
-node itself included: expanding one of m children costs m. A *bounded* fragment is one whose cost is at most
-the budget. A node's bounded fragments are its production, and whatever comes of one of them (the *base*) when
-a further child is expanded by one of that child's own (the *part*).
+The *cost* of a fragment is a sum over its productions other than the root's: expanding one of m children
+costs m. A *bounded* fragment is one whose cost is at most the budget. The bounded fragments of a node are its
+production, and every bounded fragment of it (the *base*) with one more child expanded by a bounded fragment
+of that child (the *part*).
 
-The nodes of a tree are visited in postorder, so that the fragments of children are there before their
-parent's. In ``(S (A a) (B (C c)))`` with a budget of 2, ``find_fragments`` finds seven, in this order:
+The nodes of a tree are visited in postorder, so the fragments of children are known before those of their
+parent. In ``(S (A a) (B (C c)))`` with a budget of 2, ``find_fragments`` finds seven, in this order:
 
     =====  ===============  ====  ====  ====  ========
     number fragment         cost  base  part  position
@@ -20,13 +20,13 @@ parent's. In ``(S (A a) (B (C c)))`` with a budget of 2, ``find_fragments`` find
     6      (S A (B C))      2     4     2     1
     =====  ===============  ====  ====  ====  ========
 
-Positions of children count from 0, here as everywhere; a production alone has -1. Beyond the budget lie
+Positions of children count from 0, here as everywhere; a single production has -1. Beyond the budget are
 (S A (B (C c))), which would be 4 with 3 at position 1 and costs 1 + 2; (S (A a) (B C)), which would be 5 with
 2 at position 1 and costs 2 + 2; and the whole tree, which costs 5.
 
-``fragment_key`` is the definition of a fragment's key, 64 bits; what is compiled gives the same. It is a sum
-over the root's production and the expanded children, so that the sum of a fragment is that of its base plus
-one hash that depends on the part and the position.
+``fragment_key`` defines the 64-bit key of a fragment; the compiled code computes the same. It hashes a sum
+over the root's production and the expanded children, so that the sum of a fragment is the sum of its base
+plus one hash of the part and the position.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from treedot.trees import Tree
 
 SALT = 0xD6E8FEB86659FD93  # keeps productions of different lengths apart
 
-# np.uint64 all through: mixed with signed integers, Numba would turn to floating point.
+# All np.uint64: if signed integers were mixed in, Numba would convert to floating point.
 GOLD, SALTED = np.uint64(GOLDEN), np.uint64(SALT)
 ONE = np.uint64(1)
-FREE = np.uint64(0)  # the key of a free bucket of a table, and of no fragment
+FREE = np.uint64(0)  # the key of a free bucket; no fragment has it
 
 
 def label_keys(seed: int, texts: Any) -> WordArray:
-    """Return 64 bits for every label text; all else follows from them."""
+    """Return the 64-bit key of every label; all other keys are computed from these."""
     return np.ascontiguousarray(keys(seed, texts, "fragment")[:, 0])
 
 
 def fragment_key(fragment: Tree, seed: int) -> int:
-    """Return the key of a fragment, by definition: of its root's production and of its expanded children."""
+    """Return the key of a fragment, a hash of its root's production and of its expanded children."""
     done: list[tuple[int, int]] = []  # label key and fragment sum, of nodes that wait for their parents
     for node in fragment.postorder():
         first = len(done) - len(node.children)
@@ -68,7 +68,7 @@ def fragment_key(fragment: Tree, seed: int) -> int:
 
 
 def production_hash(label_keys: list[int]) -> int:
-    """Return 64 bits for a production, given the keys of a node's label and of its children's."""
+    """Return the 64-bit hash of a production, from the keys of the node's label and its children's labels."""
     found = mix(label_keys[0] + len(label_keys) * SALT)
     for key in label_keys[1:]:
         found = mix(found + key)
@@ -78,9 +78,9 @@ def production_hash(label_keys: list[int]) -> int:
 class FoundFragments(NamedTuple):
     """Working memory: the bounded fragments of the nodes of one tree.
 
-    Those of a node stand from ``first`` to before ``last``. ``sum`` becomes the key when it is mixed. A
-    fragment is its ``base`` with the child at ``position`` expanded by ``part``, both numbers of fragments;
-    where the position is -1 there is nothing but the root's production.
+    Those of a node have the numbers ``first`` to ``last - 1``. The key of a fragment is ``key_of(sum)``. A
+    fragment is the fragment ``base`` with the child at ``position`` expanded by the fragment ``part``; if the
+    position is -1, it is a single production.
     """
 
     stack: IntArray  # nodes that wait for their parents
@@ -96,29 +96,29 @@ class FoundFragments(NamedTuple):
 
     @classmethod
     def make(cls, nodes: int, fragments: int) -> Self:
-        """Return memory for trees of at most so many nodes and bounded fragments."""
+        """Return memory for trees of at most ``nodes`` nodes and ``fragments`` bounded fragments."""
         of_nodes = [np.empty(nodes, kind) for kind in (np.int32, np.uint64, np.int32, np.int32)]
         kinds = (np.uint64, np.int32, np.int32, np.int32, np.int32, np.int32)
         return cls._make([*of_nodes, *(np.empty(fragments, kind) for kind in kinds)])
 
     @property
     def fragments(self) -> int:
-        """For how many fragments of a tree there is memory."""
+        """The most fragments that a tree may have."""
         return self.sum.size
 
 
 class SearchResult(NamedTuple):
-    """How many fragments were found, and whether these are all: else there is too little memory."""
+    """The number of fragments found, and whether these are all or the memory was too small."""
 
     complete: bool
     n_fragments: int
 
 
 class SortedKeys(NamedTuple):
-    """Working memory: keys in ascending order, each with the number it got when it was inserted.
+    """Working memory: keys in ascending order, each with the number given when it was inserted.
 
-    A hash table whose hash is the first bits of a key, and in which whatever is passed over is smaller: read
-    from its beginning to its end it is sorted. The key 0 is a free bucket.
+    This is a hash table that hashes a key to its first bits and keeps colliding keys in order, so its buckets
+    are sorted from the first to the last. The key 0 marks a free bucket.
     """
 
     key: WordArray
@@ -126,7 +126,7 @@ class SortedKeys(NamedTuple):
 
     @classmethod
     def make(cls, keys: int) -> Self:
-        """Return memory for so many keys: a table of at most four times their number, and what runs over."""
+        """Return memory for ``keys`` keys: at most four times as many buckets, and space for the overflow."""
         return cls(np.empty(5 * keys + 16, np.uint64), np.empty(5 * keys + 16, np.int32))
 
 
@@ -134,7 +134,7 @@ class SortedKeys(NamedTuple):
 def hash_productions(
     arity: IntArray, label: IntArray, label_key: WordArray, stack: IntArray, hash: WordArray
 ) -> None:
-    """Compute the hash of every production of a tree; the stack is for nodes that wait for their parents."""
+    """Compute the hash of every production of a tree; ``stack`` holds nodes that wait for their parents."""
     height = 0
     for node in range(arity.size):
         m = arity[node]
@@ -150,7 +150,7 @@ def hash_productions(
 
 @njit_borrowing
 def find_fragments(arity: IntArray, budget: int, found: FoundFragments) -> SearchResult:
-    """Find the bounded fragments of a tree whose productions are hashed."""
+    """Find the bounded fragments of a tree; the hashes of its productions must be in ``found``."""
     stack, first, last = found.stack, found.first, found.last
     sum, cost, productions = found.sum, found.cost, found.productions
     height, count, limit = 0, 0, sum.size
@@ -168,7 +168,7 @@ def find_fragments(arity: IntArray, budget: int, found: FoundFragments) -> Searc
                 child = stack[height + i]
                 if arity[child] == 0:
                     continue
-                stop = count  # of the bases: what was found before this child is expanded
+                stop = count  # the bases end here: fragments found before this child is expanded
                 for part in range(first[child], last[child]):
                     spent = cost[part] + m
                     if spent > budget:
@@ -190,14 +190,14 @@ def find_fragments(arity: IntArray, budget: int, found: FoundFragments) -> Searc
 
 @njit_inside
 def key_of(sum: np.uint64) -> np.uint64:
-    """Return the key of a fragment, which is never 0."""
+    """Return the key of a fragment from its sum; it is never 0."""
     key = mix64(sum)
     return key if key != FREE else ONE
 
 
 @njit_inside
 def clear_keys(table: SortedKeys, keys: int) -> tuple[np.uint64, int]:
-    """Empty a table for so many keys; return by how much to shift a key, and how many buckets are in use."""
+    """Clear a table for ``keys`` keys; return the shift from key to bucket, and the number of buckets."""
     bits = 3
     while 1 << bits < 2 * keys:
         bits += 1
@@ -208,7 +208,7 @@ def clear_keys(table: SortedKeys, keys: int) -> tuple[np.uint64, int]:
 
 @njit_inside
 def insert_key(key: np.uint64, fresh: int, shift: np.uint64, table: SortedKeys) -> int:
-    """Return the number of a key: that which it has, or a fresh one."""
+    """Return the number of a key; if it is new, insert it with the number ``fresh``."""
     bucket = np.int64(key >> shift)
     while table.key[bucket] != FREE and table.key[bucket] < key:
         bucket += 1

@@ -1,23 +1,23 @@
 """The rest of a row as one dense vector, compiled: the sum of the vectors of fragments beyond the budget.
 
 ``reference.dense_vector`` defines the vector of a fragment: a product of random signs of its
-productions, in which everything that comes from below passes through a mixer. So the sum over all fragments
+productions, in which the vectors of children pass through a mixer. So the sum over all fragments
 rooted at a node n with the children c1 … cm is
 
     s(n) = P(n) ⊗ ∏ (1 + √λ Q_i s(c_i)),
 
-where P(n) are the signs of the node's production and Q_i is the mixer, turned by the position i. At nodes of
-more than three children, products of so many factors would scatter: there what is composed so far is mixed
-too, ``s ← s + √λ M(s) ⊗ Q_i s(c_i)`` for one child after the other.
+where P(n) are the signs of the node's production and Q_i is the mixer, rotated by the position i. At nodes of
+more than three children, the norms of such products would scatter. There the composition so far is mixed too:
+``s ← s + √λ M(s) ⊗ Q_i s(c_i)`` for one child after the other.
 
-What must not be in the sum, the bounded fragments, is kept apart by cost: a node has one row for each cost up
-to the budget, besides the row of all its fragments, and they multiply as polynomials do, with the cost as the
-exponent. The fragment of cost 0 is the node's production: nothing but signs, and all that there is of a node
-with nothing to expand below it.
+The bounded fragments, which must not be in the sum, are kept separately by cost: besides the row of all its
+fragments, a node has one row for each cost up to the budget. These multiply like polynomials, with the cost
+as the exponent. The fragment of cost 0 is the node's production, which consists of signs only. It is the only
+fragment of a node with no child to expand.
 
 In ``(S (A a) (B b))`` the rows of S are P(S) for cost 0, √λ P(S) ⊗ (Q_0 P(A) + Q_1 P(B)) for cost 2, nothing
 for costs 1 and 3, and for all fragments P(S) ⊗ (1 + √λ Q_0 P(A)) ⊗ (1 + √λ Q_1 P(B)). With a budget of 2 the
-rest is the last less the first two: λ P(S) ⊗ Q_0 P(A) ⊗ Q_1 P(B), the vector of the whole tree.
+rest is the last minus the first two: λ P(S) ⊗ Q_0 P(A) ⊗ Q_1 P(B), the vector of the whole tree.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray, Label, Matrix, Row, SignWords, WordArray
-from treedot._runtime.hashing import GOLDEN, mix64
+from treedot._runtime.hashing import mix64
 from treedot._runtime.jit import njit_inside, njit_of_steps
 from treedot._runtime.simd import LANES, load, splat, store, times
 from treedot.vectors.chunks import ALL_DONE, NEEDS_MEMORY, TOO_MANY_OPEN, Ended, TreeArrays
@@ -44,62 +44,60 @@ from treedot.vectors.dense.mixing import (
     targets,
 )
 from treedot.vectors.dense.partial_passes import add_row_and_label
-from treedot.vectors.sparse.bounded import hash_productions
+from treedot.vectors.sparse.bounded import GOLD, hash_productions
 from treedot.vectors.sparse.reference import WIDE, child_mixer, node_mixer
 
-GOLD = np.uint64(GOLDEN)
-
-SLACK = 20  # of two, the power that rows may have without being scaled down: their bound is pessimistic
+SLACK = 20  # rows between 2^-20 and 2^20 are not rescaled, even if their pessimistic bound is larger
 MAX_VALUES = 2**28  # in the rows of open nodes
-ALL = 0  # among the rows of a node, the one of all its fragments; k is the one of cost k
+ALL = 0  # the index of the row of all fragments of a node; row k is for cost k
 
 
 class Mixers(NamedTuple):
-    """The mixer of what comes from a child, and that of what a wide node has composed so far."""
+    """The mixer for vectors of children, and the one for the composition so far of a wide node."""
 
     child: Shuffle
     node: Shuffle
 
 
 class NodeTable(NamedTuple):
-    """What is known of the nodes of one tree before anything is composed."""
+    """The properties of the nodes of one tree, computed before composing."""
 
-    stack: IntArray  # those that wait for their parents
+    stack: IntArray  # nodes that wait for their parents
     hash: WordArray  # of the production
     parent: IntArray
     position: IntArray  # among its siblings
-    reach: IntArray  # the largest cost of a fragment rooted here, as far as it matters
-    slot: IntArray  # the node's number among the open ones, or -1
+    reach: IntArray  # the largest cost of a fragment rooted here, at most the budget + 1
+    slot: IntArray  # the node's number among the open nodes, or -1
 
 
 class Unused(NamedTuple):
-    """Which numbers of rows or of open nodes are not in use: the first ``size[0]`` of ``numbers``."""
+    """The numbers of rows or of open nodes that are free: the first ``size[0]`` of ``numbers``."""
 
     numbers: IntArray
     size: IntArray
 
 
 class Pool(NamedTuple):
-    """Rows, which open nodes take and give back."""
+    """Rows for open nodes."""
 
     rows: Matrix
     unused: Unused
 
 
 class OpenNodes(NamedTuple):
-    """The nodes that some children are composed into: their productions' signs, and rows of the pool."""
+    """The nodes into which children are being composed: the signs of their productions, and their rows."""
 
     signs: SignWords
-    row: IntArray  # by cost, that of ALL fragments first; -1 where there is none
-    exponent: IntArray  # of two, by which all rows are scaled down
+    row: IntArray  # numbers in the pool: of the row of ALL fragments, then by cost; -1 if there is none
+    exponent: IntArray  # all rows of the node are over 2^exponent
     bound: FloatArray  # of the magnitudes in all rows together
     unused: Unused
 
 
 class Work(NamedTuple):
-    """Rows that are used while one child is composed into its parent."""
+    """Rows for composing one child into its parent."""
 
-    below: Matrix  # mixed rows of the child, by cost; those of ALL fragments first
+    below: Matrix  # mixed rows of the child: of ALL fragments, then by cost from 0 on
     above: Matrix  # mixed rows of a wide parent, likewise
     edge: Row
     moved: Shuffle  # the child's mixer at its position
@@ -107,13 +105,13 @@ class Work(NamedTuple):
 
 
 def make_mixers(size: int, seed: int) -> Mixers:
-    """Return the mixers as compiled code wants them, without signs."""
+    """Return the mixers, without signs, in the form that compiled code needs."""
     mixers = child_mixer(size, seed), node_mixer(size, seed)
     return Mixers(*(Shuffle(targets(mixer), np.zeros(0, np.uint16), mixer.rotation) for mixer in mixers))
 
 
 def make_open(rows: int, budget: int, out: Matrix) -> tuple[OpenNodes, Pool]:
-    """Return memory for open nodes, and so many rows for them: each has one, but for the last one."""
+    """Return memory for ``rows`` rows and for one more open node, since the newest may not have a row yet."""
     nodes = rows + 1
     numbers = [Unused(np.arange(n), np.array([n])) for n in (nodes, rows)]
     of_nodes = OpenNodes(
@@ -129,7 +127,7 @@ def make_open(rows: int, budget: int, out: Matrix) -> tuple[OpenNodes, Pool]:
 def encode(
     trees: TreeArrays, budget: int, root_decay: float, mixers: Mixers, out: Matrix, log_lengths: FloatArray
 ) -> Ended:
-    """Write for every tree the direction of its rest, a unit vector or zeros, and the log of its length."""
+    """Write the rest of every tree to ``out``, as a unit vector or zeros, and the log of its length."""
     most = int(np.diff(trees[0]).max(initial=0))
     kinds = (np.int32, np.uint64, np.int32, np.int32, np.int64, np.int32)
     nodes = NodeTable._make([np.empty(most, kind) for kind in kinds])
@@ -152,7 +150,7 @@ def encode(
 
 @njit_inside
 def _prepare(arity: IntArray, budget: int, nodes: NodeTable) -> None:
-    """Note parents, positions and how far costs reach."""
+    """Fill in the parents, positions and largest costs of all nodes."""
     stack, height = nodes.stack, 0
     for node in range(arity.size):
         m = arity[node]
@@ -178,21 +176,21 @@ def _write_production_signs(hash: np.uint64, out: SignWords) -> None:
 
 @njit_inside
 def _multiply(row: Row, x: Label, z: Row, a: Any, b: Any) -> None:
-    """Row ← x ⊗ (a + b z), where x is a row, maybe the same, or signs."""
+    """Set row to x ⊗ (a + b z), where x is a row, maybe the same, or signs."""
     for j in range(0, row.size, LANES):
         store(row, j, times(splat(a) + splat(b) * load(z, j), x, j))
 
 
 @njit_inside
 def _add_products(row: Row, x: Label, z: Row, a: Any, b: Any) -> None:
-    """Row ← a row + b x ⊗ z, where x is a row or signs."""
+    """Set row to a row + b x ⊗ z, where x is another row or signs."""
     for j in range(0, row.size, LANES):
         store(row, j, splat(a) * load(row, j) + times(splat(b), x, j) * load(z, j))
 
 
 @njit_inside
 def _take(unused: Unused) -> int:
-    """Return a number that is not in use, of which there is one."""
+    """Take a number that is not in use; there must be one."""
     unused.size[0] -= 1
     return int(unused.numbers[unused.size[0]])
 
@@ -208,7 +206,7 @@ def _mix_child(
     slot: int, hash: np.uint64, position: int, most: int,
     open: OpenNodes, rows: Matrix, mixer: Shuffle, work: Work,
 ) -> None:  # fmt: skip
-    """Mix the rows of a finished child that its parent needs: all fragments, and those of cost up to most."""
+    """Mix the rows of a finished child: all fragments, and those of cost up to ``most``."""
     size = rows.shape[1]
     for k in range(mixer.target.size):
         at = mixer.target[k] + LANES * position
@@ -230,7 +228,7 @@ def _encode(
     trees: TreeArrays, tree: int, budget: int, root_decay: float, mixers: Mixers, nodes: NodeTable,
     open: OpenNodes, pool: Pool, work: Work, total: Row, log_lengths: FloatArray, out: Matrix,
 ) -> Ended:  # fmt: skip
-    """Write the rests of the trees from ``tree`` on, as far as there are enough rows for open nodes."""
+    """Write the rests of the trees from ``tree`` on; stop at a tree that needs more rows for open nodes."""
     offsets, arity, label, label_key = trees
     b = out.dtype.type(root_decay)
     while tree < offsets.size - 1:
@@ -264,7 +262,7 @@ def _encode(
 
 @njit_inside
 def _add_beyond(total: Row, exponent: int, slot: int, open: OpenNodes, rows: Matrix) -> int:
-    """Add all fragments of a finished node less the bounded ones to the total; return its new exponent."""
+    """Add the fragments of a finished node beyond the budget to the total; return its new exponent."""
     scalar, row = rows.dtype.type, open.row[slot]
     exponent, factor = rescaling.meet(total, exponent, open.exponent[slot])
     scale = scalar(factor)
@@ -278,7 +276,7 @@ def _add_beyond(total: Row, exponent: int, slot: int, open: OpenNodes, rows: Mat
 
 @njit_inside
 def _open_node(hash: np.uint64, open: OpenNodes) -> int:
-    """Open a node with nothing but its production; return its number among the open ones."""
+    """Open a node with only its production; return its number among the open nodes."""
     slot = _take(open.unused)
     _write_production_signs(hash, open.signs[slot])
     open.exponent[slot], open.bound[slot] = 0, 1.0
@@ -287,7 +285,7 @@ def _open_node(hash: np.uint64, open: OpenNodes) -> int:
 
 @njit_inside
 def _close_node(slot: int, open: OpenNodes, pool: Pool) -> None:
-    """Give back the rows of a node, and its number."""
+    """Free the rows of a node, and its number."""
     row = open.row[slot]
     for k in range(row.size):
         if row[k] >= 0:
@@ -298,7 +296,7 @@ def _close_node(slot: int, open: OpenNodes, pool: Pool) -> None:
 
 @njit_inside
 def _write_direction(total: Row, exponent: int, out: Row) -> float:
-    """Write a total as a unit vector, or zeros; return the log of its length, NaN if that is not finite."""
+    """Write a total as a unit vector, or zeros; return the log of its length, NaN if it is not finite."""
     square = 0.0
     for j in range(total.size):
         square += np.float64(total[j]) * np.float64(total[j])  # float() would stay float32 when compiled
@@ -317,7 +315,7 @@ def _write_direction(total: Row, exponent: int, out: Row) -> float:
 def _compose(
     slot: int, parent: int, m: int, b: Any, open: OpenNodes, pool: Pool, mixer: Shuffle, work: Work
 ) -> None:
-    """Compose a child, whose mixed rows lie ready, into its parent."""
+    """Compose a child, whose mixed rows are in ``work``, into its parent."""
     scalar = pool.rows.dtype.type
     wide = m > WIDE
     child_exponent = open.exponent[slot] if slot >= 0 else 0
@@ -330,13 +328,13 @@ def _compose(
     _compose_all(parent, wide, a, mixed, open, pool, work)
     open.exponent[parent] += child_exponent
     open.bound[parent] *= float(a) + MIXER_BOUND * (MIXER_BOUND if wide else 1.0) * float(b) * below
-    if open.bound[parent] > rescaling.LARGE or open.exponent[parent] != 0:  # what was large may get small
+    if open.bound[parent] > rescaling.LARGE or open.exponent[parent] != 0:  # scaled rows may get too small
         _rescale(parent, open, pool.rows)
 
 
 @njit_inside
 def _mix_parent(parent: int, m: int, open: OpenNodes, rows: Matrix, mixer: Shuffle, work: Work) -> None:
-    """Mix the rows of a wide parent that are multiplied by rows of its child."""
+    """Mix the rows of a wide parent that will be multiplied by rows of its child."""
     row, budget = open.row[parent], open.row.shape[1] - 1
     if row[ALL] >= 0:
         mix_row(rows[row[ALL]], mixer, work.edge, work.above[ALL])
@@ -352,12 +350,12 @@ def _compose_bounded(
     slot: int, parent: int, m: int, a: Any, mixed: Any,
     open: OpenNodes, pool: Pool, work: Work,
 ) -> None:  # fmt: skip
-    """Compose the fragments of each cost: what is there, and products of costs that add up to it, with m."""
+    """Add to the row of each cost the products of rows whose costs, with m, add up to it."""
     rows, row, signs = pool.rows, open.row[parent], open.signs[parent]
     scalar = rows.dtype.type
-    one = scalar(rescaling.power_of_two(-open.exponent[parent]))  # what the signs count beside the rows
-    for cost in range(row.size - 1, 0, -1):  # from above, so that what is multiplied is still the old
-        scale = a  # of what is there, the first time that something is added
+    one = scalar(rescaling.power_of_two(-open.exponent[parent]))  # the scale of signs relative to rows
+    for cost in range(row.size - 1, 0, -1):  # descending, so that the factors are still the old rows
+        scale = a  # multiplies the old row when the first product is added
         for inner in range(cost - m + 1):
             outer = cost - m - inner
             if outer > 0 and row[outer] < 0:
@@ -368,7 +366,7 @@ def _compose_bounded(
             if row[cost] < 0:
                 row[cost] = _take(pool.unused)
                 rows[row[cost]][:] = 0
-            factor = mixed * a if inner == 0 else mixed  # signs are not scaled down, rows are
+            factor = mixed * a if inner == 0 else mixed  # rows are scaled down, signs are not
             if outer == 0:
                 factor *= one
             if m > WIDE:
@@ -407,7 +405,7 @@ def _compose_all(
 
 @njit_inside
 def _rescale(slot: int, open: OpenNodes, rows: Matrix) -> None:
-    """Bring the rows of a node to a magnitude of about 1, all by the same power of two."""
+    """Scale all rows of a node by the same power of two, to a magnitude of about 1."""
     top = 0.0
     for k in range(open.row.shape[1]):
         if open.row[slot, k] >= 0:

@@ -1,7 +1,7 @@
-"""The distinct fragments of some trees: how many trees hold each, and how each is made.
+"""The distinct fragments of some trees, with the number of trees that hold each.
 
-``list_bounded`` writes down the distinct fragments of each tree, ``distinct`` joins those of many trees, and
-a ``FragmentDictionary`` keeps them for good: it knows how each is made, so that columns have names.
+``list_bounded`` lists the distinct fragments of each tree, ``distinct`` merges those of many trees, and a
+``FragmentDictionary`` stores them, with their construction, so that columns have names.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from treedot.vectors.sparse import bounded
 
 
 class DistinctFragments(NamedTuple):
-    """Distinct fragments by ascending key, and how many trees hold each.
+    """Distinct fragments by ascending key, and the number of trees that hold each.
 
-    A fragment is a production (``position`` -1), that of the node ``node``, or it is the fragment with the
-    key ``base`` whose child at ``position`` (from 0 on) is expanded by the fragment with the key ``part``.
+    If ``position`` is -1, a fragment is the production of the node ``node``. Otherwise it is the fragment
+    with the key ``base`` whose child at ``position``, counted from 0, is expanded by the fragment with the
+    key ``part``.
     """
 
     key: WordArray
@@ -37,7 +38,7 @@ class DistinctFragments(NamedTuple):
 
     @classmethod
     def make(cls, size: int) -> Self:
-        """Return space for so many fragments."""
+        """Return space for ``size`` fragments."""
         kinds = (np.uint64, np.int64, np.uint64, np.uint64, np.int32, np.int64)
         return cls._make(np.empty(size, kind) for kind in kinds)
 
@@ -50,12 +51,12 @@ class ListMemory(NamedTuple):
 
     @classmethod
     def make(cls, nodes: int, fragments: int) -> Self:
-        """Return memory for trees of at most so many nodes and bounded fragments."""
+        """Return memory for trees of at most ``nodes`` nodes and ``fragments`` bounded fragments."""
         return cls(bounded.FoundFragments.make(nodes, fragments), bounded.SortedKeys.make(fragments))
 
     @property
     def fragments(self) -> int:
-        """For how many fragments of a tree there is memory."""
+        """The most fragments that a tree may have."""
         return self.found.sum.size
 
 
@@ -65,7 +66,7 @@ def list_bounded(
 ) -> Ended:
     """List the distinct fragments of each of the trees from ``tree`` on.
 
-    Those of tree t stand in ``out`` from ``indptr[t]`` to ``indptr[t + 1]``.
+    Those of tree t are written to ``out`` from ``indptr[t]`` to ``indptr[t + 1]``.
     """
     found, table = memory
     offsets, arity, label, label_key = trees
@@ -101,32 +102,32 @@ def list_bounded(
 
 
 def joined(parts: list[DistinctFragments]) -> DistinctFragments:
-    """Return the distinct fragments of several lists."""
+    """Merge several lists of distinct fragments into one."""
     columns = zip(DistinctFragments.make(0), *parts, strict=True)
     return distinct(DistinctFragments._make(map(np.concatenate, columns)))
 
 
 def distinct(fragments: DistinctFragments) -> DistinctFragments:
-    """Return each fragment once, the trees that hold it added up, sorted by key."""
+    """Return each fragment once, sorted by key, with the sum of its numbers of trees."""
     key, first, group = np.unique(fragments.key, return_index=True, return_inverse=True)
     documents = np.bincount(group, fragments.documents, key.size).astype(np.int64)
     return DistinctFragments._make([key, documents, *(column[first] for column in fragments[2:])])
 
 
 class FragmentDictionary:
-    """The distinct fragments of some trees, and how many of the trees hold each.
+    """The distinct fragments of some trees, and the number of trees that hold each.
 
     Parameters
     ----------
     n_trees : int
-        How many trees were read.
+        The number of trees read.
     key, documents : arrays
-        The fragments' keys, ascending, and how many trees hold each.
+        The fragments' keys, ascending, and the number of trees that hold each.
     base, part, position : arrays
-        How each fragment is made, by numbers of others; of those that are a production alone ``part`` is the
-        production's number and ``position`` is -1.
+        The construction of each fragment from the fragments with the numbers ``base`` and ``part``. For a
+        single production, ``position`` is -1 and ``part`` is the number of the production.
     productions : list of tuple of str
-        The label of a node and its children's labels, for every production.
+        For every production, the label of the node and the labels of its children.
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class FragmentDictionary:
     def of_parts(
         cls, parts: Iterable[tuple[Forest, DistinctFragments]], max_fragments: int | None = None
     ) -> Self:
-        """Join what was listed from several forests, until there are more fragments than may be."""
+        """Return the dictionary of several forests; stop after the one that exceeds ``max_fragments``."""
         n_trees = 0
         found: list[DistinctFragments] = []
         texts: dict[int, tuple[str, ...]] = {}
@@ -148,7 +149,7 @@ class FragmentDictionary:
             n_trees += len(forest)
             found.append(fragments)
             if sum(part.key.size for part in found[1:]) > found[0].key.size:
-                found = [joined(found)]  # so that memory follows the distinct ones
+                found = [joined(found)]  # keeps memory proportional to the distinct fragments
             start, child = forest.children
             for k in np.flatnonzero(fragments.position < 0):
                 if (key := int(fragments.key[k])) not in texts:
@@ -170,16 +171,16 @@ class FragmentDictionary:
         return int(self.key.size)
 
     def fragment(self, number: int) -> Tree:
-        """Return a fragment."""
+        """Return the fragment with a given number."""
         return self._build(int(number), {})
 
     def trees(self) -> list[Tree]:
-        """Return all fragments in the order of their numbers; equal parts are one object."""
+        """Return all fragments in the order of their numbers; they share equal parts."""
         made: dict[int, Tree] = {}
         return [self._build(number, made) for number in range(len(self))]
 
     def _build(self, number: int, made: dict[int, Tree]) -> Tree:
-        """Make a fragment and those it is made of, which are smaller: no recursion, whatever the size."""
+        """Add a fragment and the smaller ones it consists of to ``made``, without recursion; return it."""
         waiting = [number]
         while waiting:
             k = waiting[-1]
@@ -208,7 +209,7 @@ class FragmentDictionary:
             "documents": self.documents,
             "base": self.base,
             "part": self.part,
-            "place": self.position + 1,  # files count from 1 on, and 0 is a production alone
+            "place": self.position + 1,  # files count from 1, and 0 is a single production
             "production_start": np.cumsum([0, *map(len, self.productions)]).astype(np.int64),
             "production_label": np.array([index[t] for texts in self.productions for t in texts], np.int32),
             "label_start": label_start,
@@ -228,7 +229,7 @@ class FragmentDictionary:
             made = cls(int(arrays["n_trees"][0]), key, documents, base, part, place - 1, productions)
             _check(made)
         except (KeyError, IndexError, ValueError, TypeError) as error:
-            raise SourceError(f"this is not a dictionary of fragments: {error}") from None
+            raise SourceError(f"the dictionary of fragments is damaged: {error}") from None
         return made
 
 
@@ -236,22 +237,20 @@ def _check(dictionary: FragmentDictionary) -> None:
     n, position = len(dictionary), dictionary.position
     kinds = [column.dtype.kind for column in (dictionary.key, dictionary.base, dictionary.part, position)]
     sizes = {column.size for column in (dictionary.documents, dictionary.base, dictionary.part, position)}
-    if kinds != ["u", "i", "i", "i"] or sizes != {n} or (np.diff(dictionary.key) == 0).any():
-        raise ValueError("its columns do not belong together")
-    if (dictionary.key[1:] < dictionary.key[:-1]).any():
+    if kinds != ["u", "i", "i", "i"] or sizes != {n}:
+        raise ValueError("its columns do not match")
+    if (dictionary.key[1:] <= dictionary.key[:-1]).any():
         raise ValueError("its keys are not sorted")
     documents = dictionary.documents
     if documents.dtype.kind != "i" or ((documents < 0) | (documents > dictionary.n_trees)).any():
-        raise ValueError("a fragment occurs in more trees than there are, or in fewer than none")
+        raise ValueError("a fragment has a negative number of trees, or more than there are")
     single = position < 0
     limits = np.where(single, len(dictionary.productions), n)
-    if ((dictionary.part < 0) | (dictionary.part >= limits)).any():
-        raise ValueError("a fragment is made of one that is not there")
     others = np.flatnonzero(~single)
     base, part = dictionary.base, dictionary.part
-    if ((base[others] < 0) | (base[others] >= n)).any():
-        raise ValueError("a fragment is made of one that is not there")
-    # What a fragment is made of must lead to productions, or making it would never end.
+    if ((part < 0) | (part >= limits)).any() or ((base[others] < 0) | (base[others] >= n)).any():
+        raise ValueError("a fragment is made of a missing one")
+    # Every fragment must consist of productions in the end, or making it would not terminate.
     arity = np.zeros(n, np.int64)
     arity[single] = np.array([len(texts) - 1 for texts in dictionary.productions], np.int64)[part[single]]
     known = single.copy()
@@ -262,4 +261,4 @@ def _check(dictionary: FragmentDictionary) -> None:
         done, others = others[ready], others[~ready]
         known[done], arity[done] = True, arity[base[done]]
     if ((position < -1) | (position >= arity)).any():
-        raise ValueError("a fragment has a child too many")
+        raise ValueError("a fragment expands a child that does not exist")

@@ -26,30 +26,29 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-FRAGMENTS_PER_NODE = 4  # that there is space for to begin with
+FRAGMENTS_PER_NODE = 4  # initial size of the output
 KEPT_LABELS = 1 << 20
-LABEL_BYTES = 160  # of a label that is kept: its text, its key and its place in the dictionary
+LABEL_BYTES = 160  # estimated memory of a cached label: its text, its key and its entry in the dict
 
 
 class Halves(NamedTuple):
-    """The rows of a chunk in two halves that are still to be scaled."""
+    """The rows of a chunk, not yet scaled: bounded fragments and rests."""
 
     chunk: chunks.Chunk
     bounded: chunks.Rows
-    squares: FloatArray  # of bounded fragments, summed up
+    squares: FloatArray  # sums of squares of the bounded fragments
     rest: RestRows
 
 
 class SparseEncoder:
-    """Turns forests into sparse matrices, one row per tree, as a spec says.
+    """Turns forests into sparse matrices, one row per tree.
 
     Parameters
     ----------
     spec : SparseSpec
-        What a row depends on.
+        The settings of the rows.
     learned : LearnedColumns, default=None
-        What was learned from other trees: which fragments have columns, where the spec has no number of
-        columns, and weights.
+        What ``fit`` learned: weights, and the fragments that have columns if ``spec.n_features`` is None.
 
     Examples
     --------
@@ -64,10 +63,10 @@ class SparseEncoder:
 
     def __init__(self, spec: SparseSpec, learned: LearnedColumns | None = None) -> None:
         if spec.n_features is None and learned is None:
-            raise ParameterError("n_features=None wants the keys of the fragments that have columns")
+            raise ParameterError("n_features=None needs learned columns")
         self.spec = spec
         self.learned = LearnedColumns.make(np.zeros(0, np.uint64)) if learned is None else learned
-        # With a rest, rows are scaled when that is known too.
+        # With a rest, rows are normalised later, when the length of the rest is known.
         self._rules = Rules.make(spec, learned is not None, spec.normalize and spec.rest is None)
         self._rest = rest_of(spec, self.n_explicit)
         self._keys: dict[str, int] = {}
@@ -75,33 +74,34 @@ class SparseEncoder:
 
     @property
     def nbytes(self) -> int:
-        """How much memory the encoder keeps: keys of labels, what was learned, and working memory."""
+        """The memory that the encoder keeps: keys of labels, learned columns and working memory."""
         return LABEL_BYTES * len(self._keys) + chunks.bytes_of(self.learned) + self._idle.nbytes
 
     @property
     def n_explicit(self) -> int:
-        """How many columns bounded fragments have."""
+        """The number of columns of bounded fragments."""
         return int(self.learned.key.size) if self.spec.n_features is None else self.spec.n_features
 
     @property
     def n_columns(self) -> int:
-        """How many columns the rows have."""
+        """The number of columns of the rows."""
         return self.n_explicit + (0 if self._rest is None else self._rest.width)
 
     def encode(
         self, forest: Forest, log_norms: FloatArray | None = None, n_jobs: int | None = None
     ) -> csr_matrix:
-        """Return the rows of all trees, columns ascending. Whatever the threads, the bytes are the same.
+        """Return the rows of all trees, columns ascending; the bytes do not depend on the number of threads.
 
         Parameters
         ----------
         forest : Forest
             The trees.
         log_norms : array, default=None
-            For rows with a rest, the logarithm of √K(a, a) of every tree: a dense rest gets the length that
-            it should have, and rows are normalised by it. Without, everything keeps its own length.
+            For rows with a rest, the logarithm of √K(a, a) of every tree. A dense rest is scaled to its exact
+            length, and rows are normalised with √K(a, a). By default the rest is not scaled, and rows are
+            normalised with their own length.
         n_jobs : int, default=None
-            How many threads; -1 for as many as there are cores.
+            Threads; -1 for all cores.
 
         Returns
         -------
@@ -109,7 +109,6 @@ class SparseEncoder:
             The rows.
         """
         chunks.check_forest(forest)
-
         keys, rest = self.label_keys(forest.labels), self._rest
         parts: Sequence[chunks.SomeRows]
         with open_threads(n_jobs, len(forest)) as threads:
@@ -117,7 +116,7 @@ class SparseEncoder:
                 parts = chunks.in_chunks(
                     lambda chunk: self._bounded_rows(chunk)[0], forest, keys, 16, threads
                 )
-            else:  # which takes more memory while it is made
+            else:  # in smaller chunks, since a rest takes more memory
                 made = chunks.in_chunks(
                     lambda chunk: self._halves(chunk, rest, log_norms is not None), forest, keys, 1, threads
                 )
@@ -127,7 +126,7 @@ class SparseEncoder:
     def encode_fragment(self, fragment: Tree) -> csr_matrix:
         """Return the row of one fragment: ±1 in its column, or its vector in the rest.
 
-        The row is empty where the fragment has no column.
+        The row is empty if the fragment has no column.
 
         Parameters
         ----------
@@ -140,7 +139,7 @@ class SparseEncoder:
             The row.
         """
         if not fragment.children:
-            raise ParameterError(f"{fragment.label!r} is a single node, and fragments have more than one")
+            raise ParameterError(f"{fragment.label!r} is a single node: a fragment needs at least two")
         indices, values = np.zeros(0, np.int64), np.zeros(0)
         if self.spec.budget is not None and fragment_cost(fragment) > self.spec.budget:
             if self._rest is not None:
@@ -157,7 +156,7 @@ class SparseEncoder:
         return chunks.matrix_of([row], self.n_columns, self.spec.dtype)
 
     def bounded_fragments(self, forest: Forest, n_jobs: int | None = None) -> DistinctFragments:
-        """Return the distinct bounded fragments of some trees, and how many trees hold each.
+        """Return the distinct bounded fragments of some trees, and the number of trees that hold each.
 
         Parameters
         ----------
@@ -177,14 +176,14 @@ class SparseEncoder:
             return joined(chunks.in_chunks(self._list_bounded, forest, keys, 1, threads))
 
     def occurrences(self, forest: Forest, log_norm: float | None = None) -> Occurrences:
-        """Return the bounded fragments of the one tree of a forest, occurrence by occurrence.
+        """Return all occurrences of bounded fragments in the only tree of a forest.
 
         Parameters
         ----------
         forest : Forest
             The tree.
         log_norm : float, default=None
-            With a rest, the logarithm of √K(a, a), by which rows are divided.
+            With a rest, the logarithm of √K(a, a), which normalises the row.
 
         Returns
         -------
@@ -193,12 +192,12 @@ class SparseEncoder:
         """
         chunks.check_forest(forest)
         if len(forest) != 1:
-            raise ParameterError(f"occurrences are those of one tree, not of {len(forest)}")
+            raise ParameterError(f"occurrences takes one tree, not {len(forest)}")
         chunk = chunks.Chunk(forest, self.label_keys(forest.labels), 0, 1)
         length = None
         if self._rest is not None:
             divided = self.spec.normalize and log_norm is not None and log_norm > -math.inf
-            with np.errstate(over="ignore"):  # infinite: every value is 0 beside such a length
+            with np.errstate(over="ignore"):  # divided by an infinite length, every value is 0
                 length = float(np.exp(log_norm or 0.0)) if divided else 1.0
         return find_occurrences(chunk, self._rules, self.learned, length)
 
@@ -218,16 +217,16 @@ class SparseEncoder:
         known = self._keys
         try:
             return np.fromiter(map(known.__getitem__, texts), np.uint64, len(texts))
-        except KeyError:  # most labels come again and again, so that nothing is spent on others before
+        except KeyError:  # rare, since most labels recur
             new = [text for text in texts if text not in known]
-        if len(known) + len(new) > KEPT_LABELS:  # other threads go on with the old ones
+        if len(known) + len(new) > KEPT_LABELS:  # other threads may still use the old dict
             self._keys = known = {}
             new = list(texts)
         known.update(zip(new, label_keys(self.spec.seed, new).tolist(), strict=True))
         return np.array([known[text] for text in texts], np.uint64)
 
     def _bounded_rows(self, chunk: chunks.Chunk) -> tuple[chunks.Rows, FloatArray]:
-        """Return rows of bounded fragments, and the sums of squares of all their values."""
+        """Return the rows of bounded fragments of a chunk, and the sum of squares of each row."""
         indptr, squares = np.zeros(chunk.n_trees + 1, np.int64), np.empty(chunk.n_trees)
 
         def run(tree: int, memory: RowMemory, out: chunks.NonZeros) -> chunks.Ended:
@@ -263,10 +262,10 @@ class SparseEncoder:
     def _scaled(
         self, parts: list[Halves], beyond: DenseRest | BlockRest, log_norms: FloatArray | None
     ) -> list[RowsWithRest]:
-        """Return rows with their rests, both with the right length."""
+        """Return rows with their rests, and the factors that scale both."""
         if not parts:
             return []
-        # For all trees at once: every step for a chunk of its own would keep other threads waiting.
+        # For all trees at once: with a step per chunk, other threads would have to wait.
         squares = np.concatenate([part.squares for part in parts])
         log_factors = np.concatenate([part.rest.log_factors for part in parts])
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
@@ -287,6 +286,6 @@ class SparseEncoder:
         return found
 
     def _refused(self, chunk: chunks.Chunk, tree: int, why: int) -> RangeError:
-        """Return the error of a row that cannot be written."""
+        """Return the error for a row that cannot be written."""
         error = not_finite if why == chunks.NOT_FINITE else too_large
         return error(f"row of {chunk.name(tree)}", self.spec)

@@ -1,7 +1,7 @@
-"""Turn trees into rows of fragments by settings, weights and learned columns; save and load these.
+"""Turn trees into rows of fragments, given settings, weights and learned columns; save and load these.
 
-``FragmentVectorizer`` is the scikit-learn estimator that makes ``FittedRows``. An index and a model hold the
-``FittedRows``, so that neither needs scikit-learn.
+``FragmentVectorizer`` is the scikit-learn estimator that makes ``FittedRows``. Indexes and models hold
+``FittedRows``, so they do not need scikit-learn.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ BESIDE_SPEC = ("idf", "parameters")  # settings that are not fields of the spec
 
 
 class FittedRows(NamedTuple):
-    """All that determines the rows of a fitted ``FragmentVectorizer``, and turns trees into rows.
+    """Everything that determines the rows of a fitted ``FragmentVectorizer``; it turns trees into rows.
 
-    ``learned`` is the dictionary if the spec has no number of columns, and the number of trees that hold each
-    column if ``idf`` is True. ``parameters`` are those of the vectorizer that change no row: the ``damping``
-    as it was given, and ``n_jobs``.
+    ``learned`` is the dictionary if ``spec.n_features`` is None, or the number of trees that hold each column
+    if ``idf`` is True. ``parameters`` holds parameters of the vectorizer that do not change rows: ``damping``
+    as the user passed it, and ``n_jobs``.
     """
 
     spec: SparseSpec
@@ -46,9 +46,9 @@ class FittedRows(NamedTuple):
     parameters: dict[str, Any] | None = None
 
     def transform(self, forest: Forest, n_jobs: int | None = None) -> csr_matrix:
-        """Return the rows of trees, by an encoder that is kept for the next call.
+        """Return the rows of trees; the encoder is kept for the next call.
 
-        ``n_jobs`` is the number of threads if ``parameters`` name none.
+        ``n_jobs`` is the number of threads if ``parameters`` does not set it.
         """
         own = (self.parameters or {}).get("n_jobs")
         try:
@@ -64,24 +64,24 @@ class FittedRows(NamedTuple):
         return kept_encoder(self.spec, self._identity, self.make_encoder)
 
     def make_encoder(self) -> SparseEncoder:
-        """Return an encoder that nothing else uses."""
+        """Return a new encoder, which is not shared."""
         return SparseEncoder(self.spec, self._learned_columns())
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Everything but the arrays, as plain JSON values; ``idf`` is "given" if it is an array."""
+        """Everything except the arrays, as plain JSON values; ``idf`` is "given" if it is an array."""
         idf = self.idf if isinstance(self.idf, bool) else "given"
         return self.spec.to_dict() | {"idf": idf, "parameters": self.parameters or {}}
 
     @property
     def arrays(self) -> dict[str, Array]:
-        """The weights and what was learned, by name."""
+        """The arrays of weights and learned columns, by name."""
         weights = {} if isinstance(self.idf, bool) else {"idf": self.idf}
         return weights | ({} if self.learned is None else self.learned.arrays())
 
     @property
     def fingerprint(self) -> str:
-        """A short stable name of all that determines a row."""
+        """A short stable name of everything that determines a row."""
         return fingerprint_of(self.settings, self.arrays)
 
     @classmethod
@@ -89,9 +89,9 @@ class FittedRows(NamedTuple):
         """Return what ``settings`` and ``arrays`` describe; raise if they contradict each other."""
         spec, idf, parameters = _spec_in(settings), settings.get("idf", False), settings.get("parameters", {})
         if not isinstance(parameters, dict):
-            raise _not_a_state("its parameters are not there")
+            raise _not_a_state("its parameters are missing")
         if idf not in (True, False, "given") or (idf == "given") != ("idf" in arrays):
-            raise _not_a_state("its idf is not there")
+            raise _not_a_state("its idf is missing or unexpected")
         damping = parameters.get("damping", spec.damping)
         if spec.damping != (default_damping(spec.rest) if damping is None else damping):
             raise _not_a_state("its damping does not match its settings")
@@ -113,7 +113,7 @@ class FittedRows(NamedTuple):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file that ``save`` wrote; raise if it does not hold what its fingerprint names."""
+        """Read a file that ``save`` wrote; raise if its content does not match its fingerprint."""
         check_is(path, "FragmentVectorizer.load")
         description, arrays = read_arrays(path)
         if description.get("format") != VECTORIZER_FORMAT:
@@ -122,33 +122,33 @@ class FittedRows(NamedTuple):
         if not isinstance(settings, dict):
             raise SourceError(f"{os.fspath(path)} is damaged: it has no settings")
         if fingerprint_of(settings, arrays) != description.get("fingerprint"):
-            raise SourceError(f"{os.fspath(path)} is damaged: it does not hold what its fingerprint names")
+            raise SourceError(f"{os.fspath(path)} is damaged: its content does not match its fingerprint")
         return cls.from_stored(settings, arrays)
 
     @property
     def counted(self) -> DocumentCounts | None:
-        """The columns that were learned, those of a dictionary by their keys."""
+        """The learned columns, with keys instead of columns for a dictionary."""
         if isinstance(self.learned, FragmentDictionary):
             return DocumentCounts(self.learned.key, self.learned.documents, self.learned.n_trees)
         return self.learned
 
     @property
     def _identity(self) -> tuple[Any, ...]:
-        """What the encoder depends on besides the spec: arrays and numbers."""
+        """The arrays and numbers that, with the spec, determine the encoder."""
         weights = () if isinstance(self.idf, bool) else (self.idf,)
         if self.counted is None:
             return weights
         return self.counted if self.idf is True else (self.counted.columns, *weights)
 
     def _learned_columns(self) -> LearnedColumns | None:
-        """Return the columns and weights as compiled code reads them."""
+        """Return the columns and weights in the form that compiled code needs."""
         weights = None if isinstance(self.idf, bool) else self.idf
         if self.counted is None:
             if weights is None:
                 return None
             return LearnedColumns.make(_first_bits(np.arange(weights.size), self.spec), weights)
         columns, counts, n_trees = self.counted
-        # A copy, since compiled code for arrays that are read-only would be another.
+        # A copy, since Numba would compile the code again for read-only arrays.
         key = columns.copy() if self.spec.n_features is None else _first_bits(columns, self.spec)
         if self.idf is True:
             unseen = float(inverse_frequency(np.zeros(1), n_trees)[0])
@@ -177,14 +177,14 @@ def _not_a_state(why: str) -> SourceError:
 
 
 def encode_rows(encoder: SparseEncoder, forest: Forest, n_jobs: int | None = None) -> csr_matrix:
-    """Return the rows of trees; those with a rest get the length that the exact kernel says."""
+    """Return the rows of trees; rows with a rest are scaled to the exact length √K(a, a)."""
     spec = encoder.spec
     log_norms = None if spec.rest is None else exact_log_norms(forest, spec.decay, n_jobs)
     return encoder.encode(forest, log_norms, n_jobs)
 
 
 def exact_log_norms(forest: Forest, decay: float, n_jobs: int | None = None) -> FloatArray:
-    """Return the logarithms of the exact lengths, or say which tree is too much for the exact kernel."""
+    """Return the logarithms of √K(a, a); raise for the first tree that is too large for the exact kernel."""
     kernel = SubsetTreeKernel(decay)
     try:
         return kernel.log_norms(forest, n_jobs=n_jobs)
@@ -194,12 +194,12 @@ def exact_log_norms(forest: Forest, decay: float, n_jobs: int | None = None) -> 
                 kernel.log_norms(forest[[i]])
             except LimitError as error:
                 raise LimitError(
-                    f"the exact length of tree {i + 1} ({forest.sizes[i]} nodes), which a rest is scaled to, "
-                    f"is out of reach ({error.args[0].split(':')[0]}): use rest=None"
+                    f"a rest needs the exact length of tree {i + 1} ({forest.sizes[i]} nodes), which cannot "
+                    f"be computed ({error.args[0].split(':')[0]}): use rest=None"
                 ) from None
         raise
 
 
 def _first_bits(columns: IntArray, spec: SparseSpec) -> WordArray:
-    """Return the first bits of the keys in hashed columns."""
+    """Return hashed columns as keys: a column is the first bits of a key."""
     return columns.astype(np.uint64) << np.uint64(spec.shift)

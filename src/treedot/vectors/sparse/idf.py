@@ -1,4 +1,4 @@
-"""Weights of columns: inverse document frequencies counted by a fit, or weights that are given."""
+"""Weights of columns: inverse document frequencies counted by ``fit``, or given weights."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from treedot.errors import ParameterError, SourceError
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-MAX_WEIGHTS = 2**26  # columns that weights can be given for
+MAX_WEIGHTS = 2**26  # most columns for which weights can be given
 MAX_WEIGHT = 1e100
 
 
 class DocumentCounts(NamedTuple):
-    """How many of the trees of a fit hold each hashed column.
+    """The number of training trees that hold each hashed column.
 
     ``columns`` are those in use, ascending; ``counts[k]`` of the ``n_trees`` trees hold ``columns[k]``.
     """
@@ -29,7 +29,7 @@ class DocumentCounts(NamedTuple):
 
     @classmethod
     def of(cls, batches: Iterable[csr_matrix]) -> Self:
-        """Count the columns of rows that come in batches."""
+        """Count the trees that hold each column, from batches of rows."""
         n_trees, columns, documents = 0, np.zeros(0, np.int64), np.zeros(0, np.int64)
         for rows in batches:
             both = np.concatenate([columns, rows.indices])
@@ -38,7 +38,7 @@ class DocumentCounts(NamedTuple):
             documents = np.bincount(group, counts, columns.size).astype(np.int64)
             n_trees += rows.shape[0]
         if not n_trees:
-            raise SourceError("there is no tree to count columns of")
+            raise SourceError("cannot learn idf: there are no trees")
         return cls(columns, documents, n_trees)
 
     def arrays(self) -> dict[str, Array]:
@@ -52,19 +52,21 @@ class DocumentCounts(NamedTuple):
             columns, counts = np.asarray(arrays["columns"]), np.asarray(arrays["documents"])
             n_trees = int(arrays["n_trees"][0])
         except (KeyError, IndexError) as error:
-            raise SourceError(f"these are not the counts of columns: {error} is missing") from None
+            raise SourceError(f"the document counts of idf are damaged: {error} is missing") from None
         ascending = columns.size == 0 or (
             columns[0] >= 0 and columns[-1] < width and (np.diff(columns) > 0).all()
         )
         if columns.dtype.kind != "i" or columns.shape != counts.shape or not ascending:
-            raise SourceError("these are not the counts of columns: the columns are out of order")
+            raise SourceError("the document counts of idf are damaged: the columns are out of order")
         if counts.dtype.kind != "i" or ((counts < 0) | (counts > n_trees)).any() or n_trees < 0:
-            raise SourceError("these are not the counts of columns: they count impossible trees")
+            raise SourceError(
+                "the document counts of idf are damaged: a count is negative or exceeds the number of trees"
+            )
         return cls(columns, counts, n_trees)
 
 
 def inverse_frequency(counts: Array, n_trees: int) -> FloatArray:
-    """Return ``ln((1 + trees) / (1 + trees that hold it)) + 1`` of every column.
+    """Return ``ln((1 + trees) / (1 + trees that hold it)) + 1`` for every column.
 
     Examples
     --------
@@ -76,21 +78,21 @@ def inverse_frequency(counts: Array, n_trees: int) -> FloatArray:
 
 
 def is_flag(idf: Any) -> bool:
-    """Whether ``idf`` says yes or no, and is not weights."""
+    """Return whether ``idf`` is a boolean and not an array of weights."""
     return isinstance(idf, (bool, np.bool_))
 
 
 def checked_idf(idf: Any, n_columns: int | None, rest: str | None) -> bool | FloatArray:
-    """Return whether columns are weighed by how rare they are, or a copy of the weights that are given.
+    """Return ``idf`` as a bool, or a copy of the given weights; raise if it is invalid.
 
     Parameters
     ----------
     idf : bool or array
-        As ``FragmentVectorizer`` takes it.
+        The parameter of ``FragmentVectorizer``.
     n_columns : int or None
-        How many weights there must be; None where it is not known yet.
+        The number of columns; None if it is not known yet.
     rest : str or None
-        What lies beyond the budget, which cannot be weighed.
+        The parameter of ``FragmentVectorizer``; a rest cannot have weights.
     """
     weights: bool | FloatArray
     if is_flag(idf):
@@ -98,14 +100,14 @@ def checked_idf(idf: Any, n_columns: int | None, rest: str | None) -> bool | Flo
     else:
         weights = np.asarray(idf)
         if weights.ndim != 1 or weights.dtype.kind not in "fiu":
-            raise ParameterError("idf must be True, False or one weight for each column")
+            raise ParameterError("idf must be True, False or an array of one weight per column")
         if not ((weights == 0) | ((weights >= 1 / MAX_WEIGHT) & (weights <= MAX_WEIGHT))).all():
             raise ParameterError(f"the weights of idf must be 0 or from {1 / MAX_WEIGHT} to {MAX_WEIGHT}")
         if n_columns is not None and (weights.size != n_columns or n_columns > MAX_WEIGHTS):
             raise ParameterError(
-                f"idf has {weights.size} weights for {n_columns} columns (of at most {MAX_WEIGHTS})"
+                f"idf has {weights.size} weights for {n_columns} columns (the limit is {MAX_WEIGHTS})"
             )
         weights = weights.astype(np.float64)
     if weights is not False and rest is not None:
-        raise ParameterError("idf does not go with a rest: that has no columns to weigh")
+        raise ParameterError("idf cannot be combined with a rest, which has no weights: use rest=None")
     return weights

@@ -1,4 +1,4 @@
-"""List every occurrence of a fragment in one tree, to explain where the values of its row come from."""
+"""List every occurrence of a fragment in one tree, to explain the values of its row."""
 
 from __future__ import annotations
 
@@ -9,32 +9,31 @@ import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray, WordArray
 from treedot._runtime.hashing import mix_words
-from treedot.parameters import DAMPINGS
 from treedot.trees import Forest, Tree
 from treedot.vectors.chunks import ALL_DONE, FRAGMENTS, NEEDS_MEMORY, Chunk, Ended, run_to_end
 from treedot.vectors.sparse.bounded import ONE, FoundFragments, find_fragments, hash_productions
-from treedot.vectors.sparse.rows import UNBOUNDED, LearnedColumns, Rules
+from treedot.vectors.sparse.rows import UNBOUNDED, LearnedColumns, Rules, damped
 
 
 class Occurrences(NamedTuple):
     """All occurrences of bounded fragments in one tree, and what each distinct fragment adds to the row.
 
-    An occurrence is rooted at a node. It is nothing but the production there where its ``position`` is -1;
-    else it is the occurrence ``base``, which has the same root, with the child at ``position`` expanded by
-    the occurrence ``part``. Both stand before it.
+    An occurrence is rooted at a node. If its ``position`` is -1, it is the production of that node. Otherwise
+    it is the occurrence ``base``, which has the same root, with the child at ``position`` expanded by the
+    occurrence ``part``. Both have smaller numbers.
 
     Attributes
     ----------
     root, base, part, position, productions, fragment : integer arrays
-        Of every occurrence: its root, how it is made, how many productions it has, and the number of its
-        fragment.
+        For every occurrence: its root, its construction, the number of its productions, and the number of
+        its fragment.
     key, counts : integer arrays
-        The key of every distinct fragment, ascending, and how often it occurs.
+        The key of every distinct fragment, ascending, and the number of its occurrences.
     column : integer array
-        The column of each fragment; -1 where it has none.
+        The column of each fragment; -1 if it has none.
     value : float array
-        What each fragment adds to its column, with its sign: damped, weighed and divided by the row's length
-        as the row is, in float64.
+        What each fragment adds to its column, with its sign, in float64: damped, weighted and divided by
+        the length of the row.
     """
 
     root: IntArray
@@ -66,9 +65,9 @@ class Occurrences(NamedTuple):
 def find_occurrences(
     chunk: Chunk, rules: Rules, learned: LearnedColumns, length: float | None = None
 ) -> Occurrences:
-    """Return the occurrences of bounded fragments in a tree, the only one of a chunk.
+    """Return the occurrences of bounded fragments in the only tree of a chunk.
 
-    ``length`` is what the row is divided by, where that is not the length of the values themselves.
+    The values are divided by ``length``, by default by their own length if rows are normalised.
     """
     found = _found(chunk, rules.budget)
     arity = chunk.forest.arity
@@ -79,7 +78,8 @@ def find_occurrences(
         key, return_index=True, return_inverse=True, return_counts=True
     )
     column, value = _columns(distinct, rules, learned)
-    value = value * rules.weight[found.productions[first]] * _damped(count, rules.damping)
+    g = np.array([damped(times, rules.damping) for times in range(count.max(initial=0) + 1)])
+    value = value * rules.weight[found.productions[first]] * g[count]
     if length is None:
         length = math.sqrt(float(value @ value)) if rules.normalize and value.any() else 1.0
     return Occurrences(
@@ -89,10 +89,10 @@ def find_occurrences(
 
 
 def fragment_at(forest: Forest, nodes: list[int]) -> Tree:
-    """Return the fragment that consists of some inner nodes, ascending, of a forest."""
+    """Return the fragment that consists of the given inner nodes of a forest, in ascending order."""
     start, child = forest.children
     made: dict[int, Tree] = {}
-    for node in nodes:  # in post-order, so that children are made before their parents
+    for node in nodes:  # postorder: children before their parents
         family = child[start[node] : start[node + 1]].tolist()
         below = [made.get(c) or Tree(forest.labels[forest.label[c]]) for c in family]
         made[node] = Tree(forest.labels[forest.label[node]], below)
@@ -100,7 +100,7 @@ def fragment_at(forest: Forest, nodes: list[int]) -> Tree:
 
 
 def _found(chunk: Chunk, budget: int) -> FoundFragments:
-    """Return what was found in a tree, without the memory that was left."""
+    """Return the fragments found in a tree, without unused memory."""
     _, arity, label, label_key = chunk.arrays
     count = 0
 
@@ -117,7 +117,7 @@ def _found(chunk: Chunk, budget: int) -> FoundFragments:
 
 
 def _columns(key: WordArray, rules: Rules, learned: LearnedColumns) -> tuple[IntArray, FloatArray]:
-    """Return the columns of fragments, and their signs with the weights that were learned."""
+    """Return the columns of fragments, and their signs times the learned weights."""
     column, value = (key >> rules.shift).astype(np.int64), np.ones(key.size)
     if rules.learned:
         wanted = key & rules.mask
@@ -127,11 +127,3 @@ def _columns(key: WordArray, rules: Rules, learned: LearnedColumns) -> tuple[Int
         if rules.dictionary:
             return np.where(known, rank, -1), value
     return column, np.where(key & ONE, -value, value)
-
-
-def _damped(counts: IntArray, damping: int) -> FloatArray:
-    """Return g of counts, for the index of g in DAMPINGS."""
-    values: FloatArray = counts.astype(np.float64)
-    if DAMPINGS[damping] == "linear":
-        return values
-    return np.sqrt(values) if DAMPINGS[damping] == "sqrt" else np.log1p(values)

@@ -1,7 +1,7 @@
-"""The definitions: the vectors of fragments beyond the budget, dense and in blocks.
+"""The definitions of the vectors of fragments beyond the budget, dense and in blocks.
 
-Short, plain and slow, in float64: what is compiled is tested against them. The key of a fragment within the
-budget is defined by ``bounded.fragment_key``.
+Short, plain and slow, in float64; the compiled code is tested against them. ``bounded.fragment_key`` defines
+the key of a fragment within the budget.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from treedot.vectors.dense.compositions import Mixer, hadamard
 from treedot.vectors.dense.labels import permutation
 from treedot.vectors.sparse.bounded import SALT, fragment_key, label_keys, production_hash
 
-WIDE = 3  # nodes with more children mix what is composed so far
+WIDE = 3  # nodes with more children than this are mixed before each child
 LANES = 16
 
 BLOCK = 4  # values: the real and imaginary parts of two complex numbers
-COORDINATES = 16  # of the phases inside; a block shows the first ones
-POSITIONS = 256  # of children that have shuffles of their own; others share them
+COORDINATES = 16  # of internal vectors of phases; a block contains two of them
+POSITIONS = 256  # number of child positions with different shuffles; further ones reuse them
 PHASES = 256
-TURN = 3  # coordinates by which frames turn from a node of the prefix to the one above
+TURN = 3  # coordinates by which frames turn from a node of the prefix to its parent
 
 
 def child_mixer(size: int, seed: int) -> Mixer:
-    """Return the mixer that what comes from a child passes through."""
+    """Return the mixer for the vectors of children."""
     return Mixer(size, seed, "child", rotation=5)
 
 
 def node_mixer(size: int, seed: int) -> Mixer:
-    """Return the mixer of what a wide node has composed so far."""
+    """Return the mixer for the composition so far of a wide node."""
     return Mixer(size, seed, "node", rotation=9)
 
 
@@ -44,8 +44,8 @@ def dense_vector(fragment: Tree, size: int, seed: int) -> FloatArray:
 
         f̂(n) = P(n) ⊗ ∏ Q_i f̂(c_i)      over the expanded children c_i, i their positions from 0 on
 
-    A node is the product of the signs of its production with the mixed vectors of its expanded children,
-    each turned by sixteen elements for every position to the right; a wide node is mixed before each of them.
+    The vector of a node is the product of the signs of its production with the mixed vectors of its expanded
+    children. The child at position i is rotated by 16 i elements. A wide node is mixed before each child.
     """
     child, node = child_mixer(size, seed), node_mixer(size, seed)
     done: list[FloatArray] = []
@@ -62,13 +62,13 @@ def dense_vector(fragment: Tree, size: int, seed: int) -> FloatArray:
 
 
 def _mixed(vector: FloatArray, mixer: Mixer) -> FloatArray:
-    """Return the image of a vector under a mixer without its signs: those of productions are enough."""
+    """Return the image of a vector under a mixer without signs, since productions have random signs."""
     moved: FloatArray = mixer.move(hadamard(vector.reshape(mixer.POINTS, -1)) / 4)
     return moved
 
 
 def _signs(node: Tree, size: int, seed: int) -> FloatArray:
-    """Return the signs of a node's production: SplitMix64's bits, from the production's hash on."""
+    """Return the signs of a node's production: the bits of SplitMix64, seeded by the production's hash."""
     own = _hash(node, seed)
     words = np.array([mix(own + k * GOLDEN) for k in range(1, size // 64 + 1)], "<u8")
     return np.where(np.unpackbits(words.view(np.uint8), bitorder="little") == 1, -1.0, 1.0)
@@ -80,7 +80,7 @@ def _hash(node: Tree, seed: int) -> int:
 
 
 class Block(NamedTuple):
-    """Where a fragment beyond the budget is kept: the key of its prefix, and two complex numbers."""
+    """The block of a fragment beyond the budget: the key of its prefix, and two complex numbers."""
 
     key: int
     vector: ComplexArray
@@ -88,10 +88,10 @@ class Block(NamedTuple):
 
 @lru_cache(maxsize=16)
 def shuffles(seed: int) -> IntArray:
-    """Return the shuffle of the coordinates that belongs to each position of a child.
+    """Return the shuffle of the coordinates for each position of a child.
 
-    Sixteen neighbouring positions rotate before one random shuffle: no two of them send a coordinate to the
-    same one, so that what stands below one child is never taken for what stands below another.
+    Sixteen consecutive positions use one random shuffle after different rotations. So no two of them map a
+    coordinate to the same one, and descendants of different children are never confused.
     """
     runs = POSITIONS // COORDINATES
     shuffled = [permutation(seed, f"positions {run}", COORDINATES) for run in range(runs)]
@@ -101,7 +101,7 @@ def shuffles(seed: int) -> IntArray:
 
 @cache
 def circle() -> ComplexArray:
-    """Return the phases: points of the unit circle, to 40 bits, so that all machines agree."""
+    """Return the phases: points of the unit circle, rounded to 40 bits so that all machines agree."""
     angle = 2 * np.pi * np.arange(PHASES) / PHASES
     points: Any = np.round(np.cos(angle) * 2.0**40) + 1j * np.round(np.sin(angle) * 2.0**40)
     found: ComplexArray = points / 2.0**40
@@ -112,18 +112,18 @@ def block(fragment: Tree, budget: int, seed: int) -> Block:
     """Return the block of a fragment beyond the budget.
 
     Its productions are read depth-first, expanded children from the last to the first, until their cost
-    exceeds the budget. What has been read is the fragment's *prefix*; all fragments with the same prefix
-    share a block, in which one is
+    exceeds the budget. The productions read so far are the fragment's *prefix*. All fragments with the same
+    prefix share a block, in which the vector of a fragment is
 
         f̂[j] = ∏ u(v, i)[frame(parent of v)[j]]      over the productions v beyond the prefix,
 
     where v is the i-th child of its parent, u are random phases and a frame is a shuffle of the coordinates.
-    Beyond the prefix, the frame of a node is its parent's, shuffled as belongs to the node's position. What
-    is beyond hangs on the last production of the prefix and on those above it: the frame of the last is the
-    identity, and each one above turns it by three coordinates more.
+    Beyond the prefix, the frame of a node is its parent's frame after the shuffle for the node's position.
+    Nodes beyond the prefix are descendants of the last production of the prefix and of its ancestors. The
+    frame of the last production is the identity; each ancestor turns it by three more coordinates.
 
-    With a budget of 2, ``(S (A a) (B (C c)))`` is read as S, B (cost 2) and C (cost 3, beyond the budget):
-    its prefix is ``(S A (B (C c)))``, and A → a is left, with a phase at each of the two coordinates.
+    With a budget of 2, ``(S (A a) (B (C c)))`` is read as S, B (cost 2) and C (cost 3, beyond the budget).
+    Its prefix is ``(S A (B (C c)))``; A → a remains, with a phase at each of the two coordinates.
 
     >>> both, prefix = Tree.parse("(S (A a) (B (C c)))"), Tree.parse("(S A (B (C c)))")
     >>> block(both, 2, seed=0).key == block(prefix, 2, seed=0).key == fragment_key(prefix, seed=0)
@@ -133,7 +133,7 @@ def block(fragment: Tree, budget: int, seed: int) -> Block:
     >>> np.abs(block(both, 2, seed=0).vector).round(9).tolist()
     [1.0, 1.0]
     """
-    prefix: list[tuple[Tree, int, int]] = []  # node, which production stands above it, and as which child
+    prefix: list[tuple[Tree, int, int]] = []  # node, index of its parent in the prefix, position as child
     spent, waiting = 0, [(fragment, -1, 0)]
     while spent <= budget:
         node, above, position = waiting.pop()
@@ -156,9 +156,9 @@ def block(fragment: Tree, budget: int, seed: int) -> Block:
 
 
 def _cut(prefix: list[tuple[Tree, int, int]]) -> Tree:
-    """Return a prefix as a fragment of its own."""
+    """Return a prefix as a fragment."""
     expanded: list[dict[int, Tree]] = [{} for _ in prefix]
-    for k in range(len(prefix) - 1, -1, -1):  # children stand behind their parents
+    for k in range(len(prefix) - 1, -1, -1):  # parents come before their children
         node, above, position = prefix[k]
         part = Tree(node.label, [expanded[k].get(i, child.label) for i, child in enumerate(node.children)])
         if above < 0:
@@ -168,7 +168,7 @@ def _cut(prefix: list[tuple[Tree, int, int]]) -> Tree:
 
 
 def _phase_steps(production: int, position: int) -> IntArray:
-    """Return the phase of every coordinate, in steps on the circle."""
+    """Return the phase of every coordinate, as an index into ``circle()``."""
     steps: list[int] = []
     for word in range(COORDINATES // 8):
         bits = mix(production ^ ((COORDINATES // 8 * position + word + 1) * SALT & WORD))

@@ -1,6 +1,6 @@
 """The *rest* of a row: its fragments beyond the budget, as one dense vector or as blocks of columns.
 
-Rests of large trees outgrow any floating-point type, so each comes with the logarithm of a factor.
+The rest of a large tree may exceed any floating-point type, so each has a factor, given by its logarithm.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from treedot.vectors.sparse.reference import BLOCK, block, dense_vector
 from treedot.vectors.sparse.rows import sums_of_squares
 from treedot.vectors.spec import SparseSpec, not_finite
 
-BLOCKS_PER_NODE = 2  # that there is space for to begin with
+BLOCKS_PER_NODE = 2  # initial size of the output
 
 
 class RestRows(NamedTuple):
-    """The rests of some rows, the logarithm of what each is to be multiplied by, and its sum of squares."""
+    """The rests of some rows, the logarithm of a factor for each, and its sum of squares."""
 
     rows: chunks.Rows
     log_factors: FloatArray
-    squares: FloatArray  # before it is multiplied
+    squares: FloatArray  # before the multiplication by the factor
 
 
 class DenseRest:
-    """Rests as one dense vector each, in ``width`` columns from ``origin`` on."""
+    """Encodes each rest as one dense vector, in ``width`` columns starting at ``origin``."""
 
     def __init__(self, spec: SparseSpec, origin: int) -> None:
         self.spec, self.origin, self.width = spec, origin, spec.rest_width
@@ -39,9 +39,9 @@ class DenseRest:
         self._mixers = dense_rest.make_mixers(spec.rest_size, spec.seed)
 
     def encode(self, chunk: chunks.Chunk, exact: bool) -> RestRows:
-        """Return unit vectors, empty rows where nothing lies beyond the budget; the factors are lengths.
+        """Return unit vectors, or empty rows for trees without a rest; the factors are lengths.
 
-        Sums of squares, which rounding leaves near 1, are left out where rows get their ``exact`` lengths.
+        Sums of squares, near 1 apart from rounding, are omitted if rows get their ``exact`` lengths.
         """
         vectors = np.empty((chunk.n_trees, self.width), self.spec.dtype)
         log_lengths = np.empty(chunk.n_trees)
@@ -52,7 +52,7 @@ class DenseRest:
         if why == chunks.TOO_MANY_OPEN:
             raise LimitError(
                 f"{chunk.name(tree)} has too many open nodes at a time for a dense rest: "
-                "use a smaller rest_size, or no rest"
+                "use a smaller rest_size, or rest=None"
             )
         if np.isnan(log_lengths).any():
             tree = int(np.isnan(log_lengths).argmax())
@@ -66,17 +66,17 @@ class DenseRest:
     def exact_log_factors(
         self, log_factors: FloatArray, squares: FloatArray, log_norms: FloatArray
     ) -> FloatArray:
-        """Return the factors that make whole rows as long as they should be: K(a, a), less squares."""
+        """Return the factors that give rows their exact lengths; a rest has the length √(K - squares)."""
         share = np.clip(1.0 - np.exp(np.log(squares) - 2 * log_norms), 0.0, 1.0)
         return np.where(log_factors > -np.inf, log_norms + 0.5 * np.log(share), -np.inf)
 
     def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
-        """Return columns and values of one fragment."""
+        """Return the columns and values of one fragment."""
         return self.origin + np.arange(self.width), dense_vector(tree, self.width, self.spec.seed)
 
 
 class BlockRest:
-    """Rests in blocks of four values, in ``width`` columns from ``origin`` on."""
+    """Encodes rests in blocks of four values, in ``width`` columns starting at ``origin``."""
 
     def __init__(self, spec: SparseSpec, origin: int) -> None:
         self.spec, self.origin = spec, origin
@@ -87,7 +87,7 @@ class BlockRest:
         self._idle = chunks.IdleMemory(block_rest.BlockMemory.make)
 
     def encode(self, chunk: chunks.Chunk, exact: bool) -> RestRows:
-        """Return blocks, and the logarithms of powers of two; the same where lengths are ``exact``."""
+        """Return blocks, and the logarithms of powers of two as factors; ``exact`` has no effect."""
         indptr = np.zeros(chunk.n_trees + 1, np.int64)
         log_factors, squares = np.empty((2, chunk.n_trees))
 
@@ -107,11 +107,11 @@ class BlockRest:
     def exact_log_factors(
         self, log_factors: FloatArray, squares: FloatArray, log_norms: FloatArray
     ) -> FloatArray:
-        """Return the factors as they are: blocks of the same fragment are equally long in all rows."""
+        """Return the factors unchanged: the block of a fragment has the same length in all rows."""
         return log_factors
 
     def fragment(self, tree: Tree) -> tuple[IntArray, FloatArray]:
-        """Return columns and values of one fragment."""
+        """Return the columns and values of one fragment."""
         key, vector = block(tree, self._budget, self.spec.seed)
         sign = -1.0 if key & 1 else 1.0
         values = sign * vector.view(np.float64) / math.sqrt(BLOCK // 2)
@@ -119,7 +119,7 @@ class BlockRest:
 
 
 def rest_of(spec: SparseSpec, origin: int) -> DenseRest | BlockRest | None:
-    """Return what a spec asks for; its columns begin at ``origin``."""
+    """Return the encoder of the rests of a spec, None if it has none; their columns start at ``origin``."""
     if spec.rest is None:
         return None
     return DenseRest(spec, origin) if spec.rest == "dense" else BlockRest(spec, origin)

@@ -1,8 +1,8 @@
-"""From the bounded fragments of a tree to one sparse row: hashed columns, or those of a dictionary.
+"""Write the bounded fragments of a tree as one sparse row, with hashed or learned columns.
 
 The value of a fragment f that occurs c(f) times and has p(f) productions is √λ^(p(f) - 1) g(c(f)) w(f), where
-g is the damping and w a weight, 1 if none was learned. A hashed column is the first bits of the fragment's
-key, and the last bit gives its sign: where fragments collide, their values are added with random signs.
+g is the damping and w a weight, by default 1. A hashed column is the first bits of the fragment's key, and
+the last bit gives the sign: the values of colliding fragments are added with random signs.
 """
 
 from __future__ import annotations
@@ -21,47 +21,47 @@ from treedot.vectors import chunks
 from treedot.vectors.sparse import bounded
 from treedot.vectors.spec import SparseSpec
 
-UNBOUNDED = 2**30 - 1  # the budget where there is none: the sum of two costs still fits 32 bits
-MOST_PRODUCTIONS = 4096  # of a fragment: a tree with a larger one has too many fragments to list
-TABLED = 64  # counts whose damped values are looked up
+UNBOUNDED = 2**30 - 1  # stands for no budget; the sum of two costs still fits into 32 bits
+MOST_PRODUCTIONS = 4096  # of a fragment; a tree with a larger one has too many fragments to list
+TABLED = 64  # counts below this have a table of damped values
 
 
 class LearnedColumns(NamedTuple):
-    """What was learned from other trees: sorted keys with a weight each, and the weight of all others.
+    """What was learned from other trees: sorted keys, their weights, and the weight of all other keys.
 
-    The keys are those of the fragments that have columns or, where columns are hashed, the first bits of
-    keys, which are the columns themselves.
+    The keys are those of the fragments that have columns. For hashed columns they are the columns, in the
+    first bits.
     """
 
     key: WordArray
-    start: IntArray  # where the keys with each value of the first bits begin
+    start: IntArray  # for each value of the first bits, the index of the first such key
     shift: np.uint64
     weight: FloatArray
     other: float
 
     @classmethod
     def make(cls, key: WordArray, weight: FloatArray | None = None, other: float = 1.0) -> Self:
-        """Index sorted keys."""
+        """Return learned columns for sorted keys, with an index of their first bits."""
         bits = max(1, int(key.size).bit_length())
         limits = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
         start = np.append(np.searchsorted(key, limits), key.size)
         weight = np.ones(key.size) if weight is None else np.ascontiguousarray(weight, np.float64)
         if weight.shape != key.shape:
-            raise ParameterError(f"there are {weight.size} weights for {key.size} columns")
+            raise ParameterError(f"got {weight.size} weights for {key.size} columns")
         return cls(np.ascontiguousarray(key), start, np.uint64(64 - bits), weight, float(other))
 
 
 class Rules(NamedTuple):
-    """What a spec says, as compiled code wants it."""
+    """The settings of a spec in the form that compiled code needs."""
 
     budget: int
     normalize: bool
-    mask: np.uint64  # the bits of a key that make its column, all for a dictionary
-    shift: np.uint64  # from there to the column
-    learned: bool  # whether keys are looked up: for their columns, their weights or both
+    mask: np.uint64  # the bits of a key that determine its column; all bits for a dictionary
+    shift: np.uint64  # shifts a key right to its column
+    learned: bool  # whether keys are looked up, for their columns, their weights or both
     dictionary: bool  # whether columns are looked up
-    limit: float  # the largest value
-    weight: FloatArray  # of a fragment, by its productions
+    limit: float  # the largest value of the number type
+    weight: FloatArray  # of a fragment, by its number of productions
     damped: FloatArray  # g of small counts
     damping: int  # the index of g in DAMPINGS
 
@@ -91,23 +91,23 @@ class RowMemory(NamedTuple):
 
     found: bounded.FoundFragments
     table: bounded.SortedKeys
-    occurrences: IntArray  # of every distinct fragment, by the number of the first
+    occurrences: IntArray  # of every distinct fragment, at the number of its first occurrence
     value: FloatArray
 
     @classmethod
     def make(cls, nodes: int, fragments: int) -> Self:
-        """Return memory for trees of at most so many nodes and bounded fragments."""
+        """Return memory for trees of at most ``nodes`` nodes and ``fragments`` bounded fragments."""
         found, table = bounded.FoundFragments.make(nodes, fragments), bounded.SortedKeys.make(fragments)
         return cls(found, table, np.empty(fragments, np.int32), np.empty(fragments))
 
     @property
     def nodes(self) -> int:
-        """For how many nodes of a tree there is memory."""
+        """The most nodes that a tree may have."""
         return self.found.stack.size
 
     @property
     def fragments(self) -> int:
-        """For how many fragments of a tree there is memory."""
+        """The most fragments that a tree may have."""
         return self.value.size
 
 
@@ -118,8 +118,8 @@ def write_rows(
 ) -> chunks.Ended:  # fmt: skip
     """Write the rows of the trees from ``tree`` on.
 
-    Row t stands in ``out`` from ``indptr[t]`` to ``indptr[t + 1]``, and ``squares[t]`` is the sum of the
-    squares of all its fragments' values, also of those that have no column.
+    Row t is written to ``out`` from ``indptr[t]`` to ``indptr[t + 1]``. ``squares[t]`` becomes the sum of the
+    squares of the values of all its fragments, including those without a column.
     """
     offsets, arity, label, label_key = trees
     indices, values = out
@@ -154,7 +154,7 @@ def write_rows(
 
 @njit_inside
 def _count_distinct(sums: WordArray, count: int, table: bounded.SortedKeys, occurrences: IntArray) -> int:
-    """Sort the fragments of a tree and count equal ones by the first; return how many buckets are in use."""
+    """Sort the fragments of a tree and count the occurrences of each; return the size of the sorted table."""
     shift, buckets = bounded.clear_keys(table, count)
     for k in range(count):
         number = bounded.insert_key(bounded.key_of(sums[k]), k, shift, table)
@@ -169,7 +169,7 @@ def _write_row(
     buckets: int, rules: Rules, learned: LearnedColumns, table: bounded.SortedKeys, productions: IntArray,
     occurrences: IntArray, values: FloatArray, indices: IntArray,
 ) -> tuple[int, float]:  # fmt: skip
-    """Write the columns of one row and its values; return how many, and the sum of all squares."""
+    """Write the columns and values of one row; return their number, and the sum of squares of all values."""
     size, square, last = 0, 0.0, -1
     for bucket in range(buckets):
         key = table.key[bucket]
@@ -200,7 +200,7 @@ def _write_row(
 
 @njit_inside
 def damped(count: int, damping: int) -> float:
-    """Return g(count), for the index of g in DAMPINGS."""
+    """Return g(count); ``damping`` is the index of g in DAMPINGS."""
     if damping == 0:
         return float(count)
     return math.sqrt(count) if damping == 1 else math.log1p(count)
@@ -208,7 +208,7 @@ def damped(count: int, damping: int) -> float:
 
 @njit_inside
 def _find_key(key: np.uint64, learned: LearnedColumns) -> tuple[bool, int]:
-    """Return whether a key was learned, and its number among those that were."""
+    """Return whether a key was learned, and its index in the learned keys."""
     bucket = np.int64(key >> learned.shift)
     for k in range(learned.start[bucket], learned.start[bucket + 1]):
         if learned.key[k] == key:
@@ -217,7 +217,7 @@ def _find_key(key: np.uint64, learned: LearnedColumns) -> tuple[bool, int]:
 
 
 def sums_of_squares(lengths: IntArray, values: Row) -> FloatArray:
-    """Return the sum of the squares of the values of each row."""
+    """Return the sum of squares of each row; ``lengths`` holds the number of values of each row."""
     sums = np.zeros(lengths.size)
     _sum_squares(lengths, values, sums)
     return sums
@@ -233,9 +233,9 @@ def _sum_squares(lengths: IntArray, values: Row, sums: FloatArray) -> None:
 
 
 class Part(NamedTuple):
-    """Part of some rows: how many non-zeros each has, their columns and values, and each row's factor.
+    """The left or right part of some rows, as in ``chunks.Rows``, and a factor for each row.
 
-    Without columns, those of every row are neighbours, from ``origin`` on.
+    If ``indices`` is empty, the columns of every row are consecutive, starting at ``origin``.
     """
 
     lengths: IntArray
@@ -247,7 +247,7 @@ class Part(NamedTuple):
 
 @njit_borrowing
 def join_parts(left: Part, right: Part, limit: float, indices: IntArray, values: Row) -> int:
-    """Write rows that begin with one part and end with another; return how many have no value too large."""
+    """Write rows that consist of two parts; return the first row with a value above the limit."""
     at, a, b = 0, 0, 0
     for row in range(left.lengths.size):
         fits = True
@@ -268,27 +268,27 @@ def join_parts(left: Part, right: Part, limit: float, indices: IntArray, values:
 
 
 def _is_finite(part: Part, row: int) -> bool:
-    """Whether the values of a row are finite and their factor is a number, maybe too large a one."""
+    """Return whether the values of a row are finite and its factor is not NaN; it may be infinite."""
     end = part.lengths[: row + 1].sum()
     values = part.values[end - part.lengths[row] : end]
     return bool(np.isfinite(values).all()) and not math.isnan(part.factor[row])
 
 
 class RowsWithRest(NamedTuple):
-    """Rows of bounded fragments and their rests, which become one where they are written."""
+    """Rows of bounded fragments with their rests; ``write`` joins them."""
 
     left: Part
     right: Part
-    limit: float  # the largest value
-    refused: Callable[[int, int], Exception]  # the error of a row, and why it cannot be written
+    limit: float  # the largest value of the number type
+    refused: Callable[[int, int], Exception]  # returns the error for a row and a reason
 
     @property
     def lengths(self) -> IntArray:
-        """How many non-zeros each row has."""
+        """The number of non-zeros of each row."""
         return self.left.lengths + self.right.lengths
 
     def write(self, indices: IntArray, values: Row) -> None:
-        """Write columns and values where they belong in a matrix."""
+        """Write the columns and values to a part of a matrix; raise if a value is too large."""
         row = join_parts(self.left, self.right, self.limit, indices, values)
         if row < self.left.lengths.size:
             finite = _is_finite(self.left, row) and _is_finite(self.right, row)

@@ -224,7 +224,7 @@ def test_the_file_does_not_depend_on_the_order_of_the_trees(tmp_path):
 )  # fmt: skip
 def test_other_files_are_refused(tmp_path, text):
     (tmp_path / "known.json").write_text(text)
-    with pytest.raises(SourceError, match=r"known\.json is no baseline"):
+    with pytest.raises(SourceError, match=r"known\.json is not a baseline"):
         read_baseline(tmp_path / "known.json")
 
 

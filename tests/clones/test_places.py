@@ -59,13 +59,13 @@ def test_lines_may_be_numbers_in_text_as_in_tables():
 
 @pytest.mark.parametrize("place", [("a", "noon", "1"), (["a"], 1, 2), ("a", 1, [2]), ("a", object(), 2)])
 def test_what_is_no_place_is_told(place):
-    with pytest.raises(ParameterError, match="columns file, start and end tell where trees stand"):
+    with pytest.raises(ParameterError, match="columns file, start and end must hold a file"):
         places_of([place])
 
 
 @pytest.mark.parametrize("blurred", [7, [[1], [2, 3]], {"a": 1}])
-def test_what_is_no_list_of_names_is_told(blurred):
+def test_a_blurred_column_without_lists_is_an_error(blurred):
     forest = Forest.from_trees([Tree("x", ["y"])] * 2)
     forest.columns["blurred"] = [blurred] * 2
-    with pytest.raises(ParameterError, match="column blurred holds lists"):
+    with pytest.raises(ParameterError, match="column blurred must hold a list"):
         find_duplicates(forest, min_nodes=2)

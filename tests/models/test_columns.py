@@ -162,12 +162,12 @@ def test_column_transformers_and_pipelines_are_vectorizers():
     assert made["text__decay"] == made["other__decay"] == model.decay_
     assert model.score(FRAME, CLASSES) > 0.9
     assert cross_val_score(model.set_params(decay=None, C=1), FRAME, CLASSES, cv=3).mean() > 0.5
-    with pytest.raises(ParameterError, match="those of ColumnTransformer cannot be kept"):
+    with pytest.raises(ParameterError, match="cannot store a model with a ColumnTransformer"):
         model.to_model()
     short = make_pipeline(FragmentVectorizer(n_features=2**12), TruncatedSVD(5, random_state=0))
     dense = TreeClassifier(vectorizer=short, decay=0.4, C=1).fit(FRAME["text"], CLASSES)
     assert dense.weights_.shape == (5, 1)
-    with pytest.raises(ParameterError, match="TruncatedSVD has no decay: give decay=None"):
+    with pytest.raises(ParameterError, match="TruncatedSVD has no decay: use decay=None"):
         TreeClassifier(vectorizer=TruncatedSVD(5)).fit(FRAME["text"], CLASSES)
 
 
@@ -236,7 +236,7 @@ def test_explanations_say_which_tree_they_speak_of():
     found = [explain(model, FRAME.iloc[[k]]) for k in range(N)]
     assert {share.column for one in found for share in one.supporting} == {"text", "hypothesis"}
     flipped = next(one for one in found if one.flip is not None)
-    assert f" in {flipped.flip.column} the decision would be" in flipped.to_text()
+    assert f" in {flipped.flip.column}, the decision would be" in flipped.to_text()
     assert "\n\nhypothesis:\n" in flipped.to_text()
     assert "<h2>hypothesis</h2>" in flipped.to_html()
     learned = explain_model(model, FRAME, n_fragments=5)
@@ -272,7 +272,7 @@ class Broken(BaseEstimator, TransformerMixin):
 
 
 def test_rows_that_are_not_finite_are_refused():
-    with pytest.raises(ParameterError, match="Broken makes rows that hold NaN"):
+    with pytest.raises(ParameterError, match="Broken returned NaN"):
         TreeClassifier(vectorizer=Broken(), decay=None, C=1).fit(FRAME["text"], CLASSES)
     model = TreeClassifier(**NAMES, decay=0.3, C=1).fit(FRAME, CLASSES)
     far = FRAME[:2].assign(overlap=[0.5, 1e308])

@@ -239,7 +239,7 @@ def test_dense_output_may_be_a_frame_and_sparse_output_says_why_not(estimator, f
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("(S (A a))", r"for a tree in brackets give a list"),
+        ("(S (A a))", r"to read bracket text, pass a list"),
         (["(S (A a))", None], "tree 2: expected a tree, found None"),
         ([__file__], r"is not a tree but the name of a file: give pathlib\.Path"),
         (Forest, "cannot read trees from type"),
@@ -260,7 +260,7 @@ def test_what_holds_no_trees_is_refused_with_the_way_out(estimator, forest, clas
 @pytest.mark.parametrize("estimator", ON_ROWS, ids=repr)
 def test_trees_where_rows_belong_are_refused_with_the_way_out(estimator, forest, classes):
     for trees in (forest, list(forest), [str(tree) for tree in forest]):
-        with pytest.raises(ParameterError, match=r"these are trees, not rows: make_pipeline\("):
+        with pytest.raises(ParameterError, match=r"expected rows, found trees: use make_pipeline\("):
             clone(estimator).fit(trees, classes)
 
 
@@ -286,9 +286,9 @@ def test_classifiers_predict_the_class_with_the_largest_score_and_have_to_be_fit
     [
         (["yes"] * 24, "at least two classes, not 1 class"),
         (["yes"] * 12, "one class for each of the 24 trees"),
-        (["yes", None] * 12, "12 of 24 trees have no class, tree 2 is the first"),
+        (["yes", None] * 12, "12 of 24 trees have no class, the first is tree 2"),
         (["yes", ""] * 12, "12 of 24 trees have no class"),
-        ([1.0, 0.0, np.nan] * 8, "8 of 24 trees have no class, tree 3 is the first"),
+        ([1.0, 0.0, np.nan] * 8, "8 of 24 trees have no class, the first is tree 3"),
         (np.linspace(0.1, 0.9, 24), "[Uu]nknown label type"),
     ],
 )

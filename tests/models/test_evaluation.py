@@ -83,14 +83,14 @@ def test_reports_say_the_same_in_every_form():
     assert "<A>" not in page
     assert '<td style="--share: 0.500">1</td>' in page
     assert '<td class="right" style="--share: 1.000">2</td>' in page
-    assert "c taken for b: a " in page
+    assert "c predicted as b: a " in page
     assert page.count("<rect") == 3  # the tree of the mistake is drawn
 
 
 def test_the_page_of_a_model_without_mistakes_says_so():
     page = as_page(EvaluationReport("models/good", evaluate(CLASSES, CLASSES, CLASSES), []))
     assert "How good is good?" in page
-    assert "There are none." in page
+    assert "<p>None.</p>" in page
 
 
 def test_the_matrix_of_many_classes_is_small():

@@ -66,32 +66,32 @@ def test_the_columns_of_several_inputs_are_told():
 
 
 def test_a_kernel_that_is_not_known_cannot_be_kept():
-    with pytest.raises(ParameterError, match="but not with LabelSelectionKernel"):
+    with pytest.raises(ParameterError, match="cannot store a model with a LabelSelectionKernel"):
         KernelInput("t", LabelSelectionKernel(["S"]), TREES).config()
 
 
 @pytest.mark.parametrize(
     ("kind", "config", "arrays", "message"),
     [
-        ("dense", {"vectors": None}, {}, "an input has no vectors"),
-        ("dense", {}, {"x": np.zeros(3)}, "other arrays than none"),
+        ("dense", {"vectors": None}, {}, "an input lacks its vectors"),
+        ("dense", {}, {"x": np.zeros(3)}, "expected no arrays"),
         ("words", {}, {"x": np.zeros(3)}, "words, units, x, not words and units"),
-        ("words", {}, {"units": np.eye(2)}, "other word vectors than those it names"),
-        ("kernel", {"kernel": "TreeKernel"}, {}, "its kernel is none of"),
-        ("kernel", {"parameters": {"max_pairs": 2**60}}, {}, "parameters that are not kept"),
-        ("kernel", {"parameters": {"more": 1}}, {}, "parameters that it does not take"),
+        ("words", {}, {"units": np.eye(2)}, "do not match their fingerprint"),
+        ("kernel", {"kernel": "TreeKernel"}, {}, "unknown kernel"),
+        ("kernel", {"parameters": {"max_pairs": 2**60}}, {}, "parameters that are never stored"),
+        ("kernel", {"parameters": {"more": 1}}, {}, "unknown parameters"),
         ("kernel", {"parameters": {"decay": 2}}, {}, "from 0 to 1"),
-        ("kernel", {}, {"label": np.zeros(3, np.int64)}, "of other types"),
+        ("kernel", {}, {"label": np.zeros(3, np.int64)}, "wrong arrays or types"),
         ("kernel", {}, {"label": np.full(8, 99, np.int32)}, "a label index lies outside"),
         ("kernel", {}, {"arity": np.zeros(8, np.int32)}, "do not form one tree"),
-        ("kernel", {}, {"label_offsets": np.array([0, 2**40])}, "do not end where they should"),
+        ("kernel", {}, {"label_offsets": np.array([0, 2**40])}, "their offsets do not match their length"),
         ("kernel", {}, {"label_text": np.full(6, 0xFF, np.uint8)}, "not UTF-8"),
         ("numbers", {"columns": []}, {}, "are not texts"),
-        ("numbers", {"columns": ["n"]}, {}, "not one mean and scale for each"),
+        ("numbers", {"columns": ["n"]}, {}, "one mean and one scale for each"),
         ("numbers", {}, {"scale": np.array([1.0, 0.0])}, "not finite"),
         ("numbers", {}, {"mean": np.array([np.nan, 0.0])}, "not finite"),
-        ("texts", {"version": 2}, {}, "not version 1"),
-        ("texts", {"column": None}, {}, "has no column"),
+        ("texts", {"version": 2}, {}, "does not have version 1"),
+        ("texts", {"column": None}, {}, "lacks its column"),
         ("fragments", {}, {"columns": np.arange(3)}, "fingerprint"),
         ("fragments", {"column": 3}, {}, "column is not a text"),
     ],
@@ -109,5 +109,5 @@ def test_arrays_and_columns_belong_to_one_input():
         restored([own], kept | {"input7.x": np.zeros(1)})
     with pytest.raises(TreedotError, match="read no trees"):
         restored([{"kind": "texts", "column": "q", "version": 1}], {})
-    with pytest.raises(TreedotError, match="it has 1001 inputs"):
+    with pytest.raises(TreedotError, match="found 1001"):
         restored([own] * 1001, kept)

@@ -84,14 +84,14 @@ assert "sklearn" not in sys.modules
 
 def test_an_existing_folder_is_replaced_only_where_that_is_asked_and_it_is_a_model(trained, folder, tmp_path):
     before = (folder / "config.json").read_bytes()
-    with pytest.raises(SourceError, match="it exists, and is a model: overwrite=True replaces it"):
+    with pytest.raises(SourceError, match="it exists; to replace the model, use overwrite=True"):
         trained.save(folder)
     trained.to_model({"note": "new"}).save(folder, overwrite=True)
     assert (folder / "config.json").read_bytes() != before
     assert LinearModel.load(folder).facts["note"] == "new"
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep")
-    with pytest.raises(SourceError, match="it exists, and is no model"):
+    with pytest.raises(SourceError, match="it exists; it is not a model"):
         trained.save(tmp_path / "mine", overwrite=True)
     assert sorted(os.listdir(tmp_path)) == ["mine", "model"]
     assert os.listdir(tmp_path / "mine") == ["notes.txt"]
@@ -109,7 +109,7 @@ def test_of_two_models_that_are_saved_at_once_the_second_is_refused(trained, tmp
     monkeypatch.setattr(model_folder, "write_arrays", write_slowly)
     with ThreadPoolExecutor(1) as pool:
         trained.to_model({"note": "first"}).save(tmp_path / "m")
-        with pytest.raises(SourceError, match="it exists, and is a model"):
+        with pytest.raises(SourceError, match="it exists; to replace the model"):
             second[0].result(60)
     assert LinearModel.load(tmp_path / "m").facts["note"] == "first"
     assert os.listdir(tmp_path) == ["m"]
@@ -178,7 +178,7 @@ LinearModel.load({str(target)!r}).save({str(target)!r}, overwrite=True)
     subprocess.run([sys.executable, "-c", code], check=False)
     assert not target.exists()
     assert LinearModel.load(target).facts["number"] == 0
-    with pytest.raises(SourceError, match="is a model: overwrite=True replaces it"):
+    with pytest.raises(SourceError, match="to replace the model, use overwrite=True"):
         trained.save(target)
     with pytest.raises(ValueError, match="JSON"):  # a write that fails leaves it where it is
         trained.to_model({"bad": float("nan")}).save(target, overwrite=True)
@@ -192,31 +192,31 @@ LinearModel.load({str(target)!r}).save({str(target)!r}, overwrite=True)
 def test_classes_that_are_no_text_or_integer_are_refused(trained, tmp_path):
     model = trained.to_model()
     odd = LinearModel(model.inputs, np.array([0.5, 1.5]), model.columns, model.weights, model.bias)
-    with pytest.raises(ParameterError, match="texts or integers, not float64"):
+    with pytest.raises(ParameterError, match="cannot save classes of type float64"):
         odd.save(tmp_path / "m")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda config: config.update(format="another"), "not that of a treedot model"),
-        (lambda config: config.update(version=1), "has version 1, and this treedot reads 2"),
+        (lambda config: config.update(format="another"), "does not describe a treedot model"),
+        (lambda config: config.update(version=1), "has version 1, but this treedot reads 2"),
         (lambda config: config.pop("classes"), "lacks one of"),
         (lambda config: config.update(inputs={}), "lacks one of"),
-        (lambda config: config.update(inputs=[]), "it has 0 inputs"),
-        (lambda config: config.update(inputs=[7]), "of a kind that is not known"),
-        (lambda config: config["inputs"][0].update(kind=[]), "of a kind that is not known"),
+        (lambda config: config.update(inputs=[]), "found 0"),
+        (lambda config: config.update(inputs=[7]), "unknown kind"),
+        (lambda config: config["inputs"][0].update(kind=[]), "unknown kind"),
         (lambda config: config["inputs"][0].update(column=3), "column is not a text"),
-        (lambda config: config["inputs"][0].pop("rows"), "an input has no rows"),
+        (lambda config: config["inputs"][0].pop("rows"), "an input lacks its rows"),
         (lambda config: config["inputs"].append(config["inputs"][0]), "a column twice"),
-        (lambda config: config.update(classes=["a"]), "not two or more different texts"),
-        (lambda config: config.update(classes=["a", 1]), "not two or more different texts"),
-        (lambda config: config.update(classes=["a", "a"]), "not two or more different texts"),
+        (lambda config: config.update(classes=["a"]), "at least two distinct texts"),
+        (lambda config: config.update(classes=["a", 1]), "at least two distinct texts"),
+        (lambda config: config.update(classes=["a", "a"]), "at least two distinct texts"),
         (lambda config: config.update(classes=[1, 2**70, 3]), "more than 64 bits"),
-        (lambda config: config.update(classes=["a", "b"]), r"do not fit 1 score\(s\)"),
+        (lambda config: config.update(classes=["a", "b"]), r"do not match 1 score\(s\)"),
         (lambda config: config["inputs"][0]["rows"].update(decay=0.9), "fingerprint"),
-        (lambda config: config["inputs"][0]["rows"].update(more=1), "not the description of a treedot spec"),
-        (lambda config: config.update(weights="0" * 32), "damaged, or of another model"),
+        (lambda config: config["inputs"][0]["rows"].update(more=1), "does not describe a treedot spec"),
+        (lambda config: config.update(weights="0" * 32), "damaged, or belongs to another model"),
     ],
 )
 def test_a_configuration_that_makes_no_sense_is_refused(folder, change, message):
@@ -233,7 +233,7 @@ def test_facts_that_make_no_sense_matter_to_the_estimator_alone(folder, question
     wanted = LinearModel.load(folder).predict(questions)
     rewrite(folder, lambda config: config.update(facts=facts))
     assert (LinearModel.load(folder).predict(questions) == wanted).all()
-    with pytest.raises(SourceError, match="does not say how a TreeClassifier was trained"):
+    with pytest.raises(SourceError, match="lacks the settings of a TreeClassifier"):
         TreeClassifier.load(folder)
     assert main(["info", str(folder)]) == 0
     assert "unknown" in capsys.readouterr().out
@@ -272,11 +272,11 @@ def more(arrays):
     [
         (nan, "not finite"),
         (infinite, "not finite"),
-        (unordered, "out of order or range"),
-        (out_of_range, "out of order or range"),
-        (short, "shapes do not fit"),
-        (wide, "with their types"),
-        (more, "with their types"),
+        (unordered, "out of order or out of range"),
+        (out_of_range, "out of order or out of range"),
+        (short, "shapes do not match"),
+        (wide, "with the right types"),
+        (more, "with the right types"),
     ],
 )
 def test_weights_that_make_no_sense_are_refused(folder, trained, change, message):
@@ -297,19 +297,19 @@ def test_links_folders_and_missing_files_are_refused(folder, tmp_path):
         kept = (folder / name).rename(tmp_path / name)
         for put in (lambda path: None, lambda path: path.symlink_to(kept), lambda path: path.mkdir()):  # noqa: B023
             put(folder / name)
-            with pytest.raises(SourceError, match=f"{name} is missing, or no plain file"):
+            with pytest.raises(SourceError, match=f"{name} is missing, or is not a plain file"):
                 LinearModel.load(folder)
             if (folder / name).is_dir():
                 (folder / name).rmdir()
             (folder / name).unlink(missing_ok=True)
         kept.rename(folder / name)
-    with pytest.raises(SourceError, match="there is no such folder"):
+    with pytest.raises(SourceError, match="no such folder"):
         LinearModel.load(folder / "config.json")
 
 
 def test_a_configuration_may_not_be_huge_or_deep(folder, monkeypatch):
     (folder / "config.json").write_text("[" * 100_000)
-    with pytest.raises(SourceError, match="not JSON, or cut short"):
+    with pytest.raises(SourceError, match="truncated, or is not JSON"):
         LinearModel.load(folder)
     monkeypatch.setattr(model_folder, "MAX_CONFIG", 1 << 10)
     with pytest.raises(SourceError, match="is larger than"):
@@ -355,13 +355,13 @@ def test_a_folder_with_anything_else_in_it_is_never_replaced(trained, tmp_path):
     folder = tmp_path / "work"
     trained.save(folder)
     (folder / "thesis.txt").write_text("mine")
-    with pytest.raises(SourceError, match="is no model"):
+    with pytest.raises(SourceError, match="it is not a model"):
         trained.save(folder, overwrite=True)
     assert (folder / "thesis.txt").read_text() == "mine"
     other = tmp_path / "other"
     other.mkdir()
     (other / "config.json").write_text("{}")
-    with pytest.raises(SourceError, match="is no model"):
+    with pytest.raises(SourceError, match="it is not a model"):
         trained.save(other, overwrite=True)
 
 

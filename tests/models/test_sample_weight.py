@@ -161,16 +161,16 @@ def test_integer_weights_give_the_coefficients_of_repeated_rows(sparse, n_classe
     [
         ([1.0] * 39, "one weight for each of the 40"),
         (np.ones((40, 1)), "one weight for each of the 40"),
-        ([1.0] * 39 + [-1.0], "not be negative, and that of example 40"),
-        ([1.0] * 39 + [np.nan], "finite, and that of example 40"),
-        ([np.inf] + [1.0] * 39, "finite, and that of example 1 "),
+        ([1.0] * 39 + [-1.0], "not be negative: that of example 40"),
+        ([1.0] * 39 + [np.nan], "finite: that of example 40"),
+        ([np.inf] + [1.0] * 39, "finite: that of example 1 "),
         ([1e-200] + [1.0] * 39, "from 1e-100 to 1e\\+100"),
         (np.zeros(40), "zero for every example"),
         (0.0, "zero for every example"),
-        (["a"] * 40, "groups are given by name"),
-        (["1"] * 40, "groups are given by name"),
-        (np.array(["1"] * 40, object), "groups are given by name"),
-        ([None] * 40, "finite, and that of example 1 "),
+        (["a"] * 40, "give groups by name"),
+        (["1"] * 40, "give groups by name"),
+        (np.array(["1"] * 40, object), "give groups by name"),
+        ([None] * 40, "finite: that of example 1 "),
         ([{}] * 40, "must hold numbers"),
         (np.arange(40) % 2 == 0, "at least two classes"),
     ],
@@ -191,9 +191,9 @@ def test_one_number_is_the_weight_of_all(forest):
 
 def test_the_third_argument_is_never_taken_for_groups(forest):
     y = np.array(["a", "b"] * 20)
-    with pytest.raises(ParameterError, match="groups are given by name"):
+    with pytest.raises(ParameterError, match="give groups by name"):
         TreeClassifier(decay=0.4, C=1.0).fit(forest, y, np.repeat(["x", "y", "z", "u"], 10))
-    with pytest.raises(ParameterError, match="one for each of the 40 trees"):
+    with pytest.raises(ParameterError, match="one group for each of the 40 trees"):
         TreeClassifier(decay=0.4, C=1.0).fit(forest, y, groups=[1, 2])
 
 

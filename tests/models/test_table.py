@@ -97,7 +97,9 @@ def test_a_missing_column_and_what_has_no_columns_are_told():
         read_table({"text": ["(A b)"]}, COLUMNS)
     with pytest.raises(ParameterError, match=r"no column 'w'; the columns are 'c0', .*'c4' and 15 more$"):
         read_table({f"c{k}": [1] for k in range(20)}, Columns(("w",)))
-    with pytest.raises(ParameterError, match="a dictionary of columns, a Forest with columns or a file, not"):
+    with pytest.raises(
+        ParameterError, match="a dictionary of columns, a Forest with columns, or a file, not"
+    ):
         read_table(["(A b)"], COLUMNS)
 
 
@@ -105,7 +107,7 @@ def test_a_missing_column_and_what_has_no_columns_are_told():
     ("names", "message"),
     [
         (("text", None, None), "tree_columns must be a list of column names"),
-        ((["text", 3], None, None), "3 is none"),
+        ((["text", 3], None, None), "3 is not a text"),
         ((["text"], ["text"], None), "'text' is named twice"),
         (([], ["x"], None), "at least one column"),
     ],

@@ -71,7 +71,9 @@ def test_the_digest_is_of_trees_and_classes(tmp_path):
 def test_a_tree_without_a_class_is_told_by_its_number(tmp_path, monkeypatch):
     monkeypatch.setattr(tree_blocks, "BLOCK_TREES", 4)
     forest = labelled(random_forest(0, 10), [*"abababa", None, *"ab"])
-    with pytest.raises(ParameterError, match=r"'class': 1 of the trees 5 to 8 have no class, tree 8"):
+    with pytest.raises(
+        ParameterError, match=r"'class': 1 of the trees 5 to 8 have no class, the first is tree 8"
+    ):
         write_blocks(tmp_path, [forest], "class")
     with pytest.raises(ParameterError, match="no column 'kind'; the columns are 'class'"):
         write_blocks(tmp_path, [forest], "kind")

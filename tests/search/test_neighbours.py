@@ -140,10 +140,10 @@ def test_ranking_again_needs_a_kernel_and_all_trees():
     forest, kernel = random_forest(0, 4), SubsetTreeKernel()
     x = DistributedTreeVectorizer(n_components=256).transform(forest)
     for wrong, message in (
-        ({"rerank": kernel}, "give both"),
-        ({"trees": forest}, "give both"),
+        ({"rerank": kernel}, "rerank and trees go together"),
+        ({"trees": forest}, "rerank and trees go together"),
         ({"rerank": "exact", "trees": forest}, "must be a tree kernel"),
-        ({"rerank": kernel, "trees": (forest, forest)}, "a pair, .* goes with Y"),
+        ({"rerank": kernel, "trees": (forest, forest)}, "a pair, .* but Y is not given"),
         ({"rerank": kernel, "trees": x}, "these are vectors"),
         ({"rerank": kernel, "trees": forest[:3]}, "X has 4 rows, but there are 3 trees"),
         ({"rerank": kernel, "trees": forest, "k": 3, "candidates": 2}, "at least k=3"),

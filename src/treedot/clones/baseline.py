@@ -17,13 +17,13 @@ from treedot.readers.code.grammars import checked_versions, grammar_versions
 from treedot.trees import Forest
 
 VERSION = 2
-ANEW = "write it anew with --write-baseline"
+ANEW = "write it again with --write-baseline"
 
 Pair = tuple[int, int]
 
 
 class Label(NamedTuple):
-    """Which known unit a unit is."""
+    """The known unit that a unit corresponds to: its group, and whether the tree is unchanged."""
 
     group: int
     is_same_tree: bool
@@ -39,24 +39,24 @@ class Baseline(NamedTuple):
     version: int
     units: list[Unit]
     group: list[int]  # of every unit
-    near: frozenset[Pair]  # groups that are near-duplicates of each other, the smaller number first
-    too_common: frozenset[Pair]  # trees that are similar, but share too little that is rare
+    near: frozenset[Pair]  # pairs of groups that are near-duplicates, smaller number first
+    too_common: frozenset[Pair]  # pairs that are similar, but share too few rare productions
     grammars: dict[str, str]  # the versions that parsed the units; empty in files of earlier versions
 
     @property
     def knows_pairs(self) -> bool:
-        """Whether all pairs are in it, also those that are in no group of the report."""
+        """Whether it holds all pairs, including those in no group of the report."""
         return self.version > 1
 
     def are_near(self, a: int, b: int) -> bool:
-        """Tell whether the units of two groups are known as near-duplicates."""
+        """Return whether the units of two groups are known near-duplicates."""
         return a == b or (min(a, b), max(a, b)) in self.near
 
     def knows(self, x: Label | None, y: Label | None) -> bool:
-        """Tell whether two units are known as a pair.
+        """Return whether two units are a known pair.
 
-        How rare a production is depends on all other code. So an unchanged pair that shared too little that
-        was rare is known, too.
+        How rare a production is depends on all other code. So an unchanged pair that shared too few rare
+        productions is known, too.
         """
         if x is None or y is None:
             return False
@@ -64,7 +64,7 @@ class Baseline(NamedTuple):
         return self.are_near(*pair) or (x.is_same_tree and y.is_same_tree and pair in self.too_common)
 
     def labels(self, found: NearDuplicates, units: Sequence[Unit]) -> list[Label | None]:
-        """Return for every unit which known one it is, None where it is not known."""
+        """Return the known unit of every unit, or None if it is new."""
         matched = recognised(units, self.units)
         self._recognise_edited(found, units, matched)
         return [
@@ -73,10 +73,10 @@ class Baseline(NamedTuple):
         ]
 
     def _recognise_edited(self, found: NearDuplicates, units: Sequence[Unit], matched: list[int]) -> None:
-        """Recognise edited units, also where their names say nothing, by the partners that they still have.
+        """Recognise edited units, even without unique names, by the near-duplicates that they still have.
 
-        A unit that is not recognised is taken for a known one that is gone if both are near-duplicates of
-        the same unit, and both are in the same file or have the same name.
+        An unrecognised unit is taken for a known unit that is gone if both are near-duplicates of the same
+        unit, and both are in the same file or have the same name.
         """
         taken = set(matched)
         gone = [k for k in range(len(self.units)) if k not in taken]
@@ -103,14 +103,14 @@ def _may_be(unit: Unit, known: Unit) -> bool:
 
 
 def unit_names(forest: Forest, unit: str) -> Sequence[str]:
-    """Return the names by which a baseline knows units: a whole file has no name but that of the file."""
+    """Return the names of units in a baseline: the file names if units are whole files."""
     if unit == "file":
         return forest.columns.get("file", [])
     return forest.columns.get("name", [""] * len(forest))
 
 
 def write_baseline(path: Path, forest: Forest, found: NearDuplicates, names: Sequence[str]) -> None:
-    """Write all pairs of near-duplicates as known; units have these names."""
+    """Write a baseline of all pairs of near-duplicates; ``names`` are the names of the units."""
     units, copies = units_of(forest, names), found.trees.copies
     key = [units[numbers[0]].tree for numbers in copies]
     near, too_common = (_by_first(key, pairs) for pairs in (found.near, found.too_common))
@@ -135,7 +135,7 @@ def write_baseline(path: Path, forest: Forest, found: NearDuplicates, names: Seq
 
 
 def _by_first(key: Sequence[str], pairs: SimilarPairs) -> dict[str, set[str]]:
-    """Return pairs by the smaller one of their keys."""
+    """Return a mapping from the smaller key of each pair to the larger ones."""
     found: dict[str, set[str]] = {}
     for a, b in zip(pairs.a.tolist(), pairs.b.tolist(), strict=True):
         first, second = sorted((key[a], key[b]))
@@ -149,7 +149,7 @@ def _described(unit: Unit) -> dict[str, Any]:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Return what a file knows that ``write_baseline`` wrote, of this version or of the first one."""
+    """Read a file that ``write_baseline`` wrote, of this or an earlier version."""
     if not path.exists():
         raise SourceError(f"cannot open {path}: no such file; --write-baseline {path} makes a baseline")
     content = read_plain(path)
@@ -159,15 +159,15 @@ def read_baseline(path: Path) -> Baseline:
         if type(version) is not int or version <= VERSION:
             return _READERS[version](found)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise SourceError(f"{path} is no baseline: {ANEW}") from error
+        raise SourceError(f"{path} is not a baseline: {ANEW}") from error
     raise SourceError(
-        f"{path} is a baseline of version {version}, and this treedot reads those up to {VERSION}: "
+        f"{path} is a baseline of version {version}, but this treedot reads versions up to {VERSION}: "
         f"update treedot, or {ANEW}"
     )
 
 
 def _read_groups(found: dict[str, Any]) -> Baseline:
-    """Return a baseline of version 1: the groups of a report, which say nothing of repeated names."""
+    """Return a baseline of version 1: the groups of a report, without information on repeated names."""
     groups = [[_unit(member, "") for member in members] for members in found["groups"]]
     places = Counter((unit.file, unit.name) for units in groups for unit in units)
     units = [

@@ -1,8 +1,8 @@
 """Describe the differences between two pieces of source text in one line.
 
-Lines are compared word by word, so that their layout does not matter. Words that only one of the two texts
-has are all taken as equal when lines are aligned: then a copy in which every name was changed is still
-aligned line by line, and the names that were changed are read off.
+Lines are compared word by word, ignoring layout. When lines are aligned, all words that occur in only one of
+the texts count as equal. So a copy in which every name was changed is still aligned line by line, which shows
+the renamed names.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 WORD = re.compile(r"\w+|[^\w\s]")
-NAMED = 3  # renamed names that are listed
-LONG = 40  # characters of a name that are written
+NAMED = 3  # renamed names to list
+LONG = 40  # characters of a name to show
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs between two texts whose lines were aligned.
+    """The differences of two texts whose lines were aligned.
 
     Attributes
     ----------
     lines : int
-        The lines of both texts: two that are aligned count once, empty ones not at all.
+        The number of lines of both texts; aligned lines count once, and empty lines are ignored.
     different : int
-        How many of them are in one text alone, or not the same in both.
+        The number of lines that are in one text only, or differ.
     renamed : tuple of (str, str)
-        Names of the first text with those that stand in their places in the second, the most frequent first.
+        Names of the first text with their replacements in the second, most frequent first.
     """
 
     lines: int
@@ -49,7 +49,7 @@ class Difference:
 
 
 def difference(a: Sequence[str], b: Sequence[str], keywords: Collection[str] = ()) -> Difference:
-    """Return what differs between the lines of two texts, in a language whose keywords are no names.
+    """Return the differences between the lines of two texts; keywords do not count as names.
 
     Examples
     --------

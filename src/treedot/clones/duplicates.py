@@ -1,4 +1,4 @@
-"""``find_duplicates``: the groups of near-duplicates among many trees, the most important first."""
+"""``find_duplicates``: groups of near-duplicates among many trees, the most important first."""
 
 from __future__ import annotations
 
@@ -31,41 +31,42 @@ def find_duplicates(
     n_jobs: int | None = None,
     on_limit: OnLimit | None = None,
 ) -> list[DuplicateGroup]:
-    """Return the groups of near-duplicates among trees, those that matter most first.
+    """Return the groups of near-duplicates among trees, the most important first.
 
     Two trees are near-duplicates if their similarity, the share of productions (a node's label with its
     children's labels) of either that occur in both, is at least ``threshold + 0.1``; or at least
-    ``threshold`` where what they share is rare enough to rule out chance, 50 bits (see ``DuplicateGroup``).
+    ``threshold`` if the shared productions are rare enough to rule out chance: 50 bits (see
+    ``DuplicateGroup``).
     Groups come from complete linkage: every two members are near-duplicates. Trees of one file that overlap,
     as their columns ``file``, ``start`` and ``end`` say, are not duplicates of each other, and a group that
-    lies inside another one is left out. So a pair of near-duplicates need not be in a group together.
+    lies inside another one is left out. So the two trees of a pair need not be in the same group.
 
-    The order of the trees does not matter: where pairs are equally similar, the content of the trees decides
-    which is joined first. Equal trees on the same lines of a file are interchangeable; one of them is taken.
+    The order of the trees does not matter: of equally similar pairs, the content of the trees decides which
+    is joined first. Of equal trees on the same lines of a file, one is reported.
 
     All pairs are compared, exactly, up to two limits that keep the work proportional to the number of
     trees: a tree is compared with at most 10,000 others that are no larger, and found to be similar to at
-    most 500, beginning with those that share what is rarest; equal trees count once. The limits are met where
-    thousands of trees are alike but not equal, as in generated code.
+    most 500, starting with those that share the rarest productions; equal trees count once. Trees reach the
+    limits if thousands are similar but not equal, as in generated code.
 
     Parameters
     ----------
     trees : source of trees
         The trees, as ``read_trees`` takes them.
     threshold : float, default=0.7
-        Above 0, at most 1.
+        The lowest similarity, above 0 and at most 1.
     min_nodes : int, default=40
-        Smaller trees are left out.
+        Smaller trees are ignored.
     n_jobs : int, default=None
-        Threads; -1 for one per core. The groups do not depend on it.
+        The number of threads; -1 uses all cores. The groups do not depend on it.
     on_limit : callable, default=None
-        Called with the number of trees that met a limit, where any did: of these, not all near-duplicates may
-        be found.
+        Called with the number of trees that reached a limit, if there are any; some of their near-duplicates
+        may be missing.
 
     Returns
     -------
     list of DuplicateGroup
-        The groups, by descending score; those that share little more than a shape come last.
+        The groups by descending score; groups that share little more than a shape come last.
 
     Examples
     --------
@@ -89,7 +90,7 @@ def near_duplicates(
     n_jobs: int | None = None,
     on_limit: OnLimit | None = None,
 ) -> NearDuplicates:
-    """Return which trees are near-duplicates of which; the parameters are those of ``find_duplicates``."""
+    """Return all pairs of near-duplicates; the parameters are those of ``find_duplicates``."""
     threshold, min_nodes = checked_settings(threshold, min_nodes)
     numbers = np.flatnonzero(forest.sizes >= min_nodes)
     distinct, copies = _distinct(forest, numbers)
@@ -102,27 +103,25 @@ def near_duplicates(
 
 
 def _distinct(forest: Forest, numbers: IntArray) -> tuple[Forest, list[list[int]]]:
-    """Return the distinct ones of some trees, in an order by content, and the numbers of their copies."""
+    """Return the distinct trees among ``numbers``, ordered by content, and the numbers of their copies."""
     some = forest if len(numbers) == len(forest) else forest[numbers]
-    _, first, kind = np.unique(some.root_subtree, return_index=True, return_inverse=True)
     sizes = np.bincount(some.tree_of_node[some.arity > 0], minlength=len(some))
-    order = content_order(sizes[first], tree_keys(some)[first])
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    kind = rank[kind]
-    ends = np.cumsum(np.bincount(kind, minlength=len(order)))[:-1]
-    by_kind = numbers[np.argsort(kind, kind="stable")]
-    return some[first[order]], [part.tolist() for part in np.split(by_kind, ends)] if len(order) else []
+    keys = tree_keys(some)
+    order = content_order(sizes, keys)
+    keys = keys[order]
+    start = np.flatnonzero(np.append(True, (keys[1:] != keys[:-1]).any(axis=1))[: len(order)])
+    copies = np.split(numbers[order], start[1:]) if len(order) else []
+    return some[order[start]], [part.tolist() for part in copies]
 
 
 def checked_settings(threshold: float, min_nodes: int) -> tuple[float, int]:
-    """Return the settings of a search for duplicates, where they make sense."""
+    """Return the checked settings of a search for duplicates."""
     threshold = checked_share("threshold", checked_positive("threshold", threshold))
     return threshold, checked_integer("min_nodes", min_nodes, at_least=2)
 
 
 def _information(forest: Forest) -> Information:
-    """Return what the productions of different trees tell."""
+    """Return the information of the productions of distinct trees."""
     inner = forest.production >= 0
     pairs = np.unique(forest.tree_of_node[inner] * np.int64(forest.n_productions) + forest.production[inner])
     tree, productions = np.divmod(pairs, max(1, forest.n_productions))

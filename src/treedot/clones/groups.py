@@ -21,26 +21,26 @@ OTHER_NAMES = 0.5  # agreement of names below which only the shape is shared
 
 @dataclass(frozen=True)
 class DuplicateGroup:
-    """Trees of which every two are near-duplicates.
+    """A group of trees in which every two are near-duplicates.
 
     Attributes
     ----------
     members : tuple of int
-        The numbers of the trees, ascending.
+        The numbers of the trees in ascending order.
     similarity : float
-        Of all productions that occur in either of two trees, the share that occurs in both, for the two
-        members that are least similar: 1 where the trees are equal, or differ in the order of their parts.
+        The share of the productions of either tree that occur in both, for the two least similar members. It
+        is 1 if trees are equal, or differ only in the order of their parts.
     agreement : float or None
-        The same of names and literals, averaged over the pairs of one member, the first by content, with each
-        other one; None where the trees keep none apart.
+        The similarity of names and literals, averaged over the pairs of the first member by content with all
+        others; None if the trees do not store them separately.
     bits : float
-        How much the members share: Σ log₂((trees + 100) / trees that have it) over the different productions
-        that are in all of them. Productions that are everywhere count for nothing.
+        How much the members share: Σ log₂((trees + 100) / trees that have it) over the distinct productions
+        that all members have. Productions that occur everywhere add nothing.
     nodes : int
         The size of the largest member.
     band : str
-        ``"identical"``; ``"renamed"``, equal but for names and literals; ``"near"``, from a similarity of 0.8
-        on; or ``"similar"``.
+        ``"identical"``; ``"renamed"``, equal except for names and literals; ``"near"``, with a similarity of
+        at least 0.8; or ``"similar"``.
     """
 
     members: tuple[int, ...]
@@ -52,22 +52,22 @@ class DuplicateGroup:
 
     @property
     def score(self) -> float:
-        """How much speaks for looking at the group: bits × similarity × √(copies - 1)."""
+        """The importance of the group: bits × similarity × √(copies - 1)."""
         return self.bits * self.similarity * math.sqrt(len(self.members) - 1)
 
     @property
     def is_shape_only(self) -> bool:
-        """Whether little but a common shape is shared, as of constructors that store their arguments."""
+        """Whether members share little but a common shape, like constructors that store their arguments."""
         return self.bits < ENOUGH_BITS and self.agreement is not None and self.agreement < OTHER_NAMES
 
 
 def groups_of(found: NearDuplicates) -> list[DuplicateGroup]:
-    """Return the groups of near-duplicates that lie in no other group, those that matter most first."""
+    """Return the groups of near-duplicates that lie in no other group, the most important first."""
     return outermost(found, all_groups(found))
 
 
 def all_groups(found: NearDuplicates) -> list[DuplicateGroup]:
-    """Return the groups of near-duplicates by complete linkage, also those that lie inside of others."""
+    """Return the groups of near-duplicates by complete linkage, including groups inside others."""
     linked = complete_linkage(found.near)
     in_groups = {k for kinds, _ in linked for k in kinds}
     linked += [
@@ -79,7 +79,7 @@ def all_groups(found: NearDuplicates) -> list[DuplicateGroup]:
 
 
 def outermost(found: NearDuplicates, groups: Iterable[DuplicateGroup]) -> list[DuplicateGroup]:
-    """Return groups in their order, those that matter most first, without those inside of one before."""
+    """Return groups, the most important first, without those inside an earlier group."""
 
     def order(group: DuplicateGroup) -> tuple[Any, ...]:
         kinds = sorted(found.kind[list(group.members)].tolist())
@@ -96,7 +96,7 @@ def group_of_two(found: NearDuplicates, a: int, b: int, similarity: float) -> Du
 
 
 def _apart(found: NearDuplicates, kinds: Sequence[int], similarity: float) -> Iterator[DuplicateGroup]:
-    """Yield the group of distinct trees, without copies that are part of others, where two are left."""
+    """Yield the group of these distinct trees without members inside others, if two are left."""
     copies = found.trees.copies
     members = found.places.apart(found.in_content_order([i for k in kinds for i in copies[k]]))
     if len(members) > 1:
@@ -134,12 +134,12 @@ def _band(texts: Sequence[Any] | None, are_equal: bool, similarity: float) -> st
 
 
 def _agreement(texts: Sequence[Any] | None) -> float | None:
-    """Return how much of the names and literals of each member is that of the first, on average."""
+    """Return the mean similarity of the names and literals of the first member with all others."""
     return None if texts is None else float(np.mean([multiset_similarity(texts[0], x) for x in texts[1:]]))
 
 
 def _blurred(texts: Sequence[Any] | None, members: Sequence[int]) -> list[IntArray] | None:
-    """Return the names and literals of some trees, where all keep them apart."""
+    """Return the names and literals of trees; None if a tree does not store them separately."""
     if texts is None:
         return None
     known = [texts[i] for i in members]
@@ -148,8 +148,8 @@ def _blurred(texts: Sequence[Any] | None, members: Sequence[int]) -> list[IntArr
     for text in known:
         if not (isinstance(text, str) or _is_list(text)):
             raise ParameterError(
-                f"the column blurred holds lists of what was blurred in each tree, and {text!r} is none: "
-                "rename it, if it means something else"
+                f"the column blurred must hold a list of names and literals for each tree, not {text!r}: "
+                "rename the column if it means something else"
             )
     return known
 
@@ -157,5 +157,5 @@ def _blurred(texts: Sequence[Any] | None, members: Sequence[int]) -> list[IntArr
 def _is_list(value: Any) -> bool:
     try:
         return np.ndim(value) == 1
-    except ValueError:  # lists in a list, of several lengths
+    except ValueError:  # nested lists of different lengths
         return False

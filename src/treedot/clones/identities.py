@@ -1,7 +1,7 @@
 """Recognise units of source code after they were moved, renamed or edited.
 
-A unit is recognised by its content, wherever it is. Its name says something only if no other unit of the file
-has it: an empty or repeated name says nothing.
+A unit is recognised by its content, in any file. Its name helps only if it is not empty and no other unit of
+the same file has it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from treedot.trees import Forest
 
 
 class Unit(NamedTuple):
-    """A unit: where it is, and what it is."""
+    """A unit of source code, such as a function: its place, name and content."""
 
     file: str
     name: str
-    is_named: bool  # by a name that no other unit of the file has
-    content: str  # a key of the tree with its names and literals
-    tree: str  # a key of the tree
+    is_named: bool  # whether the name is not empty and no other unit of the file has it
+    content: str  # a hash of the tree with its names and literals
+    tree: str  # a hash of the tree only
 
 
 def units_of(forest: Forest, names: Sequence[str]) -> list[Unit]:
-    """Return the units of a forest, which have these names."""
+    """Return one unit for each tree of a forest, with the given names."""
     files = forest.columns.get("file", [""] * len(forest))
     times = Counter(zip(files, names, strict=True))
     return [
@@ -37,7 +37,7 @@ def units_of(forest: Forest, names: Sequence[str]) -> list[Unit]:
 
 
 def unit_keys(forest: Forest, i: int) -> tuple[str, str]:
-    """Return a key of a tree with its names and literals, and one of the tree, the same in every process."""
+    """Return two stable hashes of a tree: with its names and literals, and without."""
     nodes = slice(forest.offsets[i], forest.offsets[i + 1])
     digest = hashlib.sha256()
     digest.update(np.ascontiguousarray(forest.arity[nodes], "<i4").tobytes())
@@ -49,10 +49,10 @@ def unit_keys(forest: Forest, i: int) -> tuple[str, str]:
 
 
 def recognised(units: Sequence[Unit], known: Sequence[Unit]) -> list[int]:
-    """Return for every unit the number of the known one that it is, -1 where it is none of them.
+    """Return for every unit the number of the known unit that it matches, or -1.
 
-    Each known unit is at most one unit now, so a further copy is not recognised. The surest signs count
-    first.
+    A known unit matches at most one unit, so additional copies of it get -1. The most reliable criteria are
+    tried first.
     """
     found, free = [-1] * len(units), set(range(len(known)))
     for sign in _SIGNS:
@@ -69,9 +69,9 @@ def recognised(units: Sequence[Unit], known: Sequence[Unit]) -> list[int]:
 
 _SIGNS: tuple[Callable[[Unit], Hashable], ...] = (
     lambda unit: (unit.file, unit.name, unit.content),
-    lambda unit: (unit.file, unit.name) if unit.is_named else None,  # it was edited
+    lambda unit: (unit.file, unit.name) if unit.is_named else None,  # edited
     lambda unit: (unit.file, unit.content),
-    lambda unit: unit.content,  # it was moved
-    lambda unit: (unit.file, unit.tree) if unit.tree else None,  # names in it were changed, perhaps its own
+    lambda unit: unit.content,  # moved
+    lambda unit: (unit.file, unit.tree) if unit.tree else None,  # names or literals changed
     lambda unit: unit.tree or None,
 )

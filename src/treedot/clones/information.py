@@ -1,4 +1,4 @@
-"""The information, in bits, of the productions that trees share: rare ones count more."""
+"""The information content, in bits, of the productions that trees share: rare ones count more."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit_borrowing
 
-BACKGROUND = 100  # trees without a production that are taken as seen: a few trees do not tell what is common
-FINENESS = 2**20  # of a bit: whole numbers have the same sum in any order
+BACKGROUND = 100  # added to the number of trees, since a few trees do not show which productions are common
+FINENESS = 2**20  # units per bit: sums of integers do not depend on their order
 
 
 class Information:
-    """How many bits the productions of different trees tell: log₂((trees + 100) / trees that have it).
+    """The information of productions: log₂((trees + 100) / trees with this production).
 
     Parameters
     ----------
     productions, bounds : integer array
-        The different productions of every tree, ascending: of tree i, ``bounds[i]`` to ``bounds[i + 1]``.
+        The distinct productions of tree i are ``productions[bounds[i]:bounds[i + 1]]``, in ascending order.
     frequency : integer array
-        Of every production, how many of all trees have it.
+        The number of trees that have each production.
     n_trees : int
-        How many trees there are in all.
+        The number of trees.
     """
 
     def __init__(self, productions: IntArray, bounds: IntArray, frequency: IntArray, n_trees: int) -> None:
@@ -32,14 +32,14 @@ class Information:
         self.bits = np.rint(bits * FINENESS).astype(np.int64)
 
     def shared(self, trees: Sequence[int]) -> float:
-        """Return the bits of the productions that are in all of the trees."""
+        """Return the bits of the productions that occur in all of the trees."""
         common, *others = (self.productions[self.bounds[i] : self.bounds[i + 1]] for i in trees)
         for other in others:
             common = np.intersect1d(common, other, assume_unique=True)
         return int(self.bits[common].sum()) / FINENESS
 
     def shared_by_two(self, a: IntArray, b: IntArray) -> FloatArray:
-        """Return the bits of the productions that are in both trees, for many pairs."""
+        """Return the bits of the productions that trees ``a[k]`` and ``b[k]`` share, for every k."""
         total = np.zeros(len(a), np.int64)
         _add_shared_bits(self.productions, self.bounds, self.bits, a, b, total)
         return total / FINENESS

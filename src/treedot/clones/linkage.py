@@ -1,4 +1,4 @@
-"""Join similar pairs to groups in which every two members are similar: complete linkage."""
+"""Join similar pairs into groups in which every two members are similar: complete linkage."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Linked(NamedTuple):
 
 
 def complete_linkage(pairs: SimilarPairs) -> list[Linked]:
-    """Join the two most similar groups again and again, as long as all their members are similar pairs.
+    """Join the two most similar groups repeatedly, as long as every two members are a similar pair.
 
-    Of equally similar groups, those that began with the smallest numbers come first, so that the order of the
-    pairs does not matter. What is in no pair is in no group.
+    Among equally similar groups, those with the smallest first members are joined first, so the order of the
+    pairs does not matter. Trees that are in no pair are in no group.
 
     Examples
     --------
@@ -50,21 +50,21 @@ def _join(
     bounds: IntArray, others: IntArray, mirror: IntArray, near: FloatArray, leader: IntArray,
     weakest: FloatArray, chain: IntArray,
 ) -> None:  # fmt: skip
-    """Write the first member of everyone's group, and the similarity at which each group was joined last.
+    """Set ``leader`` to the first member of each tree's group, and ``weakest`` to each group's similarity.
 
-    A chain leads from a group to the one nearest to it, and on, until two are nearest to each other: these
-    are joined (Murtagh 1983). That gives the same groups as joining the nearest of all, since a group that is
-    joined gets no nearer to any other. ``near`` holds how similar each group is to those in ``others``, in
-    ascending order, and 0 where a pair is missing; ``mirror`` is where the same pair stands the other way
-    round. Of two groups, the one with the smaller number then stands for both: it is as near to others as the
-    less near of the two.
+    A chain leads from a group to its nearest group, and so on, until two groups are nearest to each other;
+    these are joined (Murtagh 1983). The result equals that of always joining the nearest two of all groups,
+    since joining never brings groups nearer to others. ``near`` holds the similarity of each group to its
+    ``others``, which ascend, and 0 for pairs that are no longer joinable; ``mirror`` is the position of the
+    same pair in the other direction. The joined group has the smaller number of the two and, to any other
+    group, the lower of their two similarities.
     """
     for first in range(leader.size):
         chain[0], length = first, 1
         while leader[first] == first:
             x, nearest, similarity = chain[length - 1], -1, 0.0
             for place in range(bounds[x], bounds[x + 1]):
-                if near[place] > similarity:  # of several, the first
+                if near[place] > similarity:  # the first of equally similar ones
                     nearest, similarity = place, near[place]
             if nearest < 0:
                 break
@@ -75,7 +75,7 @@ def _join(
                 continue
             if length > 2:
                 length -= 2
-            else:  # the first of the chain, which is the smaller one, may be joined again
+            else:  # the first group of the chain has the smaller number, and may be joined again
                 length = 1
             if y < x:
                 x, y = y, x
@@ -91,5 +91,5 @@ def _join(
                 near[mirror[i]] = near[i]
             for j in range(bounds[y], bounds[y + 1]):
                 near[j] = near[mirror[j]] = 0.0
-    for x in range(leader.size):  # a leader has a smaller number
+    for x in range(leader.size):  # leaders have smaller numbers, so theirs are final
         leader[x] = leader[leader[x]]

@@ -1,4 +1,4 @@
-"""``NearDuplicates``: all pairs of near-duplicates, from which groups, baselines and gates are made."""
+"""``NearDuplicates``: all pairs of near-duplicates, the input of groups and baselines."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from treedot.clones.information import Information
 from treedot.clones.places import Places
 from treedot.clones.similarity import Multisets, SimilarPairs
 
-MARGIN = 0.1  # above the threshold: there the similarity is enough without rare productions
-ENOUGH_BITS = 50.0  # with so many in common, a similarity below that is no coincidence either
+MARGIN = 0.1  # pairs this far above the threshold need not share rare productions
+ENOUGH_BITS = 50.0  # other pairs must share this much information, so that chance is ruled out
 
 
 class Compared(NamedTuple):
-    """Trees that were compared, equal ones as one: everything that decides how they are grouped.
+    """Trees that were compared, with equal trees counted as one distinct tree.
 
-    Distinct trees are in the order of ``content_order``, so that it does not matter which came first.
+    Distinct trees are in the order of ``content_order``, so the order of the trees does not matter.
     """
 
-    nodes: IntArray  # of every tree
-    columns: Mapping[str, Sequence[Any]]  # of the trees: their places, names and literals
-    copies: list[list[int]]  # of every distinct tree, the numbers of the equal ones, ascending
-    multisets: Multisets  # of the distinct trees
+    nodes: IntArray  # the size of every tree
+    columns: Mapping[str, Sequence[Any]]  # the places, names and literals of the trees
+    copies: list[list[int]]  # for every distinct tree, the numbers of its copies, ascending
+    multisets: Multisets  # the productions of the distinct trees
     information: Information
 
 
@@ -42,11 +42,11 @@ class NearDuplicates:
     Attributes
     ----------
     near : SimilarPairs
-        Pairs of distinct trees that are near-duplicates, at least one copy of each apart from the other.
+        The pairs of distinct trees that are near-duplicates, without pairs whose copies all overlap.
     too_common : SimilarPairs
-        The pairs that are similar but share too little that is rare.
+        The pairs that are similar, but share too few rare productions.
     kind : array of int
-        The distinct tree that each tree equals; -1 where it was not compared.
+        The number of each tree's distinct tree; -1 if it was not compared.
     """
 
     def __init__(self, trees: Compared, pairs: SimilarPairs, threshold: float) -> None:
@@ -61,12 +61,12 @@ class NearDuplicates:
             self.kind[copies] = number
 
     def in_content_order(self, members: Sequence[int]) -> list[int]:
-        """Return trees in an order that depends on what they are; equal ones as they come."""
+        """Sort trees by their content; equal trees keep their order."""
         texts = self.trees.columns.get("blurred")
         return sorted(members, key=lambda i: (self.kind[i], "" if texts is None else _text(texts[i])))
 
     def partners(self) -> Iterator[list[tuple[float, int]]]:
-        """Yield for every distinct tree the distinct trees of its near-duplicates, the most similar first.
+        """Yield for every distinct tree its near-duplicates, as (similarity, distinct tree), best first.
 
         A tree with copies is its own best partner.
         """
@@ -79,7 +79,7 @@ class NearDuplicates:
 
 
 def _not_overlapping(pairs: SimilarPairs, places: Places, copies: Sequence[Sequence[int]]) -> SimilarPairs:
-    """Leave out pairs of trees all of whose copies are parts of each other."""
+    """Remove the pairs of which every copy of one tree overlaps every copy of the other."""
     file = places.file[[numbers[0] for numbers in copies]]
     keep = file[pairs.a] != file[pairs.b]
     for k in np.flatnonzero(~keep).tolist():
@@ -88,8 +88,8 @@ def _not_overlapping(pairs: SimilarPairs, places: Places, copies: Sequence[Seque
 
 
 def _text(blurred: Any) -> str:
-    """Return names and literals as a text, the same for arrays and lists of them."""
+    """Return names and literals as a text, which is the same for an array and a list."""
     try:
         return repr(np.asarray(blurred).tolist())
-    except ValueError:  # lists in a list, of several lengths
+    except ValueError:  # nested lists of different lengths
         return repr(blurred)

@@ -13,13 +13,13 @@ from treedot.clones.near_duplicates import NearDuplicates
 
 
 class _State(NamedTuple):
-    """Everything that decides about a tree."""
+    """The baseline's label of a tree, if it is known, and whether it was changed."""
 
     label: Label | None
     is_changed: bool
 
 
-_IsAsked = Callable[[_State, _State], bool]  # whether a tree is to be reported by its near-duplicate
+_IsAsked = Callable[[_State, _State], bool]  # whether to report the first tree because of the second
 
 
 def new_duplicates(
@@ -29,22 +29,23 @@ def new_duplicates(
     units: Sequence[Unit] = (),
     changed: Sequence[bool] | None = None,
 ) -> list[DuplicateGroup]:
-    """Return the groups that hold a new pair, and the best new pair of each tree that is in none of them.
+    """Return the groups that contain a new pair, and the best new pair of each other tree.
 
-    A pair is new if the baseline does not know it, and one of the two has changed. Groups come from complete
-    linkage, so a near-duplicate of one member of a group need not be in the group, nor in any. No tree with
-    a new partner is missing: where its best one is not in a group with it, the two are a group of their own.
+    A pair is new if the baseline does not know it and one of its trees has changed. Complete linkage may
+    separate a tree from its best new partner; the two then form a group of their own, so that every tree with
+    a new partner is reported.
 
     Parameters
     ----------
     found : NearDuplicates
+        All pairs of near-duplicates.
     known : Baseline, optional
-        One of version 1 does not know pairs that are in no group. So these are left out, unless ``changed``
-        is given.
+        The known pairs. A baseline of version 1 does not store pairs outside of groups; such pairs are
+        reported only if ``changed`` is given.
     units : sequence of Unit
-        The trees as a baseline knows them.
+        One unit for each tree, to be looked up in the baseline.
     changed : sequence of bool, optional
-        Of every tree, whether it is new or changed; by default, any may be.
+        Whether each tree is new or changed; by default, all may be.
     """
     labels = [None] * len(found.kind) if known is None else known.labels(found, units)
     states = [_State(label, changed is None or changed[i]) for i, label in enumerate(labels)]
@@ -52,7 +53,7 @@ def new_duplicates(
     def is_asked(one: _State, other: _State) -> bool:
         if known is not None and known.knows(one.label, other.label):
             return False
-        # Where all may have changed, a known tree is not reported for each new one that is like it.
+        # If all trees may have changed, a known tree is not reported for each similar new tree.
         return one.is_changed and (changed is not None or one.label is None or other.label is not None)
 
     groups = [group for group in all_groups(found) if _holds_asked(group, states, is_asked)]
@@ -69,7 +70,7 @@ def _holds_asked(group: DuplicateGroup, states: Sequence[_State], is_asked: _IsA
 def _best_pairs(
     found: NearDuplicates, states: Sequence[_State], is_asked: _IsAsked, groups: Sequence[DuplicateGroup]
 ) -> list[DuplicateGroup]:
-    """Return trees with their best partners, where no best one is in a group with them."""
+    """Return as groups the trees with their best partners, unless a best partner is in the same group."""
     by_state: list[dict[_State, list[int]]] = []
     for copies in found.trees.copies:
         some: dict[_State, list[int]] = {}
@@ -95,7 +96,7 @@ def _best_pairs(
 def _best(
     found: NearDuplicates, i: int, asked: Sequence[tuple[float, Sequence[int]]], group: dict[int, int]
 ) -> Iterator[tuple[int, float]]:
-    """Yield the best partner of a tree, unless one that is as similar is in a group with it."""
+    """Yield the best partner of tree i, unless an equally similar partner is in the same group."""
     best: tuple[int, float] | None = None
     for similarity, others in asked:
         if best is not None and similarity < best[1]:

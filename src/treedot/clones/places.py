@@ -1,4 +1,4 @@
-"""The lines of a file that a tree takes up, and which trees are parts of others."""
+"""The lines of trees in files, and which trees are parts of others."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ _Span = tuple[Any, Any, Any]  # a file, its first and its last line
 
 
 class Places:
-    """Where trees stand in files, as far as their columns tell.
+    """The places of trees in files, as far as they are known.
 
     Parameters
     ----------
     columns : mapping of str to sequence
-        What is known of the trees: ``file``, ``start`` and ``end``. Lines are numbers, also in text, which
-        is all that some tables hold.
+        The columns ``file``, ``start`` and ``end`` of the trees. Lines are numbers, or texts of numbers.
     count : int
-        How many trees there are.
+        The number of trees.
 
     Attributes
     ----------
     file : array of int
-        The number of each tree's file; a number of its own where the place is not known.
+        The number of each tree's file; trees without a place have unique numbers.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], count: int) -> None:
@@ -55,7 +54,7 @@ class Places:
         return bool(outer[1] <= inner[1] and inner[2] <= outer[2])
 
     def apart(self, members: Sequence[int]) -> list[int]:
-        """Return the members that are not part of another one, ascending; on equal lines, the first given."""
+        """Return the members that are not part of others, ascending; of equal places, the first given."""
         ends: dict[Any, int] = {}  # of every file, the last line so far
         kept = []
         for i in sorted(members, key=self._outer_first):  # on the same lines, in their order
@@ -66,7 +65,7 @@ class Places:
         return sorted(kept)
 
     def overlap(self, i: int, j: int) -> bool:
-        """Tell whether one of two trees is part of the other, by the lines of a file."""
+        """Return whether one of two trees is part of the other, by their lines in a file."""
         return self._is_inside(i, j) or self._is_inside(j, i)
 
     def _outer_first(self, i: int) -> tuple[int, int]:
@@ -74,9 +73,9 @@ class Places:
         return start, -end
 
     def not_inside_others(self, groups: Sequence[Sequence[int]]) -> Iterator[int]:
-        """Yield the numbers of groups, but not of those that lie inside of one before.
+        """Yield the numbers of the groups that do not lie inside an earlier group.
 
-        A group lies inside of another one if each of its members is part of a member of that.
+        A group lies inside another if each of its members is part of a member of the other.
         """
         spans = [[self._spans[i] for i in members] for members in groups]
         around = _around({span for members in spans for span in members if span is not None})
@@ -93,7 +92,7 @@ class Places:
 
 
 def _span(file: Any, start: Any, end: Any) -> _Span | None:
-    """Return where a tree stands, None where that is not known."""
+    """Return the place of a tree, or None if it is unknown."""
     if file is None or start is None or end is None:
         return None
     try:
@@ -101,8 +100,8 @@ def _span(file: Any, start: Any, end: Any) -> _Span | None:
         return file, _line(start), _line(end)
     except (TypeError, ValueError):
         raise ParameterError(
-            "the columns file, start and end tell where trees stand, by the numbers of their first and last "
-            f"lines, and {file!r}, {start!r} and {end!r} do not: rename them, if they mean something else"
+            "the columns file, start and end must hold a file and the numbers of a tree's first and last "
+            f"lines, not {file!r}, {start!r} and {end!r}: rename them if they mean something else"
         ) from None
 
 
@@ -111,7 +110,7 @@ def _line(number: Any) -> Any:
 
 
 def _around(spans: Iterable[_Span]) -> dict[_Span | None, list[_Span]]:
-    """Return of each span those that it is part of, itself among them."""
+    """Return the spans that contain each span, including itself."""
     found: dict[_Span | None, list[_Span]] = {}
     open_: list[_Span] = []  # those that reach the line
     for span in sorted(spans, key=lambda span: (str(span[0]), span[1], -span[2])):

@@ -1,8 +1,8 @@
-"""Hash productions and trees by their labels to keys that are the same in all files.
+"""Hash productions and trees by their labels, to keys that are the same in all processes and files.
 
-A key is a sum of scrambled words, one for each label and its place; those of labels are the keys that vectors
-are drawn from, with a domain of their own. Different productions have the same key with a probability of
-2^-62, different trees with one of 2^-128.
+A key is a sum of hashes, one for each label and its position. Labels are hashed like those of vectors, with
+another domain. Two different productions have the same key with a probability of 2^-62, two different trees
+with 2^-128.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from treedot._runtime.sorted_arrays import order_of
 from treedot.trees import Forest
 
 KEY_BITS = 63
-CELL_BITS = (16, 24)  # at least, at most
+CELL_BITS = (16, 24)  # the smallest and the largest number
 DOMAIN = "duplicates"
 
 
 def tree_keys(forest: Forest) -> WordArray:
-    """Return two words for every tree, shape ``(n, 2)``: equal trees, equal words."""
+    """Return the keys of all trees, in an array of shape ``(n, 2)``; equal trees have equal keys."""
     if not len(forest):
         return np.zeros((0, 2), np.uint64)
     place = np.arange(forest.n_nodes) - np.repeat(forest.offsets[:-1], forest.sizes)
@@ -31,12 +31,12 @@ def tree_keys(forest: Forest) -> WordArray:
 
 
 def content_order(sizes: IntArray, keys: WordArray) -> IntArray:
-    """Return an order of distinct trees that depends on what they are: by size, then by their keys."""
+    """Return the order of distinct trees by size, then by key, so that it depends only on their content."""
     return np.lexsort((keys[:, 1], keys[:, 0], sizes))
 
 
 def production_keys(forest: Forest) -> WordArray:
-    """Return a word for every distinct production, in the order of their numbers."""
+    """Return the key of every distinct production, in the order of production numbers."""
     label = keys(0, forest.labels, DOMAIN)[:, 0]
     start, child = forest.children
     first = forest.distinct_productions
@@ -50,7 +50,10 @@ def production_keys(forest: Forest) -> WordArray:
 
 
 def element_keys(production: WordArray, occurrence: IntArray) -> IntArray:
-    """Return the keys of occurrences, from 0, of productions in a tree; odd ones are no first occurrences."""
+    """Return the keys of productions in a tree, where ``occurrence`` counts repeats from 0.
+
+    Keys of first occurrences are even, keys of repeats are odd.
+    """
     words = mix_words(production + _counted(occurrence)) >> np.uint64(2)
     return words.astype(np.int64) << 1 | (occurrence > 0)
 
@@ -60,16 +63,16 @@ def _counted(numbers: IntArray) -> WordArray:
 
 
 class RarestFirst:
-    """An order of elements by how frequent they are, which takes a bounded memory.
+    """Numbers keys so that rare ones come first, in bounded memory.
 
-    Keys fall into cells by their first bits. Those bits are replaced by the rank of the cell, the one with
-    the fewest elements first; the others are kept. So different keys have different numbers, whose order is
-    that of frequency but for elements that share a cell with a more frequent one.
+    The high bits of a key select its cell. They are replaced by the rank of the cell, by ascending number of
+    elements; the low bits are kept. So different keys have different numbers, ordered by frequency, except
+    that a rare key may share its cell with a frequent one.
 
     Parameters
     ----------
     counts : array of int32
-        How many elements of all trees are in each of the cells, ``n_cells`` of them.
+        The number of elements of all trees in each of the ``n_cells`` cells.
     """
 
     def __init__(self, counts: IntArray) -> None:
@@ -78,17 +81,17 @@ class RarestFirst:
         self._rank[order_of(counts)] = np.arange(len(counts), dtype=np.int32)
 
     def numbers(self, keys: IntArray) -> IntArray:
-        """Return the numbers of some elements."""
+        """Return the number of each key."""
         rank = self._rank[keys >> self._low].astype(np.int64)
         return rank << self._low | (keys & ((1 << self._low) - 1))
 
 
 def n_cells(n_elements: int) -> int:
-    """Return how many cells there are for so many elements of all trees."""
+    """Return the number of cells to use for ``n_elements`` elements."""
     fewest, most = CELL_BITS
     return 1 << min(max(n_elements.bit_length() - 1, fewest), most)
 
 
 def low_bits(cells: int) -> int:
-    """Return how many bits of a key do not tell its cell."""
+    """Return the number of low bits of a key, which do not select its cell."""
     return KEY_BITS - (cells.bit_length() - 1)

@@ -1,12 +1,12 @@
-"""The similarity of two trees, the share of their productions that both have; and all similar pairs.
+"""The similarity of two trees, and all similar pairs of many trees.
 
-The similarity is the Jaccard similarity of the multisets of productions: how many occur in both trees, out of
-how many occur in either. Two trees that are similar share one of their *rarest* productions, and their sizes
-are alike. So all pairs are found by comparing each tree only with those that share one of its rarest (prefix
-filtering: Bayardo, Ma & Srikant 2007; Xiao et al. 2008), by an inverted index of those alone: none is missed.
+The similarity is the Jaccard similarity of the multisets of productions: the number of productions in both
+trees, divided by the number in either. Two similar trees have similar sizes, and share one of their *rarest*
+productions. So each tree is compared only with the trees that share one of its rarest productions, which an
+inverted index finds; no pair is missed (prefix filtering: Bayardo, Ma & Srikant 2007; Xiao et al. 2008).
 
-Thousands of trees that are all alike have millions of pairs. So a tree is compared with a limited number of
-others, and only until it is similar to enough of them: the work grows with the trees, not with their square.
+Thousands of similar trees have millions of pairs. So each tree is compared with a limited number of others,
+and only until it is similar to enough of them: time grows with the number of trees, not with its square.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from treedot.clones.production_keys import RarestFirst, element_keys, low_bits, 
 from treedot.readers import read_tree
 from treedot.trees import Forest
 
-BLOCK = 512  # trees that one task looks up
-MAX_COMPARED = 10_000  # trees that one is compared with; among 100,000 functions of packages, at most 3,200
-MAX_SIMILAR = 500  # trees that one is found to be similar to; among the same, at most 100
-ROUNDING = 1e-9  # on the safe side where a bound is computed from a threshold
+BLOCK = 512  # trees per task
+MAX_COMPARED = 10_000  # trees to compare a tree with; 100,000 functions of packages need at most 3,200
+MAX_SIMILAR = 500  # similar trees to keep for a tree; the same functions need at most 100
+ROUNDING = 1e-9  # a margin for rounding in bounds that are computed from a threshold
 
 
 class Multisets(NamedTuple):
     """The productions of every tree as ascending numbers, the rarest first.
 
-    The second occurrence of a production in a tree is another element than its first, and so on: then two
-    multisets have as much in common as the two lists have numbers in common.
+    Each occurrence of a production in a tree is an element of its own. So the intersection of two multisets
+    has as many elements as the two lists have numbers in common.
     """
 
     elements: IntArray
-    bounds: IntArray  # of tree i: from bounds[i] to bounds[i + 1]
+    bounds: IntArray  # the elements of tree i are from bounds[i] to bounds[i + 1]
 
     @property
     def sizes(self) -> IntArray:
@@ -46,28 +46,29 @@ class Multisets(NamedTuple):
         return np.diff(self.bounds)
 
     def of(self, trees: IntArray) -> Multisets:
-        """Return the multisets of some trees."""
+        """Return the multisets of the given trees."""
         return self.first(trees, self.sizes[trees])
 
     def first(self, trees: IntArray, counts: IntArray) -> Multisets:
-        """Return the rarest elements of some trees, so many of each."""
+        """Return the ``counts[k]`` rarest elements of ``trees[k]``, for every k."""
         places, bounds = places_of(self.bounds[trees], counts)
         return Multisets(self.elements[places], bounds)
 
 
 class PrefixIndex(NamedTuple):
-    """The trees, by size, that have an element among their rarest.
+    """An inverted index from rare elements to trees, which are numbered by size.
 
-    Of ``elements[k]``, these are ``trees[start[k]:start[k + 1]]``. Elements are *turned*: the bits that say
-    how rare they are come last, and others, which are random, first. So ranges of them are equally large.
+    The trees with ``elements[k]`` among their rarest elements are ``trees[start[k]:start[k + 1]]``. Elements
+    are *turned*: their random low bits come first, and the bits of their rank last. So equal ranges of
+    elements hold about equally many.
     """
 
-    elements: IntArray  # each once, turned and ascending
+    elements: IntArray  # distinct, turned and ascending
     start: IntArray
     trees: IntArray
 
     def lists(self, elements: IntArray) -> tuple[IntArray, IntArray]:
-        """Return where the lists of some elements begin and end."""
+        """Return the starts and ends of the lists of elements; both are 0 if an element has no list."""
         first, last = np.zeros((2, len(elements)), np.int64)
         known, k = locate(turned(elements), self.elements)
         first[known], last[known] = self.start[k], self.start[k + 1]
@@ -80,10 +81,10 @@ class SimilarPairs(NamedTuple):
     a: IntArray
     b: IntArray
     similarity: FloatArray
-    n_limited: int = 0  # trees that were not compared with all others, because of the limits
+    n_limited: int = 0  # the number of trees that reached a limit, so that pairs may be missing
 
     def where(self, keep: Array) -> SimilarPairs:
-        """Return some of the pairs."""
+        """Return the pairs for which ``keep`` is true."""
         return SimilarPairs(self.a[keep], self.b[keep], self.similarity[keep], self.n_limited)
 
 
@@ -129,16 +130,16 @@ def similarity(a: Any, b: Any) -> float:
 
 
 def _element_set(forest: Forest) -> frozenset[int]:
-    """Return the multiset of the productions of a one-tree forest as a set of keys, the same in all forests.
+    """Return the keys of all occurrences of productions in a forest of one tree.
 
-    The second occurrence of a production is another element than its first, and so on.
+    Each occurrence of a production has its own key, which is the same in all forests.
     """
     _, production, occurrence = occurrences(forest)
     return frozenset(element_keys(production_keys(forest)[production], occurrence).tolist())
 
 
 def multiset_similarity(a: IntArray, b: IntArray) -> float:
-    """Return the Jaccard similarity of two multisets of numbers; 1 where both are empty."""
+    """Return the Jaccard similarity of two multisets of numbers; 1 if both are empty."""
     if np.array_equal(a, b):
         return 1.0
     (x, n), (y, m) = np.unique(a, return_counts=True), np.unique(b, return_counts=True)
@@ -161,7 +162,7 @@ def production_multisets(forest: Forest) -> Multisets:
 
 
 def occurrences(forest: Forest) -> tuple[IntArray, IntArray, IntArray]:
-    """Return tree, production and number, from 0, of each occurrence of a production; tree by tree."""
+    """Return the tree, the production and the repeat number, from 0, of every inner node, tree by tree."""
     inner = forest.production >= 0
     tree, production = forest.tree_of_node[inner], forest.production[inner].astype(np.int64)
     order = np.lexsort((production, tree))
@@ -173,14 +174,14 @@ def occurrences(forest: Forest) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _rarest_first(keys: IntArray, counts: IntArray) -> IntArray:
-    """Return the place of elements in an order that depends on the trees alone, not on their own order."""
+    """Return the rank of each element, the rarest first, which does not depend on the order of the trees."""
     cells = n_cells(int(counts.sum()))
     in_cells = np.bincount(keys >> low_bits(cells), counts, cells)
     return RarestFirst(in_cells.astype(np.int32)).numbers(keys)
 
 
 def similarities(multisets: Multisets, a: IntArray, b: IntArray) -> FloatArray:
-    """Return the similarity of given pairs: of all productions in either tree, the share that is in both."""
+    """Return the similarity of the trees ``a[k]`` and ``b[k]``, for every k."""
     result = np.zeros(len(a))
     _similarities(multisets.elements, multisets.bounds, np.asarray(a), np.asarray(b), result)
     return result
@@ -189,13 +190,13 @@ def similarities(multisets: Multisets, a: IntArray, b: IntArray) -> FloatArray:
 def similar_pairs(multisets: Multisets, threshold: float, n_jobs: int | None = None) -> SimilarPairs:
     """Return all pairs of trees whose similarity is at least ``threshold``, which is above 0.
 
-    A tree without productions is similar to none. A tree is compared with at most 10,000 others that are no
-    larger than it, and found to be similar to at most 500, beginning with those that share what is rarest.
+    A tree without productions is in no pair. A tree is compared with at most 10,000 trees that are not
+    larger, and found to be similar to at most 500, starting with those that share the rarest productions.
     """
     order = np.argsort(multisets.sizes, kind="stable")
     by_size = multisets.of(order)
     index = prefix_index(by_size, threshold)
-    for array in (*by_size, index.trees):  # as files are: compiled code has one version for both
+    for array in (*by_size, index.trees):  # like mapped files: one compiled version serves both
         array.setflags(write=False)
     tasks = range(0, len(order), BLOCK)
 
@@ -213,55 +214,56 @@ def similar_pairs(multisets: Multisets, threshold: float, n_jobs: int | None = N
 
 
 class Partners(NamedTuple):
-    """Trees, by size, and those before them that they are similar to."""
+    """Pairs of trees that are numbered by size; ``partner`` has the smaller number."""
 
     tree: IntArray
     partner: IntArray
     similarity: FloatArray
-    limited: IntArray  # trees that were not compared with all others
+    limited: IntArray  # the trees that reached a limit
 
 
 NO_PARTNERS = Partners(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
 
 
 def prefix_index(by_size: Multisets, threshold: float) -> PrefixIndex:
-    """Return the index of trees, by size."""
+    """Return the index of the rarest elements of trees, which are ordered by size."""
     trees = np.arange(len(by_size.sizes))
     lengths = indexed_lengths(by_size.sizes, threshold)
     return index_of(turned(by_size.first(trees, lengths).elements), np.repeat(trees, lengths))
 
 
 def turned(elements: IntArray) -> IntArray:
-    """Return numbers of 63 bits with their last 32 bits first."""
+    """Move the low 32 bits of 63-bit numbers to the front."""
     return (elements & ((1 << 32) - 1)) << 31 | elements >> 32
 
 
 def index_of(elements: IntArray, trees: IntArray) -> PrefixIndex:
-    """Return the index in which trees, ascending, have these elements, which are turned."""
+    """Return the index in which ``trees[k]`` has ``elements[k]``; elements are turned, and trees ascend."""
     order = np.argsort(elements, kind="stable")
     distinct, start = runs(elements[order])
     return PrefixIndex(distinct, start, trees[order])
 
 
 def indexed_lengths(sizes: IntArray, threshold: float) -> IntArray:
-    """Return how many of their rarest elements trees are to be found by.
+    """Return the number of rarest elements of each tree that must be in the index.
 
-    Where y is no larger than x, they have at least 2t / (1 + t) · |y| elements in common.
+    If y is not larger than x and their similarity is at least t, they share at least 2t / (1 + t) · |y|
+    elements.
     """
     return _lengths(sizes, 2 * threshold / (1 + threshold))
 
 
 def _lengths(sizes: IntArray, share: float) -> IntArray:
-    """Return how many elements have one among them that is in both, where such a share of all is."""
+    """Return for each size how many elements must be checked to find one of a shared ``share`` of them."""
     return np.minimum(sizes, sizes - np.ceil(share * sizes - ROUNDING).astype(np.int64) + 1)
 
 
 def partners(
     by_size: Multisets, index: PrefixIndex, block: range, threshold: float, seen: IntArray
 ) -> Partners:
-    """Return the trees of a block, and the smaller ones that they are similar to.
+    """Return the pairs of each tree in a block with the similar trees before it.
 
-    ``seen`` is for notes of trees up to the end of the block; it begins with -1.
+    ``seen`` is working memory: -1 for every tree up to the end of the block.
     """
     trees = np.arange(block.start, block.stop)
     sizes = by_size.bounds[trees + 1] - by_size.bounds[trees]
@@ -296,11 +298,11 @@ def _partners(
     found: IntArray,
     similarity: FloatArray,
 ) -> tuple[int, bool]:
-    """Write down the trees before x that are similar to it, as many as there is room for.
+    """Write the trees before x that are similar to it to ``found``, until it is full.
 
-    Lists, from ``first`` to ``last``, have the trees that share one of x's rarest elements. Each that is
-    large enough is compared once, beginning with the rarest, and the trees nearest in size. Return how many
-    were found, and whether a limit was met.
+    The lists from ``first`` to ``last`` hold the trees that share one of x's rarest elements. Each tree that
+    is large enough is compared once, starting with the rarest elements and, within a list, with the largest
+    trees. Return the number of trees found, and whether a limit was reached.
     """
     size = bounds[x + 1] - bounds[x]
     smallest = threshold * size - ROUNDING
@@ -338,11 +340,11 @@ def _similarities(elements: IntArray, bounds: IntArray, a: IntArray, b: IntArray
 
 @njit_inside
 def _similarity(elements: IntArray, bounds: IntArray, a: int, b: int, threshold: float) -> float:
-    """Return the similarity of two trees; 0 where it is below the threshold."""
+    """Return the similarity of two trees, or 0 if it is below the threshold."""
     i, j, end_i, end_j = bounds[a], bounds[b], bounds[a + 1], bounds[b + 1]
     either = (end_i - i) + (end_j - j)
     needed = threshold / (1 + threshold) * either - ROUNDING
-    spare_i, spare_j = end_i - i - needed, end_j - j - needed  # elements that may have no partner
+    spare_i, spare_j = end_i - i - needed, end_j - j - needed  # how many elements may be unmatched
     both = 0
     while i < end_i and j < end_j and spare_i >= 0 and spare_j >= 0:
         x, y = elements[i], elements[j]

@@ -33,37 +33,37 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
       Training takes a fraction of the time of ``LinearSVC``.
     - All other rows, such as the sparse ones of ``FragmentVectorizer``: on the rows themselves, as in
       ``LinearSVC``, in about the same time. Only the columns that occur in training get weights, so that
-      memory follows the non-zeros, whatever the number of columns.
+      memory grows with the number of non-zeros, not with the number of columns.
 
     Parameters
     ----------
     C : float, default=10.0
         The cost of errors. The default suits rows of norm 1.
     tol : float, default=0.0001
-        Training ends when the duality gap is at most this share of what is minimised. The default gives two
-        decimals of the weights, as ``LinearSVC`` does; 1e-16 gives at least six, whatever the order of the
-        rows, and takes several times as long.
+        Training ends when the duality gap is at most this share of the objective. The default gives the
+        weights to two decimals, like ``LinearSVC``; 1e-16 gives at least six, for any order of the rows, and
+        takes several times as long.
     max_passes : int, default=10000
-        The largest number of passes over the examples; a ``ConvergenceWarning`` says where it was too small,
-        as for rows that are not scaled.
+        The largest number of passes over the examples. If it is too small, for example because rows are not
+        scaled, a ``ConvergenceWarning`` is issued.
     random_state : int, default=0
         The seed of the order in which examples are visited.
     n_jobs : int, default=None
-        Threads for dot products and for training; -1 for all cores.
+        The number of threads for dot products and for training; -1 uses all cores.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
         The classes.
     coef_ : array or sparse matrix of shape (n_classes, n_features), or (1, n_features) for two classes
-        The weights w. For sparse rows a sparse matrix, with weights only for the columns that occur in
-        training.
+        The weights w. If the training rows are sparse, this is a sparse matrix that holds only the columns
+        that occur in training.
     intercept_ : array of shape (n_classes,), or (1,) for two classes
         The biases b.
 
     See Also
     --------
-    TreeClassifier : Trees to classes, with λ and C by cross-validation.
+    TreeClassifier : Classify trees, with λ and C chosen by cross-validation.
     sklearn.svm.LinearSVC : The same problem, with a weight for every column.
 
     References
@@ -98,7 +98,7 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train one support vector machine per class; one in all for two classes.
+        """Train one support vector machine per class, or a single one for two classes.
 
         Parameters
         ----------
@@ -107,9 +107,8 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
         y : array of shape (n_samples,)
             The classes.
         sample_weight : array of shape (n_samples,) or float, default=None
-            The factor of C of each row; None is 1 for all. A weight of 2 counts as two copies of the row, and
-            a weight of 0 as if it were not there: a class all of whose rows have weight 0 is not one of
-            ``classes_``.
+            The factor of C for each row; None means 1 for all. A row of weight 2 counts as two copies, and a
+            row of weight 0 is ignored: a class whose rows all have weight 0 is missing from ``classes_``.
 
         Returns
         -------
@@ -119,8 +118,8 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ParameterError
-            If X holds trees; if a weight is negative or not finite, or all are 0; if fewer than two classes
-            are left.
+            If X holds trees, if a weight is negative or not finite, if all weights are 0, or if fewer than
+            two classes are left.
 
         See Also
         --------
@@ -149,7 +148,7 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the score of every row for each class, or for the second of two.
+        """Return the scores of every row, one per class; for two classes, only the score of the second.
 
         Parameters
         ----------
@@ -169,7 +168,7 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
         scores: np.ndarray
         if isinstance(X, np.ndarray):
             scores = X @ coef.T
-        else:  # class by class: scipy would first copy all weights, transposed
+        else:  # class by class, since scipy would first copy the transposed weights
             scores = np.stack([X @ weights for weights in coef], axis=1)
         scores = scores.astype(float) + self.intercept_
         return scores.ravel() if self.classes_.size == 2 else scores
@@ -199,32 +198,33 @@ class DualLinearSVC(ClassifierMixin, BaseEstimator):
 def _check_rows(X: Any) -> None:
     if are_trees(X):
         raise ParameterError(
-            "these are trees, not rows: make_pipeline(FragmentVectorizer(), DualLinearSVC()) takes trees"
+            "expected rows, found trees: use make_pipeline(FragmentVectorizer(), DualLinearSVC())"
         )
     if isinstance(X, Vectors):
-        raise ParameterError("give the matrix of these Vectors: X.matrix")
+        raise ParameterError("expected a matrix, found Vectors: give X.matrix")
 
 
 def _sparse_weights(coef: np.ndarray, columns: np.ndarray, width: int) -> Any:
-    """Return weights of some columns as a sparse matrix over all."""
+    """Return the weights of ``columns`` as a sparse matrix of ``width`` columns."""
     indptr = np.arange(len(coef) + 1) * columns.size
     return csr_matrix((coef.ravel(), np.tile(columns, len(coef)), indptr), shape=(len(coef), width))
 
 
 def _dense_weights(coef: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns that have weights for any class, and the weights of these."""
+    """Return the columns that have a weight for any class, and their weights as a dense array."""
     if isinstance(coef, np.ndarray):
         return np.arange(coef.shape[1]), coef
     columns = coef.indices[: coef.indptr[1]]
     shape = coef.shape[0], columns.size
-    if coef.nnz == shape[0] * shape[1] and (coef.indices.reshape(shape) == columns).all():  # as fit left them
+    # fit gives all classes the same columns.
+    if coef.nnz == shape[0] * shape[1] and (coef.indices.reshape(shape) == columns).all():
         return columns, coef.data.reshape(shape)
     columns = np.unique(coef.indices)
     return columns, _with_columns(coef, columns).toarray()
 
 
 def _with_columns(X: Any, columns: np.ndarray) -> Any:
-    """Return rows with some of their columns alone."""
+    """Return the rows restricted to ``columns``."""
     if isinstance(X, np.ndarray):
         return X if columns.size == X.shape[1] else X[:, columns]
     return with_columns(X, columns)

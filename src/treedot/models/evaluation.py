@@ -1,4 +1,4 @@
-"""How good predictions are: accuracy with its interval, each class, the confusion matrix, and McNemar."""
+"""Evaluate predictions: accuracy and its interval, figures per class, confusion matrix, McNemar's test."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ import numpy as np
 
 from treedot._runtime.array_types import Array, FloatArray, IntArray
 
-Z = 1.959964  # of 95 % of a normal distribution
+Z = 1.959964  # the normal quantile of a two-sided 95 % interval
 
 
 class ClassFigures(NamedTuple):
-    """How well one class is told: of those predicted the share that is right, of those there the share found.
-
-    ``f1`` is their harmonic mean, and ``support`` how many trees are of the class.
-    """
+    """Precision, recall and F1 of one class; ``support`` is the number of trees of the class."""
 
     name: str
     precision: float
@@ -26,11 +23,11 @@ class ClassFigures(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """How good predictions are.
+    """The quality of predictions.
 
-    ``confusion[i, j]`` trees of class i were taken for class j. ``interval`` is Wilson's, of 95 %. Classes
-    that the model does not know, with their numbers of trees, are in ``unknown``; they stand last among the
-    classes, and their trees are wrong.
+    ``confusion[i, j]`` is the number of trees of class i that were predicted as class j. ``interval`` is
+    Wilson's 95 % interval of the accuracy. ``unknown`` maps each class that the model does not know to its
+    number of trees; these classes come last in ``classes``, and their trees count as wrong.
     """
 
     n_trees: int
@@ -43,7 +40,7 @@ class Evaluation(NamedTuple):
 
 
 class McNemar(NamedTuple):
-    """Two models on the same trees: how many one alone has right, and how likely so uneven a split is."""
+    """McNemar's test of two models: how many trees only one of them has right, and the p-value."""
 
     only_first: int
     only_second: int
@@ -51,7 +48,7 @@ class McNemar(NamedTuple):
 
 
 def evaluate(classes: Array, truth: Array, predicted: Array) -> Evaluation:
-    """Compare predictions with the truth, of classes that the model knows and of others.
+    """Compare predictions with the truth, which may hold classes that are not in ``classes``.
 
     Examples
     --------
@@ -82,7 +79,7 @@ def evaluate(classes: Array, truth: Array, predicted: Array) -> Evaluation:
 
 
 def wilson(right: int, n: int) -> tuple[float, float]:
-    """Return Wilson's interval of 95 % for a share.
+    """Return Wilson's 95 % interval of the share ``right / n``.
 
     Examples
     --------
@@ -97,9 +94,9 @@ def wilson(right: int, n: int) -> tuple[float, float]:
 
 
 def mcnemar(truth: Array, first: Array, second: Array) -> McNemar:
-    """Return whether one of two predictions is right more often than chance, by the exact two-sided test.
+    """Return McNemar's exact two-sided test of two predictions for the same trees.
 
-    Where exactly one is right, chance is a coin: the p-value is that of the binomial distribution.
+    The p-value is that of a fair coin, tossed for every tree that exactly one of the two has right.
 
     Examples
     --------
@@ -114,9 +111,9 @@ def mcnemar(truth: Array, first: Array, second: Array) -> McNemar:
 
 
 def margins(classes: Array, truth: Array, scores: FloatArray) -> FloatArray:
-    """Return by how much the best score is above that of the true class: 0 where the prediction is right.
+    """Return the best score minus the score of the true class for every tree; 0 if the prediction is right.
 
-    Where the model does not know the true class, it is by how much it is above the second best.
+    If the model does not know the true class, the second best score takes its place.
     """
     table = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
     if not truth.size:
@@ -129,7 +126,7 @@ def margins(classes: Array, truth: Array, scores: FloatArray) -> FloatArray:
 
 
 def _numbers(classes: Array, names: Array) -> IntArray:
-    """Return which of the classes each name is."""
+    """Return the position of each name in ``classes``."""
     order = np.argsort(classes, kind="stable")
     numbers: IntArray = order[np.searchsorted(classes, names, sorter=order)]
     return numbers

@@ -1,4 +1,4 @@
-"""How good a model is, as text, as JSON values and as a page."""
+"""Report an evaluation as text, as JSON values and as an HTML page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treedot.trees.drawing import STYLE as TREE_STYLE
 from treedot.trees.drawing import tree_html
 
 LONGEST, LONGEST_WORDS = 1000, 200  # characters of a tree, and of its words, on the page
-MANY = 15  # classes, from which on the matrix is drawn small
+MANY = 15  # a matrix of at least this many classes is drawn small
 
 STYLE = f"""{TREE_STYLE}
 th, td {{ text-align: right }} :is(th, td):first-child {{ text-align: left }}
@@ -31,7 +31,7 @@ th, td {{ text-align: right }} :is(th, td):first-child {{ text-align: left }}
 
 
 class Mistake(NamedTuple):
-    """A tree whose class was taken for another; ``margin`` is by how much the scores differ."""
+    """A tree with a wrong prediction; ``margin`` is the difference of the two classes' scores."""
 
     number: int  # of the tree, from 1
     truth: str
@@ -41,7 +41,7 @@ class Mistake(NamedTuple):
 
 
 class EvaluationReport(NamedTuple):
-    """What there is to say of a model on some trees: a second model and mistakes beside, where given."""
+    """The evaluation of a model with its mistakes, and optionally the comparison with a second model."""
 
     model: str
     found: Evaluation
@@ -87,7 +87,7 @@ def as_text(report: EvaluationReport) -> str:
         for name, one in zip(names, found.classes, strict=True)
     ]
     head = "".join(f"  {name[:cell]:>{cell}}" for name in names)
-    lines += ["", "true class in lines, predicted class in columns:", f"{'':<{width}}{head}"]
+    lines += ["", "true class in rows, predicted class in columns:", f"{'':<{width}}{head}"]
     lines += [
         f"{name:<{width}}" + "".join(f"  {count:>{cell}}" for count in row)
         for name, row in zip(names, found.confusion.tolist(), strict=True)
@@ -105,20 +105,20 @@ def as_page(report: EvaluationReport) -> str:
             for one in found.classes
         ],
     )
-    mistakes = "".join(map(_mistake, report.mistakes)) or "<p>There are none.</p>"
+    mistakes = "".join(map(_mistake, report.mistakes)) or "<p>None.</p>"
     summary = "".join(f'<p class="says">{html.escape(line)}</p>' for line in _summary(report))
     body = (
-        f"{summary}<h2>Confusion matrix</h2><p>True classes in lines, predicted ones in columns; the "
-        f"stronger the colour, the larger a share of the true class it is.</p>{_matrix(found)}"
+        f"{summary}<h2>Confusion matrix</h2><p>True classes are in rows, predicted ones in columns. "
+        f"The stronger the colour, the larger the share of the true class.</p>{_matrix(found)}"
         f"<h2>Classes</h2>{figures}"
-        "<h2>Most confident mistakes</h2><p>The margin is the score of the predicted class less that of the "
-        f"true one. Open one to see its tree.</p>{mistakes}"
+        "<h2>Most confident mistakes</h2><p>The margin is the score of the predicted class minus the score "
+        f"of the true one. Open a mistake to see its tree.</p>{mistakes}"
     )
     return page(f"How good is {Path(report.model).name}?", body, STYLE)
 
 
 def _summary(report: EvaluationReport) -> list[str]:
-    """Return the accuracy, and how it compares with a second model, a line each."""
+    """Return lines with the accuracy, the unknown classes and the comparison with a second model."""
     lines = [f"{printable(report.model)}: {_accuracy(report.found)}, macro F1 {report.found.macro_f1:.3f}"]
     lines += [
         f"{count:,} trees of {name!r}, which the model does not know, count as wrong"
@@ -128,8 +128,8 @@ def _summary(report: EvaluationReport) -> list[str]:
         named = printable(report.against or "")
         lines.append(f"{named}: {_accuracy(report.other)}, macro F1 {report.other.macro_f1:.3f}")
         lines.append(
-            f"McNemar: {report.test.only_first} trees are right by the first alone, "
-            f"{report.test.only_second} by the second alone, p = {report.test.p_value:.3g}"
+            f"McNemar: only the first is right on {report.test.only_first} trees, only the second on "
+            f"{report.test.only_second}, p = {report.test.p_value:.3g}"
         )
     return lines
 
@@ -140,10 +140,10 @@ def _accuracy(found: Evaluation) -> str:
 
 
 def _mistake(one: Mistake) -> str:
-    """Return a mistake with the words of its tree; it opens to show the tree."""
+    """Return a mistake as HTML: one line with the words of the tree, which opens to show the tree."""
     tree = Tree.parse(one.tree)
     words = printable(" ".join(node.label for node in tree.postorder() if node.is_leaf))
-    title = f"{one.truth} taken for {one.predicted}: {_shortened(words, LONGEST_WORDS)}"
+    title = f"{one.truth} predicted as {one.predicted}: {_shortened(words, LONGEST_WORDS)}"
     says = f"tree {one.number}, margin {one.margin:.2f}"
     return (
         f'<details class="mistake"><summary>{html.escape(title)} <span>{says}</span></summary>'

@@ -1,4 +1,4 @@
-"""Exact kernels inside scikit-learn pipelines."""
+"""Use exact kernels in scikit-learn pipelines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treedot.vectors.transformers import KernelMatrixTransformer
 
 
 class KernelTransformer(KernelMatrixTransformer):
-    """Turns trees into rows of an exact kernel matrix, for ``SVC(kernel="precomputed")`` and its like.
+    """Transform trees into rows of an exact kernel matrix, for estimators with ``kernel="precomputed"``.
 
     Row i of the output holds ``K(tree i, t)`` for every training tree t.
 
@@ -23,14 +23,14 @@ class KernelTransformer(KernelMatrixTransformer):
         The kernel, such as ``BoundedTreeKernel(normalize=True)``, or a combination of kernels; by default
         ``SubsetTreeKernel(normalize=True)``. Its parameters can be searched: ``kernel__decay``.
     n_jobs : int, default=None
-        Threads; -1 for all cores. The matrix is the same, to the byte, for any number.
+        The number of threads; -1 uses all cores. The matrix does not depend on it.
 
     Attributes
     ----------
     kernel_ : Kernel
-        The kernel in use, a copy of the one that was given.
+        A copy of the kernel that was given.
     trees_ : Forest
-        The training trees; of kernels of columns, the table.
+        The training trees, or the table for kernels of columns.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class KernelTransformer(KernelMatrixTransformer):
     >>> print(*model.fit(trees, ["S", "S", "T", "T"]).predict(["(T (A e) (C e))"]))
     T
 
-    A kernel of your own, and the best of its parameters:
+    Choose a kernel, and search for the best of its parameters:
 
     >>> kernel = SubsetTreeKernel(normalize=True, leaves=True)
     >>> model = make_pipeline(KernelTransformer(kernel=kernel), SVC(kernel="precomputed"))
@@ -57,7 +57,7 @@ class KernelTransformer(KernelMatrixTransformer):
         self.n_jobs = n_jobs
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also those of the kernel, as ``kernel__decay``.
+        """Set parameters; those of the kernel are named like ``kernel__decay``.
 
         Parameters
         ----------
@@ -81,8 +81,8 @@ class KernelTransformer(KernelMatrixTransformer):
         Parameters
         ----------
         deep : bool, default=True
-            Add the parameters of the kernel, as ``kernel__decay``; those of the default kernel if none is
-            set.
+            Include the parameters of the kernel (of the default kernel if none is set), named like
+            ``kernel__decay``.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""A model of trees, linear in rows of its inputs: all that a prediction needs, without scikit-learn."""
+"""``LinearModel``: everything that a prediction needs, without scikit-learn."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from treedot.models.model_folder import read_model, write_model
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearModel:
-    """Classes of trees by scores that are linear in their rows: ``w · x + b`` for each class.
+    """A trained linear classifier of trees: its scores are ``w · x + b``, one for each class.
 
-    ``TreeClassifier`` trains one and saves it; this loads it again, and needs no scikit-learn. What a row is
-    the model's inputs say: of one tree, or of several columns of a table; rows of fragments, dense vectors,
-    or the exact kernels with the model's support vectors.
+    ``TreeClassifier`` trains and saves such a model; loading it and predicting with it need no scikit-learn.
+    The model's inputs turn an example, a tree or several columns of a table, into a row x: fragments, dense
+    vectors, or the exact kernels with the model's support vectors.
 
     Parameters
     ----------
     inputs : sequence of StoredInput
-        How examples become rows, which stand side by side.
+        The inputs that turn examples into rows; the rows of all inputs are concatenated.
     classes : array of str or int
-        The classes, ascending.
+        The classes in ascending order.
     columns : array of int
-        The columns of rows that have weights, ascending.
+        The columns of the rows that have weights, in ascending order.
     weights : array of float32 of shape (n_columns, n_classes)
-        The weights w; for two classes one column of them, that of the second.
+        The weights w; for two classes, a single column with the weights of the second.
     bias : array
         The biases b, one for each column of ``weights``.
     facts : dict, default={}
-        What else is known, as JSON values: how it was trained, on what, and how good it was.
+        Anything else about the model, as JSON values: how and on what it was trained, and its accuracy.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class LinearModel:
 
     @property
     def class_column(self) -> str | None:
-        """The column that held the classes in training; None where the model does not name one.
+        """The column that held the classes in training; None if the model does not name one.
 
         ``treedot train``, ``train_files`` and ``treedot.batch.fit`` write it to ``facts["data"]["label"]``.
         """
@@ -73,14 +73,14 @@ class LinearModel:
         return column if isinstance(column, str) else None
 
     def decision_function(self, X: Any, n_jobs: int | None = None) -> FloatArray:
-        """Return the score of every example for each class, or for the second of two.
+        """Return the scores of every example, one per class; for two classes, only the score of the second.
 
         Parameters
         ----------
         X : source of trees, or table
-            The examples, as ``read_trees`` takes them; where the model has named columns, a table with these.
+            The examples, as ``read_trees`` takes them. If the model has named columns, a table with these.
         n_jobs : int, default=None
-            Threads; -1 for all cores.
+            The number of threads; -1 uses all cores.
 
         Returns
         -------
@@ -90,14 +90,14 @@ class LinearModel:
         return self.scores(read_table(X, self.reads), n_jobs)
 
     def scores(self, table: Table, n_jobs: int | None = None) -> FloatArray:
-        """Return the scores of examples that have been read.
+        """Return the scores of the examples in a table.
 
         Parameters
         ----------
         table : Table
             The examples.
         n_jobs : int, default=None
-            Threads; -1 for all cores.
+            The number of threads; -1 uses all cores.
 
         Returns
         -------
@@ -107,14 +107,14 @@ class LinearModel:
         return linear_scores(self.inputs, table, self.columns, self.weights, self.bias, n_jobs)
 
     def predict(self, X: Any, n_jobs: int | None = None) -> Array:
-        """Return the class with the largest score for every example.
+        """Return the class with the largest score, for every example.
 
         Parameters
         ----------
         X : source of trees, or table
             The examples, as ``decision_function`` takes them.
         n_jobs : int, default=None
-            Threads; -1 for all cores.
+            The number of threads; -1 uses all cores.
 
         Returns
         -------
@@ -124,7 +124,7 @@ class LinearModel:
         return self.best(self.decision_function(X, n_jobs))
 
     def best(self, scores: FloatArray) -> Array:
-        """Return the class with the largest score.
+        """Return the class with the largest score, given the scores.
 
         Parameters
         ----------
@@ -139,19 +139,19 @@ class LinearModel:
         return best_class(self.classes, scores)
 
     def __repr__(self) -> str:
-        """Return one line without the weights."""
+        """Return one line that summarises the model."""
         inputs = ", ".join(type(one).__name__ for one in self.inputs)
         return f"<LinearModel of {len(self.classes)} classes: {self.weights.size} weights of {inputs}>"
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a folder, which appears whole or not at all.
+        """Write the model to a folder atomically: if writing fails, no folder appears.
 
         Parameters
         ----------
         path : path
             The folder.
         overwrite : bool, default=False
-            Replace a model that is there.
+            Replace an existing model.
         """
         arrays = {"columns": self.columns, "weights": self.weights, "bias": self.bias}
         write_model(path, self.inputs, self.classes, arrays, self.facts, overwrite=overwrite)
@@ -165,7 +165,7 @@ class LinearModel:
         path : path
             The folder.
         device : str, default="cpu"
-            With ``"cuda"``, a GPU makes dense vectors and their scores, which are then sums in float32.
+            ``"cuda"`` computes dense vectors and their scores on a GPU, in float32.
 
         Returns
         -------
@@ -175,14 +175,14 @@ class LinearModel:
         Raises
         ------
         SourceError
-            If the folder is damaged, or is not that of a model.
+            If the folder is damaged, or does not hold a model.
         DeviceError
-            If there is no such device, or the model has no dense vectors.
+            If the device does not exist, or the model has no dense vectors.
         """
         inputs, classes, columns, weights, bias, facts = read_model(path)
         if device != "cpu":
             if not any(isinstance(each, DenseInput) for each in inputs):
-                raise DeviceError(f"a model without dense vectors has no use for device={device!r}")
+                raise DeviceError(f"device={device!r} needs a model of dense vectors: use device='cpu'")
             inputs = [
                 replace(each, device=device) if isinstance(each, DenseInput) else each for each in inputs
             ]
@@ -190,7 +190,7 @@ class LinearModel:
 
 
 def best_class(classes: Array, scores: FloatArray) -> Array:
-    """Return the class of every example from its scores: a number where there are two classes, else a row."""
+    """Return the class of every example, given its scores: one number for two classes, otherwise a row."""
     chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
     best: Array = classes[chosen]
     return best

@@ -1,8 +1,8 @@
-"""The folder of a model: ``config.json`` and ``weights.safetensors``, checked before they are believed.
+"""Write and read the folder of a model: ``config.json`` and ``weights.safetensors``.
 
-The configuration holds the inputs, the classes, what else is known of the model, and two digests: of the
-weights' file, and of all else in the configuration. So what was damaged, cut short, or put together from two
-models is refused. Nothing in it is a path, and nothing is executed.
+The configuration holds the inputs, the classes, further facts, and two digests: one of the weights' file, one
+of the rest of the configuration. They reveal folders that are damaged, truncated, or mixed from two models.
+The configuration holds no paths, and loading a model executes none of its content.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 FORMAT, VERSION = "treedot model", 2
 MAX_CONFIG = 1 << 26  # bytes
 MAX_CLASSES = 1 << 20
-ATTEMPTS = 100  # to read a folder that others replace
+ATTEMPTS = 100  # to read a folder while other processes replace it
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "columns": np.dtype(np.int64),
@@ -48,10 +48,10 @@ def write_model(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Write the folder of a model; with ``overwrite``, in the place of another model."""
+    """Write the folder of a model; ``overwrite`` allows replacing an existing model."""
     target = Path(path)
     if classes.dtype.kind not in "Uiub" and not all(type(label) is str for label in classes.tolist()):
-        raise ParameterError(f"a model's classes are texts or integers, not {classes.dtype}: change y")
+        raise ParameterError(f"cannot save classes of type {classes.dtype}: use texts or integers as y")
     configs, learned = described(inputs)
     typed = {name: np.ascontiguousarray(arrays[name], dtype) for name, dtype in DTYPES.items()}
     with _replaceable(target, overwrite), write_folder(target) as aside:
@@ -71,7 +71,7 @@ def write_model(
 
 @contextlib.contextmanager
 def _replaceable(target: Path, overwrite: bool) -> Iterator[None]:
-    """Hold a place that a model may be written to: no other process writes one there meanwhile."""
+    """Check that a model may be written to ``target``, and lock it against other processes."""
     check_model_target(target, overwrite)
     with lock(target):
         check_model_target(target, overwrite)
@@ -79,16 +79,16 @@ def _replaceable(target: Path, overwrite: bool) -> Iterator[None]:
 
 
 def check_model_target(target: Path, overwrite: bool) -> None:
-    """Raise where something is in the way that is not to be replaced; known before the work."""
+    """Raise SourceError if ``target`` exists and may not be replaced, so that training need not run first."""
     check_parent(target)
     found = existing_folder(target)
     if found.exists() and not (overwrite and _is_model(found)):
-        what = "is a model: overwrite=True replaces it" if _is_model(found) else "is no model"
-        raise SourceError(f"cannot write {target}: it exists, and {what}")
+        what = "to replace the model, use overwrite=True" if _is_model(found) else "it is not a model"
+        raise SourceError(f"cannot write {target}: it exists; {what}")
 
 
 def _is_model(folder: Path) -> bool:
-    """Return whether a folder holds a model, of any version and perhaps damaged, and nothing else."""
+    """Whether a folder holds nothing but a model, of any version and possibly damaged."""
     try:
         names = set(os.listdir(folder))
         config = read_plain(folder / CONFIG, 200) if CONFIG in names else b""
@@ -98,7 +98,7 @@ def _is_model(folder: Path) -> bool:
 
 
 class StoredModel(NamedTuple):
-    """What the folder of a model holds."""
+    """The content of a model's folder."""
 
     inputs: list[StoredInput]
     classes: Array
@@ -109,9 +109,9 @@ class StoredModel(NamedTuple):
 
 
 def read_model(path: str | os.PathLike[str]) -> StoredModel:
-    """Return what a folder holds, checked.
+    """Read and check the folder of a model.
 
-    Where another model takes its place meanwhile, the new one is read: never one file of each.
+    If another process replaces the model meanwhile, the new one is read, never one file of each.
     """
     for _ in range(ATTEMPTS):
         before = _identity(path)
@@ -123,7 +123,9 @@ def read_model(path: str | os.PathLike[str]) -> StoredModel:
         else:
             if _identity(path) == before:
                 return found
-    raise SourceError(f"cannot read the model {os.fspath(path)}: it is being replaced again and again")
+    raise SourceError(
+        f"cannot read the model {os.fspath(path)}: other processes keep replacing it; try again"
+    )
 
 
 def _identity(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
@@ -136,11 +138,11 @@ def _identity(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
 
 def _read_folder(folder: Path) -> StoredModel:
     if not folder.is_dir():
-        raise SourceError("there is no such folder")
+        raise SourceError("no such folder")
     config = _read_config(_regular(folder / CONFIG))
     weights = _regular(folder / WEIGHTS)
     if digest_of_file(weights) != config["weights"]:
-        raise SourceError(f"{WEIGHTS} is damaged, or of another model")
+        raise SourceError(f"{WEIGHTS} is damaged, or belongs to another model")
     classes = _checked_classes(config["classes"])
     try:
         _, arrays = read_arrays(weights)
@@ -153,29 +155,29 @@ def _read_folder(folder: Path) -> StoredModel:
 
 
 def _regular(path: Path) -> Path:
-    """Return the path of a file that is one itself: a link could lead anywhere."""
+    """Return ``path`` if it is a plain file, not a link, which could lead anywhere."""
     if path.is_symlink() or not path.is_file():
-        raise SourceError(f"{path.name} is missing, or no plain file")
+        raise SourceError(f"{path.name} is missing, or is not a plain file")
     return path
 
 
 def _read_config(path: Path) -> dict[str, Any]:
-    """Return a configuration that is as it was written."""
+    """Read a configuration and verify its digest."""
     text = read_plain(path, MAX_CONFIG + 1)
     if len(text) > MAX_CONFIG:
         raise SourceError(f"{CONFIG} is larger than {MAX_CONFIG >> 20} MiB")
     try:
         config = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"{CONFIG} is not JSON, or cut short: {error}") from None
+        raise SourceError(f"{CONFIG} is truncated, or is not JSON: {error}") from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise SourceError(f"{CONFIG} is not that of a treedot model")
+        raise SourceError(f"{CONFIG} does not describe a treedot model")
     if config.get("version") != VERSION:
         raise SourceError(
-            f"{CONFIG} has version {config.get('version')!r}, and this treedot reads {VERSION}: train again"
+            f"{CONFIG} has version {config.get('version')!r}, but this treedot reads {VERSION}: train again"
         )
     if config.pop("digest", None) != digest_of_config(config):
-        raise SourceError(f"{CONFIG} was changed after it was written: its digest is another")
+        raise SourceError(f"{CONFIG} was changed after it was written: its digest does not match")
     kinds = {"inputs": list, "classes": list, "facts": dict, "weights": str}
     if not all(isinstance(config.get(name), kind) for name, kind in kinds.items()):
         raise SourceError(f"{CONFIG} lacks one of {', '.join(kinds)}")
@@ -185,29 +187,29 @@ def _read_config(path: Path) -> dict[str, Any]:
 def _checked_classes(values: list[Any]) -> Array:
     kinds = {type(value) for value in values}
     if len(kinds) != 1 or not kinds <= {str, int, bool} or not 2 <= len(set(values)) == len(values):
-        raise SourceError("its classes are not two or more different texts, or integers")
+        raise SourceError("the classes must be at least two distinct texts or integers")
     if len(values) > MAX_CLASSES:
-        raise SourceError(f"it has more than {MAX_CLASSES} classes")
+        raise SourceError(f"there are more than {MAX_CLASSES} classes")
     classes = np.array(values)
     if classes.dtype.kind not in "Uiub":
-        raise SourceError("its classes are integers of more than 64 bits")
+        raise SourceError("the classes are integers of more than 64 bits")
     return classes
 
 
 def _check_arrays(arrays: Mapping[str, Array], problems: int, inputs: Inputs) -> None:
-    """Raise where arrays are not those of a model: shapes, columns in order and in range, all finite."""
+    """Raise SourceError unless types and shapes are right, columns ascend, and all values are finite."""
     if {name: array.dtype for name, array in arrays.items()} != DTYPES:
-        raise SourceError(f"{WEIGHTS} does not hold {', '.join(DTYPES)} with their types")
+        raise SourceError(f"{WEIGHTS} does not hold the arrays {', '.join(DTYPES)} with the right types")
     columns, weights, bias = (arrays[name] for name in DTYPES)
     if columns.ndim != 1 or weights.shape != (columns.size, problems) or bias.shape != (problems,):
-        raise SourceError(f"{WEIGHTS} has arrays whose shapes do not fit {problems} score(s)")
+        raise SourceError(f"{WEIGHTS} has arrays whose shapes do not match {problems} score(s)")
     width = sum(each.width for each in inputs)
     if columns.size and (columns[0] < 0 or columns[-1] >= width or (np.diff(columns) <= 0).any()):
-        raise SourceError(f"{WEIGHTS} has columns that are out of order or range")
+        raise SourceError(f"{WEIGHTS} has columns that are out of order or out of range")
     for each, which, _ in spans(inputs, columns, weights):
         if each.is_dense and which.size != each.width:
             raise SourceError(
-                f"{WEIGHTS} has not one weight for each of the {each.width} columns of an input"
+                f"{WEIGHTS} does not have one weight for each of the {each.width} columns of an input"
             )
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
         raise SourceError(f"{WEIGHTS} has weights that are not finite")
@@ -220,6 +222,6 @@ def digest_of_file(path: Path) -> str:
 
 
 def digest_of_config(config: Mapping[str, Any]) -> str:
-    """Return the digest of a configuration that has none yet."""
+    """Return the digest of a configuration, in hexadecimal."""
     text = json.dumps(config, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

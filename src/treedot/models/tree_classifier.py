@@ -1,4 +1,4 @@
-"""From labelled trees to a linear model, its settings chosen by cross-validation."""
+"""``TreeClassifier``: train a linear model of trees, with settings chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -31,66 +31,67 @@ COSTS = (1.0, 10.0, 100.0)
 
 
 class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
-    """A classifier of trees: sparse rows of fragments and a linear support vector machine.
+    """Classify trees by a linear support vector machine on sparse rows of fragments.
 
     Scores are ``w · x + b``, one class against the rest, where x is the row of an example and w, b minimise
-    ``½ (‖w‖² + b²) + Σ C max(0, 1 - y (w · x + b))²``, with the squared hinge loss of ``LinearSVC``. Where
-    several λ or C are given, those with the best accuracy in cross-validation are taken. Trees are encoded
-    once for every λ, and the columns that occur alone get weights.
+    ``½ (‖w‖² + b²) + Σ C max(0, 1 - y (w · x + b))²``, with the squared hinge loss of ``LinearSVC``. If
+    several λ or C are given, cross-validation chooses those with the best accuracy. Trees are encoded once
+    for every λ, and only the columns that occur get weights.
 
-    An example is a tree, or the row of a table with several trees, numbers and texts. Then x is made of one
-    part for each: the row of a tree, of length 1; a number less its mean, divided by its standard deviation;
-    the words and pairs of words of a text, of length 1. So every part counts alike to begin with.
+    An example is a tree, or the row of a table with several trees, numbers and texts. In a table, x is the
+    concatenation of one part per column: for a tree, its row at length 1; for a number, its standard score;
+    for a text, its words and pairs of words at length 1. So all parts have about the same weight at first.
 
-    For probabilities, ``sklearn.calibration.CalibratedClassifierCV`` takes it as it takes any classifier.
+    For probabilities, use ``sklearn.calibration.CalibratedClassifierCV``.
 
     Parameters
     ----------
     tree_columns, number_columns, text_columns : list of str, default=None
-        The columns of a table that examples are made of; by default, examples are trees. With numbers or
-        texts alone given, the trees are in the column ``tree``.
+        The columns of a table that make up an example; by default, an example is a tree. If only number or
+        text columns are named, the trees are read from the column ``tree``.
     vectorizer : transformer, default=None
-        What makes rows of trees; by default a ``FragmentVectorizer`` of ``2**30`` columns, in which hardly
-        any two fragments collide. Every tree column has a clone of its own. It may be a ``Pipeline``; and a
-        ``ColumnTransformer``, with a frame for X and without the names of columns above.
+        Turns trees into rows; by default a ``FragmentVectorizer`` with ``2**30`` columns, in which fragments
+        hardly ever collide. Every tree column gets its own clone. It may be a ``Pipeline``; or, if X is a
+        data frame and no columns are named above, a ``ColumnTransformer``.
     kernel : TreeKernel, default=None
-        In place of a vectorizer, an exact kernel, such as ``SubsetTreeKernel(normalize=True)``: the same
-        problem is solved on the Gram matrix (for several parts, the sum of theirs), and the support vectors
-        are kept. Take a normalised one, which C fits to, and at most some thousand trees.
+        An exact kernel to use instead of a vectorizer, such as ``SubsetTreeKernel(normalize=True)``. The same
+        problem is solved on the Gram matrix (for several columns, on the sum of their Gram matrices), and
+        the model keeps the support vectors. Use a normalised kernel, which suits the default C, and at most
+        a few thousand trees.
     decay : float, sequence of float, or None, default=(0.1, 0.2, 0.4)
-        The decay λ, or values to choose from, also of vectorizers that are nested in others. None leaves it
-        as it is.
+        The decay λ, or several values to choose from. It is set in nested vectorizers, too. None keeps the
+        decay of the vectorizer or kernel.
     C : float or sequence of float, default=(1.0, 10.0, 100.0)
-        The cost of errors, or those to choose from: of those equally good, the smallest.
+        The cost of errors, or several values to choose from; the smallest of equally good values wins.
     cv : int, default=5
-        Folds of the cross-validation. They are stratified by class.
+        The number of folds of the cross-validation, stratified by class.
     class_weight : dict or "balanced", default=None
-        What C is multiplied by for each class, as in ``LinearSVC``.
+        The factor of C for each class, as in ``LinearSVC``.
     tol : float, default=0.01
-        Training ends when the duality gap is at most this share of what is minimised.
+        Training ends when the duality gap is at most this share of the objective.
     max_passes : int, default=1000
-        The most passes over the rows; a ``ConvergenceWarning`` says where they were too few.
+        The largest number of passes over the rows. If it is too small, a ``ConvergenceWarning`` is issued.
     random_state : int, default=0
         The seed of the order in which examples are visited.
     n_jobs : int, default=None
-        Threads; -1 for all cores. The model is the same to the byte.
+        The number of threads; -1 uses all cores. The model does not depend on it.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
         The classes.
     decay_, C_ : float
-        The settings that were taken.
+        The chosen settings.
     trials_ : list of Trial
-        The settings that were tried, with their accuracy; empty where there was nothing to choose.
+        The settings that were tried, with their accuracy; empty if there was only one.
     inputs_ : list of ModelInput
-        What makes the rows: one for each tree column, with its ``vectorizer`` or ``kernel``, one for all
-        numbers and one for each text column.
+        The inputs that make the rows: one for each tree column, with its ``vectorizer`` or ``kernel``, one
+        for all numbers, and one for each text column.
     columns_, weights_, intercept_ : arrays
-        The columns that have weights, ascending; their weights, one column for each class (one in all for
-        two); and the biases.
+        The columns that have weights, in ascending order; their weights, one column for each class (a single
+        one for two classes); and the biases.
     gap_ : float
-        The largest duality gap of any class, as a share of what is minimised.
+        The largest duality gap of any class, as a share of the objective.
 
     See Also
     --------
@@ -165,7 +166,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         groups: Any = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Self:
-        """Choose the settings, and train with them on all examples.
+        """Choose the settings, then train with them on all examples.
 
         Parameters
         ----------
@@ -175,16 +176,16 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         y : sequence of length n_examples
             The class of each example.
         sample_weight : sequence of float of length n_examples, or float, default=None
-            The factor of C of each example; None is 1 for all. A weight of 2 counts as two copies of the
-            example, and a weight of 0 as if it were not there: a class all of whose examples have weight 0
-            is not one of ``classes_``. Weights also count in the accuracy of the cross-validation, in
-            ``class_weight="balanced"`` and in the means and deviations of numbers; the folds, and the
+            The factor of C for each example; None means 1 for all. An example of weight 2 counts as two
+            copies, and an example of weight 0 is ignored: a class whose examples all have weight 0 is missing
+            from ``classes_``. Weights also apply to the accuracy of the cross-validation, to
+            ``class_weight="balanced"``, and to the means and deviations of numbers. The folds, and
             vectorizers that learn from trees (``idf=True``), count every example once.
         groups : sequence of length n_examples, default=None
-            Examples of one group, such as those of one document, are never on both sides of a fold. With one
-            ``decay`` and one ``C`` there are no folds, and groups have no effect.
+            The group of each example, such as its document; a group is never on both sides of a fold. With a
+            single ``decay`` and a single ``C`` there are no folds, and groups have no effect.
         progress : callable, default=None
-            Called with the number of trials that are done, and of all, for each fold.
+            Called with the number of finished trials and the total, counting every fold.
 
         Returns
         -------
@@ -194,8 +195,8 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         Raises
         ------
         ParameterError
-            If a setting is invalid; if ``y``, ``sample_weight`` or ``groups`` has the wrong length; if a
-            weight is negative or not finite, or all are 0; if fewer than two classes are left.
+            If a setting is invalid, if ``y``, ``sample_weight`` or ``groups`` has the wrong length, if a
+            weight is negative or not finite, if all weights are 0, or if fewer than two classes are left.
         SourceError
             If X cannot be read.
 
@@ -224,7 +225,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the score of every example for each class, or for the second of two.
+        """Return the scores of every example, one per class; for two classes, only the score of the second.
 
         Parameters
         ----------
@@ -241,7 +242,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         return linear_scores(self.inputs_, table, self.columns_, self.weights_, self.intercept_, self.n_jobs)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class of every example, that with the largest score.
+        """Return the class with the largest score, for every example.
 
         Parameters
         ----------
@@ -257,7 +258,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         return best_class(self.classes_, scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of examples whose class is right.
+        """Return the accuracy: the share of examples whose class is predicted correctly.
 
         Parameters
         ----------
@@ -266,12 +267,12 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         y : sequence of length n_examples
             The true classes.
         sample_weight : sequence of float of length n_examples, default=None
-            How much each example counts.
+            The weight of each example.
 
         Returns
         -------
         float
-            From 0 to 1.
+            The accuracy, from 0 to 1.
         """
         return float(super().score(X, y, sample_weight))
 
@@ -281,7 +282,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         Parameters
         ----------
         facts : dict of str to object, default=None
-            JSON values to keep with the model.
+            JSON values to store with the model.
 
         Returns
         -------
@@ -301,14 +302,14 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         )  # fmt: skip
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a folder, which appears whole or not at all; see ``LinearModel``.
+        """Write the model to a folder atomically; ``load`` and ``LinearModel.load`` read it.
 
         Parameters
         ----------
         path : path
             The folder.
         overwrite : bool, default=False
-            Replace a model that is there.
+            Replace an existing model.
         """
         self.to_model().save(path, overwrite=overwrite)
 
@@ -329,7 +330,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         Raises
         ------
         SourceError
-            If the folder is damaged, or is not that of a ``TreeClassifier``.
+            If the folder is damaged, or does not hold the model of a ``TreeClassifier``.
         """
         return cls._of_model(LinearModel.load(path), path)
 
@@ -342,8 +343,8 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
             trials = [_checked_trial(**trial) for trial in training["trials"]]
         except (KeyError, TypeError, ValueError, OverflowError):
             raise SourceError(
-                f"cannot read the model {path}: it does not say how a TreeClassifier was trained; "
-                "LinearModel.load needs less"
+                f"cannot read the model {path}: it lacks the settings of a TreeClassifier; "
+                "use LinearModel.load"
             ) from None
         inputs = [from_stored(each) for each in model.inputs]
         trees, numbers, texts = map(list, model.reads)
@@ -367,12 +368,12 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         return Columns.make(self.tree_columns, self.number_columns, self.text_columns)
 
     def _table(self, X: Any, columns: Columns) -> Table:
-        """Return the examples; a frame of several columns that have no names here is for the vectorizer."""
+        """Read the examples; without named columns, a data frame goes to the vectorizer as it is."""
         is_frame = hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 and X.shape[1] > 1
         return Table({None: X}) if is_frame and not columns.are_named else read_table(X, columns)
 
     def _task(self, table: Table, y: Any, sample_weight: FloatArray) -> tuple[Task, IntArray]:
-        """Return what is to be learned, and which examples it has: those whose weight is not 0."""
+        """Return the training task without examples of weight 0, and the positions of the others."""
         check_classes(np.asarray(y, object).ravel().tolist())
         y, used = checked_classes(y, len(table)), np.flatnonzero(sample_weight)
         if used.size < len(table):

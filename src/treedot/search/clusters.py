@@ -1,4 +1,4 @@
-"""Cluster trees that are made alike, such as pages of one template, and tell outliers apart."""
+"""Cluster trees of similar structure, such as pages of one template, and detect outliers."""
 
 from __future__ import annotations
 
@@ -20,24 +20,23 @@ if TYPE_CHECKING:
 
 MIN_SIZE = 5
 THRESHOLD = 0.5
-FARTHEST = float(np.sqrt(2))  # of rows of length 1 that have nothing in common
-CLOSEST = float(np.sqrt(0.1))  # that of a cosine of 0.95
+FARTHEST = float(np.sqrt(2))  # the distance of unit rows with nothing in common
+CLOSEST = float(np.sqrt(0.1))  # the distance at a cosine of 0.95
 
 
 class Clusters(NamedTuple):
-    """Which trees belong together.
+    """Clusters of trees; the result of ``cluster_trees``.
 
     Attributes
     ----------
     labels : array of shape (trees,)
-        The number of each tree's cluster; -1 for trees that are in none. Clusters are numbered from the
-        largest on.
+        The cluster of each tree, or -1 if it is in none. Cluster 0 is the largest.
     sizes : array of shape (clusters,)
-        How many trees are in each.
+        The number of trees in each cluster.
     medoids : array of shape (clusters,)
-        The tree that is most like the others of its cluster, on average.
+        The tree of each cluster with the largest mean cosine to the others.
     spreads : array of shape (clusters,)
-        The mean of 1 - cosine between the medoid and the trees of its cluster: 0 where all are equal.
+        The mean of 1 - cosine between the medoid and the trees of its cluster; 0 if all are equal.
     """
 
     labels: IntArray
@@ -54,26 +53,26 @@ def cluster_trees(
     vectorizer: FragmentVectorizer | None = None,
     n_jobs: int | None = None,
 ) -> Clusters:
-    """Return clusters of trees by the density of their rows: HDBSCAN of scikit-learn.
+    """Cluster trees by the density of their rows, with scikit-learn's HDBSCAN.
 
-    The distance of two trees is √(2 - 2 cos), that of their rows of fragments at length 1. Below a cosine of
-    ``threshold`` it is √2, as of trees that have nothing in common; above 0.95 it is that of 0.95, so that
-    copies of one page do not break up the cluster of its template. All distances are exact, but only those
-    of one tree are held at a time: memory grows with the number of trees, and time with its square. Equal
-    trees count as at most ``min_size`` of them: more would change nothing.
+    The distance of two trees is √(2 - 2 cos), the distance of their rows of fragments at length 1. Cosines
+    below ``threshold`` count as 0, and cosines above 0.95 as 0.95, so that copies of one page do not split
+    the cluster of its template. All distances are exact, but only those of one tree are held at a time:
+    memory grows with the number of trees, and time with its square. Of equal trees, at most ``min_size``
+    count, since more would change nothing.
 
     Parameters
     ----------
     trees : source of trees
         The trees, as ``read_trees`` takes them.
     min_size : int, default=5
-        The number of trees that make a cluster, at least 2.
+        The smallest size of a cluster, at least 2.
     threshold : float, default=0.5
-        The lowest cosine of trees that are at all alike.
+        The lowest cosine of similar trees; below it, trees count as unrelated.
     vectorizer : FragmentVectorizer, default=None
-        What turns trees into rows; ``FragmentVectorizer(damping="sqrt")`` by default.
+        Turns trees into rows; by default ``FragmentVectorizer(damping="sqrt")``.
     n_jobs : int, default=None
-        Threads; -1 for one per core. The clusters do not depend on it.
+        The number of threads; -1 uses all cores. The clusters do not depend on it.
 
     Returns
     -------
@@ -96,7 +95,7 @@ def cluster_trees(
     threshold = checked_share("threshold", threshold)
     vectorizer = FragmentVectorizer(damping="sqrt", n_jobs=n_jobs) if vectorizer is None else vectorizer
     if not vectorizer.normalize:
-        raise ParameterError("trees are clustered by cosines: give a vectorizer with normalize=True")
+        raise ParameterError("clustering needs cosines: use a vectorizer with normalize=True")
     forest = read_trees(trees)
     kinds, kind = _distinct(forest)
     if len(forest) < min_size:
@@ -106,13 +105,13 @@ def cluster_trees(
         points = np.repeat(np.arange(kinds.size), copies)
         rows = _with_outsiders(vectorizer.transform(forest[kinds])[points], min_size)
         found = _hdbscan(_reachability(rows, threshold, min_size, n_jobs), min_size)
-        found[found == found[0]] = -1  # what is with the outsiders
+        found[found == found[0]] = -1  # trees that are clustered with the outsiders
         labels = found[min_size + np.cumsum(copies) - copies][kind]
     return _described(forest, labels, vectorizer)
 
 
 def _distinct(forest: Forest) -> tuple[IntArray, IntArray]:
-    """Return the first tree of each kind, and the kind of each tree, numbered as they come."""
+    """Return the first tree of each kind, and the kind of each tree; equal trees are of one kind."""
     _, first, kind = np.unique(forest.root_subtree, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
@@ -121,7 +120,7 @@ def _distinct(forest: Forest) -> tuple[IntArray, IntArray]:
 
 
 def _with_outsiders(rows: Any, count: int) -> Any:
-    """Put equal rows before the others, with which they have nothing in common."""
+    """Prepend ``count`` equal rows that have nothing in common with the others."""
     from scipy.sparse import csr_matrix
 
     indices = np.concatenate([np.full(count, rows.shape[1]), rows.indices])
@@ -131,10 +130,10 @@ def _with_outsiders(rows: Any, count: int) -> Any:
 
 
 def _reachability(rows: Any, threshold: float, min_size: int, n_jobs: int | None) -> Any:
-    """Return the minimum spanning tree of the mutual reachability distances, a symmetric sparse matrix.
+    """Return the minimum spanning tree of the mutual reachability distances as a symmetric sparse matrix.
 
-    The distance of two rows is taken as at least that of each to its ``min_size``-th neighbour, itself
-    included (Campello, Moulavi & Sander 2013).
+    This distance is the largest of three: the distance of the two rows, and the distance of each to its
+    ``min_size``-th neighbour, counting itself (Campello, Moulavi & Sander 2013).
     """
     from scipy.sparse import csr_matrix
 
@@ -163,9 +162,9 @@ def _spanning_tree(
     indptr: IntArray, indices: IntArray, data: Array, lists: PostingLists, core: FloatArray, threshold: float,
     waits: BoolArray, products: FloatArray, parent: IntArray, length: FloatArray,
 ) -> None:  # fmt: skip
-    """Find for every row the one before it in the tree, and their distance: Prim's algorithm from row 0.
+    """Set the parent of every row in the tree, and their distance, by Prim's algorithm from row 0.
 
-    The distances of one row to all others are computed when it joins, and then forgotten.
+    The distances of one row to all others are computed when it joins, then discarded.
     """
     n = core.size
     row = 0
@@ -189,16 +188,16 @@ def _spanning_tree(
 def _hdbscan(reachability: Any, min_size: int) -> IntArray:
     from sklearn.cluster import HDBSCAN
 
-    # The distances are those of mutual reachability already, so that a point is its own only neighbour.
+    # Mutual reachability is already computed: with min_samples=1, HDBSCAN keeps the distances.
     made = HDBSCAN(min_cluster_size=min_size, min_samples=1, metric="precomputed", copy=False)
     return made.fit(reachability).labels_.astype(np.int64)
 
 
 def _described(forest: Forest, labels: IntArray, vectorizer: FragmentVectorizer) -> Clusters:
-    """Return clusters by their size, with the medoid of each: the row most like the sum of all."""
+    """Return clusters by descending size, with the medoid and the spread of each."""
     names, first, sizes = np.unique(labels[labels >= 0], return_index=True, return_counts=True)
     names = names[np.lexsort((first, -sizes))]
-    number = np.full(labels.max(initial=-1) + 2, -1)  # the last is that of -1
+    number = np.full(labels.max(initial=-1) + 2, -1)  # the last entry is for -1
     number[names] = np.arange(names.size)
     labels = number[labels]
     medoids, spreads = np.zeros(names.size, np.int64), np.zeros(names.size)
@@ -214,7 +213,7 @@ def _described(forest: Forest, labels: IntArray, vectorizer: FragmentVectorizer)
 
 
 def _likeness(rows: Any) -> FloatArray:
-    """Return the mean of the products of each row with all: its product with their sum."""
+    """Return the mean dot product of each row with all rows: its product with their sum."""
     from scipy.sparse import csr_matrix
 
     used, place = np.unique(rows.indices, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Compare two trees: how similar they are, and which productions they share."""
+"""Compare two trees: similarity, edit distance, and shared productions."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from treedot.vectors.spec import SparseSpec
 
 
 class Comparison(NamedTuple):
-    """How two trees compare.
+    """The comparison of two trees; the result of ``compare``.
 
     Attributes
     ----------
     similarity : float
-        Of all productions that occur in either tree, the share that occurs in both.
+        The share of the productions of either tree that occur in both.
     cosine : float
-        That of their rows of fragments, as of ``FragmentVectorizer(damping="sqrt")``.
+        The cosine of their rows of fragments, made by ``FragmentVectorizer(damping="sqrt")``.
     agreement : float or None
-        The similarity of their names and literals; None where a tree keeps none apart.
+        The similarity of their names and literals; None if a tree does not store them separately.
     edits : int or None
-        The edit distance; None where the trees are too large for it.
+        The edit distance; None if the trees are too large for it.
     shared, only_a, only_b : dict
-        The productions of both and of one alone, as ``label → children``, and how often each; the most
-        frequent first.
+        The productions of both trees, only of the first, and only of the second, as ``label → children``,
+        with their numbers of occurrences, most frequent first.
     """
 
     similarity: float
@@ -41,7 +41,7 @@ class Comparison(NamedTuple):
     only_b: dict[str, int]
 
     def __repr__(self) -> str:
-        """Return the figures, and of the productions only their numbers."""
+        """Return the figures, with only the numbers of productions."""
         shown = (
             f"{name}=<{len(value)} productions>" if isinstance(value, dict) else f"{name}={value!r}"
             for name, value in self._asdict().items()

@@ -1,4 +1,4 @@
-"""Find the nearest neighbours of many vectors among many, tile by tile."""
+"""Find the nearest neighbours of many vectors, tile by tile."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ from treedot.vectors.inverted_index import InvertedIndex, PostingLists, add_prod
 from treedot.vectors.products import dense_columns, dot_products
 from treedot.vectors.vectors import comparable
 
-# A tile of dot products is large enough for matrix multiplication at full speed, and small beside
-# the vectors themselves.
-TILE = 2048
-LINES = 16  # sparse rows that a thread compares at a time
+TILE = 2048  # rows: large enough for fast matrix multiplication, small compared with the vectors
+LINES = 16  # sparse rows per task
 
 NOT_FINITE = "a dot product is not finite: there is nan or inf among the vectors"
 
@@ -47,36 +45,36 @@ def nearest(
         The queries: vectors of trees. Memory maps are read tile by tile.
     Y : array, sparse matrix or Vectors, of shape (n_Y, n_components), default=None
         The vectors to search. Without Y, the rows of X are compared with each other, and a row is not its own
-        neighbour. Two ``Vectors``, as ``load_vectors`` reads them, must have been made alike, or it is an
-        error. A plain matrix does not say how it was made: that it belongs with the other is up to you. Of
-        sparse rows, the matrix with fewer non-zeros is turned into an inverted index, and one pass over the
-        other does the rest: a few queries need hardly any memory, however many rows they are compared with.
+        neighbour. Two ``Vectors``, as ``load_vectors`` reads them, must have the same settings; plain
+        matrices do not store settings, so check yourself that they match. Of two sparse matrices, the one
+        with fewer non-zeros becomes an inverted index, and one pass over the other finds the neighbours: a
+        few queries need hardly any memory, however many rows there are.
     k : int, default=10
-        How many neighbours.
+        The number of neighbours.
     rerank : kernel, default=None
-        Compare the best by dot product again, exactly, by a kernel such as
-        ``SubsetTreeKernel(normalize=True)``, and return the best of those, with their kernels as values.
+        An exact kernel, such as ``SubsetTreeKernel(normalize=True)``. The candidates with the largest dot
+        products are ranked again by this kernel, and the returned values are kernels.
     trees : source of trees, or pair of sources, default=None
-        With ``rerank``, the trees of X, or (trees of X, trees of Y) where there is Y.
+        With ``rerank``, the trees of X; or, if Y is given, a pair (trees of X, trees of Y).
     candidates : int, default=100
-        With ``rerank``, how many of the best by dot product are compared exactly.
+        With ``rerank``, the number of candidates to rank again.
     n_jobs : int, default=None
-        Threads for sparse rows; -1 for all cores. The results are the same to the byte. Dense vectors go
-        through BLAS, which has threads of its own.
+        The number of threads for sparse rows; -1 uses all cores. The results do not depend on it. Dense
+        vectors are compared by BLAS, which has its own threads.
     device : str, default="cpu"
-        "cpu", or "cuda" to compare dense vectors on a GPU that holds one and a half times their size. It
-        finds twice as many in half precision, multiplies these again in float32 and returns the best.
+        "cpu", or "cuda" to compare dense vectors on a GPU, which needs one and a half times their memory. It
+        finds twice as many neighbours in half precision, then picks the best of them in float32.
     elements : int, default=None
-        With a GPU, find ten times as many by only the first ``elements`` elements of the vectors: some
-        neighbours are missed, but it takes a fraction of the time.
+        With a GPU, find ten times as many candidates by only the first ``elements`` elements of the vectors.
+        This takes a fraction of the time, but misses some neighbours.
 
     Returns
     -------
     rows : array of int of shape (n_X, k)
-        The row numbers of the neighbours, best first; fewer columns where there are fewer than k others.
+        The row numbers of the neighbours, best first; fewer columns if there are fewer than k other rows.
     values : array of shape (n_X, k)
-        The dot products: float64 for sparse rows, and the vectors' own type for dense ones and for rows with
-        a dense rest; kernels are float64. Equal values are ordered by row number.
+        The dot products: float64 for sparse rows; the type of the vectors for dense vectors and for rows with
+        a dense rest; float64 for kernels. Equal values are ordered by row number.
 
     Examples
     --------
@@ -95,12 +93,14 @@ def nearest(
     k = checked_integer("k", k, at_least=1)
     if (rerank is None) != (trees is None):
         raise ParameterError(
-            "to rank again, give both: rerank, an exact kernel, and trees, those of the rows"
+            "rerank and trees go together: give an exact kernel and the trees of the rows, or neither"
         )
     if elements is not None:
         elements = checked_integer("elements", elements, at_least=1)
         if device == "cpu":
-            raise ParameterError("elements goes with device='cuda': a processor compares whole vectors")
+            raise ParameterError(
+                "elements needs device='cuda': remove it, since the CPU compares whole vectors"
+            )
     X, Y = comparable(X, Y)
     if sparse := _is_sparse(X):
         others = X if Y is None else Y
@@ -108,12 +108,12 @@ def nearest(
         X = np.asanyarray(X)
         others = X if Y is None else np.asanyarray(Y)
     if _is_sparse(others) != sparse:
-        raise ParameterError("cannot compare sparse rows with dense ones: give both alike")
+        raise ParameterError("cannot compare sparse rows with dense ones: make both sparse or both dense")
     if len(X.shape) != 2 or len(others.shape) != 2 or X.shape[1] != others.shape[1]:
         raise ParameterError(f"cannot compare rows of shapes {X.shape} and {others.shape}")
     most = others.shape[0] - (Y is None)
     if most < 1:
-        raise ParameterError("there is nothing to compare with")
+        raise ParameterError("there are no rows to compare with")
     k = min(k, most)
     wanted = min(checked_candidates(rerank, candidates, k), most)
     forests = None if rerank is None else _forests(trees, X.shape[0], None if Y is None else others.shape[0])
@@ -122,7 +122,7 @@ def nearest(
     other = None if Y is None else others
     if device != "cpu":
         if sparse:
-            raise DeviceError(f"sparse rows are compared by device='cpu' only, not by {device!r}")
+            raise DeviceError(f"sparse rows need device='cpu', not {device!r}")
         from treedot.vectors.gpu.products import nearest_on_gpu
 
         rows, values = nearest_on_gpu(X, other, wanted, device, elements)
@@ -136,10 +136,12 @@ def nearest(
 
 
 def _forests(trees: Any, rows: int, others: int | None) -> tuple[Forest, Forest]:
-    """Return the trees of X and of what it is compared with."""
+    """Read the trees of X, and the trees of Y or again those of X."""
     if others is None:
         if isinstance(trees, (tuple, list)) and any(isinstance(part, Forest) for part in trees):
-            raise ParameterError("trees are those of X alone: a pair, (trees of X, trees of Y), goes with Y")
+            raise ParameterError(
+                "trees is a pair, (trees of X, trees of Y), but Y is not given: give only the trees of X"
+            )
         forest = read_trees(trees)
         forests = forest, forest
     elif isinstance(trees, (tuple, list)) and len(trees) == 2:
@@ -188,7 +190,7 @@ def _line_by_line(
     csr: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, stop: int, lists: PostingLists,
     others_only: bool, line: np.ndarray, rows: np.ndarray, values: np.ndarray,
 ) -> bool:  # fmt: skip
-    """Keep the best of the index's rows for row after row."""
+    """Keep the best of the index's rows for each of the rows from ``start`` to ``stop``."""
     indptr, indices, data = csr
     ok = True
     for i in range(start, stop):
@@ -209,7 +211,7 @@ def _pass_over(
     csr: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, stop: int, lists: PostingLists,
     line: np.ndarray, rows: np.ndarray, values: np.ndarray,
 ) -> bool:  # fmt: skip
-    """Keep the best of some rows for each of the index's rows, in one pass."""
+    """Keep the best of the rows from ``start`` to ``stop`` for each of the index's rows."""
     indptr, indices, data = csr
     for i in range(start, stop):
         line[:] = 0.0
@@ -224,7 +226,7 @@ def _pass_over(
 def _dense_nearest(
     X: np.ndarray, Y: np.ndarray | None, k: int, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Multiply tile after tile; of X with itself, only the upper half."""
+    """Multiply tile by tile; for X with itself, only the upper half."""
     others = X if Y is None else Y
     kind = np.result_type(X.dtype, others.dtype, np.float32)
     rows, values = np.full((X.shape[0], k), -1, np.int64), np.full((X.shape[0], k), -np.inf, kind)
@@ -238,7 +240,7 @@ def _dense_nearest(
             if Y is None and first == start:
                 np.fill_diagonal(tile, -np.inf)
             _keep_tile(rows[here], values[here], tile, first)
-            if Y is None and first > start:  # the same products serve the other rows
+            if Y is None and first > start:  # the same products, transposed
                 _keep_tile(rows[there], values[there], np.ascontiguousarray(tile.T), start)
     return rows, values
 
@@ -251,11 +253,11 @@ def _tile(rows: Any, start: int, kind: Any) -> Any:
 def _keep_tile(rows: np.ndarray, values: np.ndarray, products: np.ndarray, first: int) -> None:
     """Merge a tile of products, whose columns start at ``first``, into the best so far, in place.
 
-    Tiles come in the order of their columns, so what only equals the worst of the best comes too late.
+    Tiles come in the order of their columns, so a value equal to the worst of the best comes too late.
     """
     count, k = values.shape
     better = products > values[:, -1:]
-    if np.count_nonzero(better) > 4 * count * k:  # at first all are: narrow them down row by row
+    if np.count_nonzero(better) > 4 * count * k:  # in the first tile, all are better
         cut = products.shape[1] - k
         better &= products >= np.partition(products, cut, axis=1)[:, cut : cut + 1]
     row, column = np.divmod(np.flatnonzero(better), products.shape[1])

@@ -1,4 +1,4 @@
-"""Rank neighbours that were found by dot products again, by an exact kernel."""
+"""Rank neighbours again by an exact kernel, after a search by dot products."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treedot.trees import Forest
 
 
 def checked_candidates(kernel: Any, candidates: Any, k: int) -> int:
-    """Return how many neighbours to find: ``candidates`` to be ranked again by a kernel, or just ``k``."""
+    """Return how many neighbours to find: ``candidates`` if a kernel ranks them again, otherwise ``k``."""
     if kernel is None:
         return k
     checked_tree_kernel("rerank", kernel)
@@ -30,7 +30,7 @@ def ranked_again(
     kernel: Any, queries: Forest, trees: Callable[[np.ndarray], Forest], rows: np.ndarray, k: int,
     n_jobs: int | None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Return the k best of some rows for every query, and their exact kernels; ``trees`` fetches rows."""
+    """Return the k best of each query's ``rows``, and their exact kernels; ``trees`` fetches trees by row."""
 
     def kernels(i: int) -> np.ndarray:
         values: np.ndarray = kernel.gram(queries[[i]], trees(rows[i]))[0]

@@ -1,4 +1,4 @@
-"""Keep the k largest of many values in one pass; equal values are ordered by their row number."""
+"""Keep the k largest of many values in one pass; equal values are ordered by row number."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import numpy as np
 
 from treedot._runtime.jit import njit_borrowing, njit_inside
 
-NO_ROW = 2**62  # the row number of a place that is still free: larger than any, so it loses to all
+NO_ROW = 2**62  # marks a free place; larger than any row number, so that it loses every tie
 
 
 def empty(count: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows and values of the k best of nothing, ``count`` times."""
+    """Return ``count`` empty lists of the k best: their rows and values."""
     return np.full((count, k), NO_ROW, np.int64), np.full((count, k), -np.inf)
 
 
 def ranked(rows: np.ndarray, values: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k best of each line, best first; -1 and -inf where there are fewer."""
+    """Return the k best of each line, best first, padded with -1 and -inf."""
     order = np.lexsort((rows, -values))[:, :k]
     rows, values = np.take_along_axis(rows, order, 1), np.take_along_axis(values, order, 1)
     return np.where(rows == NO_ROW, -1, rows), values
@@ -23,7 +23,7 @@ def ranked(rows: np.ndarray, values: np.ndarray, k: int) -> tuple[np.ndarray, np
 
 @njit_inside
 def keep(row: int, value: float, rows: np.ndarray, values: np.ndarray) -> None:
-    """Put a row in the place of the worst of the best, which stands on top of a heap."""
+    """Replace the worst of the best, which is the root of a heap, by a row."""
     at = 0
     while True:
         child = 2 * at + 1
@@ -45,7 +45,7 @@ def keep(row: int, value: float, rows: np.ndarray, values: np.ndarray) -> None:
 def keep_best(line: np.ndarray, first: int, rows: np.ndarray, values: np.ndarray) -> bool:
     """Keep the best of a line whose row numbers start at ``first``; return whether all were finite.
 
-    Lines come in the order of their rows, so what only equals the worst of the best comes too late.
+    Lines come in the order of their rows, so a value equal to the worst of the best comes too late.
     """
     for i in range(line.size):
         value = line[i]

@@ -1,9 +1,9 @@
 """The edit distance of two trees, and which nodes correspond: Zhang & Shasha's algorithm (1989).
 
-Nodes are numbered in post-order, so the nodes of a subtree stand side by side, and so do those of the forest
-that is left when its last nodes are taken away. The distance of two such forests follows from smaller ones by
-deleting the last node of the first, inserting that of the second, or matching the subtrees of both. This is
-dynamic programming, and only subtrees of *key roots*, nodes with a sibling before them, need a table.
+Nodes are numbered in post-order, so the nodes of a subtree are contiguous; without its last nodes, a
+contiguous forest remains. Dynamic programming computes the distance of two such forests from smaller ones: by
+deleting the last node of the first, inserting the last node of the second, or matching their last subtrees.
+Only subtrees of *key roots*, the root and nodes with a sibling before them, need a table.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from treedot.errors import LimitError
 from treedot.readers import read_tree
 from treedot.trees import Forest
 
-MAX_NODES = 1000  # of a tree: two tables of four megabytes
-MAX_CELLS = 3 * 10**8  # of all tables together: about a second, which long chains of last children can exceed
+MAX_NODES = 1000  # of a tree; two tables then take four megabytes each
+MAX_CELLS = 3 * 10**8  # of all tables; about a second, which long chains of last children could exceed
 
 
 class _Nodes(NamedTuple):
-    """One tree, its nodes in post-order."""
+    """The nodes of one tree in post-order."""
 
     label: IntArray
-    first: IntArray  # the first node of every node's subtree, a leaf
+    first: IntArray  # the first leaf of every node's subtree
     key_roots: IntArray
 
 
 def edit_distance(a: Any, b: Any) -> int:
-    """Return how many nodes have to be inserted, deleted or given another label to make one tree the other.
+    """Return the smallest number of node insertions, deletions and relabellings that turn ``a`` into ``b``.
 
-    The children of a deleted node take its place among its siblings; inserting is the inverse.
+    The children of a deleted node take its place among its siblings; insertion is the inverse.
 
     Parameters
     ----------
@@ -60,10 +60,10 @@ def edit_distance(a: Any, b: Any) -> int:
 
 
 def align(a: Any, b: Any) -> IntArray:
-    """Return which nodes of two trees correspond when one is made the other by the fewest edits.
+    """Return which nodes of two trees correspond when the fewest edits turn one into the other.
 
-    What is left out of the pairs is deleted or inserted. Nodes that correspond may differ in their labels.
-    Ancestors correspond to ancestors, and what is to the left to what is to the left.
+    All other nodes are deleted or inserted. Corresponding nodes may differ in their labels. Ancestors
+    correspond to ancestors, and the order from left to right is preserved.
 
     Parameters
     ----------
@@ -93,15 +93,15 @@ def _both(a: Any, b: Any) -> tuple[_Nodes, _Nodes]:
     largest = int(forest.sizes.max())
     if largest > MAX_NODES:
         raise LimitError(
-            f"a tree of {largest:,} nodes is too large for the edit distance, which takes at most "
-            f"{MAX_NODES:,}: compare parts of it, or use similarity"
+            f"a tree of {largest:,} nodes is too large for the edit distance (at most {MAX_NODES:,}): "
+            "compare parts of it, or use similarity"
         )
     x, y = (_nodes(forest, i) for i in (0, 1))
     cells = _cells(x) * _cells(y)
     if cells > MAX_CELLS:
         raise LimitError(
-            f"the edit distance of these trees takes {cells:,} steps, more than {MAX_CELLS:,}, since they "
-            "are deep to the right: compare parts of them, or use similarity"
+            f"the edit distance of these trees takes {cells:,} steps (at most {MAX_CELLS:,}), because of "
+            "long chains of last children: compare parts of them, or use similarity"
         )
     return x, y
 
@@ -109,12 +109,14 @@ def _both(a: Any, b: Any) -> tuple[_Nodes, _Nodes]:
 def _nodes(forest: Forest, i: int) -> _Nodes:
     start, end = forest.offsets[i : i + 2]
     first = np.arange(end - start) - forest.subtree_size[start:end] + 1
-    _, last = np.unique(first[::-1], return_index=True)  # of every leaf, the highest node that begins with it
+    _, last = np.unique(
+        first[::-1], return_index=True
+    )  # for every leaf, the highest node whose subtree starts with it
     return _Nodes(forest.label[start:end].astype(np.int64), first, np.sort(end - start - 1 - last))
 
 
 def _cells(tree: _Nodes) -> int:
-    """Return the rows of all its tables; the cells are their product with those of the other tree."""
+    """Return the number of rows of all tables; multiplied by the other tree's, the number of cells."""
     return int((tree.key_roots - tree.first[tree.key_roots] + 1).sum())
 
 
@@ -123,7 +125,7 @@ def _table(x: _Nodes, y: _Nodes) -> IntArray:
 
 
 def _distances(x: _Nodes, y: _Nodes) -> IntArray:
-    """Return the edit distance of every subtree of x to every subtree of y."""
+    """Return the edit distances of all subtrees of x to all subtrees of y."""
     trees = np.zeros((x.label.size, y.label.size), np.int32)
     _fill_all(x, y, trees, _table(x, y))
     return trees
@@ -131,7 +133,7 @@ def _distances(x: _Nodes, y: _Nodes) -> IntArray:
 
 @njit_of_steps(lambda x, y, *_: 16 * x.label.size * y.label.size, borrowing=True)
 def _fill_all(x: _Nodes, y: _Nodes, trees: IntArray, forests: IntArray) -> None:
-    """Fill in the distances of the subtrees, by the tables of key roots."""
+    """Compute the distances of all subtrees from the tables of key roots."""
     for i in range(x.key_roots.size):
         for j in range(y.key_roots.size):
             _fill(x, y, x.key_roots[i], y.key_roots[j], trees, forests)
@@ -139,14 +141,14 @@ def _fill_all(x: _Nodes, y: _Nodes, trees: IntArray, forests: IntArray) -> None:
 
 @njit_inside
 def _fill(x: _Nodes, y: _Nodes, i: int, j: int, trees: IntArray, forests: IntArray) -> None:
-    """Fill the table of the subtrees of i and j: row r, column c is for their first r and first c nodes."""
+    """Fill the table of subtrees i and j: cell (r, c) is the distance of their first r and c nodes."""
     top, left = x.first[i], y.first[j]
     for c in range(j - left + 2):
         forests[0, c] = c
     for r in range(1, i - top + 2):
         node = top + r - 1
         forests[r, 0] = r
-        before = x.first[node] - top  # the nodes in front of its subtree
+        before = x.first[node] - top  # the number of nodes before its subtree
         for c in range(1, j - left + 2):
             other = left + c - 1
             best = min(forests[r - 1, c], forests[r, c - 1]) + 1
@@ -162,7 +164,7 @@ def _fill(x: _Nodes, y: _Nodes, i: int, j: int, trees: IntArray, forests: IntArr
 def _find_partners(
     x: _Nodes, y: _Nodes, trees: IntArray, forests: IntArray, waiting: IntArray, partner: IntArray
 ) -> None:
-    """Follow the best choices back, from the last nodes to the first."""
+    """Trace the best choices back from the last nodes to the first."""
     waiting[0, 0], waiting[0, 1], count = x.label.size - 1, y.label.size - 1, 1  # subtrees that correspond
     while count > 0:
         count -= 1

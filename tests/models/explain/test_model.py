@@ -56,12 +56,12 @@ def test_reading_ends_where_there_are_more_fragments_than_wanted(monkeypatch, tm
     assert found.n_trees == 5
     assert found.n_fragments > 50
     assert not found.complete
-    assert str(found).startswith(f"{found.n_fragments} fragments of 5 trees; more were not looked at")
+    assert str(found).startswith(f"{found.n_fragments} fragments of 5 trees; the limit was reached")
 
 
 def test_trees_without_fragments_are_refused():
     model = make_pipeline(FragmentVectorizer(), DualLinearSVC()).fit(FOREST, CLASSES)
-    with pytest.raises(SourceError, match="no fragment that the model has a column for"):
+    with pytest.raises(SourceError, match="no column for any fragment"):
         explain_model(model, [Tree("a")])
 
 

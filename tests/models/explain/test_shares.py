@@ -211,5 +211,5 @@ def test_trees_too_large_for_shares_of_a_kernel_are_refused(monkeypatch):
     with pytest.raises(RangeError, match="smaller decay"):
         pair_shares.kernel_shares(wide, wide, 1.0)
     monkeypatch.setattr(pair_shares, "MAX_PAIRS", 1000)
-    with pytest.raises(LimitError, match="compare smaller trees"):
+    with pytest.raises(LimitError, match="explain smaller trees"):
         pair_shares.kernel_shares(wide, wide, 0.1)

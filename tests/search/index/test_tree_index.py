@@ -216,7 +216,7 @@ def test_columns_of_metadata_survive(tmp_path):
     found = TreeIndex.build(both, tmp_path / "y").forest([0, 1, 2])
     assert dict(found.columns) == {"n": [3, None, None], "more": [[1, "x"], {"a": 0.5}, None]}
     forest.columns["bad"] = [1, {1, 2}]
-    with pytest.raises(SourceError, match="columns of tree 2 cannot be kept as JSON"):
+    with pytest.raises(SourceError, match="cannot store the columns of tree 2 as JSON"):
         TreeIndex.build(forest, tmp_path / "z")
 
 
@@ -239,7 +239,7 @@ def test_progress_is_told_and_nothing_is_no_index(tmp_path, monkeypatch):
     seen = []
     TreeIndex.build(["(A b)"] * 5, tmp_path / "x", progress=seen.append)
     assert seen == [2, 4, 5]
-    with pytest.raises(SourceError, match="no tree"):
+    with pytest.raises(SourceError, match="give at least one tree"):
         TreeIndex.build([], tmp_path / "y")
     with pytest.raises(SourceError, match="does not exist"):
         TreeIndex.build(["(A b)"], tmp_path / "none" / "y")
@@ -254,7 +254,7 @@ def test_forests_may_come_one_after_the_other(tmp_path):
 
 def test_an_index_is_replaced_only_if_that_is_asked_for(small):
     index, forest = small
-    with pytest.raises(ParameterError, match=r"exists: TreeIndex\.open reads it, and overwrite=True"):
+    with pytest.raises(ParameterError, match=r"exists: use TreeIndex\.open to read it, or overwrite=True"):
         TreeIndex.build(["(A b)"], index.path)
     assert len(TreeIndex.open(index.path)) == len(forest)
     assert len(TreeIndex.build(["(A b)"], index.path, overwrite=True)) == 1
@@ -334,7 +334,7 @@ def test_any_rows_can_leave_and_any_trees_come(tmp_path_factory, data, some, mor
         index.remove(sorted(gone))
         assert list(index.forest(range(len(index)))) == after
     else:
-        with pytest.raises(SourceError, match="no tree"):
+        with pytest.raises(SourceError, match="give at least one tree"):
             index.remove(sorted(gone))
         assert len(index) == len(some)
 
@@ -422,11 +422,11 @@ def rewritten(index, change):
         (lambda d, a: d.update(vectorizer=3), "cannot be rebuilt"),
         (lambda d, a: d.update(reading=[1]), "how its trees were read"),
         (lambda d, a: a.pop("lists.row"), "'row' is missing"),
-        (lambda d, a: a.update({"lists.value": a["lists.value"].astype(int)}), "'value' is missing or of"),
-        (lambda d, a: a.update({"lists.value": a["lists.value"][1:]}), "do not end"),
-        (lambda d, a: a["lists.start"].__setitem__(-1, 5), "do not end"),
-        (lambda d, a: a.update({"trees.arity": a["trees.arity"][1:]}), "'arity' does not end"),
-        (lambda d, a: a.update({"trees.offsets": a["trees.offsets"][[0, -1]]}), "as many trees"),
+        (lambda d, a: a.update({"lists.value": a["lists.value"].astype(int)}), "'value' is missing or has"),
+        (lambda d, a: a.update({"lists.value": a["lists.value"][1:]}), "inconsistent lengths"),
+        (lambda d, a: a["lists.start"].__setitem__(-1, 5), "inconsistent lengths"),
+        (lambda d, a: a.update({"trees.arity": a["trees.arity"][1:]}), "array 'arity' does not match"),
+        (lambda d, a: a.update({"trees.offsets": a["trees.offsets"][[0, -1]]}), "number of trees differs"),
     ],
 )
 def test_a_file_that_does_not_fit_together_is_refused(small, change, message):

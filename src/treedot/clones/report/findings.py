@@ -1,4 +1,4 @@
-"""Collect the places, source lines and differences that all reports show of a group."""
+"""Collect the places, source lines and differences of groups, which all reports show."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from treedot.errors import ParameterError
 from treedot.languages import LANGUAGES
 from treedot.trees import Forest
 
-MAX_LINES = 1000  # of a member that are compared and shown
-MAX_WIDTH = 2000  # characters of a line: a record may be one line
-TITLE_NAMES = 3  # different names of members in a group's title
+MAX_LINES = 1000  # lines of a member to compare and show
+MAX_WIDTH = 2000  # characters of a line to show: a whole file may be one line
+TITLE_NAMES = 3  # names in the title of a group
 
 Sources = Callable[[str], Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Member:
-    """One copy: where it stands, and its lines without their common indentation, where they can be read."""
+    """One copy: its place, and its lines without common indentation, if they can be read."""
 
     file: str
     start: int
@@ -39,19 +39,20 @@ class Member:
 
 @dataclass(frozen=True)
 class Finding:
-    """A group with its members.
+    """A group with its members and their differences.
 
     Attributes
     ----------
     rank : int
-        From 1 on.
+        The position of the group in the report, from 1.
     group : DuplicateGroup
+        The group.
     members : tuple of Member
+        The copies.
     other : int
-        The member, by its place among them, that is compared with the first: the one with the most lines that
-        the first has not.
+        The index of the member to compare with the first: the one with the most lines that the first lacks.
     difference : Difference or None
-        What differs between these two; None where the source of one cannot be read.
+        The differences of these two; None if the source of one cannot be read.
     """
 
     rank: int
@@ -62,16 +63,16 @@ class Finding:
 
     @property
     def title(self) -> str:
-        """The names of the members, each once; their files where they have no names."""
+        """The distinct names of the members, or the files of members without names."""
         names = list(dict.fromkeys(printable(member.name or member.file) for member in self.members))
         more = ["…"] if len(names) > TITLE_NAMES else []
         return " ~ ".join(names[:TITLE_NAMES] + more)
 
     @property
     def facts(self) -> str:
-        """What the group is, in figures."""
+        """The band, the similarity, the sizes and the score of the group, in words."""
         group = self.group
-        shape = ", shape alone" if group.is_shape_only else ""
+        shape = ", shape only" if group.is_shape_only else ""
         return (
             f"{group.band}{shape}, similarity {group.similarity:.2f}, {len(self.members)} copies, "
             f"{group.nodes} nodes, score {group.score:.0f}"
@@ -81,13 +82,13 @@ class Finding:
 def findings(forest: Forest, groups: Iterable[DuplicateGroup], sources: Sources) -> list[Finding]:
     """Return groups with their members; every file is read once."""
     groups = list(groups)
-    if not groups:  # then there may be no trees, whose columns no one knows
+    if not groups:  # a forest without trees may lack the columns
         return []
     lacking = [name for name in ("file", "start", "end") if name not in forest.columns]
     if lacking:
         raise ParameterError(
-            f"a report needs to know where the trees stand: there is no column {lacking[0]!r}, "
-            "which readers of source code give"
+            f"a report needs the places of the trees, but there is no column {lacking[0]!r}: "
+            "read the trees from source code, or add the column"
         )
     members = _members(forest, sorted({i for group in groups for i in group.members}), sources)
     return [
@@ -128,7 +129,7 @@ def _members(forest: Forest, numbers: Sequence[int], sources: Sources) -> dict[i
 
 
 def _dedented(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return lines without the indentation that all have, without blanks at their ends, long ones cut."""
+    """Remove common indentation and trailing blanks from lines, and cut long lines."""
     cut = (line if len(line) <= MAX_WIDTH else line[:MAX_WIDTH] + "…" for line in lines)
     expanded = [line.expandtabs(4).rstrip() for line in cut]
     indent = min((len(line) - len(line.lstrip()) for line in expanded if line), default=0)

@@ -34,17 +34,17 @@ def duplicates_report(
     Parameters
     ----------
     forest : Forest
-        The trees, with the columns ``file``, ``start`` and ``end`` (the first and the last line, from 1 on);
-        and ``name`` and ``language`` where these are known.
+        The trees, with the columns ``file``, ``start`` and ``end`` (the first and the last line, from 1),
+        and optionally ``name`` and ``language``.
     groups : iterable of DuplicateGroup
-        What ``find_duplicates`` found among them.
+        The groups that ``find_duplicates`` returned for these trees.
     format : str
         ``"text"``, one line per member; ``"json"``; ``"sarif"``, for code hosts and editors; ``"html"``, a
         page with the sources side by side; or ``"markdown"``, for comments on pull requests.
     sources : callable
-        Returns the lines of a file of the column ``file``; none where it cannot be read.
+        Returns the lines of a file, given its name in the column ``file``; an empty list if it is unreadable.
     title : str, default="Near-duplicates"
-        Of the page or the comment.
+        The title of the page or the comment.
 
     Returns
     -------

@@ -19,13 +19,15 @@ from treedot.clones.report.text import count_of
 
 _INTRODUCTION = """
 <details class="words"><summary>What the words mean</summary><dl>
-<dt>similarity</dt><dd>Of all constructs in either of two members (a node of the syntax with its children,
-names and literals aside), the share that is in both, for the two that are least alike.</dd>
-<dt>identical, renamed, near, similar</dt><dd>Everything is the same; all but names and literals is; the
-similarity is at least 0.8; it is lower.</dd>
-<dt>shape alone</dt><dd>What is shared is common, and names and literals differ: often nothing to act on.</dd>
-<dt>score</dt><dd>What could be saved: how rare the shared constructs are, in bits, times the similarity,
-times the copies beyond the first.</dd>
+<dt>similarity</dt><dd>The share of the constructs of two members that occur in both, for the two least
+similar members. A construct is a node of the syntax tree with its children, without names and literals.</dd>
+<dt>identical</dt><dd>All members are the same.</dd>
+<dt>renamed</dt><dd>The members are the same, except for names and literals.</dd>
+<dt>near, similar</dt><dd>The similarity is at least 0.8, or lower.</dd>
+<dt>shape only</dt><dd>The shared constructs are common, and names and literals differ: often not worth a
+change.</dd>
+<dt>score</dt><dd>How much there is to save: the rarity of the shared constructs in bits, times the
+similarity, times the square root of the number of copies beyond the first.</dd>
 </dl></details>
 """
 
@@ -48,7 +50,7 @@ _CONTROLS = """
 
 
 def html_report(title: str, found: Sequence[Finding], after: str = "") -> str:
-    """Return a page that makes no requests and needs no other file, with more HTML after the groups."""
+    """Return a self-contained page that makes no requests; ``after`` is HTML to add after the groups."""
     members = sum(len(finding.members) for finding in found)
     body = f"<p>{count_of(len(found), 'group')} with {count_of(members, 'member')}.</p>"
     if found:

@@ -17,10 +17,10 @@ JSON_VERSION = 1
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 BANDS = {
-    "identical": "Code that is the same, names and literals included",
-    "renamed": "Code that is the same but for names and literals",
-    "near": "Code of which at least 80 % of the constructs of either are in both",
-    "similar": "Code of which most constructs of either are in both",
+    "identical": "Identical code",
+    "renamed": "Identical code, except for names and literals",
+    "near": "Near-duplicate code: at least 80 % of the constructs occur in both copies",
+    "similar": "Similar code: most constructs occur in both copies",
 }
 
 
@@ -44,7 +44,7 @@ def _group(finding: Finding) -> dict[str, Any]:
 
 
 def figures(finding: Finding) -> dict[str, Any]:
-    """Return what a group is, rounded: the last digits of a logarithm differ between machines."""
+    """Return the figures of a group, rounded, since the last digits of logarithms differ between machines."""
     group = finding.group
     return {
         "band": group.band,
@@ -70,7 +70,7 @@ def _difference(finding: Finding) -> dict[str, Any] | None:
 
 
 def sarif_report(title: str, found: Sequence[Finding]) -> str:
-    """Return the groups as SARIF 2.1.0: one result each, at the first member, the others related to it."""
+    """Return the groups as SARIF 2.1.0: one result per group, at its first member; the others are related."""
     rules = [{"id": f"duplicate-{band}", "shortDescription": {"text": text}} for band, text in BANDS.items()]
     driver = {"name": "treedot", "version": treedot.__version__, "rules": rules}
     run = {
@@ -101,7 +101,7 @@ def _result(finding: Finding) -> dict[str, Any]:
 
 
 def _bracketed(text: str) -> str:
-    """Return a text that begins no link: SARIF escapes brackets as Markdown does."""
+    """Escape brackets, which begin a link in SARIF as in Markdown."""
     return "".join(f"\\{c}" if c in "\\[]" else c for c in text)
 
 
@@ -111,8 +111,8 @@ def _location(member: Member) -> dict[str, Any]:
 
 
 def _uri(file: str) -> str:
-    """Return the reference of a file: relative as it was given, or its address."""
+    """Return the URI of a file: relative for a relative path, otherwise with ``file://``."""
     if PurePath(file).is_absolute():
         return "file://" + quote(file.encode(errors="surrogateescape"))
-    # A first part with a colon would be taken for a scheme.
+    # Text before a colon would be taken for a scheme, such as http.
     return quote(file.encode(errors="surrogateescape")).replace(":", "%3A")

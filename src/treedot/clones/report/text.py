@@ -8,8 +8,8 @@ from treedot._pages.printable import printable
 from treedot.clones.report.findings import Finding, Member
 
 COMMENT_SIZE = 60_000  # characters; hosts refuse comments above 65,536
-OPEN = 10  # groups of a comment that are seen before it is unfolded
-LISTED = 20  # members of a group in a comment
+OPEN = 10  # groups of a comment to show unfolded
+LISTED = 20  # members of a group to show in a comment
 
 
 def text_report(title: str, found: Sequence[Finding]) -> str:
@@ -20,7 +20,7 @@ def text_report(title: str, found: Sequence[Finding]) -> str:
 
 
 def count_of(n: int, noun: str) -> str:
-    """Return a number with what it counts: 1 class, 2 classes."""
+    """Return a number with a noun in the right form: 1 class, 2 classes."""
     plural = noun + ("es" if noun.endswith("s") else "s")
     return f"{n:,} {noun if n == 1 else plural}"
 
@@ -36,12 +36,12 @@ def _headline(finding: Finding) -> str:
 
 
 def markdown_report(title: str, found: Sequence[Finding]) -> str:
-    """Return a list for comments on pull requests; what would be too long for one is count_of."""
+    """Return a list of groups for a comment on a pull request, with the number of groups that do not fit."""
     heading = f"### {_plain(title)}\n\n"
     if not found:
         return f"{heading}No near-duplicates.\n"
     items = [_item(finding) for finding in found]
-    sizes = [len(heading) + 200]  # with the text between the items
+    sizes = [len(heading) + 200]  # 200 for the text between the items
     for item in items:
         sizes.append(sizes[-1] + len(item))
     shown = sum(size <= COMMENT_SIZE for size in sizes[1:])
@@ -65,7 +65,7 @@ def _bullet(member: Member) -> str:
 
 
 def _code(text: str) -> str:
-    """Return a code span: it ends at the first run of as many backticks as it began with."""
+    """Return a text as a Markdown code span, with more backticks around it than inside."""
     fence = "`"
     while fence in text:
         fence += "`"
@@ -73,5 +73,5 @@ def _code(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text in which nothing is taken for markup."""
+    """Escape all characters that Markdown could take for markup."""
     return "".join(f"\\{c}" if c in "\\`*_[]<>#|~&@" else c for c in printable(text))

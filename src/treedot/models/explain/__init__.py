@@ -1,4 +1,4 @@
-"""Why: which nodes and fragments a score or a kernel comes from."""
+"""Explain scores and kernels by the nodes and fragments that they come from."""
 
 from treedot.models.explain.decision import Explanation, FragmentShare, TreeValues, explain
 from treedot.models.explain.model import ClassFragments, FragmentWeight, ModelExplanation, explain_model

@@ -19,7 +19,7 @@ def json_of(found: Shown) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: trees, and classes that are not numbers or truth values, as text."""
+    """Convert a value for JSON; trees, and classes of other types than numbers and bools, become text."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if hasattr(value, "_asdict"):

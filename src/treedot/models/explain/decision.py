@@ -1,4 +1,4 @@
-"""Why a linear model decides as it does about one tree: exact shares of nodes, fragments and other parts."""
+"""Explain a linear model's decision about one tree: exact shares of nodes, fragments and other parts."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ BEYOND = "fragments beyond the budget"
 
 
 class FragmentShare(NamedTuple):
-    """What one fragment contributes to a score.
+    """The contribution of one fragment to a score.
 
     Attributes
     ----------
     fragment : Tree
         The fragment.
     value : float
-        Its weight times its value in the tree's row.
+        The contribution: its weight times its value in the tree's row.
     nodes : list of list of int
         The inner nodes of every occurrence, in post-order.
     column : str or None
-        Which tree of the example it is a fragment of, where the model has several.
+        The tree column of the fragment, if the model has named columns.
     """
 
     fragment: Tree
@@ -41,18 +41,18 @@ class FragmentShare(NamedTuple):
     column: str | None = None
 
     def __repr__(self) -> str:
-        """Return the fields, and of the nodes only the number of occurrences."""
+        """Return the fields, with only the number of occurrences for the nodes."""
         shown = f"fragment={self.fragment!r}, value={self.value!r}, nodes=<{len(self.nodes)} occurrences>"
         return f"FragmentShare({shown}, column={self.column!r})"
 
 
 class TreeValues(NamedTuple):
-    """What the nodes of one tree contribute to a score.
+    """The contributions of one tree's nodes to a score.
 
     Attributes
     ----------
     column : str or None
-        The name of the tree's column, where it has one.
+        The name of the tree's column, if it has one.
     tree : Tree
         The tree.
     node_values : array of shape (n_nodes,)
@@ -66,31 +66,32 @@ class TreeValues(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Shown):
-    """The score of one tree taken apart; what ``explain`` returns.
+    """The parts of one tree's score; the result of ``explain``.
 
-    It prints as a tree with the value of every node, and draws itself in notebooks.
+    It prints as a tree with the value of every node; notebooks draw it.
 
     Attributes
     ----------
     trees : list of TreeValues
-        What is explained: a tree and the values of its nodes, for each tree column of the model.
+        The tree and the values of its nodes, for each tree column of the model.
     tree, node_values : Tree, array
-        The first of these.
+        The first tree and its values.
     target : object
-        The class whose score it is; None for a model that predicts numbers.
+        The class whose score is explained; None for a model that predicts numbers.
     score : float
         The model's decision value for that class: the sum of all node values, ``others`` and ``bias``.
     others : dict
-        What belongs to no node, by name: columns of numbers and texts, and what lies beyond the budget.
+        Contributions that belong to no node, by name: columns of numbers and texts, and fragments beyond the
+        budget.
     bias : float
         The model's intercept.
     supporting, opposing : list of FragmentShare
-        The fragments that raise and lower the score the most, the strongest first.
+        The fragments that raise and lower the score most, strongest first.
     flip : Removal or None
-        The smallest subtree whose removal changes the model's decision; None where there is none, where it
-        was not looked for, and for a model that predicts numbers.
+        The smallest subtree whose removal changes the decision; None if there is none, if none was sought,
+        or if the model predicts numbers.
     flip_sought : bool
-        Whether it was looked for.
+        Whether ``flip`` was sought.
     """
 
     trees: list[TreeValues]
@@ -117,13 +118,13 @@ class Explanation(Shown):
 
     @property
     def parts(self) -> list[tuple[str, float]]:
-        """What the score is the sum of, by name."""
+        """The parts that sum to the score, by name."""
         nodes = [("nodes" if one.column is None else f"nodes of {one.column}", one) for one in self.trees]
         sums = [(name, float(one.node_values.sum())) for name, one in nodes]
         return [*sums, *self.others.items(), ("bias", self.bias)]
 
     def __repr__(self) -> str:
-        """Return one line; ``str`` has all of it."""
+        """Return a summary in one line; ``str`` returns the whole explanation."""
         sizes = ", ".join(str(one.tree.size) for one in self.trees)
         return f"<Explanation of the score {self.score!r} for {self.target!r}: trees of {sizes} nodes>"
 
@@ -131,30 +132,30 @@ class Explanation(Shown):
 def explain(
     model: Any, tree: Any, target: Any = None, *, n_fragments: int = 10, find_flip: bool = True
 ) -> Explanation:
-    """Take the decision of a linear model about one tree apart.
+    """Explain the decision of a linear model about one tree.
 
     The score is the bias plus w·x, and a fragment that occurs c times has the value √λ^(p - 1) g(c) / ‖x‖.
-    With the length ‖x‖, the damping g and inverse frequencies held fixed, as constants of this tree, what a
-    fragment contributes is divided equally among its c occurrences, and that of an occurrence equally among
-    its p inner nodes. These are the Shapley values of the nodes, in the game where an occurrence is there as
-    long as all of its nodes are. They sum exactly to the score, with the other parts and the bias.
+    The length ‖x‖, the damping g and inverse frequencies are held fixed, as constants of this tree. A
+    fragment's contribution is divided equally among its c occurrences, and the share of an occurrence equally
+    among its p inner nodes. These are the Shapley values of the nodes in the game in which an occurrence
+    counts if all of its nodes are present. With the other parts and the bias, they sum exactly to the score.
 
     Parameters
     ----------
     model : TreeClassifier, LinearModel or Pipeline
-        Whose rows are those of a ``FragmentVectorizer``; in a Pipeline, this and a fitted linear model with
-        ``coef_`` and ``intercept_``.
+        A fitted model whose rows come from a ``FragmentVectorizer``. A Pipeline consists of this vectorizer
+        and a linear model with ``coef_`` and ``intercept_``.
     tree : bracket text, Tree, nested lists, or a Forest of one tree
-        What the decision is about. For a model of a table's columns, a dictionary of the values by column,
-        or a table of one row.
+        The tree to explain. For a model with named columns, a dictionary of values by column, or a table of
+        one row.
     target : object, default=None
-        The class whose score is explained; by default the one that the model decides for. Of two classes,
-        the first has the negative of the decision value.
+        The class whose score to explain; by default the predicted one. Of two classes, the score of the first
+        is the negative decision value.
     n_fragments : int, default=10
-        How many fragments are listed for and against.
+        The number of fragments to list for the class, and against it.
     find_flip : bool, default=True
-        Whether to look for the smallest subtree whose removal (its label stays, its children go) changes the
-        decision: every pruned tree is encoded and normalised anew.
+        Whether to look for the smallest subtree whose removal changes the decision. The root of the removed
+        subtree stays as a leaf. Every pruned tree is encoded and normalised again.
 
     Returns
     -------
@@ -196,7 +197,7 @@ def explain(
 
 
 class _Explained(NamedTuple):
-    """A tree with the values of its nodes, and what each of its fragments contributes."""
+    """A tree with the values of its nodes and the contribution of each fragment."""
 
     values: TreeValues
     forest: Forest
@@ -204,7 +205,7 @@ class _Explained(NamedTuple):
     contribution: np.ndarray
 
     def share(self, number: int) -> FragmentShare:
-        """Return what a fragment contributes."""
+        """Return the share of the fragment with this number."""
         nodes = self.found.nodes_of(number)
         fragment = fragment_at(self.forest, nodes[0])
         return FragmentShare(fragment, float(self.contribution[number]), nodes, self.values.column)
@@ -222,7 +223,7 @@ def _explained(part: Part, forest: Forest, row: int, sign: float) -> _Explained:
 
 
 def _others(linear: LinearFunction, table: Table, row: int, sign: float) -> dict[str, float]:
-    """Return what the score holds beside bounded fragments and the bias."""
+    """Return the parts of the score other than bounded fragments and the bias."""
     found: dict[str, float] = {}
     for part in linear.parts:
         trees, numbers, texts = part.input.reads
@@ -238,7 +239,7 @@ def _others(linear: LinearFunction, table: Table, row: int, sign: float) -> dict
 
 
 def _beyond(part: Part, vectorizer: FragmentVectorizer, forest: Forest, row: int) -> float:
-    """Return what the fragments beyond the budget contribute."""
+    """Return the contribution of the fragments beyond the budget."""
     matrix, width = vectorizer.transform(forest), vectorizer.n_features
     beyond = matrix.indices >= (len(vectorizer.dictionary_) if width is None else width)
     weights = part.weights_at(matrix.indices[beyond])[row]

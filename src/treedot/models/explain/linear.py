@@ -1,4 +1,4 @@
-"""Linear models of rows of fragments: which inputs, which weights, which bias."""
+"""Take linear models of fragments apart into inputs, weights and biases."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ WANTED = "a TreeClassifier, or a Pipeline of a FragmentVectorizer and a linear m
 
 
 class Part(NamedTuple):
-    """An input of a model, and from an array of its columns to their weights, one row for each score."""
+    """An input of a model, and a function from columns to their weights, with one row for each score."""
 
     input: ModelInput
     weights_at: Callable[[np.ndarray], np.ndarray]
 
     @property
     def column(self) -> str | None:
-        """The tree column, for an input of trees."""
+        """The name of the tree column, if the input is one of trees."""
         return self.input.reads.trees[0]
 
     @property
     def vectorizer(self) -> FragmentVectorizer | None:
-        """What makes rows of trees; None for numbers and texts."""
+        """The vectorizer of the trees; None for numbers and texts."""
         return self.input.vectorizer if isinstance(self.input, VectorizerInput) else None
 
     def scores(self, table: Table) -> np.ndarray:
-        """Return what the input adds to the scores of every example."""
+        """Return what this input adds to the scores of every example."""
         rows = to_csr(self.input.transform(table))
-        columns, number = np.unique(rows.indices, return_inverse=True)  # the weights of all may be gigabytes
+        columns, number = np.unique(rows.indices, return_inverse=True)  # all weights may take gigabytes
         narrow = csr_matrix((rows.data.astype(float), number, rows.indptr), (len(table), columns.size))
         return np.asarray(narrow @ self.weights_at(columns).T)
 
@@ -61,8 +61,8 @@ class LinearFunction(NamedTuple):
     bias : array
         One number for each score.
     classes : list, optional
-        In the order of the scores; two classes have one score, which is positive for the second. None for a
-        model that predicts numbers.
+        The classes in the order of the scores; two classes have one score, which is positive for the second.
+        None for a model that predicts numbers.
     """
 
     parts: list[Part]
@@ -71,7 +71,7 @@ class LinearFunction(NamedTuple):
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """Take a fitted model of trees apart, or raise where it is something else."""
+        """Return the linear function of a fitted model; raise ParameterError for any other object."""
         if isinstance(model, TreeClassifier):
             check_is_fitted(model)
             return cls._of_inputs(
@@ -81,11 +81,11 @@ class LinearFunction(NamedTuple):
             inputs = [from_stored(each) for each in model.inputs]
             return cls._of_inputs(inputs, model.columns, model.weights, model.bias, model.classes)
         if not isinstance(model, Pipeline):
-            raise ParameterError(f"what can be explained is {WANTED}, not {type(model).__name__}")
+            raise ParameterError(f"cannot explain {type(model).__name__}: give {WANTED}")
         steps = [step for _, step in model.steps if step not in (None, "passthrough")]
         if len(steps) != 2:
             named = ", ".join(type(step).__name__ for step in steps)
-            raise ParameterError(f"what can be explained is {WANTED}, not one of {named}")
+            raise ParameterError(f"cannot explain a Pipeline of {named}: give {WANTED}")
         return cls._of_steps(VectorizerInput(None, steps[0]), steps[1])
 
     @classmethod
@@ -103,52 +103,51 @@ class LinearFunction(NamedTuple):
         name = type(linear).__name__
         check_is_fitted(linear)
         if not (hasattr(linear, "coef_") and hasattr(linear, "intercept_")):
-            raise ParameterError(f"{name} has no weights (coef_, intercept_): take {WANTED}")
+            raise ParameterError(f"{name} has no weights (coef_, intercept_): use {WANTED}")
         coef = linear.coef_ if issparse(linear.coef_) else np.atleast_2d(linear.coef_)
         classes = np.asarray(linear.classes_).tolist() if hasattr(linear, "classes_") else None
         wanted = 1 if classes is None or len(classes) == 2 else len(classes)
-        if coef.shape[0] != wanted or (
-            wanted > 1 and isinstance(linear, (SVC, NuSVC))
-        ):  # class against class
-            raise ParameterError(f"{name} has no row of weights for each class: take {WANTED}")
+        one_vs_one = wanted > 1 and isinstance(linear, (SVC, NuSVC))
+        if coef.shape[0] != wanted or one_vs_one:
+            raise ParameterError(f"{name} does not have one row of weights per class: use {WANTED}")
         bias = np.broadcast_to(np.asarray(linear.intercept_, float), coef.shape[:1])
         part = Part(_checked(rows), partial(_sparse if issparse(coef) else _dense, coef))
         return cls([part], bias, classes)
 
     @property
     def reads(self) -> Columns:
-        """The names of the columns that examples are made of."""
+        """The names of the columns that make up an example."""
         return columns_of([part.input for part in self.parts])
 
     @property
     def trees(self) -> list[Part]:
-        """The parts that are trees."""
+        """The parts whose inputs are trees."""
         return [part for part in self.parts if part.vectorizer is not None]
 
     def read_one(self, example: Any) -> Table:
-        """Read one example: a tree; where columns have names, the values by name, or a table of one row."""
+        """Read one example: a tree or, if columns have names, a mapping of values or a table of one row."""
         if not self.reads.are_named:
             return Table({None: read_tree(example)})
         if isinstance(example, Mapping):
             example = {name: [value] for name, value in example.items()}
         table = read_table(example, self.reads)
         if len(table) != 1:
-            raise ParameterError(f"expected one example, found {len(table)}")
+            raise ParameterError(f"expected one example, found {len(table)}: give a table of one row")
         return table
 
     def scores(self, table: Table) -> np.ndarray:
-        """Return the scores of every example; for two classes, of the second alone."""
+        """Return the scores of every example; for two classes, only the score of the second."""
         return self.bias + sum(part.scores(table) for part in self.parts)
 
     def best(self, scores: np.ndarray) -> np.ndarray:
-        """Return the number of the class that wins for each row of scores."""
+        """Return the number of the predicted class for each row of scores."""
         return (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
 
     def target(self, wanted: Any, scores: np.ndarray) -> tuple[int, int, float]:
-        """Return a class, the row of its weights and their sign; by default the class that wins."""
+        """Return the number, weight row and sign of a class; by default of the predicted one."""
         if self.classes is None:
             if wanted is not None:
-                raise ParameterError("this model predicts numbers, not classes: leave out the target")
+                raise ParameterError("this model predicts numbers, not classes: omit the target")
             return 0, 0, 1.0
         if wanted is not None and wanted not in self.classes:
             raise ParameterError(f"there is no class {wanted!r}: choose one of {first_few(self.classes)}")
@@ -163,8 +162,8 @@ def _checked(each: ModelInput) -> ModelInput:
         return each
     made_by = getattr(each, "vectorizer", getattr(each, "kernel", None))
     raise ParameterError(
-        "a model is explained by its fragments, so its rows must be those of a FragmentVectorizer, "
-        f"not of {type(made_by).__name__}"
+        f"cannot explain the rows of {type(made_by).__name__}: only models with a FragmentVectorizer can be "
+        "explained"
     )
 
 
@@ -176,13 +175,13 @@ def _sparse(coef: Any, columns: np.ndarray) -> np.ndarray:
     coef = coef.tocsr()
     if not coef.has_canonical_format:
         coef = coef.copy()
-        coef.sum_duplicates()  # and sort columns
+        coef.sum_duplicates()  # this also sorts the columns
     rows = [slice(*coef.indptr[k : k + 2]) for k in range(coef.shape[0])]
     return np.concatenate([_listed(coef.indices[row], coef.data[None, row], columns) for row in rows])
 
 
 def _listed(known: np.ndarray, weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return the weights of columns where they are known for some, in ascending order, and else 0."""
+    """Return the weights of ``columns``, 0 for those not in ``known``, which is ascending."""
     rank = np.searchsorted(known, columns)
     there = rank < np.searchsorted(known, columns, side="right")
     found = np.zeros((weights.shape[0], columns.size))

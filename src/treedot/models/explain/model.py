@@ -1,4 +1,4 @@
-"""What a linear model has learned: its strongest fragments for and against each class."""
+"""Explain a linear model by its strongest fragments for and against each class."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FragmentWeight(NamedTuple):
     value : float
         The weight.
     column : str or None
-        Which tree of an example it is a fragment of, where the model has several.
+        The tree column of the fragment, if the model has named columns.
     """
 
     fragment: Tree
@@ -44,9 +44,9 @@ class ClassFragments(NamedTuple):
     Attributes
     ----------
     supporting : list of FragmentWeight
-        The fragments with the largest weights, the largest first.
+        The fragments with the largest weights, largest first.
     opposing : list of FragmentWeight
-        The fragments with the smallest weights, the smallest first.
+        The fragments with the smallest weights, smallest first.
     """
 
     supporting: list[FragmentWeight]
@@ -55,19 +55,19 @@ class ClassFragments(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelExplanation(Shown):
-    """What a model has learned; what ``explain_model`` returns.
+    """The strongest fragments of a model; the result of ``explain_model``.
 
     Attributes
     ----------
     fragments : dict
-        Of every class its ``supporting`` and ``opposing`` fragments, the strongest first. A model that
-        predicts numbers has one entry, None.
+        The ``supporting`` and ``opposing`` fragments of every class, strongest first. For a model that
+        predicts numbers, the only key is None.
     n_fragments : int
-        Among how many distinct fragments these were chosen.
+        The number of distinct fragments that were considered.
     n_trees : int
-        How many trees were read for that.
+        The number of trees that were read.
     complete : bool
-        Whether these are all: else there were more fragments than ``max_fragments``.
+        Whether all fragments were considered; False if there were more than ``max_fragments``.
     """
 
     fragments: dict[Any, ClassFragments]
@@ -78,7 +78,7 @@ class ModelExplanation(Shown):
     format = "treedot model explanation"
 
     def json_fields(self) -> dict[str, Any]:
-        """Return the fields by name; the fragments are a list of classes.
+        """Return the fields by name, with the fragments as a list of classes.
 
         Returns
         -------
@@ -91,7 +91,7 @@ class ModelExplanation(Shown):
         return {"classes": classes, **fields}
 
     def __repr__(self) -> str:
-        """Return one line; ``str`` has all of it."""
+        """Return a summary in one line; ``str`` returns the whole explanation."""
         read = f"{self.n_fragments} fragments of {self.n_trees} trees"
         return f"<ModelExplanation of {len(self.fragments)} classes: {read}>"
 
@@ -101,19 +101,19 @@ def explain_model(
 ) -> ModelExplanation:
     """Return the strongest fragments of a linear model, for and against each class.
 
-    Hashed columns have no names, so the fragments are looked for in trees, such as those of the training. Of
-    fragments that share a column each has the weight of the column, with its sign.
+    Hashed columns have no names, so fragments are taken from trees, such as those of the training. Fragments
+    that share a column all have the column's weight, each with its own sign.
 
     Parameters
     ----------
     model : TreeClassifier, LinearModel or Pipeline
         As ``explain`` takes it.
     trees : source of trees
-        Where to look for fragments, as ``read_trees`` takes it; a table for a model of a table's columns.
+        The trees with the fragments, as ``read_trees`` takes them; a table if the model has named columns.
     n_fragments : int, default=10
-        How many are listed for and against each class.
+        The number of fragments to list for each class, and against it.
     max_fragments : int, default=2**22
-        When to stop reading: when there are more distinct fragments.
+        Stop reading trees when there are more distinct fragments than this.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def explain_model(
     most = checked_integer("max_fragments", max_fragments, 1)
     listed = _listed(function, trees, most)
     if not any(found.number.size for _, found in listed):
-        raise SourceError("these trees have no fragment that the model has a column for")
+        raise SourceError("the model has no column for any fragment of these trees: give training trees")
     weights = [part.weights_at(found.column) * found.sign for part, found in listed]
     if function.classes is not None and len(function.classes) == 2:
         weights = [np.concatenate([-own, own]) for own in weights]
@@ -158,7 +158,7 @@ def explain_model(
 
 
 def _listed(function: LinearFunction, trees: Any, most: int) -> list[tuple[Part, FragmentColumns]]:
-    """Return the fragments of every tree column, and the columns of rows that they have."""
+    """Return the fragments of every tree column, and their columns in the rows."""
     table = None
     if function.reads.are_named:
         table = read_table(trees, Columns(function.reads.trees))
@@ -170,6 +170,6 @@ def _listed(function: LinearFunction, trees: Any, most: int) -> list[tuple[Part,
 
 
 def _share(part: Part, columns: FragmentColumns, weights: np.ndarray, number: int) -> FragmentWeight:
-    """Return a fragment of a tree column with its weight."""
+    """Return the fragment with this number, and its weight."""
     fragment = columns.dictionary.fragment(columns.number[number])
     return FragmentWeight(fragment, float(weights[number]), part.column)

@@ -1,4 +1,4 @@
-"""What two trees share: their subset tree kernel, fragment by fragment and node by node."""
+"""Explain the subset tree kernel of two trees, fragment by fragment and node by node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAVES = "equal leaves"
 
 
 class SharedFragment(NamedTuple):
-    """A fragment of two trees.
+    """A fragment that two trees share.
 
     Attributes
     ----------
@@ -43,27 +43,27 @@ class SharedFragment(NamedTuple):
     nodes_b: list[list[int]]
 
     def __repr__(self) -> str:
-        """Return the fields, and of the nodes only the numbers of occurrences."""
+        """Return the fields, with only the numbers of occurrences for the nodes."""
         occurrences = f"nodes_a=<{len(self.nodes_a)} occurrences>, nodes_b=<{len(self.nodes_b)} occurrences>"
         return f"SharedFragment(fragment={self.fragment!r}, value={self.value!r}, {occurrences})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairExplanation(Shown):
-    """The kernel of two trees taken apart; what ``explain_pair`` returns.
+    """The parts of the kernel of two trees; the result of ``explain_pair``.
 
     Attributes
     ----------
     a, b : Tree
         The trees.
     value : float
-        Their kernel: the sum of ``values_a`` and ``others``, and that of ``values_b`` and ``others``.
+        Their kernel. It is the sum of ``values_a`` and ``others``, and also of ``values_b`` and ``others``.
     values_a, values_b : array
-        The Shapley value of every node of each tree, in post-order, the other tree being fixed; 0 for leaves.
+        The Shapley value of every node of one tree, in post-order, with the other tree fixed; 0 for leaves.
     others : dict
-        What belongs to no inner node, by name.
+        Contributions that belong to no inner node, by name.
     fragments : list of SharedFragment
-        The fragments that add the most, the first the most.
+        The fragments that add most to the kernel, strongest first.
     """
 
     a: Tree
@@ -78,11 +78,11 @@ class PairExplanation(Shown):
 
     @property
     def unlisted(self) -> float:
-        """What all fragments that are not listed add to the kernel together."""
+        """The sum of what all unlisted fragments add to the kernel."""
         return self.value - sum(self.others.values()) - sum(shared.value for shared in self.fragments)
 
     def __repr__(self) -> str:
-        """Return one line; ``str`` has all of it."""
+        """Return a summary in one line; ``str`` returns the whole explanation."""
         sizes = f"{self.a.size} and {self.b.size}"
         return f"<PairExplanation of the kernel {self.value!r}: trees of {sizes} nodes>"
 
@@ -95,23 +95,23 @@ def explain_pair(
     budget: int | None = BUDGET,
     n_fragments: int = 10,
 ) -> PairExplanation:
-    """Take the subset tree kernel of two trees apart.
+    """Explain the subset tree kernel of two trees.
 
     A fragment with p productions that occurs c times in one tree and d times in the other adds c·d·λ^(p - 1).
-    A node's share is its equal part, 1/p, of every occurrence that it is part of: its Shapley value, with the
-    other tree fixed (and, where the kernel is normalised, the lengths). The shares are those of all
-    fragments, of which there may be exponentially many; the list has the strongest within a budget.
+    A node gets an equal share, 1/p, of every occurrence that it is part of. This is its Shapley value, with
+    the other tree fixed (and, if the kernel is normalised, the lengths). All fragments count, of which there
+    may be exponentially many; only the strongest within a budget are listed.
 
     Parameters
     ----------
     a, b : bracket text, Tree, nested lists, or a Forest of one tree
         The trees.
     kernel : SubsetTreeKernel, default=None
-        By default ``SubsetTreeKernel()``.
+        The kernel; by default ``SubsetTreeKernel()``.
     budget : int or None, default=4
-        The largest cost of a fragment that may be listed; None is for all, in small trees.
+        The largest cost of a listed fragment; None lists fragments of any cost, for small trees.
     n_fragments : int, default=10
-        How many fragments are listed.
+        The number of fragments to list.
 
     Returns
     -------
@@ -132,9 +132,7 @@ def explain_pair(
     """
     kernel = SubsetTreeKernel() if kernel is None else kernel
     if not isinstance(kernel, SubsetTreeKernel) or kernel.weighting != "count":
-        raise ParameterError(
-            f"a pair is explained for SubsetTreeKernel(weighting='count'), not for {kernel!r}"
-        )
+        raise ParameterError(f"cannot explain {kernel!r}: use a SubsetTreeKernel with weighting='count'")
     x, y = read_tree(a), read_tree(b)
     n_fragments = checked_integer("n_fragments", n_fragments, 0)
     value, scale = kernel(x, y), _scale(kernel, x, y)
@@ -147,7 +145,7 @@ def explain_pair(
 
 
 def _scale(kernel: SubsetTreeKernel, x: Forest, y: Forest) -> float:
-    """Return by how much the sum of Δ is multiplied: by the convention's unit, and divided by the lengths."""
+    """Return the factor of the sum of Δ: the unit of the convention, divided by the lengths if normalised."""
     scale = unit(kernel.convention, kernel.decay)
     if kernel.normalize:
         raw = SubsetTreeKernel(**{**kernel.get_params(), "normalize": False})
@@ -156,10 +154,10 @@ def _scale(kernel: SubsetTreeKernel, x: Forest, y: Forest) -> float:
 
 
 def _shared(x: Forest, y: Forest, encoder: SparseEncoder, scale: float, wanted: int) -> list[SharedFragment]:
-    """Return the bounded fragments of both trees that add the most to the kernel."""
+    """Return the shared bounded fragments that add most to the kernel."""
     ours, theirs = encoder.occurrences(x), encoder.occurrences(y)
     _, left, right = np.intersect1d(ours.key, theirs.key, assume_unique=True, return_indices=True)
-    values = scale * ours.value[left] * theirs.value[right]  # the same sign twice
+    values = scale * ours.value[left] * theirs.value[right]  # the signs cancel
     found = []
     for k in np.argsort(-values, kind="stable")[:wanted].tolist():
         nodes = ours.nodes_of(left[k]), theirs.nodes_of(right[k])

@@ -1,10 +1,10 @@
-"""How much each node of two trees adds to their subset tree kernel: Shapley values by integrated gradients.
+"""The share of each node in the subset tree kernel of two trees: Shapley values by integrated gradients.
 
 With a multiplier z for every inner node of one tree, ``Δ(m, n) = z_m ∏ (1 + λ Δ(children))``, the kernel is a
 polynomial in which a shared fragment of p productions is λ^(p - 1) times the product of its p multipliers. At
 z = t·1 the derivative by one of them is (λt)^(p - 1), and its integral over t from 0 to 1 is λ^(p - 1)/p: an
-equal share of the fragment. So the shares are integrals of gradients of the kernel with decay λt, which
-are polynomials of t: Gauss-Legendre quadrature with half as many points as there are productions is exact.
+equal share of the fragment. So the shares are integrals of gradients of the kernel with decay λt. These are
+polynomials of t, so Gauss-Legendre quadrature is exact with half as many points as there are productions.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from treedot._runtime.jit import njit, njit_of_steps
 from treedot.errors import LimitError, RangeError
 from treedot.trees import Forest
 
-EXACT = 24  # inner nodes, up to which as many points are taken as make the integral exact
+EXACT = 24  # with at most this many inner nodes, the quadrature is exact
 FIRST_POINTS = 5
-TOLERANCE = 1e-7  # of the sum of all shares: by how much they may change with more points, in the end
-MAX_PAIRS = 2**24  # of nodes, which a table of 64 MiB has numbers for
+TOLERANCE = 1e-7  # stop when more points change the shares by less than this share of their sum
+MAX_PAIRS = 2**24  # pairs of nodes: a table of 64 MiB
 
-TreeNodes = tuple[IntArray, IntArray, IntArray]  # productions, and where each node's children stand
+TreeNodes = tuple[IntArray, IntArray, IntArray]  # productions, starts of children, children
 
 
 class Matches(NamedTuple):
     """The pairs of nodes with equal productions, children before their parents.
 
-    The pairs of the children of pair k are ``child[start[k]:start[k + 1]]``, where these match too.
+    ``child[start[k]:start[k + 1]]`` are the pairs of children of pair k that match, too.
     """
 
     ours: IntArray
@@ -41,14 +41,14 @@ class Matches(NamedTuple):
 
 
 def kernel_shares(a: Forest, b: Forest, decay: float) -> tuple[FloatArray, FloatArray]:
-    """Return the share of every node of a tree, and of every node of another, in their kernel.
+    """Return the shares of the nodes of ``a``, and those of the nodes of ``b``, in the kernel of both.
 
-    Each sums to the kernel: the shares of one tree's nodes are taken with the other tree fixed.
+    Each array sums to the kernel, since the shares of one tree's nodes assume that the other tree is fixed.
     """
     if a.n_nodes * b.n_nodes > MAX_PAIRS:
         raise LimitError(
             f"trees of {a.n_nodes} and {b.n_nodes} nodes have more than {MAX_PAIRS} pairs of nodes: "
-            "compare smaller trees"
+            "explain smaller trees"
         )
     both = Forest.concat([a, b])
     start, child = both.children
@@ -62,12 +62,12 @@ def kernel_shares(a: Forest, b: Forest, decay: float) -> tuple[FloatArray, Float
 
 
 def _summed(nodes: IntArray, shares: FloatArray, n_nodes: int) -> FloatArray:
-    """Return the sum of the shares of each node's pairs."""
+    """Return the sum of shares over the pairs of each node."""
     return np.bincount(nodes, shares, n_nodes).astype(np.float64)
 
 
 def _adaptive(matches: Matches, decay: float, enough: int, exact: bool) -> FloatArray:
-    """Integrate with so many points that it is exact, or with more and more until nothing changes."""
+    """Integrate exactly with ``enough`` points, or with more and more points until the shares converge."""
     if exact:
         return _integrated(matches, decay, enough)
     points = FIRST_POINTS
@@ -81,7 +81,7 @@ def _adaptive(matches: Matches, decay: float, enough: int, exact: bool) -> Float
 
 
 def _integrated(matches: Matches, decay: float, points: int) -> FloatArray:
-    """Return the share of every pair of nodes."""
+    """Return the share of every matched pair, by quadrature with this number of points."""
     total = np.zeros(matches.ours.size)
     with np.errstate(over="ignore", invalid="ignore"):
         for t, weight in zip(*_quadrature(points), strict=True):
@@ -93,7 +93,7 @@ def _integrated(matches: Matches, decay: float, points: int) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def _quadrature(points: int) -> tuple[FloatArray, FloatArray]:
-    """Return points between 0 and 1, and their weights."""
+    """Return the points of Gauss-Legendre quadrature between 0 and 1, and their weights."""
     x, weight = np.polynomial.legendre.leggauss(points)
     return (x + 1) / 2, weight / 2
 
@@ -130,10 +130,10 @@ def _match(ours: TreeNodes, theirs: TreeNodes) -> tuple[IntArray, IntArray, IntA
 
 @njit
 def _gradient(start: IntArray, child: IntArray, decay: float) -> FloatArray:
-    """Return for every pair of nodes the sum of λ^(p - 1) over the shared fragments that it is part of.
+    """Return for every pair of nodes the sum of λ^(p - 1) over the shared fragments that contain it.
 
-    It is ``above`` · Δ: what grows down from the pair is Δ, and ``above`` is the derivative of the kernel by
-    Δ, passed down from the parents' pair. That is the derivative by a node's multiplier at 1.
+    It is ``above`` · Δ, where ``above`` is the derivative of the kernel by Δ, passed down from the parents'
+    pair. The product is the derivative by a node's multiplier at 1.
     """
     n = start.size - 1
     delta, above = np.ones(n), np.ones(n)
@@ -141,7 +141,7 @@ def _gradient(start: IntArray, child: IntArray, decay: float) -> FloatArray:
         for k in range(start[pair], start[pair + 1]):
             delta[pair] *= 1.0 + decay * delta[child[k]]
     for pair in range(n - 1, -1, -1):
-        delta[pair] *= above[pair]  # what it was is no longer needed but for its children, which come later
+        delta[pair] *= above[pair]  # the old value is no longer needed
         for k in range(start[pair], start[pair + 1]):
             above[child[k]] += decay * delta[pair] / (1.0 + decay * delta[child[k]])
     return delta

@@ -1,4 +1,4 @@
-"""What happens to a decision when parts of the tree are removed: labels stay, the children below go."""
+"""Find the smallest subtree whose removal changes a decision; its root stays as a leaf."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treedot.models.inputs.table import Table
 from treedot.trees import Forest, Tree
 
 BATCH_NODES = 2**16
-MAX_NODES = 2**25  # of all the pruned trees that are tried
+MAX_NODES = 2**25  # of all pruned trees together
 
 
 class Removal(NamedTuple):
@@ -21,13 +21,13 @@ class Removal(NamedTuple):
     Attributes
     ----------
     node : int
-        Its root, counted in post-order from 0; it stays, as a leaf.
+        The root of the subtree, in post-order from 0; it stays as a leaf.
     subtree : Tree
-        What stood there.
+        The removed subtree.
     decision : object
-        The class without it.
+        The predicted class without the subtree.
     column : str, optional
-        Which tree of the example it is part of, where the model has several.
+        The tree column of the subtree, if the model has named columns.
     """
 
     node: int
@@ -37,7 +37,7 @@ class Removal(NamedTuple):
 
 
 def pruned(forest: Forest, nodes: np.ndarray) -> Forest:
-    """Return the one tree of a forest once for each of some nodes, that node being a leaf.
+    """Return one copy of a single tree for each of ``nodes``, in which this node is a leaf.
 
     Examples
     --------
@@ -55,10 +55,10 @@ def pruned(forest: Forest, nodes: np.ndarray) -> Forest:
 
 
 def smallest_flip(model: LinearFunction, table: Table) -> Removal | None:
-    """Return the smallest subtree without which an example is of another class, or None where there is none.
+    """Return the smallest subtree whose removal changes the predicted class, or None if there is none.
 
-    The pruned trees are encoded and normalised anew. Of subtrees that are equally small, it is the first in
-    post-order, and in the order of the columns.
+    Pruned trees are encoded and normalised again. Of equally small subtrees, the first in the order of the
+    columns and in post-order is returned.
     """
     if model.classes is None:
         return None
@@ -76,12 +76,12 @@ def smallest_flip(model: LinearFunction, table: Table) -> Removal | None:
 def _smallest(
     model: LinearFunction, part: Part, forest: Forest, others: np.ndarray, before: int
 ) -> Removal | None:
-    """Return the smallest such subtree of one tree, given what all else adds to the scores."""
+    """Return the smallest such subtree of one tree; ``others`` is what all other parts add to the scores."""
     inner = np.flatnonzero(forest.arity > 0)
     if inner.size * forest.n_nodes > MAX_NODES:
         raise LimitError(
-            f"to remove each of {inner.size} subtrees from {forest.n_nodes} nodes takes too long: "
-            "leave it out with find_flip=False"
+            f"removing each of {inner.size} subtrees from a tree of {forest.n_nodes} nodes takes too long: "
+            "use find_flip=False"
         )
     inner = inner[np.argsort(forest.subtree_size[inner], kind="stable")]
     step = max(1, BATCH_NODES // forest.n_nodes)

@@ -1,8 +1,8 @@
-"""Shares of nodes: what every fragment contributes, divided equally among the nodes that it is made of.
+"""Divide the contributions of fragments equally among their inner nodes: Shapley values.
 
-A fragment is there as long as all of its inner nodes are. So a score that adds up contributions of
-occurrences of fragments is a game of the inner nodes, v(S) = Σ contributions of the occurrences that lie
-within S, and the Shapley value of a node is its equal share of every occurrence that it is part of.
+A fragment occurs if all of its inner nodes are present. So a score that sums the contributions of fragment
+occurrences is a game of the inner nodes: v(S) is the sum over the occurrences within S. The Shapley value of
+a node is its equal share of every occurrence that it is part of.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from treedot._runtime.jit import njit_borrowing
 from treedot.vectors.sparse.occurrences import Occurrences
 
 T = TypeVar("T")
-Candidates = tuple[FloatArray, Callable[[int], T]]  # values of fragments, and a share by a fragment's number
+Candidates = tuple[FloatArray, Callable[[int], T]]  # the values of fragments, and a function to their shares
 
 
 def node_shares(found: Occurrences, contribution: FloatArray, n_nodes: int) -> FloatArray:
-    """Return the Shapley value of every node, given what each distinct fragment contributes.
+    """Return the Shapley value of every node, given the contribution of each distinct fragment.
 
-    A fragment's contribution is divided equally among its occurrences, and theirs among their nodes.
+    A contribution is divided equally among the fragment's occurrences, then among the nodes of each.
     """
     each = (contribution / found.counts)[found.fragment] / found.productions
     values = np.zeros(n_nodes)
@@ -32,7 +32,7 @@ def node_shares(found: Occurrences, contribution: FloatArray, n_nodes: int) -> F
 
 
 def strongest(candidates: Iterable[Candidates[T]], sign: int, wanted: int) -> list[T]:
-    """Return the shares of the fragments that raise a score the most, or lower it with the sign -1."""
+    """Return the shares of the fragments that raise a score most or, if ``sign`` is -1, lower it most."""
     found = [
         (values[k], make(k))
         for values, make in candidates
@@ -46,7 +46,7 @@ def strongest(candidates: Iterable[Candidates[T]], sign: int, wanted: int) -> li
 def _spread(
     share: FloatArray, root: IntArray, base: IntArray, part: IntArray, position: IntArray, values: FloatArray
 ) -> None:
-    """Add every occurrence's share to each of its nodes: the last first, each to the two it is made of."""
+    """Add every occurrence's share to its nodes, by passing it down to the two parts of the occurrence."""
     for k in range(share.size - 1, -1, -1):
         if position[k] < 0:
             values[root[k]] += share[k]

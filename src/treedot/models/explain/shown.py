@@ -1,4 +1,4 @@
-"""What all explanations have in common: they are shown as text, as JSON, as a page and in notebooks."""
+"""The base class of explanations, which are shown as text, JSON, HTML pages and in notebooks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 
 class Shown:
-    """An explanation, whose fields are those of its JSON."""
+    """The base class of explanations; their fields are the fields of the JSON."""
 
     format: ClassVar[str]
 
@@ -17,7 +17,7 @@ class Shown:
         Parameters
         ----------
         color : bool, default=False
-            Add colours for terminals.
+            Whether to add colours for terminals.
 
         Returns
         -------
@@ -41,7 +41,7 @@ class Shown:
         return json_of(self)
 
     def to_html(self) -> str:
-        """Return a page that makes no requests and needs no other file.
+        """Return a self-contained HTML page that makes no requests.
 
         Returns
         -------

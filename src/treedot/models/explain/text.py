@@ -1,4 +1,4 @@
-"""Explanations as text: the tree with a line for every inner node, coloured by its value for terminals."""
+"""Explanations as text: a line for every inner node of a tree, coloured by its value for terminals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treedot.models.explain.model import FragmentWeight, ModelExplanation
 from treedot.models.explain.pair import PairExplanation, SharedFragment
 from treedot.trees import Forest, Tree
 
-DEEPEST = 30  # levels that lines are indented for
+DEEPEST = 30  # levels of indentation
 LONGEST = 120  # characters of a subtree in a sentence
 FOR, AGAINST = (195, 153, 117, 75), (224, 217, 210, 203)  # backgrounds of 256 colours, faint to strong
 BLACK, RESET = "\x1b[38;5;16m", "\x1b[0m"
@@ -57,20 +57,20 @@ def _model(found: ModelExplanation, color: bool) -> str:
 
 
 def extent_words(found: ModelExplanation) -> str:
-    """Return where fragments were looked for, in a few words."""
-    stopped = "" if found.complete else "; more were not looked at"
+    """Return how many fragments and trees were considered, in words."""
+    stopped = "" if found.complete else "; the limit was reached"
     return f"{found.n_fragments:,} fragments of {found.n_trees:,} trees{stopped}"
 
 
 def decision_words(found: Explanation) -> str:
-    """Return what is explained and what it is the sum of, in a few words."""
+    """Return the explained class, its score and the parts of the score, in words."""
     what = "Prediction" if found.target is None else f"Class {printable(str(found.target))}, score"
     parts = ", ".join(f"{printable(name)} {value:+.3f}" for name, value in found.parts)
     return f"{what} {found.score:+.3f} = {parts}"
 
 
 def flip_words(found: Explanation) -> str:
-    """Return what removal changes the decision, in a sentence; nothing where none was looked for."""
+    """Return a sentence about the removal that changes the decision; an empty text if none was sought."""
     if not found.flip_sought:
         return ""
     if found.flip is None:
@@ -79,7 +79,7 @@ def flip_words(found: Explanation) -> str:
     subtree = printable(str(found.flip.subtree))
     subtree = subtree if len(subtree) <= LONGEST else subtree[:LONGEST] + " …"
     where = "" if found.flip.column is None else f" in {printable(found.flip.column)}"
-    return f"With {leaf} in the place of {subtree}{where} the decision would be {decision}."
+    return f"With {leaf} instead of {subtree}{where}, the decision would be {decision}."
 
 
 def _fragment_line(share: FragmentShare | SharedFragment | FragmentWeight) -> str:
@@ -89,7 +89,7 @@ def _fragment_line(share: FragmentShare | SharedFragment | FragmentWeight) -> st
 
 
 def _tree_lines(tree: Tree, values: Sequence[float], color: bool) -> Iterator[str]:
-    """Yield a line for every node, the root first; children that are all leaves stand behind their parent."""
+    """Yield the lines of a tree from the root; children that are all leaves share their parent's line."""
     forest = Forest.from_tree(tree)
     start, child = forest.children
     texts = [printable(forest.labels[k]) for k in forest.label]
@@ -107,7 +107,7 @@ def _tree_lines(tree: Tree, values: Sequence[float], color: bool) -> Iterator[st
 
 
 def _coloured(text: str, strength: float) -> str:
-    """Return a text on a colour for a strength from -1 to 1."""
+    """Return a text on the background colour of a strength from -1 to 1."""
     if abs(strength) < 0.05:
         return text
     ramp = FOR if strength > 0 else AGAINST

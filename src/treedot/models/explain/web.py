@@ -1,4 +1,4 @@
-"""Explanations as HTML: the tree with its values as colours, its words, and the strongest fragments."""
+"""Explanations as HTML: coloured trees and words, and the strongest fragments."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ EXPLANATION_STYLE = f"""{STYLE}
 _MEANING = """
 <details><summary>What the numbers mean</summary>
 <p>The score is a sum over the fragments of the tree: connected pieces in which every node has all of its
-children or none. What a fragment adds is divided equally among its occurrences, and then among their inner
-nodes; the value of a node is the sum of its shares, its Shapley value. Length and damping of the row are held
-fixed. A word is coloured as the node that it hangs from.</p></details>
+children or none. The contribution of a fragment is divided equally among its occurrences, then among the
+inner nodes of each; the value of a node, its Shapley value, is the sum of its shares. The length and damping
+of the row are held fixed. A word has the colour of its parent node.</p></details>
 """
 
 _PAIR_MEANING = """
 <details><summary>What the numbers mean</summary>
-<p>The kernel is a sum over the fragments that both trees hold: connected pieces in which every node has all
-of its children or none. What a fragment adds is divided equally among the inner nodes of its occurrences; the
-value of a node is the sum of its shares, its Shapley value with the other tree fixed. All fragments count,
-large and small; the list has the strongest of the small ones.</p></details>
+<p>The kernel is a sum over the fragments that both trees share: connected pieces in which every node has all
+of its children or none. The contribution of a fragment is divided equally among the inner nodes of its
+occurrences; the value of a node, its Shapley value with the other tree fixed, is the sum of its shares.
+Fragments of all sizes count; only the strongest small ones are listed.</p></details>
 """
 
 
 def page_of(found: Any) -> str:
-    """Return a whole page with an explanation."""
+    """Return an explanation as a whole page."""
     title, body = _titled(found)
     return page(title, body, EXPLANATION_STYLE)
 
 
 def notebook_of(found: Any) -> str:
-    """Return what notebooks show of an explanation."""
+    """Return an explanation as HTML for notebooks."""
     return f"<style>{EXPLANATION_STYLE}</style>{_titled(found)[1]}"
 
 
@@ -90,7 +90,7 @@ def _explanation(found: Explanation) -> tuple[str, str]:
 
 
 def _drawn(tree: Tree, values: np.ndarray, largest: float, column: str | None = None) -> str:
-    """Return a tree and its words; what has the largest value of all trees has the strongest colour."""
+    """Return a tree and its words as HTML; ``largest`` is the value with the strongest colour."""
     title = "" if column is None else f"<h2>{html.escape(printable(column))}</h2>"
     return f"{title}{tree_html(tree, values.tolist(), largest)}{_words(tree, values.tolist(), largest)}"
 
@@ -129,7 +129,7 @@ def _times(share: Any) -> str:
 
 
 def _words(tree: Tree, values: Sequence[float], largest: float) -> str:
-    """Return the leaves from left to right, each in the colour of its parent."""
+    """Return the leaves from left to right as HTML, each in the colour of its parent."""
     forest = Forest.from_tree(tree)
     leaves = [k for k in range(forest.n_nodes) if forest.arity[k] == 0 and forest.parent[k] >= 0]
     words = [_word(forest, k, values[forest.parent[k]], largest or 1.0) for k in leaves[:MAX_WORDS]]

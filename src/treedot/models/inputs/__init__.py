@@ -1,1 +1,1 @@
-"""What a model reads: trees, texts, numbers and the columns of a table, each as columns of one matrix."""
+"""The inputs of a model: each turns columns of trees, numbers or texts into columns of one matrix."""

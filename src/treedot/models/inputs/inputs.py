@@ -1,4 +1,4 @@
-"""All inputs of a model, side by side: their scores, and how they are written down."""
+"""Compute scores from all inputs of a model, and store and restore the inputs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Inputs = Sequence[ModelInput]
 
 
 def columns_of(inputs: Inputs) -> Columns:
-    """Return the names of all columns that inputs read."""
+    """Return the names of all columns that the inputs read."""
     if len(inputs) == 1:
         return inputs[0].reads
     return Columns._make(sum(names, ()) for names in zip(*(each.reads for each in inputs), strict=True))
 
 
 def spans(inputs: Inputs, columns: IntArray, weights: Array) -> Iterator[tuple[ModelInput, IntArray, Array]]:
-    """Yield every input, which columns of its rows have weights, and these."""
+    """Yield every input, the columns of its rows that have weights, and these weights."""
     if len(inputs) == 1:
         yield inputs[0], columns, weights
         return
@@ -48,7 +48,7 @@ def linear_scores(
     inputs: Inputs, table: Table, columns: IntArray, weights: Array, bias: FloatArray,
     n_jobs: int | None = None,
 ) -> FloatArray:  # fmt: skip
-    """Return ``w · x + b`` of examples, whose other columns weigh nothing; one score each for two classes."""
+    """Return ``w · x + b`` of every example, with weights for ``columns`` only; one score for two classes."""
     scores: FloatArray = bias
     with np.errstate(over="ignore", invalid="ignore"):
         for each, which, own in spans(inputs, columns, weights):
@@ -61,11 +61,11 @@ def linear_scores(
 def _check_finite(scores: FloatArray) -> None:
     bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
     if bad.size:
-        raise RangeError(f"the scores of example {bad[0] + 1} are too large for a float: look at its numbers")
+        raise RangeError(f"the scores of example {bad[0] + 1} are too large for a float: check its numbers")
 
 
 def described(inputs: Sequence[StoredInput]) -> tuple[list[dict[str, Any]], dict[str, Array]]:
-    """Return inputs as JSON values and arrays, which ``restored`` makes inputs of again."""
+    """Return inputs as JSON values and arrays; ``restored`` is the inverse."""
     arrays = {
         f"input{k}.{name}": array for k, each in enumerate(inputs) for name, array in each.arrays().items()
     }
@@ -73,20 +73,20 @@ def described(inputs: Sequence[StoredInput]) -> tuple[list[dict[str, Any]], dict
 
 
 def restored(configs: Sequence[Any], arrays: Mapping[str, Array]) -> list[StoredInput]:
-    """Return the inputs that ``described`` wrote down; what makes no sense is refused."""
+    """Return the inputs that ``described`` described; raise SourceError if they are inconsistent."""
     if not 1 <= len(configs) <= MAX_INPUTS:
-        raise SourceError(f"it has {len(configs)} inputs, and not 1 to {MAX_INPUTS}")
+        raise SourceError(f"expected 1 to {MAX_INPUTS} inputs, found {len(configs)}")
     made, left = [], dict(arrays)
     for k, config in enumerate(configs):
         kind = KINDS.get(str(config.get("kind"))) if isinstance(config, dict) else None
         if kind is None:
-            raise SourceError(f"an input is of a kind that is not known: {', '.join(KINDS)} are")
+            raise SourceError(f"an input has an unknown kind; the known kinds are {', '.join(KINDS)}")
         own = {name: left.pop(name) for name in list(left) if name.startswith(f"input{k}.")}
         made.append(kind.restored(config, {n.removeprefix(f"input{k}."): x for n, x in own.items()}))
     if left:
-        raise SourceError(f"it has arrays that belong to no input: {', '.join(list(left)[:3])}")
+        raise SourceError(f"some arrays belong to no input: {', '.join(list(left)[:3])}")
     trees, numbers, texts = columns_of(made)
     every = [*trees, *numbers, *texts]
     if not trees or len(set(every)) != len(every) or (None in every and len(every) > 1):
-        raise SourceError("its inputs read no trees, or a column twice, or one without a name")
+        raise SourceError("the inputs read no trees, or read a column twice, or lack the name of a column")
     return made

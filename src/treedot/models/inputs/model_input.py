@@ -1,4 +1,4 @@
-"""What a model's scores are linear in: columns of a table, and how they become rows."""
+"""The base classes of a model's inputs, which turn columns of a table into rows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from treedot._runtime.sorted_arrays import locate
 from treedot.errors import SourceError
 from treedot.models.inputs.table import Columns, Table
 
-ROWS = 1024  # dense ones that are made at a time
+ROWS = 1024  # dense rows that are made at a time
 
 
 class ModelInput(ABC):
-    """Some columns of a table, and how they become rows."""
+    """Turns columns of a table into rows."""
 
     is_dense: bool  # whether all columns of the rows have weights
-    column: str | None  # of trees, where it has one
+    column: str | None  # the tree column; None if columns have no names
 
     @property
     def reads(self) -> Columns:
@@ -30,16 +30,16 @@ class ModelInput(ABC):
     @property
     @abstractmethod
     def width(self) -> int:
-        """How many columns the rows have."""
+        """The number of columns of the rows."""
 
     @property
     def learns(self) -> bool:
-        """Whether rows depend on the examples that the input was fitted to."""
+        """Whether rows depend on the examples to which the input was fitted."""
         return False
 
     @abstractmethod
     def transform(self, table: Table, n_jobs: int | None = None) -> Any:
-        """Return one row for each example: CSR, or an array where rows are dense."""
+        """Return one row for each example: a CSR matrix, or an array if rows are dense."""
 
     def fitted(
         self,
@@ -48,19 +48,19 @@ class ModelInput(ABC):
         n_jobs: int | None = None,
         sample_weight: FloatArray | None = None,
     ) -> tuple[ModelInput, Any]:
-        """Return the input with what it learns from examples, and their rows.
+        """Return the input fitted to examples, and their rows.
 
-        ``sample_weight`` holds how much each example counts; by default, all count alike.
+        ``sample_weight`` holds the weight of each example; by default 1.
         """
         return self, self.transform(table, n_jobs)
 
     def scores(self, table: Table, columns: IntArray, weights: Array, n_jobs: int | None) -> FloatArray:
-        """Return w · x of every example; all other columns of the rows weigh nothing."""
+        """Return w · x for every example, with weights for ``columns`` only."""
         found: FloatArray
         if not self.is_dense:
             found = with_columns(self.transform(table, n_jobs), columns) @ weights
             return found
-        # In float64: sums of thousands of products in float32 differ between machines.
+        # In float64, since sums of thousands of products in float32 differ between machines.
         exact, every = weights.astype(np.float64), np.arange(len(table))
         found = np.zeros((every.size, weights.shape[1]))
         for start in range(0, every.size, ROWS):
@@ -70,26 +70,26 @@ class ModelInput(ABC):
 
 
 class StoredInput(ModelInput):
-    """An input that can be written down as JSON values and arrays, and is made again from these."""
+    """An input that can be stored as JSON values and arrays, and restored from these."""
 
     kind: ClassVar[str]
 
     @abstractmethod
     def config(self) -> dict[str, Any]:
-        """Return what is not an array, as JSON values."""
+        """Return the settings as JSON values."""
 
     def arrays(self) -> dict[str, Array]:
-        """Return what is kept as arrays."""
+        """Return the arrays to store."""
         return {}
 
     @classmethod
     @abstractmethod
     def restored(cls, config: Mapping[str, Any], arrays: dict[str, Array]) -> Self:
-        """Return what ``config`` and ``arrays`` describe, or raise where it makes no sense."""
+        """Restore an input; raise SourceError if ``config`` and ``arrays`` are inconsistent."""
 
 
 def with_columns(rows: Any, columns: IntArray) -> Any:
-    """Return CSR rows with some of their columns alone, which are given in ascending order."""
+    """Return CSR rows restricted to ``columns``, which are in ascending order."""
     from scipy.sparse import csr_matrix
 
     known, number = locate(rows.indices, columns)
@@ -98,15 +98,15 @@ def with_columns(rows: Any, columns: IntArray) -> Any:
 
 
 def entry(config: Mapping[str, Any], name: str, kind: type) -> Any:
-    """Return an entry of a stored input, which must be of some type."""
+    """Return an entry of a stored input; raise SourceError unless it has the type ``kind``."""
     value = config.get(name)
     if not isinstance(value, kind):
-        raise SourceError(f"an input has no {name}")
+        raise SourceError(f"an input lacks its {name}")
     return value
 
 
 def stored_column(config: Mapping[str, Any]) -> str | None:
-    """Return the name of a stored input's column; None where there are no names."""
+    """Return the name of a stored input's column; None if columns have no names."""
     name = config.get("column")
     if name is not None and not isinstance(name, str):
         raise SourceError("the name of an input's column is not a text")
@@ -114,7 +114,9 @@ def stored_column(config: Mapping[str, Any]) -> str | None:
 
 
 def check_arrays(arrays: Mapping[str, Array], wanted: Mapping[str, Any]) -> None:
-    """Raise where a stored input has other arrays, or of another type, than these one-dimensional ones."""
+    """Raise SourceError unless the arrays are one-dimensional, with the names and types in ``wanted``."""
     found = {name: (array.dtype, array.ndim) for name, array in arrays.items()}
     if found != {name: (np.dtype(dtype), 1) for name, dtype in wanted.items()}:
-        raise SourceError(f"an input has other arrays than {', '.join(wanted) or 'none'}, or of other types")
+        raise SourceError(
+            f"an input has the wrong arrays or types; expected {', '.join(wanted) or 'no arrays'}"
+        )

@@ -13,14 +13,14 @@ from treedot.errors import ParameterError, SourceError
 from treedot.models.inputs.model_input import StoredInput, check_arrays, entry
 from treedot.models.inputs.table import Columns, Table
 
-ROUNDING = 1e-12  # as a share of a column's largest number: deviations up to this are none
+ROUNDING = 1e-12  # a deviation up to this share of the largest number counts as 0
 
 
 @dataclass(frozen=True, eq=False)
 class NumberInput(StoredInput):
-    """Columns of numbers, each less its mean and divided by its standard deviation among the examples.
+    """Columns of numbers as standard scores: minus the mean, divided by the standard deviation.
 
-    So the square of a number is 1 on average, as the squared length of the row of a tree or of a text is.
+    So the mean square is 1, like the squared length of the row of a tree or a text.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class NumberInput(StoredInput):
 
     @classmethod
     def make(cls, columns: Sequence[str]) -> Self:
-        """Return the input before it has learned anything."""
+        """Return an input that is not fitted yet."""
         return cls(tuple(columns), np.zeros(len(columns)), np.ones(len(columns)))
 
     @property
@@ -48,16 +48,16 @@ class NumberInput(StoredInput):
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return len(self.columns)
 
     @property
     def learns(self) -> bool:
-        """Whether rows depend on other examples: on their mean and deviation."""
+        """True: rows depend on the mean and deviation of the training examples."""
         return True
 
     def transform(self, table: Table, n_jobs: int | None = None) -> FloatArray:
-        """Return the numbers of each example."""
+        """Return the standard scores of each example."""
         numbers: FloatArray = (self._matrix(table) - self.mean) / self.scale
         return numbers
 
@@ -68,13 +68,14 @@ class NumberInput(StoredInput):
         n_jobs: int | None = None,
         sample_weight: FloatArray | None = None,
     ) -> tuple[Self, FloatArray]:
-        """Return the input with the weighted mean and deviation of some examples, and their rows."""
+        """Return the input with the weighted mean and deviation of the examples, and their rows."""
         matrix = self._matrix(table)
         with np.errstate(over="ignore", invalid="ignore"):
             mean, deviation = _mean_and_deviation(matrix, sample_weight)
         fine = np.isfinite(mean) & np.isfinite(deviation)
         if not fine.all():
-            raise ParameterError(f"the numbers in column {self.columns[fine.argmin()]!r} are too large")
+            column = self.columns[fine.argmin()]
+            raise ParameterError(f"the numbers in column {column!r} are too large: rescale them")
         constant = deviation <= ROUNDING * np.abs(matrix).max(axis=0, initial=0.0)
         made = type(self)(self.columns, mean, np.where(constant, 1.0, deviation))
         return made, made.transform(table)
@@ -87,28 +88,30 @@ class NumberInput(StoredInput):
         return {"columns": list(self.columns)}
 
     def arrays(self) -> dict[str, Array]:
-        """Return mean and deviation."""
+        """Return the means and the deviations."""
         return {"mean": self.mean, "scale": self.scale}
 
     @classmethod
     def restored(cls, config: Mapping[str, Any], arrays: dict[str, Array]) -> Self:
-        """Return the stored input."""
+        """Restore the input."""
         columns = entry(config, "columns", list)
         if not columns or not all(isinstance(name, str) for name in columns):
-            raise SourceError("the names of an input's columns are not texts")
+            raise SourceError("an input has column names that are not texts")
         check_arrays(arrays, {"mean": np.float64, "scale": np.float64})
         mean, scale = arrays["mean"], arrays["scale"]
         if not mean.size == scale.size == len(columns):
-            raise SourceError("an input of numbers has not one mean and scale for each column")
+            raise SourceError("an input of numbers does not have one mean and one scale for each column")
         if not (np.isfinite(mean).all() and np.isfinite(scale).all() and (scale > 0).all()):
-            raise SourceError("an input of numbers has a mean or a scale that is not finite")
+            raise SourceError(
+                "an input of numbers has a mean or scale that is not finite, or a scale of 0 or less"
+            )
         return cls(tuple(columns), mean, scale)
 
 
 def _mean_and_deviation(
     matrix: FloatArray, sample_weight: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the mean and the standard deviation of every column."""
+    """Return the weighted mean and standard deviation of every column."""
     if sample_weight is None:
         return matrix.mean(axis=0), matrix.std(axis=0)
     mean: FloatArray = np.average(matrix, axis=0, weights=sample_weight)

@@ -1,4 +1,4 @@
-"""Examples as columns: trees, numbers and texts by name, from frames, dictionaries, forests and files."""
+"""Read examples by column: trees, numbers and texts from frames, dictionaries, forests and files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from treedot.trees import Forest
 
 
 class Columns(NamedTuple):
-    """The names of the columns that examples are made of; None where an example is a tree and nothing else.
+    """The names of the columns that make up an example; ``trees`` is (None,) if an example is just a tree.
 
     Examples
     --------
@@ -34,13 +34,13 @@ class Columns(NamedTuple):
 
     @classmethod
     def make(cls, trees: Any, numbers: Any, texts: Any) -> Self:
-        """Return checked names; with other columns but no name for the trees, these are in ``tree``."""
+        """Check the names; without a tree column, trees are in ``tree`` if other columns are named."""
         given = {"tree_columns": trees, "number_columns": numbers, "text_columns": texts}
         named = {name: _names(name, value) for name, value in given.items() if value is not None}
         every = [column for columns in named.values() for column in columns]
         if len(set(every)) != len(every):
             twice = next(column for column in every if every.count(column) > 1)
-            raise ParameterError(f"the column {twice!r} is named twice")
+            raise ParameterError(f"the column {twice!r} is named twice: name every column once")
         if not any(named.values()) and trees is None:
             return cls()
         chosen = named.get("tree_columns", (DEFAULT_COLUMN,))
@@ -55,7 +55,7 @@ class Columns(NamedTuple):
 
 
 class Table:
-    """Columns of equal length: a Forest, an array of numbers, a list of texts, or a whole frame."""
+    """Columns of equal length: forests, arrays of numbers, lists of texts, or a whole frame."""
 
     def __init__(self, values: Mapping[str | None, Any]) -> None:
         self._values = dict(values)
@@ -67,16 +67,16 @@ class Table:
         return self._values[name]
 
     def take(self, rows: IntArray) -> Table:
-        """Return some of the rows."""
+        """Return the table of the given rows."""
         return Table({name: _taken(values, rows) for name, values in self._values.items()})
 
 
 def read_table(source: Any, columns: Columns, first_row: int = 0) -> Table:
-    """Read the columns of examples; what cannot be used is an error that names its row and column.
+    """Read the columns of examples; an error names the row and column of an invalid value.
 
-    A file is read as ``read_trees`` does, and so is a source of trees where the columns have no names. The
-    trees of a Forest are its first tree column, unless another column has that name. ``first_row`` is how
-    many rows went before, in other batches.
+    ``read_trees`` reads files, and any source if the columns have no names. The trees of a Forest are its
+    first tree column, unless another column has that name. ``first_row`` is the number of rows in earlier
+    batches.
 
     Examples
     --------
@@ -98,16 +98,16 @@ def read_table(source: Any, columns: Columns, first_row: int = 0) -> Table:
 def readable_rows(
     others: Mapping[str, Any], columns: Columns, n_rows: int, on_bad: OnBad, source: str, first_row: int
 ) -> IntArray:
-    """Return which rows have a tree in every column of trees but the first, which is read already.
+    """Return the rows whose cells in all tree columns after the first are trees.
 
-    The errors of the others go to ``on_bad``; they name the source, and the row, of which ``first_row`` went
-    before. Where that does not go on, ``read_table`` will raise the first.
+    The errors of other rows go to ``on_bad``; they name the source and the row, counting from ``first_row``.
+    If ``on_bad`` does not skip errors, no row is checked, and ``read_table`` raises the first error.
     """
     good = np.arange(n_rows)
     for name in (str(name) for name in columns.trees[1:] if on_bad.skips and name in others):
         cells, places = _cells(others[name]), _Places(name, first_row)
         rows = good.tolist()
-        left_out = "(rows that were left out before do not count)"
+        left_out = "(not counting rows that were skipped)"
         where = [f"{source}, {places.of(row)} {left_out}" for row in rows]
         _, kept = read_items([cells[row] for row in rows], where.__getitem__, on_bad)
         good = good[kept]
@@ -115,7 +115,7 @@ def readable_rows(
 
 
 def check_trees(table: Table, columns: Columns) -> None:
-    """Raise where a named column of trees to learn from holds none."""
+    """Raise ParameterError if a named tree column holds single nodes only."""
     for name in columns.trees if columns.are_named else ():
         forest = table[name]
         if len(forest) and not forest.arity.any():
@@ -129,12 +129,12 @@ def _names(parameter: str, value: Any) -> tuple[str, ...]:
         raise ParameterError(f"{parameter} must be a list of column names, not {value!r}")
     for name in value:
         if not isinstance(name, str):
-            raise ParameterError(f"{parameter} must be a list of column names, and {name!r} is none")
+            raise ParameterError(f"{parameter} must be a list of column names, but {name!r} is not a text")
     return tuple(value)
 
 
 def _named_columns(source: Any, columns: Columns) -> dict[str, Any]:
-    """Return the values of all columns, as they are there."""
+    """Return the values of all columns as the source holds them."""
     wanted = [str(name) for name in columns.trees] + [*columns.numbers, *columns.texts]
     if isinstance(source, (str, os.PathLike)) or hasattr(source, "read"):
         source = read_trees(source, column=wanted[0])
@@ -160,8 +160,8 @@ def _column_names(source: Any) -> list[str]:
         if names is not None and not callable(names):
             return list(names)
     raise ParameterError(
-        f"examples with named columns are a frame, an Arrow table, a dictionary of columns, a Forest with "
-        f"columns or a file, not {type(source).__name__}"
+        "named columns need a data frame, an Arrow table, a dictionary of columns, a Forest with "
+        f"columns, or a file, not {type(source).__name__}"
     )
 
 
@@ -170,7 +170,7 @@ def _listed(values: Any) -> list[Any]:
 
 
 class _Places(NamedTuple):
-    """Where values of a column stand, for errors."""
+    """Describes the cells of a column in errors."""
 
     column: str
     first_row: int
@@ -180,20 +180,16 @@ class _Places(NamedTuple):
 
 
 def finite_numbers(values: Any, column: str) -> FloatArray:
-    """Return the values of a column as numbers; the error for any other value names its row and column."""
+    """Return a column as finite numbers; an error names the row and column of an invalid value."""
     return _numbers(values, _Places(column, 0))
 
 
 def _trees(values: Any, places: _Places) -> Forest:
-    if isinstance(values, Forest):
-        forest = values
-    else:
-        forest, _ = read_items(_cells(values), places.of, OnBad())
-    return forest
+    return values if isinstance(values, Forest) else read_items(_cells(values), places.of, OnBad())[0]
 
 
 def _cells(values: Any) -> list[Any]:
-    """Return the values of a column of trees; what is missing in a frame is None."""
+    """Return the cells of a tree column, with None for NaN, which data frames use for missing values."""
     return [None if isinstance(x, float) and math.isnan(x) else x for x in _listed(values)]
 
 

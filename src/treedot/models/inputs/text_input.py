@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,12 +16,9 @@ from treedot.errors import SourceError
 from treedot.models.inputs.model_input import StoredInput, check_arrays
 from treedot.models.inputs.table import Columns, Table
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
-VERSION = 1  # of the recipe below: another one would make other rows
-LONGEST = 2  # words of an n-gram
-BITS = 30  # of the hash that are the column, so that hardly any two n-grams share one
+VERSION = 1  # of the rows below: a change that alters rows needs a new number
+LONGEST = 2  # words of the longest n-gram
+BITS = 30  # of the hash that select the column, so that n-grams hardly ever collide
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
@@ -29,10 +26,10 @@ WORD = re.compile(r"\w+|[^\w\s]")
 class TextInput(StoredInput):
     """A column of texts as sparse rows of their words and pairs of neighbouring words.
 
-    Words are runs of letters, digits and underscores, and each other sign that is no blank, without regard to
-    case. A column is a hash of the n-gram's text, with a random sign; its value is the square root of how
-    often the n-gram occurs, and rows have length 1. That is how rows of fragments are made, too, and like
-    these they depend on their text alone.
+    A word is a run of letters, digits and underscores, or any other single character that is not a blank;
+    case is ignored. An n-gram's hash determines its column and a random sign. Its value is the square root of
+    its number of occurrences, and rows are scaled to length 1, like rows of fragments. A row depends only on
+    its own text.
 
     Examples
     --------
@@ -53,10 +50,10 @@ class TextInput(StoredInput):
 
     @property
     def width(self) -> int:
-        """How many columns n-grams are hashed into."""
+        """The number of columns of the hash."""
         return 1 << BITS
 
-    def transform(self, table: Table, n_jobs: int | None = None) -> csr_matrix:
+    def transform(self, table: Table, n_jobs: int | None = None) -> Any:
         """Return one row for each text."""
         from scipy.sparse import csr_matrix
 
@@ -75,20 +72,20 @@ class TextInput(StoredInput):
         return rows
 
     def config(self) -> dict[str, Any]:
-        """Return the name of the column, and which recipe makes the rows."""
+        """Return the name of the column, and the version of the rows."""
         return {"column": self.column, "version": VERSION}
 
     @classmethod
     def restored(cls, config: Mapping[str, Any], arrays: dict[str, Array]) -> Self:
-        """Return the stored input."""
+        """Restore the input."""
         check_arrays(arrays, {})
         if not isinstance(config.get("column"), str) or config.get("version") != VERSION:
-            raise SourceError(f"an input of texts has no column, or not version {VERSION}")
+            raise SourceError(f"an input of texts lacks its column, or does not have version {VERSION}")
         return cls(config["column"])
 
 
 def ngrams(text: str) -> Iterator[str]:
-    """Yield the words of a text and its pairs of neighbouring words.
+    """Yield the words of a text, then its pairs of neighbouring words.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A column of trees as an input of a model: rows of fragments, dense vectors, or exact kernels."""
+"""A tree column as an input of a model: rows of fragments, dense vectors, or exact kernels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KERNELS: dict[str, type[TreeKernel]] = {
     kernel.__name__: kernel
     for kernel in (SubsetTreeKernel, SubtreeKernel, BoundedTreeKernel, PartialTreeKernel, RouteKernel)
 }
-NOT_STORED = ("max_pairs", "algorithm")  # parameters of kernels that change no value
+NOT_STORED = ("max_pairs", "algorithm")  # kernel parameters that do not affect values
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class FragmentInput(StoredInput):
 
     @property
     def width(self) -> int:
-        """How many columns the rows have."""
+        """The number of columns of the rows."""
         return self._encoder.n_columns
 
     def transform(self, table: Table, n_jobs: int | None = None) -> csr_matrix:
@@ -69,7 +69,7 @@ class FragmentInput(StoredInput):
         return {"column": self.column, "rows": self.rows.settings, "fingerprint": self.rows.fingerprint}
 
     def arrays(self) -> dict[str, Array]:
-        """Return the columns and weights that were learned."""
+        """Return the learned columns and weights."""
         return self.rows.arrays
 
     @classmethod
@@ -78,26 +78,26 @@ class FragmentInput(StoredInput):
         settings = entry(config, "rows", dict)
         rows = FittedRows.from_stored(settings, arrays)
         if fingerprint_of(settings, arrays) != config.get("fingerprint"):
-            raise SourceError("an input of fragments does not hold what its fingerprint names")
+            raise SourceError("an input of fragments does not match its fingerprint")
         if arrays.keys() != rows.arrays.keys():
-            raise SourceError("an input of fragments has arrays that its settings have no use for")
+            raise SourceError("an input of fragments has arrays that its settings do not use")
         return cls(stored_column(config), rows)
 
 
 @dataclass(frozen=True, eq=False)
 class DenseInput(StoredInput):
-    """Trees as dense vectors, distributed trees."""
+    """Trees as dense vectors (distributed trees)."""
 
     kind = "dense"
     is_dense = True
 
     column: str | None
     spec: DenseSpec
-    similarity: WordVectors | None = None  # that the spec names
-    device: str = "cpu"  # where vectors are made: no part of what is stored
+    similarity: WordVectors | None = None  # the word vectors that the spec names
+    device: str = "cpu"  # where vectors are computed; it is not stored
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return its fields alone, for copies and pickles: encoders hold locks, and are made anew."""
+        """Return only the fields: cached encoders hold locks, which cannot be copied or pickled."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
@@ -112,7 +112,7 @@ class DenseInput(StoredInput):
 
     @property
     def width(self) -> int:
-        """How many dimensions the vectors have."""
+        """The number of dimensions of the vectors."""
         return self.spec.n_components
 
     def transform(self, table: Table, n_jobs: int | None = None) -> Matrix:
@@ -122,7 +122,7 @@ class DenseInput(StoredInput):
         return self._encoder.encode(table[self.column], n_jobs=n_jobs)
 
     def scores(self, table: Table, columns: IntArray, weights: Array, n_jobs: int | None) -> FloatArray:
-        """Return w · x of every example; on a GPU, vectors do not leave it."""
+        """Return w · x for every example; vectors on a GPU stay there."""
         if self.device == "cpu":
             return super().scores(table, columns, weights, n_jobs)
         return self._on_gpu.scores(table[self.column], weights.T, n_jobs).astype(np.float64)
@@ -133,7 +133,7 @@ class DenseInput(StoredInput):
         return {"column": self.column, "vectors": settings}
 
     def arrays(self) -> dict[str, Array]:
-        """Return the vectors of words, if vectors depend on them."""
+        """Return the word vectors, if the spec names any."""
         return {} if self.similarity is None else self.similarity.arrays()
 
     @classmethod
@@ -145,13 +145,13 @@ class DenseInput(StoredInput):
             return cls(column, spec)
         words = WordVectors.from_arrays(arrays)
         if words.fingerprint != spec.similarity:
-            raise SourceError("an input of dense vectors has other word vectors than those it names")
+            raise SourceError("the word vectors of an input of dense vectors do not match their fingerprint")
         return cls(column, spec, words)
 
 
 @dataclass(frozen=True, eq=False)
 class KernelInput(StoredInput):
-    """Trees as the exact kernels with some trees, the support vectors of a model."""
+    """Trees as their exact kernels with the support vectors of the model."""
 
     kind = "kernel"
     is_dense = True
@@ -162,12 +162,12 @@ class KernelInput(StoredInput):
 
     @property
     def width(self) -> int:
-        """How many support vectors there are."""
+        """The number of support vectors."""
         return len(self.trees)
 
     @property
     def learns(self) -> bool:
-        """Whether rows depend on other examples: they are compared with these."""
+        """True: rows depend on the training examples, with which they are compared."""
         return True
 
     def fitted(
@@ -177,7 +177,7 @@ class KernelInput(StoredInput):
         n_jobs: int | None = None,
         sample_weight: FloatArray | None = None,
     ) -> tuple[Self, FloatArray]:
-        """Return the input that compares with some examples, and their Gram matrix."""
+        """Return an input that compares with these examples, and their Gram matrix."""
         made = type(self)(self.column, self.kernel, table[self.column])
         return made, self.kernel.gram(made.trees, n_jobs=n_jobs)
 
@@ -189,7 +189,7 @@ class KernelInput(StoredInput):
         """Return the kernel and its parameters."""
         name = type(self.kernel).__name__
         if name not in KERNELS:
-            raise ParameterError(f"a model can be kept with {', '.join(KERNELS)}, but not with {name}")
+            raise ParameterError(f"cannot store a model with a {name}: use one of {', '.join(KERNELS)}")
         settings = {k: v for k, v in self.kernel.get_params().items() if k not in NOT_STORED}
         return {"column": self.column, "kernel": name, "parameters": settings}
 
@@ -203,11 +203,11 @@ class KernelInput(StoredInput):
         check_arrays(arrays, FOREST)
         kernel, parameters = KERNELS.get(entry(config, "kernel", str)), entry(config, "parameters", dict)
         if kernel is None:
-            raise SourceError(f"its kernel is none of {', '.join(KERNELS)}")
+            raise SourceError(f"an input has an unknown kernel; the known kernels are {', '.join(KERNELS)}")
         if any(name in NOT_STORED for name in parameters):
-            raise SourceError(f"its kernel has parameters that are not kept: {', '.join(NOT_STORED)}")
+            raise SourceError(f"a kernel has parameters that are never stored: {', '.join(NOT_STORED)}")
         try:
             made = kernel(**parameters)
         except TypeError as error:
-            raise SourceError(f"its kernel has parameters that it does not take: {error}") from None
+            raise SourceError(f"a kernel has unknown parameters: {error}") from None
         return cls(stored_column(config), made, unpack(arrays))

@@ -1,4 +1,4 @@
-"""A column of trees as an input of a model, by any vectorizer of scikit-learn's kind."""
+"""A tree column as an input of a model, through any scikit-learn transformer of trees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
 @dataclass(frozen=True, eq=False)
 class VectorizerInput(ModelInput):
-    """The rows that a vectorizer makes of a column; their width and kind are known once it is fitted."""
+    """The rows of a vectorizer; ``width`` and ``is_dense`` are set once it is fitted."""
 
     column: str | None
     vectorizer: Any
@@ -42,26 +42,26 @@ class VectorizerInput(ModelInput):
     ) -> tuple[Self, Any]:
         """Return the input with a fitted clone of the vectorizer, and the rows of the examples.
 
-        A vectorizer learns from every example alike, as transformers do in a scikit-learn pipeline.
+        As in a scikit-learn pipeline, the vectorizer ignores sample weights.
         """
         made = clone(self.vectorizer)
         rows = _matrix(made.fit_transform(table[self.column], y))
         if not np.isfinite(rows.data if issparse(rows) else rows).all():
-            raise ParameterError(f"the {type(made).__name__} makes rows that hold NaN or infinite values")
+            raise ParameterError(f"{type(made).__name__} returned NaN or infinite values")
         return type(self)(self.column, made, rows.shape[1], not issparse(rows)), rows
 
     def transform(self, table: Table, n_jobs: int | None = None) -> Any:
-        """Return one row for each example; the vectorizer knows how many threads to use."""
+        """Return one row for each example; the vectorizer has its own ``n_jobs``."""
         return _matrix(self.vectorizer.transform(table[self.column]))
 
 
 def _matrix(rows: Any) -> Any:
-    """Return CSR rows or an array."""
+    """Return rows as a CSR matrix if they are sparse, otherwise as an array."""
     return rows.tocsr() if issparse(rows) else np.asarray(rows)
 
 
 def to_stored(each: ModelInput) -> StoredInput:
-    """Return the same input as one that can be kept in a folder, or raise where there is none."""
+    """Return an equivalent input that can be stored; raise ParameterError if there is none."""
     if isinstance(each, StoredInput):
         return each
     vectorizer = each.vectorizer if isinstance(each, VectorizerInput) else each
@@ -70,13 +70,13 @@ def to_stored(each: ModelInput) -> StoredInput:
     if isinstance(vectorizer, DistributedTreeVectorizer):
         return DenseInput(each.reads.trees[0], vectorizer.spec, vectorizer._words)
     raise ParameterError(
-        "a model that is kept in a folder has rows of a FragmentVectorizer, vectors of a "
-        f"DistributedTreeVectorizer or an exact kernel: those of {type(vectorizer).__name__} cannot be kept"
+        f"cannot store a model with a {type(vectorizer).__name__}: use a FragmentVectorizer, a "
+        "DistributedTreeVectorizer or an exact kernel"
     )
 
 
 def from_stored(each: StoredInput) -> ModelInput:
-    """Return a stored input as ``to_stored`` was given it, with a vectorizer that can be fitted again."""
+    """Invert ``to_stored``: return an input with a vectorizer that can be fitted again."""
     if isinstance(each, FragmentInput):
         return VectorizerInput(each.column, FragmentVectorizer._of_rows(each.rows), each.width)
     if isinstance(each, DenseInput):

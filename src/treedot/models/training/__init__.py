@@ -1,1 +1,1 @@
-"""How linear models are trained: in memory, file by file, and with settings chosen by cross-validation."""
+"""Train linear models: in memory, file by file, and with settings chosen by cross-validation."""

@@ -1,7 +1,7 @@
-"""Visits of labelled trees that are in blocks on disk: in which order, and by the compiled pass.
+"""Coordinate descent over labelled trees in blocks on disk.
 
-Blocks are visited in a random order, some of them at a time as a *group* whose rows are visited in random
-order. All orders follow from a seed and from what is visited when, never from how it is done.
+Blocks are visited in a random order, several at a time: the rows of such a *group* are visited in random
+order. All orders follow from the seed, whatever the number of workers.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from treedot.models.training.tree_blocks import Block
 from treedot.vectors.sparse.encoder import SparseEncoder
 from treedot.vectors.sparse.rows import sums_of_squares
 
-GROUP = 8  # blocks whose trees are visited in one random order
+GROUP = 8  # blocks per group
 
 
 class EncodedBlock(NamedTuple):
-    """Rows of some trees, and the numbers of their classes."""
+    """The rows of a block's trees, and the numbers of their classes."""
 
     rows: csr_matrix
     classes: IntArray
 
     @classmethod
     def of(cls, block: Block, encoder: SparseEncoder) -> EncodedBlock:
-        """Encode a block, by one thread."""
+        """Encode a block on one thread."""
         return cls(encoder.encode(block.trees), block.classes)
 
 
 class Group:
-    """The rows of some blocks, ready to be visited.
+    """The rows of several blocks, ready to be visited.
 
     Parameters
     ----------
@@ -60,10 +60,10 @@ class Group:
         key: int,
         turns: int,
     ) -> None:
-        """Solve for the α of all rows, some times over; arrays change in place.
+        """Solve for the α of all rows, ``turns`` times over; the arrays are changed in place.
 
-        A visit costs less than to encode a tree, so that rows are visited more than once while they are in
-        memory. The order of each turn follows from a key. ``figures`` tell of the losses of the first.
+        A visit costs less than encoding a tree, so rows are visited more than once while they are in memory.
+        The order of each turn follows from ``key``. ``figures`` collects the losses of the first turn.
         """
         descent = Descent(self._positive, cost, np.ones(len(alpha)), alpha, weights, bias)
         for turn in range(turns):
@@ -75,7 +75,7 @@ class Group:
     def loss_and_excess(
         self, alpha: Matrix, weights: Matrix, bias: FloatArray, cost: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what the rows add to P, and to the duality gap P - D, of every problem."""
+        """Return what the rows add to P, and what they add to the duality gap P - D, for every problem."""
         costs = np.where(self._positive, cost[:, 1], cost[:, 0])
         slack = 1.0 - np.where(self._positive, 1.0, -1.0) * (self._matrix @ weights + bias)
         loss = costs * np.maximum(0.0, slack) ** 2
@@ -84,24 +84,24 @@ class Group:
 
 
 def groups(count: int, seed: int) -> list[IntArray]:
-    """Return which of so many blocks are visited together, in the order of the groups."""
+    """Divide the block numbers up to ``count`` into groups at random, in the order of their visits."""
     order = shuffled(count, seed)
     return [order[first : first + GROUP] for first in range(0, count, GROUP)]
 
 
 def key_of(seed: int, number: int) -> int:
-    """Return the seed of something that is one of several."""
+    """Derive the seed of the part with this number from a common seed."""
     return mix(seed + (number + 1) * GOLDEN)
 
 
 def shuffled(count: int, key: int) -> IntArray:
-    """Return the numbers from 0 in a random order that follows from a key."""
+    """Return the numbers from 0 to ``count - 1`` in a random order that follows from a key."""
     order = np.arange(count)
     shuffle(order, np.uint64(key))
     return order
 
 
 def sums_of_column_squares(weights: Matrix) -> FloatArray:
-    """Return the sum of the squares of every column, in double precision, some rows at a time."""
+    """Return the sum of the squares of every column, in double precision, with little extra memory."""
     parts = np.array_split(weights, max(1, len(weights) >> 16))
     return sum((np.square(part, dtype=np.float64).sum(axis=0) for part in parts), np.zeros(weights.shape[1]))

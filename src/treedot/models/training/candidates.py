@@ -1,4 +1,4 @@
-"""The settings of a ``TreeClassifier`` that there are to choose from."""
+"""The settings that cross-validation chooses from."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ N_FEATURES = MAX_FEATURES  # only columns that occur have weights, and hardly an
 
 
 class Candidate(NamedTuple):
-    """Inputs that are not fitted yet, and the λ that they have."""
+    """Inputs that are not fitted yet, and their λ."""
 
     decay: float | None
     inputs: Inputs
 
     @property
     def is_kernel(self) -> bool:
-        """Whether examples are compared by an exact kernel."""
+        """Whether an input is an exact kernel."""
         return bool(by_kind(self.inputs)[0])
 
 
 def candidates(classifier: Any) -> tuple[list[Candidate], list[float]]:
-    """Return the inputs for every λ, and the values of C, ascending; wrong settings are told."""
+    """Check all settings; return the inputs for every λ, and the values of C in ascending order."""
     n_threads(classifier.n_jobs)
     columns = Columns.make(classifier.tree_columns, classifier.number_columns, classifier.text_columns)
     encoder = _encoder(classifier)
@@ -48,7 +48,7 @@ def candidates(classifier: Any) -> tuple[list[Candidate], list[float]]:
     if classifier.decay is not None:
         decays = [*_values("decay", classifier.decay, lambda _, value: checked_decay(value))]
         if not names:
-            raise ParameterError(f"{type(encoder).__name__} has no decay: give decay=None")
+            raise ParameterError(f"{type(encoder).__name__} has no decay: use decay=None")
     made = []
     for decay in decays:
         own = clone(encoder)
@@ -59,7 +59,7 @@ def candidates(classifier: Any) -> tuple[list[Candidate], list[float]]:
 
 
 def _encoder(classifier: Any) -> Any:
-    """Return the kernel or the vectorizer that is given, or the default."""
+    """Return the given kernel or vectorizer, or the default vectorizer."""
     vectorizer, kernel = classifier.vectorizer, classifier.kernel
     if kernel is not None:
         if vectorizer is not None:
@@ -75,7 +75,7 @@ def _encoder(classifier: Any) -> Any:
 
 
 def _inputs(encoder: Any, columns: Columns) -> list[ModelInput]:
-    """Return an input for each column of trees and of texts, and one for all numbers."""
+    """Return one input for each tree column and each text column, and one for all numbers."""
     inputs: list[ModelInput] = [_tree_input(name, encoder) for name in columns.trees]
     if columns.numbers:
         inputs.append(NumberInput.make(columns.numbers))
@@ -89,13 +89,13 @@ def _tree_input(column: str | None, encoder: Any) -> ModelInput:
 
 
 def _decay_names(encoder: Any) -> list[str]:
-    """Return the names of all parameters that are a decay, those of nested vectorizers and kernels too."""
+    """Return the names of all decay parameters, including those of nested vectorizers and kernels."""
     return [name for name in encoder.get_params(deep=True) if name.split("__")[-1] == "decay"]
 
 
 def _values(name: str, values: Any, check: Callable[[str, Any], float]) -> list[float]:
-    """Return the values to choose from, one or several."""
+    """Return the distinct checked values in ascending order, given one value or several."""
     several = list(values) if isinstance(values, (list, tuple, np.ndarray)) else [values]
     if not several:
-        raise ParameterError(f"{name} must be a number or several to choose from, not none")
+        raise ParameterError(f"{name} must be a number or a non-empty sequence of numbers")
     return sorted({check(name, value) for value in several})

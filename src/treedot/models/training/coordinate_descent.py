@@ -6,7 +6,7 @@ minimise ::
 
     P(w, b) = ½ (‖w‖² + b²) + Σᵢ Cᵢ max(0, 1 - yᵢ (w · xᵢ + b))²
 
-(the squared hinge loss, the bias being one more weight, as in scikit-learn's ``LinearSVC``). They are
+(the squared hinge loss; the bias is one more weight, as in scikit-learn's ``LinearSVC``). They are
 ``w = Σᵢ αᵢ yᵢ xᵢ`` for the α ≥ 0 that maximise the dual ``D(α) = Σᵢ αᵢ - ½ (‖w‖² + b²) - Σᵢ αᵢ² / (4 Cᵢ)``,
 found by solving for one αᵢ after the other. ``P - D``, the *duality gap*, bounds how far P is from its least
 value. It is a sum over the rows: with ξᵢ = 1 - yᵢ (w · xᵢ + b), row i adds ::
@@ -30,7 +30,7 @@ from treedot._runtime.threads import thread_map
 from treedot.parameters import n_threads
 from treedot.vectors.sparse.rows import sums_of_squares
 
-PASSES_PER_CHECK = 5  # of the duality gap, which takes as long as a pass
+PASSES_PER_CHECK = 5  # a check of the duality gap takes as long as a pass
 
 
 class Rows(NamedTuple):
@@ -42,9 +42,9 @@ class Rows(NamedTuple):
 
 
 class LinearFit(NamedTuple):
-    """What was trained, for each of some problems.
+    """The weights and biases of several problems.
 
-    ``gap`` is the duality gap divided by P, and ``passes`` how many passes over the rows were made.
+    ``gap`` is the duality gap divided by P; ``passes`` is the number of passes over the rows.
     """
 
     weights: FloatArray  # (columns, problems)
@@ -54,10 +54,10 @@ class LinearFit(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """Where the descent of some problems stands; compiled code changes it in place.
+    """The state of the descent for several problems; compiled code changes it in place.
 
-    Weights and α are of any precision; a change of α is what remains of it after rounding, so that
-    ``w = Σᵢ αᵢ yᵢ xᵢ`` holds for the α that are kept.
+    Weights and α may be of any precision: a step is the difference of the rounded α, so that
+    ``w = Σᵢ αᵢ yᵢ xᵢ`` holds for the stored α.
     """
 
     positive: BoolArray  # (rows, problems): the sides
@@ -68,7 +68,7 @@ class Descent(NamedTuple):
     bias: FloatArray
 
     def only(self, which: BoolArray) -> Descent:
-        """Return some of the problems, their arrays contiguous as before."""
+        """Return the selected problems, with contiguous arrays."""
         return Descent(
             self.positive.compress(which, axis=1),
             self.cost[which],
@@ -80,14 +80,14 @@ class Descent(NamedTuple):
 
 
 class PassFigures(NamedTuple):
-    """What is known of a pass over the rows; compiled code changes the arrays in place."""
+    """Figures that are collected during a pass over the rows; compiled code changes the arrays in place."""
 
-    mean_weights: Matrix  # over all visits; when the pass begins, the weights themselves
+    mean_weights: Matrix  # over all visits; initially the weights
     mean_bias: FloatArray
-    loss: FloatArray  # what the rows that were visited add to P, each as it was met
-    excess: FloatArray  # and to P - D
-    visited: int  # rows that were visited before those of a call
-    of_rows: int
+    loss: FloatArray  # what each visited row added to P just before its visit
+    excess: FloatArray  # what it added to P - D
+    visited: int  # rows visited before this call
+    of_rows: int  # rows of the whole pass
 
 
 def train_linear(
@@ -106,21 +106,21 @@ def train_linear(
     Parameters
     ----------
     matrix : csr_matrix
-        The rows. All columns get weights, so there should be none that no row uses.
+        The rows. All columns get weights, so every column should be used.
     positive : array of bool, (rows, problems)
         Which rows are on the positive side of each problem.
     cost : array, (problems, 2)
         C of the negative and of the positive side.
     row_weight : array, (rows,), optional
-        Positive factors of C, one for each row; by default 1.
+        A positive factor of C for each row; by default 1.
     tol : float
         A problem is solved when its duality gap is at most this share of P.
     max_passes : int
-        The most passes over the rows.
+        The largest number of passes over the rows.
     seed : int
-        Of the order in which rows are visited, another one in every pass.
+        The seed of the order in which rows are visited; every pass has its own order.
     n_jobs : int, optional
-        Threads, which share the problems; the result is the same to the byte.
+        The number of threads, which share the problems; the result does not depend on it.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def over_problems(
     cost: FloatArray,
     n_jobs: int | None,
 ) -> LinearFit:
-    """Solve problems, of which each thread takes some, by what solves those of some sides and costs."""
+    """Distribute the problems over threads; ``descend`` solves those with the given sides and costs."""
     parts = np.array_split(np.arange(len(cost)), min(n_threads(n_jobs), len(cost)))
 
     def train(part: IntArray) -> LinearFit:
@@ -190,7 +190,7 @@ def _descend(
 
 @njit_borrowing
 def shuffle(order: IntArray, key: np.uint64) -> None:
-    """Put numbers in a random order that follows from a key (Fisher and Yates)."""
+    """Shuffle numbers in place, in an order that follows from a key (Fisher and Yates)."""
     for i in range(order.size - 1, 0, -1):
         key = mix64(key + np.uint64(i))
         j = np.int64(key % np.uint64(i + 1))
@@ -199,7 +199,7 @@ def shuffle(order: IntArray, key: np.uint64) -> None:
 
 @njit_inside
 def _scores(rows: Rows, i: int, state: Descent, scores: Matrix) -> None:
-    """Set w · xᵢ + b of every problem."""
+    """Set ``scores`` to w · xᵢ + b of every problem."""
     for k in range(scores.size):
         scores[k] = state.bias[k]
     for place in range(rows.indptr[i], rows.indptr[i + 1]):
@@ -213,7 +213,7 @@ def visit_rows(
 ) -> None:
     """Solve for the α of one row after the other; ``squares`` are the rows' squared lengths."""
     scores, change = np.zeros((2, state.bias.size), state.weights.dtype)
-    changed = np.zeros(state.bias.size, np.int64)  # problems, often few of them
+    changed = np.zeros(state.bias.size, np.int64)  # the problems whose α changed, often few
     _visit_rows(rows, squares, order, state, figures, scores, change, changed)
 
 
@@ -254,7 +254,7 @@ def _visit_rows(
 def _add_to_means(
     rows: Rows, i: int, figures: PassFigures, visit: int, change: Row, changed: IntArray
 ) -> None:
-    """Add a change to the means, for all visits that are left of the pass, the present one included."""
+    """Add a change to the means, weighted by the share of the pass that is left, including this visit."""
     share = change.dtype.type(1.0 - (figures.visited + visit) / figures.of_rows)
     for number in range(changed.size):
         k = changed[number]
@@ -267,7 +267,7 @@ def _add_to_means(
 
 
 def _relative_gap(rows: Rows, state: Descent) -> FloatArray:
-    """Return (P - D) / P of every problem, added up in the same order whatever problems stand beside it."""
+    """Return (P - D) / P of every problem, the same whichever problems are solved together."""
     scores, penalty, loss, excess = np.zeros((4, state.bias.size))
     penalty[:] = state.bias**2 / 2
     _add_up(rows, state, scores, penalty, loss, excess)
@@ -293,5 +293,5 @@ def _add_up(
 
 @njit_inside
 def row_excess(alpha: float, slack: float, cost: float) -> float:
-    """Return how much a row adds to P - D; see the beginning of this module."""
+    """Return what a row adds to P - D; see the docstring of this module."""
     return cost * (max(0.0, slack) - alpha / (2 * cost)) ** 2 + alpha * max(0.0, -slack)

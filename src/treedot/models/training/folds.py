@@ -1,4 +1,4 @@
-"""Folds of a cross-validation, encoded once for all that is trained on them."""
+"""The folds of a cross-validation, encoded once for all settings that are tried on them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from treedot.parameters import checked_integer
 
 
 class Task(NamedTuple):
-    """What is to be learned: examples and classes, and the problems of one class against the rest."""
+    """A training task: examples with their classes, and one problem per class against the rest."""
 
     table: Table
     y: Array
@@ -31,21 +31,21 @@ class Task(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Some examples that are left out, and the others to train on: their rows, and which they are.
+    """The rows of the training and the test examples of a fold, and their positions in the task.
 
-    For exact kernels, these are the kernels with those to train on.
+    For exact kernels, the rows are the kernels with the training examples.
     """
 
     rows: Any
-    left_out: Any
+    left_out: Any  # the rows of the test examples
     train: IntArray
     test: IntArray
 
 
 def split_folds(y: Array, n_folds: Any, groups: Any = None) -> list[tuple[IntArray, IntArray]]:
-    """Return which trees to train on and which are left out, in every fold, with all classes alike in each.
+    """Return the training and the test examples of every fold, stratified by class.
 
-    Trees of a group are never on both sides.
+    A group is never on both sides of a fold.
 
     Examples
     --------
@@ -56,36 +56,38 @@ def split_folds(y: Array, n_folds: Any, groups: Any = None) -> list[tuple[IntArr
     largest = int(np.unique(y, return_counts=True)[1].max())
     if largest < n_folds:
         raise ParameterError(
-            f"cv={n_folds} folds need {n_folds} trees of some class, and there are at most {largest}: lower "
-            "cv, or give one decay and one C, for which there is no cross-validation"
+            f"cv={n_folds} needs at least {n_folds} trees of one class, but the largest class has {largest}: "
+            "lower cv, or give a single decay and a single C, which need no cross-validation"
         )
     if groups is not None:
         groups = checked_groups(groups, y.size)
         if np.unique(groups).size < n_folds:
-            raise ParameterError(f"there are fewer groups than the cv={n_folds} folds: lower cv")
+            raise ParameterError(f"cv={n_folds} needs at least {n_folds} groups: lower cv")
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    with warnings.catch_warnings():  # some folds lack a class that is rarer than they are: no harm
+    with warnings.catch_warnings():  # if a class has fewer examples than there are folds: harmless
         warnings.simplefilter("ignore", UserWarning)
         return list(kind(n_folds).split(np.zeros(y.size), y, groups))
 
 
 def checked_groups(groups: Any, n_examples: int) -> Array:
-    """Return the groups of examples as an array, one for each."""
+    """Return the groups as an array; raise ParameterError unless every example has one."""
     found = np.asarray(groups)
     if found.shape != (n_examples,):
-        raise ParameterError(f"groups must hold one for each of the {n_examples} trees, not {found.shape}")
+        raise ParameterError(
+            f"groups must hold one group for each of the {n_examples} trees, not {found.shape}"
+        )
     if any(group is None or group != group for group in found.tolist()):
-        raise ParameterError("some of groups are missing: give every tree one")
+        raise ParameterError("some groups are missing: give every tree a group")
     return found
 
 
 def row_folds(
     inputs: Inputs, task: Task, folds: list[tuple[IntArray, IntArray]], n_jobs: int | None = None
 ) -> Iterator[Fold]:
-    """Yield every fold with the rows of all inputs side by side.
+    """Yield every fold with the concatenated rows of all inputs.
 
-    Examples are encoded at once for all folds, but for inputs that learn from them: what is left out must
-    stay unknown to these.
+    Examples are encoded once for all folds. Only inputs that learn from examples are fitted in every fold, to
+    its training examples.
     """
     ready = [None if each.learns else narrowed(each.transform(task.table, n_jobs))[1] for each in inputs]
     for train, test in folds:
@@ -100,7 +102,7 @@ def row_folds(
 def kernel_folds(
     inputs: Inputs, task: Task, folds: list[tuple[IntArray, IntArray]], n_jobs: int | None = None
 ) -> Iterator[Fold]:
-    """Yield every fold with the sums of kernels of all inputs; Gram matrices are computed once."""
+    """Yield every fold with the sum of all inputs' kernels; Gram matrices are computed once."""
     kernels, others = by_kind(inputs)
     gram = np.sum([each.kernel.gram(task.table[each.column], n_jobs=n_jobs) for each in kernels], axis=0)
     beside = row_folds(others, task, folds, n_jobs) if others else None
@@ -113,7 +115,7 @@ def kernel_folds(
 
 
 def by_kind(inputs: Inputs) -> tuple[list[KernelInput], list[ModelInput]]:
-    """Return which inputs are exact kernels, and the others."""
+    """Return the inputs that are exact kernels, and the others."""
     kernels = [each for each in inputs if isinstance(each, KernelInput)]
     return kernels, [each for each in inputs if not isinstance(each, KernelInput)]
 
@@ -121,7 +123,7 @@ def by_kind(inputs: Inputs) -> tuple[list[KernelInput], list[ModelInput]]:
 def _fitted_pair(
     each: ModelInput, task: Task, train: IntArray, test: IntArray
 ) -> tuple[csr_matrix, csr_matrix]:
-    """Return the rows of some examples and of others, for an input that is fitted to the first."""
+    """Fit an input to the training examples, and return the rows of training and test examples."""
     own, weight = task.table.take(train), task.sample_weight[train]
     made, rows = each.fitted(own, task.y[train], sample_weight=weight)
     columns, narrow = narrowed(rows)
@@ -129,7 +131,7 @@ def _fitted_pair(
 
 
 def narrowed(rows: Any) -> tuple[IntArray, csr_matrix]:
-    """Return which columns of rows are in use, all of dense ones, and CSR rows with these alone."""
+    """Return the columns in use (all, if rows are dense), and the rows restricted to these, as CSR."""
     if not hasattr(rows, "indptr"):
         return np.arange(rows.shape[1]), csr_matrix(rows)
     columns, indices = np.unique(rows.indices, return_inverse=True)
@@ -138,10 +140,10 @@ def narrowed(rows: Any) -> tuple[IntArray, csr_matrix]:
 
 
 def side_by_side(parts: Sequence[csr_matrix]) -> csr_matrix:
-    """Return rows with the columns of all parts."""
+    """Concatenate the columns of several matrices."""
     return parts[0] if len(parts) == 1 else csr_matrix(hstack(parts, format="csr"))
 
 
 def to_csr(rows: Any) -> csr_matrix:
-    """Return rows as a CSR matrix, dense ones too."""
+    """Return sparse or dense rows as a CSR matrix."""
     return rows if hasattr(rows, "indptr") else csr_matrix(rows)

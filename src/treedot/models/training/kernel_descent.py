@@ -1,8 +1,8 @@
 """Support vector machines on a Gram matrix, all classes at once, by dual coordinate descent.
 
-The problem is that of ``coordinate_descent``, with rows x of which only the dot products K are known: the
-weights are w = Σᵢ αᵢ yᵢ xᵢ, so that scores are Σᵢ αᵢ yᵢ (K(xᵢ, x) + 1), the 1 being the bias. Instead of
-weights, the scores of all examples are kept up to date.
+The problem is the one of ``coordinate_descent``, but only the dot products K of the rows are known. Since
+w = Σᵢ αᵢ yᵢ xᵢ, scores are Σᵢ αᵢ yᵢ (K(xᵢ, x) + 1), where the 1 accounts for the bias. The descent updates
+the scores of all examples instead of weights.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treedot.models.training.coordinate_descent import (
 
 
 class Descent(NamedTuple):
-    """Where the descent of some problems stands; compiled code changes it in place."""
+    """The state of the descent for several problems; compiled code changes it in place."""
 
     positive: BoolArray  # (examples, problems): the sides
     cost: FloatArray  # (problems, 2): of the negative and of the positive side
@@ -46,8 +46,8 @@ def train_kernel(
 ) -> LinearFit:
     """Train one support vector machine for each problem; the parameters are those of ``train_linear``.
 
-    The weights are those of the kernels with the examples, αᵢ yᵢ: an example is a support vector where one of
-    its weights is not 0.
+    The result has one weight αᵢ yᵢ per example and problem. An example with a non-zero weight is a support
+    vector.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def _descend(
 
 @njit_borrowing
 def _pass(gram: FloatArray, order: IntArray, state: Descent, left: BoolArray) -> None:
-    """Solve for the α of one example after the other, in the problems that are left."""
+    """Solve for the α of one example after the other, in the problems where ``left`` is true."""
     for visit in range(order.size):
         i = order[visit]
         row = gram[i]
@@ -113,7 +113,7 @@ def _pass(gram: FloatArray, order: IntArray, state: Descent, left: BoolArray) ->
 
 
 def _relative_gap(state: Descent) -> FloatArray:
-    """Return (P - D) / P of every problem, added up in the same order whatever problems stand beside it."""
+    """Return (P - D) / P of every problem, the same whichever problems are solved together."""
     loss, penalty, excess = np.zeros((3, state.alpha.shape[1]))
     _add_up(state, loss, penalty, excess)
     return excess / (loss + penalty)

@@ -1,4 +1,4 @@
-"""What is learned, how it is trained, and which settings are the best: for ``TreeClassifier``."""
+"""Train a ``TreeClassifier``, and try its settings by cross-validation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Progress = Callable[[int, int], object]
 
 
 class Trial(NamedTuple):
-    """Settings that were tried, and the weighted share of the examples left out that were right."""
+    """Settings that were tried, and their weighted accuracy on the test examples of all folds."""
 
     decay: float | None
     C: float
@@ -33,7 +33,7 @@ class Trial(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """Fitted inputs, and the weights of those columns of their rows that have one."""
+    """Fitted inputs, the columns of their rows that have weights, and these weights."""
 
     inputs: list[ModelInput]
     columns: IntArray
@@ -42,7 +42,7 @@ class Trained(NamedTuple):
 
 
 class Trainer(NamedTuple):
-    """How long to train, and in which order: see ``train_linear``."""
+    """The settings of ``train_linear`` and ``train_kernel``, which a call runs."""
 
     tol: float
     max_passes: int
@@ -56,7 +56,7 @@ class Trainer(NamedTuple):
         row_weight: FloatArray,
         n_jobs: int | None = None,
     ) -> LinearFit:
-        """Train on CSR rows, or on a Gram matrix."""
+        """Train on CSR rows or on a Gram matrix."""
         train: Callable[..., LinearFit] = train_linear if hasattr(rows, "indptr") else train_kernel
         return train(
             rows, positive, costs, row_weight=row_weight, tol=self.tol, max_passes=self.max_passes,
@@ -65,7 +65,7 @@ class Trainer(NamedTuple):
 
 
 def make_trainer(estimator: Any) -> Trainer:
-    """Return the trainer of an estimator with these parameters, checked."""
+    """Return the trainer with an estimator's parameters, after checking them."""
     return Trainer(
         checked_positive("tol", estimator.tol),
         checked_integer("max_passes", estimator.max_passes, at_least=1),
@@ -74,11 +74,11 @@ def make_trainer(estimator: Any) -> Trainer:
 
 
 def warn_of_gap(fit: LinearFit, tol: float) -> None:
-    """Warn where the passes were too few."""
+    """Warn if training ended with a duality gap above ``tol``."""
     gap = float(fit.gap.max())
     if gap > tol:
         warnings.warn(
-            f"{fit.passes.max()} passes left a duality gap of {gap:.2g}: raise max_passes or tol",
+            f"the duality gap is still {gap:.2g} after {fit.passes.max()} passes: raise max_passes or tol",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -93,7 +93,7 @@ def try_all(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> list[Trial]:
-    """Return how good every candidate with every C is, on the examples of the folds left out."""
+    """Return the cross-validated accuracy of every candidate with every C."""
     correct = np.zeros((len(candidates), len(costs)))  # the sum of their weights
     done, total = 0, correct.size * len(folds)
 
@@ -122,7 +122,7 @@ def try_all(
 
 
 def train(candidate: Candidate, C: float, task: Task, trainer: Trainer, n_jobs: int | None) -> Trained:
-    """Fit the inputs to all examples, and train on their rows or their kernels."""
+    """Fit the inputs to all examples, then train on their rows or kernels."""
     fitted = (each.fitted(task.table, task.y, n_jobs, task.sample_weight) for each in candidate.inputs)
     made, rows = zip(*fitted, strict=True)
     if candidate.is_kernel:
@@ -137,35 +137,28 @@ def _train_on_kernels(
 ) -> Trained:
     """Train on the sum of the kernels and dot products of all inputs.
 
-    Kernels are then those with the support vectors alone, and all other inputs get weights, ``Σ αᵢ yᵢ xᵢ``.
+    Kernel inputs keep only the support vectors; all other inputs get the weights ``Σ αᵢ yᵢ xᵢ``.
     """
-    products = [
-        own if isinstance(each, KernelInput) else _products(own) for each, own in zip(made, rows, strict=True)
+    narrow = [
+        None if isinstance(each, KernelInput) else narrowed(own) for each, own in zip(made, rows, strict=True)
     ]
-    gram = np.sum(products, axis=0)
-    fit = trainer(gram, task.positive, task.costs * C, task.sample_weight, n_jobs)
+    products = [
+        own if part is None else (part[1] @ part[1].T).toarray()
+        for own, part in zip(rows, narrow, strict=True)
+    ]
+    fit = trainer(np.sum(products, axis=0), task.positive, task.costs * C, task.sample_weight, n_jobs)
     support = np.flatnonzero(fit.weights.any(axis=1))
     inputs, columns, weights = list[ModelInput](), [], []
-    for each, own in zip(made, rows, strict=True):
+    for each, part in zip(made, narrow, strict=True):
         if isinstance(each, KernelInput):
-            inputs.append(KernelInput(each.column, each.kernel, each.trees[support]))
-            columns.append(np.arange(support.size))
-            weights.append(fit.weights[support])
-        else:
-            which, narrow = narrowed(own)
-            inputs.append(each)
-            columns.append(which)
-            weights.append(narrow.T @ fit.weights)
+            each = KernelInput(each.column, each.kernel, each.trees[support])
+        inputs.append(each)
+        columns.append(np.arange(support.size) if part is None else part[0])
+        weights.append(fit.weights[support] if part is None else part[1].T @ fit.weights)
     return Trained(inputs, _numbered(inputs, columns), np.concatenate(weights), fit)
 
 
-def _products(rows: Any) -> FloatArray:
-    _, narrow = narrowed(rows)
-    products: FloatArray = (narrow @ narrow.T).toarray()
-    return products
-
-
 def _numbered(inputs: Inputs, columns: Any) -> IntArray:
-    """Return columns of several inputs as those of their rows side by side."""
+    """Return the columns of several inputs as columns of the concatenated rows."""
     first = np.cumsum([0, *(each.width for each in inputs)])
     return np.concatenate([own + start for own, start in zip(columns, first[:-1], strict=True)])

@@ -1,4 +1,4 @@
-"""Several classes: one against the rest, what errors cost, and training on a Gram matrix by libsvm."""
+"""One class against the rest: problems, costs, and training on a Gram matrix by libsvm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from treedot.parameters import checked_positive
 def one_vs_rest(y: Any, n_examples: int, at_least: int = 2) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes, and for each problem which examples are on its positive side.
 
-    There is one problem for each class, but a single one for two classes: its positive side is the second.
+    There is one problem for each class; two classes have a single one, whose positive side is the second.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def one_vs_rest(y: Any, n_examples: int, at_least: int = 2) -> tuple[np.ndarray,
 
 
 def checked_classes(y: Any, n_examples: int) -> np.ndarray:
-    """Return the classes of examples as an array, one for each."""
+    """Return ``y`` as an array; raise ParameterError unless every example has a class."""
     classes = np.asarray(y)
     if classes.shape != (n_examples,):
         raise ParameterError(
@@ -48,9 +48,9 @@ def checked_classes(y: Any, n_examples: int) -> np.ndarray:
 
 
 def class_costs(class_weight: Any, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return what C is multiplied by on the negative and the positive side of each problem.
+    """Return the factors of C on the negative and the positive side of each problem.
 
-    ``counts`` holds the number of examples of each class, or the sum of their weights.
+    ``counts`` holds the number of examples of each class, or the sums of their weights.
     """
     if isinstance(class_weight, str) and class_weight == "balanced":
         weights = counts.sum() / (classes.size * counts.astype(np.float64))

@@ -1,4 +1,4 @@
-"""Weights of examples: how much each counts in training."""
+"""Check the weights of training examples."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray
 from treedot.errors import ParameterError
 
-SMALLEST, LARGEST = 1e-100, 1e100  # weights that are not 0: products with C and quotients stay finite
+SMALLEST, LARGEST = 1e-100, 1e100  # non-zero weights: their products and quotients with C stay finite
 
 
 def checked_sample_weight(sample_weight: Any, n_examples: int) -> FloatArray:
-    """Return one weight for each example: 1 where none are given, or one number for all.
+    """Return one weight for each example; None means 1 for all, and a number is the weight of all.
 
     Examples
     --------
@@ -21,14 +21,14 @@ def checked_sample_weight(sample_weight: Any, n_examples: int) -> FloatArray:
     array([2. , 0. , 0.5])
     >>> checked_sample_weight([1, -1], 2)
     Traceback (most recent call last):
-    treedot.errors.ParameterError: sample_weight must not be negative, and that of example 2 is -1.0
+    treedot.errors.ParameterError: sample_weight must not be negative: that of example 2 is -1.0
     """
     if sample_weight is None:
         return np.ones(n_examples)
     found = np.asarray(sample_weight)
     if found.dtype.kind not in "biufO" or any(isinstance(x, str | bytes) for x in found.ravel().tolist()):
         raise ParameterError(
-            f"sample_weight must hold numbers, not {found.dtype}; groups are given by name: groups=..."
+            f"sample_weight must hold numbers, not {found.dtype}; give groups by name: groups=..."
         )
     try:
         weight = found.astype(np.float64)
@@ -54,6 +54,6 @@ def _check_values(weight: FloatArray) -> None:
     ):
         if wrong.any():
             first = int(wrong.argmax())
-            raise ParameterError(f"sample_weight {what}, and that of example {first + 1} is {weight[first]}")
+            raise ParameterError(f"sample_weight {what}: that of example {first + 1} is {weight[first]}")
     if weight.size and not weight.any():
         raise ParameterError("sample_weight is zero for every example: there is nothing to learn from")

@@ -1,4 +1,4 @@
-"""What is trained on files of trees: the settings, checked; the problems; and the model that comes of it."""
+"""Train on files of trees: check the settings, set up the problems, and make the model."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 from treedot.vectors.sparse.fitted_rows import FittedRows
 from treedot.vectors.spec import SparseSpec
 
-N_FEATURES = 2**22  # fewer than in memory, since weights are kept for all columns and classes
-MAX_WEIGHTS = 2**30  # all columns have weights, whether or not they occur
-SAMPLE = 20_000  # trees that settings are chosen on
+N_FEATURES = 2**22  # fewer than for training in memory, since all columns have weights
+MAX_WEIGHTS = 2**30  # columns × problems; unused columns have weights, too
+SAMPLE = 20_000  # trees used to choose the settings
 
 
 class LabelledTrees(Protocol):
@@ -31,10 +31,10 @@ class LabelledTrees(Protocol):
 
     @property
     def facts(self) -> BlockFacts:
-        """What is known of all of them."""
+        """The sizes of the blocks, and the classes."""
 
     def block(self, number: int) -> Block:
-        """Return a block."""
+        """Return the block with this number."""
 
 
 class Problems(NamedTuple):
@@ -46,7 +46,7 @@ class Problems(NamedTuple):
 
 
 def make_classifier(settings: dict[str, Any]) -> TreeClassifier:
-    """Return what holds the settings of a training on files; by default there are fewer columns."""
+    """Return a classifier that holds the settings; its default vectorizer has ``N_FEATURES`` columns."""
     classifier = TreeClassifier(**settings)
     if classifier.vectorizer is None and classifier.kernel is None:
         classifier.vectorizer = FragmentVectorizer(n_features=N_FEATURES)
@@ -54,7 +54,7 @@ def make_classifier(settings: dict[str, Any]) -> TreeClassifier:
 
 
 def described_settings(classifier: TreeClassifier) -> dict[str, Any]:
-    """Return the settings that a model depends on, checked, as JSON values."""
+    """Check the settings that a model depends on, and return them as JSON values."""
     choices, costs = candidates(classifier)
     specs = [row_spec(choice) for choice in choices]
     checked_positive("tol", classifier.tol)
@@ -75,39 +75,38 @@ def described_settings(classifier: TreeClassifier) -> dict[str, Any]:
 
 
 def row_spec(choice: Candidate) -> SparseSpec:
-    """Return the settings of rows that are streamed; those that need all trees in memory are refused."""
+    """Return the settings of the rows; raise ParameterError if they need all trees in memory."""
     vectorizer: Any
     vectorizer, *others = (getattr(each, "vectorizer", None) for each in choice.inputs)
     plain = isinstance(vectorizer, FragmentVectorizer) and vectorizer.n_features is not None
     plain = plain and vectorizer.rest is None and vectorizer.idf is False
     if others or choice.inputs[0].reads.are_named or not plain:
         raise ParameterError(
-            "a training that may be killed is one on the trees of one column (column=…), as rows with hashed "
-            "columns, no rest and no idf, as FragmentVectorizer with n_features=2**22 makes them: train on "
-            "all else in memory"
+            "training on files needs a single tree column (column=…), and rows of FragmentVectorizer with "
+            "hashed columns (n_features=2**22), without rest and idf: train in memory with other settings"
         )
     spec: SparseSpec = vectorizer.spec
     return spec
 
 
 def make_problems(classifier: TreeClassifier, facts: BlockFacts) -> Problems:
-    """Return the problems of some trees; raise where they cannot be trained on."""
+    """Return the problems; raise ParameterError if there is one class only, or too many columns."""
     classes, order = np.unique(np.array(facts.names, str), return_index=True)
     if classes.size < 2:
-        raise ParameterError(f"there must be trees of at least two classes: all are of {facts.names}")
+        raise ParameterError(f"the trees must have at least two classes, not only {facts.names}")
     targets = order[1:] if classes.size == 2 else order
     spec = row_spec(candidates(classifier)[0][0])
     if (spec.n_features or 0) * targets.size > MAX_WEIGHTS:
         raise ParameterError(
             f"{spec.n_features} columns are too many for {classes.size} classes, since all have weights: "
-            "give a vectorizer with fewer n_features"
+            "use a vectorizer with a smaller n_features"
         )
     cost = class_costs(classifier.class_weight, classes, np.array(facts.counts)[order])
     return Problems(classes, targets, cost)
 
 
 def choose(trees: LabelledTrees, classifier: TreeClassifier) -> dict[str, Any]:
-    """Return λ and C: the only ones, or those that are best on a sample."""
+    """Return λ and C: the given ones, or the best of several on a sample of the trees."""
     choices, costs = candidates(classifier)
     if len(choices) * len(costs) == 1:
         return {"decay": choices[0].decay, "C": costs[0], "trials": []}
@@ -119,13 +118,13 @@ def choose(trees: LabelledTrees, classifier: TreeClassifier) -> dict[str, Any]:
 
 
 def _sample(trees: LabelledTrees, seed: int) -> Block:
-    """Return random trees of every block, and the first tree of every class."""
+    """Return random trees of every block, with the first tree of every class."""
     share = -(-SAMPLE // len(trees.facts.sizes))
     met, parts = 0, []
     for number in range(len(trees.facts.sizes)):
         forest, classes = trees.block(number)
         chosen = shuffled(len(forest), key_of(seed, number))[:share]
-        # Classes have numbers in the order in which they were met.
+        # Classes are numbered in the order of their first trees.
         new = [np.flatnonzero(classes == name)[0] for name in range(met, max(met, classes.max() + 1))]
         met += len(new)
         which = np.unique([*chosen.tolist(), *new])
@@ -134,7 +133,7 @@ def _sample(trees: LabelledTrees, seed: int) -> Block:
 
 
 def chosen_spec(classifier: TreeClassifier, choice: dict[str, Any]) -> SparseSpec:
-    """Return the settings of rows that go with the λ that was chosen."""
+    """Return the settings of the rows with the chosen λ."""
     specs = map(row_spec, candidates(classifier)[0])
     return next(spec for spec in specs if spec.decay == choice["decay"])
 
@@ -142,6 +141,6 @@ def chosen_spec(classifier: TreeClassifier, choice: dict[str, Any]) -> SparseSpe
 def make_model(
     spec: SparseSpec, classes: Array, weights: Matrix, bias: FloatArray, facts: dict[str, Any]
 ) -> LinearModel:
-    """Return the model of weights of all columns; it has those that are not 0."""
+    """Return the model with the non-zero weights among those of all columns."""
     used = np.flatnonzero(weights.any(axis=1))
     return LinearModel([FragmentInput(None, FittedRows(spec))], classes, used, weights[used], bias, facts)

@@ -1,4 +1,4 @@
-"""Labelled trees in blocks on disk: packed, so that they are read again much faster than they were parsed."""
+"""Store labelled trees in packed blocks on disk, which are read much faster than trees are parsed."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ BLOCK_NODES = 1 << 18
 
 
 class BlockFacts(NamedTuple):
-    """What is known of blocks; a class has the number of its place in ``names``."""
+    """Facts about all blocks; the number of a class is its position in ``names``."""
 
     sizes: list[int]  # trees of every block
-    names: list[str]  # of the classes, in the order in which they were met
+    names: list[str]  # of the classes, in the order of their first trees
     counts: list[int]  # trees of every class
     digest: str  # of trees and classes
 
 
 class Block(NamedTuple):
-    """Some trees and the numbers of their classes."""
+    """The trees of a block, and the numbers of their classes."""
 
     trees: Forest
     classes: IntArray
 
 
 def write_blocks(folder: Path, batches: Iterable[Forest], column: str, of: str = "") -> BlockFacts:
-    """Write trees with their classes, which are in a column; they are never all in memory.
+    """Write trees in blocks, with the classes in ``column``, without holding them all in memory.
 
-    ``of`` names what the blocks belong to. They are read only by that name, and refused where a byte changed.
+    ``of`` names the owner of the blocks; ``read_block`` needs the same name, and rejects damaged blocks.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def write_blocks(folder: Path, batches: Iterable[Forest], column: str, of: str =
 
 
 def read_block(folder: Path, number: int, of: str = "") -> Block:
-    """Return a block that was written."""
+    """Read a block; ``of`` is the name given to ``write_blocks``."""
     path = _path(folder, number)
     try:
         arrays = read_sealed(path, belonging(path, of))
@@ -98,7 +98,7 @@ def read_block(folder: Path, number: int, of: str = "") -> Block:
 
 
 def belonging(path: Path, of: str) -> dict[str, str]:
-    """Return the description of a file that is read only under its own name, and as part of one thing."""
+    """Return the description that ties a file to its name and its owner."""
     return {"of": of, "file": path.name}
 
 
@@ -107,12 +107,12 @@ def _path(folder: Path, number: int) -> Path:
 
 
 def _narrow(array: Array) -> Array:
-    """Return unsigned integers in the narrowest type that holds them."""
+    """Convert non-negative integers to the narrowest unsigned type."""
     return array.astype(np.min_scalar_type(int(array.max(initial=0))))
 
 
 def _cut(batches: Iterable[Forest]) -> Iterator[Forest]:
-    """Yield the trees in forests of about the size of a block, or of one tree."""
+    """Regroup batches of trees into forests of at most one block each; a huge tree is a block of its own."""
     waiting: list[Forest] = []
     trees, nodes = 0, 0
     for batch in batches:

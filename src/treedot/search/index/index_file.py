@@ -1,4 +1,4 @@
-"""Write and read the file of an index: the posting lists of its rows, and its trees."""
+"""Write and read the file of an index: the posting lists of the rows, and the trees."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from treedot.vectors.sparse.fitted_rows import FittedRows, fingerprint_of
 VERSION = 1
 
 LIST_TYPES = {"column": ("i4", "i8"), "start": ("i8",), "row": ("i4",), "value": ("f4", "f8")}
-BATCH = 4096  # trees that are turned into rows at a time
+BATCH = 4096  # trees per batch
 
 
 class IndexFile(NamedTuple):
-    """What an index file holds, mapped into memory."""
+    """The content of an index file, mapped into memory."""
 
-    rows: FittedRows  # what makes rows of trees
-    reading: dict[str, Any]  # how the trees were read, as far as whoever wrote them said so
-    grammars: dict[str, str]  # the versions that parsed trees of source code; empty in earlier files
+    rows: FittedRows  # turns trees into rows
+    reading: dict[str, Any]  # how the trees were read, as given to TreeIndex.build
+    grammars: dict[str, str]  # the versions that parsed source code; empty in old files
     trees: PackedTrees
     lists: Lists
-    identity: tuple[int, ...]  # as of ``identity_of``
+    identity: tuple[int, ...]  # see ``identity_of``
 
 
 def identity_of(path: Path) -> tuple[int, ...] | None:
-    """Return what distinguishes a file from another one that takes its name; None where there is none."""
+    """Return values that change when another file takes this name; None if there is no file."""
     try:
         return _identity(path.stat())
     except OSError:
@@ -63,9 +63,9 @@ def write_index(
     n_jobs: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> None:
-    """Write the index of some rows of another one, where there is one, and of the trees after them.
+    """Write an index of the given trees, after the rows that are ``kept`` of another index.
 
-    Rows that are kept are not made again. ``check`` is called when all is ready to take its place.
+    Kept rows are copied, not computed again. ``check`` is called just before the file takes its place.
     """
     languages, kept_languages = set[str](), set[str]()
     with InvertedIndexWriter(target) as lists, PackedWriter(target) as trees:
@@ -85,7 +85,7 @@ def write_index(
             if progress is not None:
                 progress(lists.n_rows)
         if not lists.n_rows:
-            raise SourceError("there is no tree to make an index of")
+            raise SourceError("the index would be empty: give at least one tree")
         settings, learned = rows.settings, rows.arrays
         description = {
             "format": INDEX_FORMAT,
@@ -109,7 +109,7 @@ def write_index(
 
 
 def read_index(path: str | os.PathLike[str]) -> IndexFile:
-    """Map an index file into memory, or raise where it is not one, or does not fit together."""
+    """Map an index file into memory; raise SourceError if it is not an index, or is damaged."""
     try:
         with open_plain(path) as file:
             identity = _identity(os.fstat(file.fileno()))
@@ -122,8 +122,8 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
         raise SourceError(f"{path} is not an index of trees: make one with TreeIndex.build")
     if description.get("version") != VERSION:
         raise SourceError(
-            f"{path} is an index of version {description.get('version')!r}, "
-            f"and this is version {VERSION}: build it again"
+            f"{path} is an index of version {description.get('version')!r}, but this treedot reads "
+            f"version {VERSION}: build it again"
         )
     try:
         settings, learned = description["vectorizer"], _group(arrays, "vectorizer")
@@ -156,14 +156,14 @@ def _languages(forest: Forest) -> set[str]:
 
 
 def _grammars(new: set[str], kept: set[str], known: Mapping[str, str]) -> dict[str, str]:
-    """Return the versions that parsed the trees of languages; those of kept trees, if known, stay."""
+    """Return the grammar versions of new trees; kept trees keep theirs, if known."""
     old = {*kept, PARSER} if kept else set()
     return grammar_versions(new - kept) | {name: text for name, text in known.items() if name in old}
 
 
 @contextlib.contextmanager
 def stored_trees(path: Path) -> Iterator[None]:
-    """Say of the file what does not make sense in the trees that are taken out of it."""
+    """Name the file in errors about the trees that are taken from it."""
     try:
         yield
     except TreedotError as error:
@@ -173,7 +173,7 @@ def stored_trees(path: Path) -> Iterator[None]:
 
 
 def check_order(lists: Lists, n_rows: int, path: Path) -> None:
-    """Raise where columns, or the rows in a list, do not ascend, or a row is not there."""
+    """Raise SourceError unless columns and the rows of each list ascend, within ``n_rows``."""
     if (
         not (np.diff(lists.start) >= 0).all()
         or not (np.diff(lists.column) > 0).all()
@@ -194,18 +194,18 @@ def _ascend(start: IntArray, row: IntArray, n_rows: int) -> bool:
 
 
 def _group(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
-    """Return the arrays of one part of the file, by the rest of their names."""
+    """Return the arrays whose names start with ``group.``, without this prefix."""
     before = f"{group}."
     return {name.removeprefix(before): array for name, array in arrays.items() if name.startswith(before)}
 
 
 def _checked_lists(arrays: Mapping[str, np.ndarray]) -> Lists:
-    """Return the arrays of the lists, or raise where they do not fit together."""
+    """Return the posting lists; raise SourceError if their arrays are inconsistent."""
     for name, types in LIST_TYPES.items():
         if name not in arrays or arrays[name].dtype.str[1:] not in types or arrays[name].ndim != 1:
-            raise SourceError(f"the array {name!r} is missing or of another type")
+            raise SourceError(f"the array {name!r} is missing or has the wrong type")
     lists = Lists(*(arrays[name] for name in Lists._fields))
     ends = lists.start.size == lists.column.size + 1 and lists.start[0] == 0
     if not ends or not lists.start[-1] == lists.row.size == lists.value.size:
-        raise SourceError("the lists of rows do not end where they should")
+        raise SourceError("the posting lists have inconsistent lengths")
     return lists

@@ -1,4 +1,4 @@
-"""Turn sparse rows into the posting lists of an inverted index, through files, in bounded memory."""
+"""Turn sparse rows into the posting lists of an inverted index, in bounded memory, through files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from treedot._storage.growing_array import GrowingArray
 from treedot.errors import LimitError
 from treedot.parameters import n_threads
 
-BUCKETS = 256  # parts of the columns that are sorted one by one
-RECORDS = 1 << 23  # non-zeros that are kept in memory before they go to the buckets
+BUCKETS = 256  # ranges of columns that are sorted one by one
+RECORDS = 1 << 23  # non-zeros that are held in memory before they are spilled
 
 MAX_ROWS = 2**31 - 1
 
@@ -23,24 +23,24 @@ Records = tuple[np.ndarray, np.ndarray, np.ndarray]  # columns, rows, values
 
 
 class Lists(NamedTuple):
-    """For each column in use, ascending, the rows that hold it, ascending, and their values."""
+    """Posting lists: for each column in use, the rows that hold it and their values; both ascend."""
 
     column: np.ndarray
-    start: np.ndarray  # of the list of column[i]: from start[i] to start[i + 1]
+    start: np.ndarray  # the list of column[i] is from start[i] to start[i + 1]
     row: np.ndarray
     value: np.ndarray
 
 
 class InvertedIndexWriter(contextlib.ExitStack):
-    """Collects rows, at least one, and turns them into posting lists: for each column, the rows that hold it.
+    """Collects rows, at least one, and turns them into posting lists.
 
-    Non-zeros go to files in portions, each sorted into buckets of columns that hold about as many of the
-    first portion. At the end, the records of one bucket after the other are fetched, sorted, and written.
+    Non-zeros are spilled to files in portions, each ordered by buckets: ranges of columns that divide the
+    first portion evenly. At the end, the records of one bucket after the other are read, sorted and written.
 
     Parameters
     ----------
     target : Path
-        The file that the lists are for. Beside it, there is room for about 20 bytes for every non-zero.
+        The file that the lists are for. Its folder needs space for about 20 bytes per non-zero.
     """
 
     def __init__(self, target: Path) -> None:
@@ -50,16 +50,16 @@ class InvertedIndexWriter(contextlib.ExitStack):
         self._ends: list[np.ndarray] = []  # for every portion, where its buckets end
         self._waiting: list[Any] = []
         self._n_waiting = 0
-        self._limits: np.ndarray | None = None  # of the buckets
+        self._limits: np.ndarray | None = None  # the first column of each bucket but the first
         self.n_rows = 0
 
     def _file(self, dtype: Any) -> GrowingArray:
         return self.enter_context(GrowingArray(dtype, self._target))
 
     def add(self, rows: Any) -> None:
-        """Take the next rows, CSR."""
+        """Add CSR rows."""
         if self.n_rows + rows.shape[0] > MAX_ROWS:
-            raise LimitError(f"an index holds at most {MAX_ROWS} trees: make several")
+            raise LimitError(f"an index holds at most {MAX_ROWS} trees: build several")
         number = np.arange(self.n_rows, self.n_rows + rows.shape[0], dtype=np.int32)
         self._waiting.append((rows.indices, np.repeat(number, np.diff(rows.indptr)), rows.data))
         self._n_waiting += rows.nnz
@@ -70,7 +70,7 @@ class InvertedIndexWriter(contextlib.ExitStack):
             self._spill()
 
     def add_lists(self, lists: Lists, rows: np.ndarray, n_rows: int) -> None:
-        """Take first, before all others, some of ``n_rows`` rows that have been made into lists before."""
+        """Add ``rows`` of an existing index of ``n_rows`` rows; call this before ``add``."""
         self._open(lists.column.dtype, lists.value.dtype)
         if lists.row.size:
             places = np.arange(1, BUCKETS) * lists.row.size // BUCKETS
@@ -109,7 +109,7 @@ class InvertedIndexWriter(contextlib.ExitStack):
             file.append(array[order])
 
     def finish(self, n_jobs: int | None = None) -> dict[str, GrowingArray]:
-        """Return columns in use, where their posting lists start, and the rows and values of these."""
+        """Return the arrays of ``Lists`` by name, in files."""
         self._spill()
         kinds = self._column_type, np.int64, np.int32, self._spilled[2].dtype
         lists = {name: self._file(kind) for name, kind in zip(Lists._fields, kinds, strict=True)}
@@ -125,7 +125,7 @@ class InvertedIndexWriter(contextlib.ExitStack):
         return lists
 
     def _bucket(self, bucket: int) -> Records:
-        """Return the records of a bucket, in the order of rows."""
+        """Return the records of a bucket in the order of their rows."""
         places = [(ends[bucket], ends[bucket + 1]) for ends in self._ends]
         columns, rows, values = (
             np.concatenate([np.zeros(0, file.dtype), *(file.read(*place) for place in places)])
@@ -141,9 +141,9 @@ def _sorted_lists(records: Records) -> tuple[np.ndarray, np.ndarray, np.ndarray,
 
 
 def _by_bucket(columns: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the order of records by bucket, as they stand within each, and where the buckets end.
+    """Return a stable order of records by bucket, and the bounds of the buckets.
 
-    A bucket begins with its limit; the first begins with 0.
+    Bucket k + 1 starts with column ``limits[k]``; the first bucket starts with column 0.
     """
     buckets = np.searchsorted(limits, columns, "right")
     counts = np.bincount(buckets, minlength=limits.size + 1)

@@ -17,16 +17,16 @@ from treedot.search import top_k
 from treedot.search.index.inverted_index_writer import Lists
 from treedot.search.top_k import keep_best
 
-BLOCK = 1 << 15  # rows whose sums are in the cache together
-NUMPY_STEPS = 0.05  # steps of plain Python for each posting and each row, by NumPy
+BLOCK = 1 << 15  # rows whose sums fit into the cache
+NUMPY_STEPS = 0.05  # the time of NumPy per posting and per row, in steps of plain Python
 
 
 def best_rows(
     lists: Lists, n_rows: int, queries: Any, k: int, n_jobs: int | None, path: Path
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the best rows for each query: queries in parallel, or, of a few, parts of the rows.
+    """Return the best rows for each query.
 
-    What does not make sense in the lists is said of the file that they come from.
+    Threads share the queries or, if these are fewer than threads, ranges of rows. Errors name ``path``.
     """
     threads, count = n_threads(n_jobs), queries.shape[0]
     step = -(-n_rows // (1 if count >= threads else threads))
@@ -59,11 +59,11 @@ def best_rows(
 
 
 def _places(lists: Lists, query: Any, path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return where the lists of a row's columns start and end, and the row's values."""
+    """Return the starts and ends of the lists of a query's columns, and the query's values."""
     known, number = locate(query.indices.astype(lists.column.dtype), lists.column)
     first, last = lists.start[number], lists.start[number + 1]
     if not ((first >= 0) & (first <= last) & (last <= lists.row.size)).all():
-        raise SourceError(f"{path} is damaged: a list of rows leads out of the file; build it again")
+        raise SourceError(f"{path} is damaged: a posting list ends outside the file; build it again")
     return first, last, query.data[known].astype(np.float64)
 
 
@@ -71,7 +71,7 @@ def _search_by_numpy(
     first: np.ndarray, last: np.ndarray, weight: np.ndarray, posting_row: np.ndarray, value: np.ndarray,
     first_row: int, last_row: int, n_rows: int, _: np.ndarray, rows: np.ndarray, values: np.ndarray,
 ) -> bool:  # fmt: skip
-    """Do the work of ``_search`` in NumPy, for a few queries: loading compiled code would take longer."""
+    """Run ``_search`` in NumPy: for a few queries, loading compiled code would take longer."""
     line = np.zeros(last_row - first_row)
     for a, b, x in zip(first.tolist(), last.tolist(), weight, strict=True):
         row = np.asarray(posting_row[a:b])
@@ -89,15 +89,15 @@ def _search(
     place: np.ndarray, last: np.ndarray, weight: np.ndarray, posting_row: np.ndarray, value: np.ndarray,
     first_row: int, last_row: int, n_rows: int, line: np.ndarray, rows: np.ndarray, values: np.ndarray,
 ) -> bool:  # fmt: skip
-    """Add up a query's lists for some rows and keep the best; return whether the lists are sound.
+    """Add up a query's lists for a range of rows and keep the best; return whether the lists are valid.
 
-    Rows are taken in blocks whose sums stay in the cache; each list is read once, from block to block. A
-    list that does not ascend stops the reading, so that nothing is ever written outside of the block. Each
-    list begins at its ``place``, which is moved.
+    Rows are processed in blocks whose sums stay in the cache; each list is read once, block by block. Reading
+    stops at a list that does not ascend, so nothing is ever written outside the block. ``place`` holds the
+    current position in each list.
     """
     for j in range(place.size if first_row > 0 else 0):
         end = last[j]
-        while place[j] < end:  # halve the part that may hold the first row
+        while place[j] < end:  # binary search for the first row
             middle = (place[j] + end) // 2
             if posting_row[middle] < first_row:
                 place[j] = middle + 1

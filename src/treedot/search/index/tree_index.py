@@ -1,4 +1,4 @@
-"""An index of trees on disk: the inverted index of their rows, and the trees themselves."""
+"""``TreeIndex``: a searchable index of trees on disk."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ if TYPE_CHECKING:
 
 
 class TreeIndex:
-    """Many trees that can be searched, kept in one file, which is mapped into memory.
+    """A searchable index of trees in one file, which is mapped into memory.
 
-    The file holds an inverted index, a list of trees for every column, so that a query reads only the lists
-    of its own columns; and the trees with their metadata, so that what is found can be compared exactly,
-    shown and explained. Make one with ``TreeIndex.build``, use it again with ``TreeIndex.open``, and keep it
-    up to date with ``add``, ``remove`` and ``update``.
+    The file holds an inverted index, so that a query reads only the posting lists of its own columns, and the
+    trees with their metadata, so that results can be compared exactly, shown and explained. Create an index
+    with ``TreeIndex.build``, open it with ``TreeIndex.open``, and keep it up to date with ``add``, ``remove``
+    and ``update``.
 
-    Several processes and threads may search and change one index. Changes wait for each other and are all
-    kept. An open index shows the file as it was when it was opened, or when this object last changed it.
+    Several processes and threads may search and change one index. Changes wait for each other, and none is
+    lost. An open index shows the file as of its opening, or of the last change by this object.
 
     Parameters
     ----------
     path : Path
-        The file of an index. ``TreeIndex.open`` takes any path, and ``TreeIndex.build`` makes the file.
+        The file of an index, which ``TreeIndex.build`` creates.
 
     Examples
     --------
@@ -77,14 +77,14 @@ class TreeIndex:
 
     @property
     def vectorizer(self) -> FragmentVectorizer:
-        """What turned the trees into rows, and turns queries into rows."""
+        """The vectorizer that turns trees and queries into rows."""
         from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
         return FragmentVectorizer._of_rows(self._file.rows)
 
     @property
     def fingerprint(self) -> str:
-        """The name of everything that determines a row."""
+        """A hash of all settings that determine the rows."""
         return self._file.rows.fingerprint
 
     @property
@@ -96,8 +96,8 @@ class TreeIndex:
     def grammars(self) -> dict[str, str]:
         """The versions that parsed the trees of source code, by language, when the index was built.
 
-        Of trees that were added under several versions, the oldest. A search with source code warns if other
-        versions are installed. Empty for other trees, and for an index that an earlier treedot made.
+        If trees were added under several versions, it is the oldest. A search with source code warns if other
+        versions are installed. Empty for other trees, and for indexes of earlier versions of treedot.
         """
         return self._file.grammars
 
@@ -113,27 +113,27 @@ class TreeIndex:
         n_jobs: int | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> TreeIndex:
-        """Make the index of a source of trees; it appears whole or not at all, and is then open.
+        """Create an index atomically, and open it.
 
         Parameters
         ----------
         source : path, open file, Forest, or iterable
-            As ``iter_trees`` takes it, or an iterator of Forests; trees are read in batches and need not
-            fit into memory.
+            The trees, as ``iter_trees`` takes them, or an iterator of Forests. They are read in batches and
+            need not fit into memory.
         path : path
-            The file to write, which is none of those that the trees are read from. Beside it, there must be
-            room for about three times as much.
+            The file to write. It must not be one of the files to read. Its folder needs about three times as
+            much free space.
         vectorizer : FragmentVectorizer, default=None
-            What turns trees into rows; ``FragmentVectorizer(n_features=2**30)`` by default. An index stores
-            only the columns that occur, so a large number is free, and hardly any two fragments collide.
+            Turns trees into rows; by default ``FragmentVectorizer(n_features=2**30)``. An index stores only
+            the columns that occur, so many columns cost nothing, and fragments hardly ever collide.
         overwrite : bool, default=False
-            Whether a file that is already there may be replaced, once the new one is complete. By default it
-            is an error: an index can take hours to make.
+            Whether to replace an existing file, once the new one is complete. By default, an existing file
+            is an error, since an index can take hours to build.
         reading : mapping, default=None
-            How the trees were read, as far as it matters for queries, which are to be read alike. It is kept
-            as JSON, for ``index.reading``.
+            How the trees were read, so that queries can be read in the same way. It is stored as JSON, and
+            ``index.reading`` returns it.
         n_jobs : int, default=None
-            Threads; -1 for all cores. The file is the same to the byte.
+            The number of threads; -1 uses all cores. The file is the same to the byte.
         progress : callable, default=None
             Called after each batch with the number of trees so far.
         """
@@ -144,7 +144,7 @@ class TreeIndex:
         rows = _rows_of(vectorizer)
         forests = _batches(source, target)
         with lock(target):
-            _check_free(target, replace)  # another process may have made one meanwhile
+            _check_free(target, replace)  # another process may have created it meanwhile
             write_index(
                 target,
                 rows,
@@ -158,7 +158,7 @@ class TreeIndex:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> TreeIndex:
-        """Open an index that ``build`` made; it is mapped into memory, not loaded.
+        """Open an index; the file is mapped into memory, not loaded.
 
         Parameters
         ----------
@@ -179,10 +179,10 @@ class TreeIndex:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep all others from changing the index, and show it as it is now, for a ``with`` statement.
+        """Lock the index against changes by others, and show its current state, in a ``with`` statement.
 
-        Other processes and other threads wait before they change it; searches never wait. Row numbers that
-        are found inside stay valid until this object removes rows.
+        Other processes and threads wait before they change it; searches never wait. Row numbers found inside
+        stay valid until this object removes rows.
 
         Yields
         ------
@@ -192,7 +192,7 @@ class TreeIndex:
         Raises
         ------
         SourceError
-            If the file system has no locks.
+            If the file system does not support locks.
 
         Examples
         --------
@@ -211,7 +211,7 @@ class TreeIndex:
             yield
 
     def _refresh(self) -> None:
-        """Show the file as it is now."""
+        """Read the file again if it has changed."""
         if self._file.identity != identity_of(self.path):
             self._file = read_index(self.path)
             self._is_renumbered = True
@@ -219,20 +219,19 @@ class TreeIndex:
     def add(
         self, trees: Any, *, n_jobs: int | None = None, progress: Callable[[int], object] | None = None
     ) -> None:
-        """Add trees behind those of the index, in the rows from ``len(index)`` on.
+        """Append trees to the index, in the rows from ``len(index)`` on.
 
-        As all changes of an index, it is written to a new file, which takes the old one's place when it is
-        complete: whoever has the old one open keeps it, and what is interrupted changes nothing. The rows of
-        the trees that stay are not made again. If another process or thread is changing the index, this one
-        waits, then adds to what the other has written. A vectorizer that has learned columns or weights
-        stays as it is.
+        Every change of an index writes a new file, which replaces the old one when it is complete. Objects
+        that have the old file open keep it, and an interrupted change has no effect. The rows of existing
+        trees are copied. If another process or thread is changing the index, this call waits, then adds to
+        the result. A fitted vectorizer is not fitted again.
 
         Parameters
         ----------
         trees : source of trees
             As ``build`` takes them.
         n_jobs : int, default=None
-            Threads; -1 for all cores. The file is the same to the byte.
+            The number of threads; -1 uses all cores. The file is the same to the byte.
         progress : callable, default=None
             Called after each batch with the number of trees so far.
 
@@ -251,20 +250,20 @@ class TreeIndex:
             self._rewrite(np.arange(len(self)), trees, n_jobs, progress)
 
     def remove(self, rows: npt.ArrayLike, *, n_jobs: int | None = None) -> None:
-        """Remove the trees of some rows; the rows after them move up. See ``add``.
+        """Remove trees by row number; later rows move up. See ``add``.
 
         Parameters
         ----------
         rows : array of int
             The row numbers.
         n_jobs : int, default=None
-            Threads; -1 for all cores. The file is the same to the byte.
+            The number of threads; -1 uses all cores. The file is the same to the byte.
 
         Raises
         ------
         SourceError
-            If anyone else has changed the index since this object was opened: the numbers may then be those
-            of other trees, and nothing is removed. Open it again, or find the rows inside ``with
+            If another object has changed the index since this one was opened: the row numbers may then be
+            wrong, and nothing is removed. Open the index again, or find the rows inside ``with
             index.locked():``.
         """
         seen = self._file
@@ -273,8 +272,8 @@ class TreeIndex:
             known = self._file is seen and not self._is_renumbered  # or another thread used this object
             if not known or seen.identity != identity_of(self.path):
                 raise SourceError(
-                    f"{self.path} was changed by another process, so the row numbers may be those of other "
-                    "trees: open it again, or find the rows inside 'with index.locked():'"
+                    f"{self.path} was changed by another process, so the row numbers may be wrong: "
+                    "open it again, or find the rows inside 'with index.locked():'"
                 )
             self._rewrite(np.setdiff1d(np.arange(len(self)), gone), [], n_jobs, None)
 
@@ -286,19 +285,19 @@ class TreeIndex:
         n_jobs: int | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> None:
-        """Replace the trees of some files, as their column ``file`` says, by those of now. See ``add``.
+        """Replace all trees of some files, given by the column ``file``. See ``add``.
 
-        Trees that stay keep their order, and the new ones come behind them.
+        Other trees keep their order, and the new trees follow them.
 
         Parameters
         ----------
         trees : source of trees
             As ``build`` takes them, with a column ``file``.
         files : iterable of str, default=None
-            Which files they are all the trees of, also those in which none is left; by default, those that
-            the column ``file`` of ``trees`` names, which are then read into memory.
+            The files whose trees are replaced, including files that have no trees any more. By default, these
+            are the files in the column ``file`` of ``trees``, which are then read into memory.
         n_jobs : int, default=None
-            Threads; -1 for all cores. The file is the same to the byte.
+            The number of threads; -1 uses all cores. The file is the same to the byte.
         progress : callable, default=None
             Called after each batch with the number of trees so far.
 
@@ -315,7 +314,7 @@ class TreeIndex:
         if files is None:
             trees = read_trees(trees)
             if "file" not in trees.columns:
-                raise ParameterError("the trees have no column 'file': say whose trees they are, files=[…]")
+                raise ParameterError("the trees have no column 'file': name their files with files=[…]")
             files = trees.columns["file"]
         changed = {files} if isinstance(files, str) else set(files)
         with lock(self.path):
@@ -330,7 +329,7 @@ class TreeIndex:
         n_jobs: int | None,
         progress: Callable[[int], object] | None,
     ) -> None:
-        """Write the index anew, under its lock: some of its rows, and trees after them."""
+        """Write the index again, while it is locked: the given rows, then the given trees."""
         check_target(self.path, *_files_of(trees))
         write_index(
             self.path,
@@ -346,13 +345,13 @@ class TreeIndex:
         self._warn_of_grammars(self.grammars)
 
     def _warn_of_grammars(self, languages: Iterable[Any]) -> None:
-        """Warn if the trees of the index were parsed by other versions than those that are installed."""
+        """Warn if the installed grammars differ from those that parsed the trees of the index."""
         if changes := grammar_changes(self.grammars, languages):
             advice = "build the index again (treedot index --overwrite)"
             warnings.warn(f"{self.path} {changes}; {advice}", stacklevel=3)
 
     def _check_is_current(self) -> None:
-        """Raise where the lock was not respected: by another program, or by the source of the trees."""
+        """Raise SourceError if another program, or the source of the trees, ignored the lock."""
         if identity_of(self.path) != self._file.identity:
             raise SourceError(f"{self.path} was changed by another process meanwhile: open it again")
 
@@ -361,11 +360,11 @@ class TreeIndex:
 
     @property
     def nnz(self) -> int:
-        """The number of non-zeros of all rows."""
+        """The number of non-zeros in all rows."""
         return int(self._file.lists.row.size)
 
     def forest(self, rows: npt.ArrayLike) -> Forest:
-        """Return the trees of some rows, with their columns.
+        """Return trees by row number, with their columns.
 
         Parameters
         ----------
@@ -395,7 +394,7 @@ class TreeIndex:
         Returns
         -------
         list
-            One value for every tree; None where a tree has none.
+            One value for every tree; None if a tree has no value.
         """
         trees = self._file.trees
         rows = np.arange(len(trees))
@@ -408,27 +407,26 @@ class TreeIndex:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return for every tree the ``k`` trees of the index with the largest dot products, best first.
 
-        Nothing is left out or approximated: these are the dot products of rows, which are cosines where the
-        vectorizer normalises.
+        The search is exact. Dot products are cosines if the vectorizer normalises rows.
 
         Parameters
         ----------
         trees : source of trees
             The queries, as ``read_trees`` takes them.
         k : int, default=10
-            How many to find.
+            The number of trees to find.
         rerank : kernel, default=None
-            Compare the best by dot product again, exactly, by a kernel such as
-            ``SubsetTreeKernel(normalize=True)``, and return the best of those, with their kernels as values.
+            An exact kernel, such as ``SubsetTreeKernel(normalize=True)``. The candidates with the largest dot
+            products are ranked again by this kernel, and the returned values are kernels.
         candidates : int, default=100
-            With ``rerank``, how many of the best by dot product are compared exactly.
+            With ``rerank``, the number of candidates to rank again.
         n_jobs : int, default=None
-            Threads; -1 for all cores. The results are the same.
+            The number of threads; -1 uses all cores. The results are the same.
 
         Returns
         -------
         rows : array of int of shape (n_queries, k)
-            Row numbers, best first. With fewer than k trees in the index, there are fewer columns.
+            Row numbers, best first; fewer columns if the index has fewer than k trees.
         values : array of float64 of shape (n_queries, k)
             The dot products, or kernels with ``rerank``. Equal values are ordered by row number.
         """
@@ -452,21 +450,23 @@ class TreeIndex:
 
 
 def _rows_of(vectorizer: FragmentVectorizer | None) -> FittedRows:
-    """Return what makes the rows of an index."""
+    """Return the settings of the rows of an index."""
     if vectorizer is None:
         return FittedRows(SparseSpec(n_features=MAX_FEATURES), parameters={"damping": None, "n_jobs": None})
     from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
     if not isinstance(vectorizer, FragmentVectorizer):
         raise ParameterError(
-            f"an index is made of sparse rows: give a FragmentVectorizer, not {type(vectorizer).__name__}"
+            f"an index needs sparse rows: use a FragmentVectorizer, not {type(vectorizer).__name__}"
         )
     return vectorizer._rows()
 
 
 def _check_free(target: Path, overwrite: bool) -> None:
     if target.exists() and not overwrite:
-        raise ParameterError(f"{target} exists: TreeIndex.open reads it, and overwrite=True replaces it")
+        raise ParameterError(
+            f"{target} exists: use TreeIndex.open to read it, or overwrite=True to replace it"
+        )
 
 
 def _checked_rows(rows: npt.ArrayLike, file: IndexFile) -> np.ndarray:
@@ -476,24 +476,26 @@ def _checked_rows(rows: npt.ArrayLike, file: IndexFile) -> np.ndarray:
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         raise ParameterError(f"rows must be a list of row numbers, not {rows!r}")
     if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(file.trees):
-        raise ParameterError(f"a row number lies outside the {len(file.trees)} trees of the index")
+        raise ParameterError(
+            f"row numbers must be from 0 to {len(file.trees) - 1}, the last row of the index"
+        )
     return numbers.astype(np.int64)
 
 
 def _files_of(source: Any) -> list[Any]:
-    """Return what of a source may be files: it may be a path or an open file, or hold paths."""
+    """Return the possible files of a source: the source itself, or the paths in a list."""
     if isinstance(source, (list, tuple)):
         return [item for item in source if isinstance(item, os.PathLike)]
     return [source]
 
 
 def _batches(source: Any, target: Path) -> Iterator[Forest]:
-    """Yield the trees of a source; raise where an iterator comes to the target itself."""
+    """Yield the trees of a source in batches; raise if an iterator yields the target itself."""
     if not isinstance(source, Iterator) or hasattr(source, "read"):
         yield from iter_trees(source, batch_size=BATCH)
         return
     for item in source:
-        if not isinstance(item, Forest):  # an iterator of trees or of paths, then
+        if not isinstance(item, Forest):  # an iterator of trees or paths
             yield from iter_trees(_without(target, itertools.chain([item], source)), batch_size=BATCH)
             return
         yield from iter_trees(item, batch_size=BATCH)
